@@ -1,0 +1,132 @@
+"""Matrix multiply over packed panels: one object for every large size (Goto & van de Geijn 2008; BLIS).
+
+Loops, from outside: column blocks of C, blocks of k, row blocks of C, then panels of B and of A.  A block of B
+(``depth x columns``) and a block of A (``rows x depth``) are copied into panels that the register tile reads in
+order: no cache set is fought over whatever the strides of the caller, every load hits a page that is in the TLB,
+and transposed operands cost the same as plain ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jitkernels.gen.pack import PACK_ARGUMENTS, copy_panel, packing_slack, transpose_panel
+from jitkernels.gen.tile import TILE_ARGUMENTS, Tile, element_size
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import IRFunction
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """Sizes of the packed algorithm: a tile of ``rows x vectors`` registers, and the blocks of k, m and n."""
+
+    rows: int
+    vectors: int
+    depth: int
+    block_rows: int
+    block_columns: int
+
+
+def ir_function(symbol: str, dtype: str, arguments: tuple[tuple[str, str], ...], text: str) -> IRFunction:
+    """An IR function whose pointers all point to ``dtype``."""
+    pointer = {"float32": "float*", "float64": "double*"}[dtype]
+    return IRFunction(symbol, "void", tuple(pointer if kind == "ptr" else "int64" for kind, _ in arguments), text)
+
+
+def packed_nest(
+    dtype: str, lanes: int, blocking: Blocking, *,
+    trans_a: bool, trans_b: bool, beta: float, split: str, parallel: bool,
+) -> LoopNest:  # fmt: skip
+    """The loop nest ``(a, b, c, m, n, k)``; threads split the columns or the rows of C as ``split`` says."""
+    width = blocking.vectors * lanes
+    slack = packing_slack(lanes, max(width, blocking.rows))
+    pointer = {"float32": "float*", "float64": "double*"}[dtype]
+    columns_of_a_panel = blocking.block_rows * blocking.depth + slack
+    aligned = -(-columns_of_a_panel // 64) * 64
+    body = _body(dtype, lanes, blocking, aligned, trans_a, trans_b, beta, split)
+    return LoopNest(
+        name="matmul_packed",
+        arguments=(pointer, pointer, pointer, "int64", "int64", "int64"),
+        body=body,
+        extent=4 if split == "columns" else 3,
+        block=width if split == "columns" else blocking.rows,
+        parallel=parallel,
+        workspace=(aligned + blocking.depth * blocking.block_columns + slack) * element_size(dtype),
+        vector_bytes=lanes * element_size(dtype),
+    )
+
+
+def _body(
+    dtype: str, lanes: int, blocking: Blocking, panels_of_b: int,
+    trans_a: bool, trans_b: bool, beta: float, split: str,
+) -> Callable[..., None]:  # fmt: skip
+    rows, width, depth = blocking.rows, blocking.vectors * lanes, blocking.depth
+    block_rows, block_columns = blocking.block_rows, blocking.block_columns
+    by_columns = split == "columns"
+
+    def tile_function(symbol: str, vectors: int, edge: bool) -> IRFunction:
+        tile = Tile(
+            symbol, dtype, lanes, rows, vectors, beta, a_by_column=True, a_stride=rows, b_stride=width,
+            mask_c=edge, guard_rows=edge, prefetch=True,
+        )  # fmt: skip
+        return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
+
+    inner = tile_function("matmul_inner", blocking.vectors, edge=False)
+    edge = tile_function("matmul_edge", blocking.vectors, edge=True)
+    narrow = tile_function("matmul_narrow", 1, edge=True)
+    pack_rows = ir_function(
+        "matmul_pack_a", dtype, PACK_ARGUMENTS,
+        (copy_panel if trans_a else transpose_panel)("matmul_pack_a", dtype, lanes, rows),
+    )  # fmt: skip
+    pack_columns = ir_function(
+        "matmul_pack_b", dtype, PACK_ARGUMENTS,
+        (transpose_panel if trans_b else copy_panel)("matmul_pack_b", dtype, lanes, width),
+    )  # fmt: skip
+
+    def body(a, b, c, m, n, k, workspace, begin, end):  # type: ignore[no-untyped-def]
+        first_row = 0 if by_columns else begin
+        last_row = m if by_columns else end
+        first_column = begin if by_columns else 0
+        last_column = end if by_columns else n
+        a_stride = m if trans_a else k
+        b_stride = k if trans_b else n
+        # Equal blocks of k: a last block of a few steps would read and write all of C for nothing.
+        k_blocks = max((k + depth - 1) // depth, 1)
+        step = max((k + k_blocks - 1) // k_blocks, 1)
+        for jc in range(first_column, last_column, block_columns):
+            columns = min(block_columns, last_column - jc)
+            for block in range(k_blocks):
+                p = block * step
+                deep = min(step, k - p)
+                first = 1 if block == 0 else 0
+                for j in range(0, columns, width):
+                    start = (jc + j) * b_stride + p if trans_b else p * b_stride + jc + j
+                    pack_columns(b, start, b_stride, workspace, panels_of_b + j * deep, columns - j, deep)
+                for ic in range(first_row, last_row, block_rows):
+                    high = min(block_rows, last_row - ic)
+                    for i in range(0, high, rows):
+                        start = p * a_stride + ic + i if trans_a else (ic + i) * a_stride + p
+                        pack_rows(a, start, a_stride, workspace, i * deep, high - i, deep)
+                    for j in range(0, columns, width):
+                        from_b = panels_of_b + j * deep
+                        left = columns - j
+                        for i in range(0, high, rows):
+                            at = (ic + i) * n + jc + j
+                            if left >= width and high - i >= rows:
+                                inner(
+                                    workspace, i * deep, 0, workspace, from_b, 0,
+                                    c, at, n, deep, first, rows, width,
+                                )  # fmt: skip
+                            elif left <= lanes:
+                                narrow(
+                                    workspace, i * deep, 0, workspace, from_b, 0,
+                                    c, at, n, deep, first, high - i, left,
+                                )  # fmt: skip
+                            else:
+                                edge(
+                                    workspace, i * deep, 0, workspace, from_b, 0,
+                                    c, at, n, deep, first, high - i, left,
+                                )  # fmt: skip
+
+    return body

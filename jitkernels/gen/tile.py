@@ -1,0 +1,314 @@
+"""The register tile of a generated matrix multiply, as LLVM IR text.
+
+A tile is ``C[rows, vectors * lanes] (+)= A[rows, k] @ B[k, vectors * lanes]`` with every element of C held in a
+vector register while ``k`` runs: per step it loads ``vectors`` vectors of B, broadcasts ``rows`` scalars of A and
+issues ``rows * vectors`` fused multiply-adds (Goto & van de Geijn 2008, "Anatomy of High-Performance Matrix
+Multiplication"; BLIS calls it the micro-kernel).  LLVM's vectorisers do not find this form from scalar loops, so
+the text is written here; everything around it is ordinary Python compiled by numba.
+
+The text is made of strings alone: it is built again at each start of a process to compute the cache key of the
+object, so it must not import a compiler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: IR arguments of every tile, in order.  Strides and offsets are in elements.
+TILE_ARGUMENTS = (
+    ("ptr", "a"), ("i64", "a_offset"), ("i64", "a_stride"),
+    ("ptr", "b"), ("i64", "b_offset"), ("i64", "b_stride"),
+    ("ptr", "c"), ("i64", "c_offset"), ("i64", "c_stride"),
+    ("i64", "k"), ("i64", "first"), ("i64", "live_rows"), ("i64", "live_columns"),
+)  # fmt: skip
+
+
+def element_type(dtype: str) -> str:
+    """The LLVM name of a NumPy floating type."""
+    return {"float32": "float", "float64": "double"}[dtype]
+
+
+def element_size(dtype: str) -> int:
+    """Bytes of one element."""
+    return {"float32": 4, "float64": 8}[dtype]
+
+
+def float_literal(value: float, dtype: str) -> str:
+    """An exact IR literal: LLVM writes float and double constants alike, as the bits of a double."""
+    import struct
+
+    if dtype == "float32":
+        value = struct.unpack("<f", struct.pack("<f", value))[0]
+    return "0x" + struct.pack(">d", value).hex().upper()
+
+
+class Text:
+    """Lines of one IR function and a counter for its names."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._count = 0
+
+    def value(self, expression: str) -> str:
+        """Append ``%vN = expression`` and return ``%vN``."""
+        name = f"%v{self._count}"
+        self._count += 1
+        self.lines.append(f"  {name} = {expression}")
+        return name
+
+    def line(self, text: str) -> None:
+        """Append one instruction that has no result."""
+        self.lines.append("  " + text)
+
+    def label(self, name: str) -> None:
+        """Begin a basic block."""
+        self.lines.append(name + ":")
+
+    def element(self, kind: str, base: str, index: str | int) -> str:
+        """The address ``base + index`` in elements of type ``kind``."""
+        return base if index == 0 else self.value(f"getelementptr {kind}, ptr {base}, i64 {index}")
+
+    def times(self, factor: int, stride: str) -> str | int:
+        """``factor * stride`` where the stride may be an integer literal or a name."""
+        if factor == 0:
+            return 0
+        if not stride.startswith("%"):
+            return factor * int(stride)
+        return stride if factor == 1 else self.value(f"mul i64 {stride}, {factor}")
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What is fixed in one tile function; every other quantity is an argument of the function.
+
+    ``a_by_column`` says that A's element (r, p) lies at ``p * a_stride + r`` (a packed panel, or a transposed A)
+    and not at ``r * a_stride + p``.  Strides given here as integers replace the arguments.  ``mask_b`` and
+    ``mask_c`` limit loads and stores to ``live_columns``; ``guard_rows`` stores only ``live_rows`` rows.
+    """
+
+    symbol: str
+    dtype: str
+    lanes: int
+    rows: int
+    vectors: int
+    beta: float
+    a_by_column: bool
+    a_stride: int | None = None
+    b_stride: int | None = None
+    mask_b: bool = False
+    mask_c: bool = False
+    guard_rows: bool = False
+    inline: bool = False
+    unroll: int = 4
+    prefetch: bool = False
+
+    def text(self) -> str:
+        """The IR of the function ``symbol``, with the declarations that it needs."""
+        return _TileText(self).build()
+
+
+class _TileText:
+    """Writes one tile, block by block."""
+
+    def __init__(self, tile: Tile) -> None:
+        self.tile = tile
+        self.out = Text()
+        self.kind = element_type(tile.dtype)
+        self.vector = f"<{tile.lanes} x {self.kind}>"
+        self.suffix = f"v{tile.lanes}f{8 * element_size(tile.dtype)}"
+        self.a_stride = "%a_stride" if tile.a_stride is None else str(tile.a_stride)
+        self.b_stride = "%b_stride" if tile.b_stride is None else str(tile.b_stride)
+        self.cells = [(r, j) for r in range(tile.rows) for j in range(tile.vectors)]
+        self.align = element_size(tile.dtype)
+        self.masks: list[str] = []
+
+    def build(self) -> str:
+        tile, out = self.tile, self.out
+        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in TILE_ARGUMENTS)
+        attribute = "alwaysinline" if tile.inline else "noinline"
+        self._entry()
+        self._loop("main", tile.unroll, "entry", "middle")
+        out.label("middle")
+        self._phis("half", [("zeroinitializer", "entry"), ("%{}_main", "main")])
+        a, b = self._pointer_phis([("%a_start", "%b_start", "entry"), ("%a_main", "%b_main", "main")])
+        out.lines.append(f"  %left = and i64 %k, {tile.unroll - 1}")
+        out.lines.append("  %has_left = icmp ne i64 %left, 0")
+        out.line("br i1 %has_left, label %rest, label %done")
+        self._loop("rest", 1, "middle", "done", start=(a, b))
+        out.label("done")
+        self._phis("total", [("%{}_half", "middle"), ("%{}_rest", "rest")])
+        self._finish()
+        body = "\n".join(out.lines)
+        return (
+            f"{declarations(tile.dtype, tile.lanes)}"
+            f"define void @{tile.symbol}({arguments}) {attribute} nounwind {{\n{body}\n}}\n"
+        )
+
+    def _entry(self) -> None:
+        tile, out = self.tile, self.out
+        out.label("entry")
+        out.lines.append(f"  %a_start = getelementptr {self.kind}, ptr %a, i64 %a_offset")
+        out.lines.append(f"  %b_start = getelementptr {self.kind}, ptr %b, i64 %b_offset")
+        out.lines.append(f"  %c_start = getelementptr {self.kind}, ptr %c, i64 %c_offset")
+        self.c_rows = [out.element(self.kind, "%c_start", out.times(r, "%c_stride")) for r in range(tile.rows)]
+        if tile.mask_b or tile.mask_c:
+            self._make_masks()
+        if tile.prefetch:
+            # C is touched only after the loop: asking for it now hides the whole miss behind the arithmetic.
+            for row in self.c_rows:
+                for j in range(0, tile.vectors * tile.lanes * self.align, 64):
+                    address = out.element(self.kind, row, j // self.align)
+                    out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 1, i32 3, i32 1)")
+        if tile.a_by_column:
+            self.a_rows: list[str | int] = list(range(tile.rows))
+        else:
+            self.a_rows = [out.times(r, self.a_stride) for r in range(tile.rows)]
+        self.a_steps = [out.times(u, self.a_stride) if tile.a_by_column else u for u in range(tile.unroll + 1)]
+        self.b_steps = [out.times(u, self.b_stride) for u in range(tile.unroll + 1)]
+        shift = tile.unroll.bit_length() - 1
+        out.lines.append(f"  %rounds = lshr i64 %k, {shift}")
+        out.lines.append("  %has_rounds = icmp ne i64 %rounds, 0")
+        out.line("br i1 %has_rounds, label %main, label %middle")
+
+    def _make_masks(self) -> None:
+        tile, out = self.tile, self.out
+        for j in range(tile.vectors):
+            one = out.value(f"insertelement <{tile.lanes} x i64> poison, i64 %live_columns, i64 0")
+            every = out.value(
+                f"shufflevector <{tile.lanes} x i64> {one}, <{tile.lanes} x i64> poison, "
+                f"<{tile.lanes} x i32> zeroinitializer"
+            )
+            numbers = ", ".join(f"i64 {j * tile.lanes + lane}" for lane in range(tile.lanes))
+            self.masks.append(out.value(f"icmp slt <{tile.lanes} x i64> <{numbers}>, {every}"))
+
+    def _phis(self, suffix: str, incoming: list[tuple[str, str]]) -> None:
+        """One phi per accumulator; ``{}`` in an incoming value stands for the accumulator's name."""
+        for r, j in self.cells:
+            name = f"acc{r}_{j}"
+            pairs = ", ".join(f"[ {value.format(name)}, %{block} ]" for value, block in incoming)
+            self.out.lines.append(f"  %{name}_{suffix} = phi {self.vector} {pairs}")
+
+    def _pointer_phis(self, incoming: list[tuple[str, str, str]]) -> tuple[str, str]:
+        a = ", ".join(f"[ {a}, %{block} ]" for a, _, block in incoming)
+        b = ", ".join(f"[ {b}, %{block} ]" for _, b, block in incoming)
+        return self.out.value(f"phi ptr {a}"), self.out.value(f"phi ptr {b}")
+
+    def _loop(self, name: str, steps: int, before: str, after: str, start: tuple[str, str] | None = None) -> None:
+        """A loop of ``steps`` unrolled steps of k; leaves ``%acc*_name``, ``%a_name`` and ``%b_name``."""
+        out = self.out
+        a_start, b_start = start or ("%a_start", "%b_start")
+        initial = "zeroinitializer" if start is None else "%{}_half"
+        count = "%rounds" if start is None else "%left"
+        out.label(name)
+        out.lines.append(f"  %i_{name} = phi i64 [ {count}, %{before} ], [ %next_{name}, %{name} ]")
+        out.lines.append(f"  %a_in_{name} = phi ptr [ {a_start}, %{before} ], [ %a_{name}, %{name} ]")
+        out.lines.append(f"  %b_in_{name} = phi ptr [ {b_start}, %{before} ], [ %b_{name}, %{name} ]")
+        self._phis("in_" + name, [(initial, before), ("%{}_" + name, name)])
+        current = {(r, j): f"%acc{r}_{j}_in_{name}" for r, j in self.cells}
+        for step in range(steps):
+            self._step(name, step, current, last=step == steps - 1)
+        for side, ahead in (("a", self.a_steps[steps]), ("b", self.b_steps[steps])):
+            out.lines.append(f"  %{side}_{name} = getelementptr {self.kind}, ptr %{side}_in_{name}, i64 {ahead}")
+        out.lines.append(f"  %next_{name} = add nsw i64 %i_{name}, -1")
+        out.lines.append(f"  %more_{name} = icmp ne i64 %next_{name}, 0")
+        out.line(f"br i1 %more_{name}, label %{name}, label %{after}")
+
+    def _step(self, name: str, step: int, current: dict[tuple[int, int], str], *, last: bool) -> None:
+        tile, out = self.tile, self.out
+        b_row = out.element(self.kind, f"%b_in_{name}", self.b_steps[step])
+        b_values = []
+        for j in range(tile.vectors):
+            address = out.element(self.kind, b_row, j * tile.lanes)
+            if tile.mask_b:
+                b_values.append(out.value(self._masked_load(address, self.masks[j])))
+            else:
+                b_values.append(out.value(f"load {self.vector}, ptr {address}, align {self.align}"))
+        a_step = out.element(self.kind, f"%a_in_{name}", self.a_steps[step])
+        for r in range(tile.rows):
+            scalar = out.value(f"load {self.kind}, ptr {out.element(self.kind, a_step, self.a_rows[r])}")
+            one = out.value(f"insertelement {self.vector} poison, {self.kind} {scalar}, i64 0")
+            every = out.value(
+                f"shufflevector {self.vector} {one}, {self.vector} poison, <{tile.lanes} x i32> zeroinitializer"
+            )
+            for j in range(tile.vectors):
+                expression = (
+                    f"call {self.vector} @llvm.fma.{self.suffix}({self.vector} {every}, "
+                    f"{self.vector} {b_values[j]}, {self.vector} {current[r, j]})"
+                )
+                if last:
+                    current[r, j] = f"%acc{r}_{j}_{name}"
+                    out.lines.append(f"  {current[r, j]} = {expression}")
+                else:
+                    current[r, j] = out.value(expression)
+
+    def _finish(self) -> None:
+        """Write C: the first block of k applies beta, the later ones add."""
+        tile, out = self.tile, self.out
+        out.lines.append("  %is_first = icmp ne i64 %first, 0")
+        if tile.beta == 1.0:
+            out.line("br label %later")
+        else:
+            out.line("br i1 %is_first, label %begin, label %later")
+            out.label("begin")
+            self._store_rows("begin", tile.beta)
+        out.label("later")
+        self._store_rows("later", 1.0)
+
+    def _store_rows(self, block: str, scale: float) -> None:
+        tile, out = self.tile, self.out
+        for r in range(tile.rows):
+            if tile.guard_rows and r > 0:
+                out.lines.append(f"  %live_{block}{r} = icmp slt i64 {r}, %live_rows")
+                out.line(f"br i1 %live_{block}{r}, label %{block}{r}, label %{block}_end")
+                out.label(f"{block}{r}")
+            for j in range(tile.vectors):
+                address = out.element(self.kind, self.c_rows[r], j * tile.lanes)
+                self._store(address, f"%acc{r}_{j}_total", scale, j)
+        if tile.guard_rows:
+            out.line(f"br label %{block}_end")
+            out.label(f"{block}_end")
+        out.line("ret void")
+
+    def _store(self, address: str, value: str, scale: float, j: int) -> None:
+        tile, out = self.tile, self.out
+        if scale != 0.0:
+            if tile.mask_c:
+                old = out.value(self._masked_load(address, self.masks[j]))
+            else:
+                old = out.value(f"load {self.vector}, ptr {address}, align {self.align}")
+            if scale == 1.0:
+                value = out.value(f"fadd {self.vector} {old}, {value}")
+            else:
+                literal = float_literal(scale, tile.dtype)
+                splat = "<" + ", ".join([f"{self.kind} {literal}"] * tile.lanes) + ">"
+                value = out.value(
+                    f"call {self.vector} @llvm.fma.{self.suffix}({self.vector} {splat}, "
+                    f"{self.vector} {old}, {self.vector} {value})"
+                )
+        if tile.mask_c:
+            out.line(
+                f"call void @llvm.masked.store.{self.suffix}.p0({self.vector} {value}, ptr {address}, "
+                f"i32 {self.align}, <{tile.lanes} x i1> {self.masks[j]})"
+            )
+        else:
+            out.line(f"store {self.vector} {value}, ptr {address}, align {self.align}")
+
+    def _masked_load(self, address: str, mask: str) -> str:
+        return (
+            f"call {self.vector} @llvm.masked.load.{self.suffix}.p0(ptr {address}, i32 {self.align}, "
+            f"<{self.tile.lanes} x i1> {mask}, {self.vector} zeroinitializer)"
+        )
+
+
+def declarations(dtype: str, lanes: int) -> str:
+    """Declarations of the intrinsics that tiles and packing use; one module of IR each."""
+    vector = f"<{lanes} x {element_type(dtype)}>"
+    suffix = f"v{lanes}f{8 * element_size(dtype)}"
+    mask = f"<{lanes} x i1>"
+    return (
+        f"declare {vector} @llvm.fma.{suffix}({vector}, {vector}, {vector})\n"
+        f"declare {vector} @llvm.masked.load.{suffix}.p0(ptr, i32, {mask}, {vector})\n"
+        f"declare void @llvm.masked.store.{suffix}.p0({vector}, ptr, i32, {mask})\n"
+        "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
+        "declare i64 @llvm.smin.i64(i64, i64)\n"
+    )

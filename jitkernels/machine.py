@@ -1,0 +1,151 @@
+"""What this machine and installation are: CPU, versions, cores, and where results about them are kept.
+
+Everything that decides machine code or a measurement is in one of the two environments here, and the hash
+of an environment names the folder of what was made under it. A changed environment is therefore a miss.
+"""
+
+import functools
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+PACKAGES_OF_CODE = ("jitkernels", "numba", "llvmlite", "numpy")
+PACKAGES_OF_TIMINGS = ("mkl", "scipy-openblas32", "onednn", "cffi")
+
+
+@functools.cache
+def version(package: str) -> str:
+    """The installed version of a distribution, or "absent"."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "absent"
+
+
+@functools.cache
+def cpu_name() -> str:
+    """LLVM's name of the host CPU, overridden by ``JITKERNELS_CPU_NAME``."""
+    import llvmlite.binding as llvm
+
+    return os.environ.get("JITKERNELS_CPU_NAME") or str(llvm.get_host_cpu_name())
+
+
+@functools.cache
+def cpu_features() -> frozenset[str]:
+    """LLVM's names of the features of the host CPU, overridden by ``JITKERNELS_CPU_FEATURES`` ("+avx2,-avx512f").
+
+    An override can only take features away: code for a feature that the CPU lacks would crash.
+    """
+    import llvmlite.binding as llvm
+
+    found = frozenset(name for name, present in llvm.get_host_cpu_features().items() if present)
+    removed = {f[1:] for f in os.environ.get("JITKERNELS_CPU_FEATURES", "").split(",") if f.startswith("-")}
+    return found - _dependents(removed)
+
+
+def _dependents(removed: set[str]) -> set[str]:
+    """The removed features and those that cannot exist without them (avx512* need avx512f, and so on)."""
+    import llvmlite.binding as llvm
+
+    gone = set(removed)
+    if "avx" in gone:
+        gone |= {"avx2", "fma", "f16c"}
+    if "avx2" in gone:
+        gone.add("avx512f")
+    if "avx512f" in gone:
+        gone |= {name for name in llvm.get_host_cpu_features() if name.startswith("avx512")}
+    return gone
+
+
+@functools.cache
+def vector_bytes() -> int:
+    """Width of the widest vector registers that code may use here: 64 with AVX-512, 32 with AVX, else 16."""
+    features = cpu_features()
+    return 64 if "avx512f" in features else 32 if "avx2" in features else 16
+
+
+def cpu_count() -> int:
+    """Cores this process may use: its affinity mask, cut to the quota of its control group."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, _quota(cores)))
+
+
+def _quota(unlimited: int) -> int:
+    """The CPU quota of the control group in whole cores, rounded up (version 2, then version 1 files)."""
+    try:
+        limit, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return unlimited if limit == "max" else -(-int(limit) // int(period))
+    except (OSError, ValueError):
+        pass
+    try:
+        quota = int(Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").read_text())
+        period_us = int(Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us").read_text())
+        return unlimited if quota <= 0 else -(-quota // period_us)
+    except (OSError, ValueError):
+        return unlimited
+
+
+@functools.cache
+def environment_of_code() -> dict[str, str]:
+    """Everything besides a source that decides the machine code made from it."""
+    return {
+        "cpu": cpu_name(),
+        "features": ",".join(sorted(cpu_features())),
+        "system": f"{sys.platform}-{platform.machine()}",
+        **{name: version(name) for name in PACKAGES_OF_CODE},
+    }
+
+
+def environment_of_timings(threads: int) -> dict[str, str]:
+    """Everything besides an attr that decides which implementation measures best."""
+    python = f"{platform.python_implementation()}-{platform.python_version()}"
+    versions = {name: version(name) for name in PACKAGES_OF_TIMINGS}
+    return {**environment_of_code(), **versions, "python": python, "threads": str(threads)}
+
+
+def digest(content: object) -> str:
+    """SHA-256 of a JSON value with sorted keys, in hexadecimal."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+@functools.cache
+def cache_root() -> Path | None:
+    """The folder of everything kept between processes, or None when no private folder can be had.
+
+    ``JITKERNELS_CACHE_DIR`` if set, else the user's cache folder, else a folder of the user's own below the
+    system's temporary folder. A folder that another user owns or may write to is never used: loading
+    machine code from it would hand them this process.
+    """
+    chosen = os.environ.get("JITKERNELS_CACHE_DIR")
+    if chosen:
+        return _private(Path(chosen))
+    import platformdirs
+
+    user = str(os.getuid()) if hasattr(os, "getuid") else "user"
+    places = (Path(platformdirs.user_cache_dir("jitkernels")), Path(tempfile.gettempdir()) / f"jitkernels-{user}")
+    return next((place for place in map(_private, places) if place), None)
+
+
+def _private(place: Path) -> Path | None:
+    """The folder itself, made with mode 0700 if missing, or None if it is not ours alone."""
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = place.stat()
+    except OSError:
+        return None
+    if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
+        return None
+    return place
+
+
+def work_directory() -> Path:
+    """Where intermediate files are kept on request: ``JITKERNELS_WORKDIR``, else ``jitkernels-work`` here."""
+    place = Path(os.environ.get("JITKERNELS_WORKDIR") or "jitkernels-work")
+    place.mkdir(parents=True, exist_ok=True)
+    return place

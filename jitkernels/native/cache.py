@@ -1,0 +1,128 @@
+"""Built objects kept on disk between processes: content-addressed files that are whole or do not exist.
+
+A file is the object followed by its own SHA-256. It is written under a temporary name and renamed, so a
+killed process leaves no torn entry; one that does not match its checksum is a miss and is replaced. One
+process builds while others wait for it on a file lock, which the system releases when a builder dies.
+A cache that cannot be written (read-only, full, foreign) costs a rebuild and one log line, never an error.
+"""
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from jitkernels import machine
+
+log = logging.getLogger("jitkernels")
+CHECKSUM_BYTES = 32
+_said: set[str] = set()
+
+
+def say_once(topic: str, message: str) -> None:
+    """Log a warning the first time its topic comes up in this process."""
+    if topic not in _said:
+        _said.add(topic)
+        log.warning(message)
+
+
+def key_of(text: str) -> str:
+    """The file name of what is built from a text in this environment by this version of the compiler."""
+    return machine.digest([text, _compiler_version(), machine.environment_of_code()])
+
+
+def _compiler_version() -> str:
+    """Hash of the modules that turn a text into code, so that an edit of the compiler is a miss too."""
+    here = Path(__file__).parent
+    content = b"".join((here / name).read_bytes() for name in ("compile.py", "codegen.py", "c.py"))
+    return hashlib.sha256(content).hexdigest()
+
+
+def objects_directory() -> Path | None:
+    """The folder of objects for this environment, made if missing, or None when nothing can be kept."""
+    root = machine.cache_root()
+    if root is None:
+        say_once("cache", "no private cache folder can be had: kernels are rebuilt in each process")
+        return None
+    environment = machine.environment_of_code()
+    place = root / machine.digest(environment)[:16] / "objects"
+    try:
+        if not place.is_dir():
+            place.mkdir(mode=0o700, parents=True)
+            publish(place.parent / "environment.json", json.dumps(environment, indent=1, sort_keys=True).encode())
+    except OSError as error:
+        say_once("cache", f"the cache folder {root} cannot be written ({error}): kernels are rebuilt in each process")
+        return None
+    return place
+
+
+def publish(path: Path, content: bytes) -> bool:
+    """Write a whole file or nothing. False, with one log line, when the disk does not take it."""
+    name = None
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(name, path)
+        return True
+    except OSError as error:
+        say_once("publish", f"cannot write {path} ({error}): continuing without the cache")
+        if name is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+        return False
+
+
+def read(path: Path) -> bytes | None:
+    """The content of an entry whose checksum holds, else None."""
+    try:
+        stored = path.read_bytes()
+    except OSError:
+        return None
+    content, checksum = stored[:-CHECKSUM_BYTES], stored[-CHECKSUM_BYTES:]
+    if hashlib.sha256(content).digest() != checksum:
+        say_once(str(path), f"{path} is damaged: it is rebuilt")
+        return None
+    return content
+
+
+def fetch(text: str, suffix: str, build: Callable[[], bytes]) -> tuple[bytes, Path | None]:
+    """What was built from a text: out of the cache, or built now, by one process at a time.
+
+    Returns the content and the file that holds it (None when it could not be kept).
+    """
+    place = objects_directory()
+    if place is None:
+        return build(), None
+    path = place / f"{key_of(text)}{suffix}"
+    content = read(path)
+    if content is not None:
+        return content, path
+    with _locked(path):
+        content = read(path)
+        if content is not None:
+            return content, path
+        content = build()
+        kept = publish(path, content + hashlib.sha256(content).digest())
+        return content, path if kept else None
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the file lock of an entry; without one (no locks, no space) build all the same."""
+    import filelock
+
+    lock = filelock.FileLock(f"{path}.lock", mode=0o600)
+    try:
+        lock.acquire()
+    except (OSError, NotImplementedError) as error:
+        say_once("lock", f"cannot lock {path} ({error}): building without a lock")
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.release()

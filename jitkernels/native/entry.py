@@ -1,0 +1,169 @@
+"""LLVM IR of the C entry of a loop nest: range, threads, workspace, status.
+
+Written as text and not with a builder because it is part of the key that every warm start computes.
+"""
+
+SLOTS = 64
+WORKSPACE_FAILED = -1
+"""Status of an entry that could not allocate its workspace."""
+
+
+def types_of(arguments: tuple[str, ...]) -> list[str]:
+    """LLVM types of C arguments: every pointer is ``ptr``, every integer ``i64``."""
+    return ["ptr" if argument.endswith("*") else "i64" for argument in arguments]
+
+
+def ir(
+    arguments: tuple[str, ...], *, extent: int, block: int, parallel: bool, workspace: int, check: bool
+) -> str:
+    """The function ``i64 @entry(arguments)`` calling ``@body`` (and ``@check``), which the compiler adds.
+
+    All pointers are ``noalias``: the launcher refuses overlapping arrays, except an output that is exactly
+    an input of an elementwise kernel, where each element is read before it is written.
+    """
+    kinds = types_of(arguments)
+    names = [f"{kind} %a{i}" for i, kind in enumerate(kinds)]
+    parameters = ", ".join(f"{kind} noalias %a{i}" if kind == "ptr" else f"{kind} %a{i}" for i, kind in enumerate(kinds))
+    passed = ", ".join(names)
+    scratch = ["ptr"] if workspace else []
+    lines = [f"declare void @body({', '.join([*kinds, *scratch, 'i64', 'i64'])})"]
+    if check:
+        lines += [f"declare i64 @check({', '.join(kinds)})"]
+    lines += [f"define i64 @entry({parameters}) {{", "start:"]
+    if check:
+        lines += [
+            f"  %status = call i64 @check({passed})",
+            "  %fine = icmp eq i64 %status, 0",
+            "  br i1 %fine, label %run, label %refuse",
+            "refuse:",
+            "  ret i64 %status",
+        ]
+    else:
+        lines += ["  br label %run"]
+    lines += ["run:"]
+    if parallel:
+        lines += _team(kinds, names, extent, block)
+    lines += [
+        f"  %done = call i64 @part({passed}, i64 0, i64 %a{extent}, i64 0)",
+        "  ret i64 %done",
+        "}",
+        *_part(names, workspace),
+    ]
+    if parallel:
+        lines += _region(kinds, extent, block)
+    return "\n".join(lines)
+
+
+def _part(names: list[str], workspace: int) -> list[str]:
+    """``@part``: runs the body on begin..end with the workspace of thread number `slot`.
+
+    A workspace is taken from its slot by an atomic exchange, so that two Python threads inside one entry
+    never share it: the second finds null and allocates its own, and the later one to finish frees.
+    """
+    passed = ", ".join(names)
+    if not workspace:
+        return [
+            f"define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{",
+            f"  call void @body({passed}, i64 %begin, i64 %end)",
+            "  ret i64 0",
+            "}",
+        ]
+    return f"""@slots = internal global [{SLOTS} x ptr] zeroinitializer
+declare ptr @aligned_alloc(i64, i64)
+declare void @free(ptr)
+define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{
+start:
+  %wrapped = urem i64 %slot, {SLOTS}
+  %place = getelementptr ptr, ptr @slots, i64 %wrapped
+  %kept = atomicrmw xchg ptr %place, ptr null acq_rel
+  %missing = icmp eq ptr %kept, null
+  br i1 %missing, label %allocate, label %use
+allocate:
+  %fresh = call ptr @aligned_alloc(i64 64, i64 {-(-workspace // 64) * 64})
+  %failed = icmp eq ptr %fresh, null
+  br i1 %failed, label %refuse, label %use
+refuse:
+  ret i64 {WORKSPACE_FAILED}
+use:
+  %area = phi ptr [ %kept, %start ], [ %fresh, %allocate ]
+  call void @body({passed}, ptr %area, i64 %begin, i64 %end)
+  %other = atomicrmw xchg ptr %place, ptr %area acq_rel
+  %alone = icmp eq ptr %other, null
+  br i1 %alone, label %done, label %drop
+drop:
+  call void @free(ptr %other)
+  br label %done
+done:
+  ret i64 0
+}}""".splitlines()
+
+
+def _team(kinds: list[str], names: list[str], extent: int, block: int) -> list[str]:
+    """Enter a parallel region when the runtime grants several threads and each gets two blocks."""
+    structure = "{ " + ", ".join([*kinds, "i64"]) + " }"
+    lines = [
+        f"  %wanted = sdiv i64 %a{extent}, {2 * block}",
+        "  %team = call i64 @jk_team(i64 %wanted)",
+        "  %several = icmp sgt i64 %team, 1",
+        "  br i1 %several, label %fork, label %serial",
+        "fork:",
+        f"  %shared = alloca {structure}",
+    ]
+    for i, name in enumerate(names):
+        lines += [
+            f"  %field{i} = getelementptr {structure}, ptr %shared, i32 0, i32 {i}",
+            f"  store {name}, ptr %field{i}",
+        ]
+    return [
+        *lines,
+        f"  %outcome = getelementptr {structure}, ptr %shared, i32 0, i32 {len(names)}",
+        "  store i64 0, ptr %outcome",
+        "  call void @jk_parallel(ptr @region, ptr %shared, i64 %team)",
+        "  %joined = load i64, ptr %outcome",
+        "  ret i64 %joined",
+        "serial:",
+    ]
+
+
+def _region(kinds: list[str], extent: int, block: int) -> list[str]:
+    """``@region``: what each OpenMP thread runs, on its own run of whole blocks."""
+    structure = "{ " + ", ".join([*kinds, "i64"]) + " }"
+    lines = ["declare i64 @jk_team(i64)", "declare void @jk_parallel(ptr, ptr, i64)"]
+    lines += ["declare i32 @omp_get_thread_num()", "declare i32 @omp_get_num_threads()"]
+    lines += ["define internal void @region(ptr %shared) {", "start:"]
+    for i, kind in enumerate(kinds):
+        lines += [
+            f"  %field{i} = getelementptr {structure}, ptr %shared, i32 0, i32 {i}",
+            f"  %a{i} = load {kind}, ptr %field{i}",
+        ]
+    passed = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
+    return [
+        *lines,
+        f"""  %number32 = call i32 @omp_get_thread_num()
+  %team32 = call i32 @omp_get_num_threads()
+  %number = sext i32 %number32 to i64
+  %team = sext i32 %team32 to i64
+  %padded = add i64 %a{extent}, {block - 1}
+  %blocks = sdiv i64 %padded, {block}
+  %first = mul i64 %number, %blocks
+  %after = add i64 %first, %blocks
+  %low = sdiv i64 %first, %team
+  %high = sdiv i64 %after, %team
+  %begin = mul i64 %low, {block}
+  %stop = mul i64 %high, {block}
+  %over = icmp sgt i64 %stop, %a{extent}
+  %end = select i1 %over, i64 %a{extent}, i64 %stop
+  %some = icmp slt i64 %begin, %end
+  br i1 %some, label %work, label %done
+work:
+  %status = call i64 @part({passed}, i64 %begin, i64 %end, i64 %number)
+  %bad = icmp ne i64 %status, 0
+  br i1 %bad, label %report, label %done
+report:
+  %outcome = getelementptr {structure}, ptr %shared, i32 0, i32 {len(kinds)}
+  store atomic i64 %status, ptr %outcome monotonic, align 8
+  br label %done
+done:
+  ret void
+}}""",
+    ]
