@@ -232,7 +232,7 @@ class _TileText:
             )
             for j in range(tile.vectors):
                 expression = (
-                    f"call {self.vector} @llvm.fma.{self.suffix}({self.vector} {every}, "
+                    f"call {self.vector} @llvm.fmuladd.{self.suffix}({self.vector} {every}, "
                     f"{self.vector} {b_values[j]}, {self.vector} {current[r, j]})"
                 )
                 if last:
@@ -282,7 +282,7 @@ class _TileText:
                 literal = float_literal(scale, tile.dtype)
                 splat = "<" + ", ".join([f"{self.kind} {literal}"] * tile.lanes) + ">"
                 value = out.value(
-                    f"call {self.vector} @llvm.fma.{self.suffix}({self.vector} {splat}, "
+                    f"call {self.vector} @llvm.fmuladd.{self.suffix}({self.vector} {splat}, "
                     f"{self.vector} {old}, {self.vector} {value})"
                 )
         if tile.mask_c:
@@ -306,7 +306,7 @@ def declarations(dtype: str, lanes: int) -> str:
     suffix = f"v{lanes}f{8 * element_size(dtype)}"
     mask = f"<{lanes} x i1>"
     return (
-        f"declare {vector} @llvm.fma.{suffix}({vector}, {vector}, {vector})\n"
+        f"declare {vector} @llvm.fmuladd.{suffix}({vector}, {vector}, {vector})\n"
         f"declare {vector} @llvm.masked.load.{suffix}.p0(ptr, i32, {mask}, {vector})\n"
         f"declare void @llvm.masked.store.{suffix}.p0({vector}, ptr, i32, {mask})\n"
         "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"

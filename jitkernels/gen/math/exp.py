@@ -1,19 +1,21 @@
 """exp for float32 and float64: branch-free scalars that LLVM turns into full-width vector code.
 
-exp(x) = 2**k * exp(r) with k = rint(x / ln 2) and r = x - k ln 2 in [-ln2/2, ln2/2] (Cody & Waite, "Software Manual
-for the Elementary Functions", 1980), exp(r) by a polynomial. What is done differently from the textbook, and why:
+exp(x) = 2**k * exp(r), with k = rint(x / ln 2) and r = x - k ln 2 in [-ln2/2, ln2/2] (Cody & Waite, "Software Manual
+for the Elementary Functions", 1980) and a polynomial for exp(r). What differs from the textbook, and why:
 
 * Adding `MAGIC` = 1.5 * 2**(mantissa bits) rounds x / ln 2 to an integer and leaves that integer in the low bits of
-  the sum, so that the vector code needs neither a rounding nor a conversion instruction.
-* 2**k is applied as two factors, 2**floor(k/2) and 2**ceil(k/2): the first product is exact, the second one rounds
-  once, to a subnormal, to zero or to infinity as the exact result does. The exponent bias of both factors (2 * 127,
-  2 * 1023) is part of `MAGIC`.
-* x is clamped to a little more than the range where the result is neither zero nor infinity. A comparison with a NaN
-  is false, so NaN passes through.
-* Integer steps are cast back to x's width at once: numba widens to 64 bits, LLVM narrows again when it sees the cast.
+  the sum, so that neither a rounding nor a conversion instruction is needed.
+* 2**k is applied as two factors, 2**floor(k/2) and 2**ceil(k/2). The first product is exact and the second one rounds
+  once: to a normal or subnormal number, to zero or to infinity, as the exact result does. The exponent bias of both
+  factors (twice 127, twice 1023) is part of `MAGIC`.
+* x is first limited to a little more than the range where the result is neither zero nor infinity. Python's `max` and
+  `min` keep their first argument when a comparison is false, so NaN passes, and each is one vector instruction.
+* Integer steps are cast back at once: numba widens to 64 bits, LLVM narrows again where it sees the cast.
 
-Polynomials: Remez exchange in 50-digit arithmetic for (exp(r) - 1 - r) / r**2 with the error weighted relative to
-exp(r), coefficients rounded to the type one by one and the remaining ones fitted again.
+Accuracy does not depend on which products become fused multiply-adds: without any it is 1.2 ULP.
+
+The polynomials come from a Remez exchange in 50-digit arithmetic for (exp(r) - 1 - r) / r**2, the error weighted
+relative to exp(r); coefficients were rounded to the type one by one, lowest power first, and the rest fitted again.
 """
 
 import numpy as np
@@ -21,18 +23,15 @@ import numpy as np
 from jitkernels.native.source import inlined
 
 LOG2E_32 = np.float32(1.442695)
-# ln 2 in two parts; the high one has so few bits that its product with any k is exact, with or without FMA.
+# ln 2 in two parts; the high one has few bits (16 and 33), so its product with any k is exact, fused or not.
 LN2_HIGH_32 = np.float32(0.693145751953125)
 LN2_LOW_32 = np.float32(1.4286068203094172e-06)
-MAGIC_32 = np.float32(1.5 * 2.0**23 + 254)
-LOWEST_32 = np.float32(-104)  # exp is below half of the smallest subnormal
-HIGHEST_32 = np.float32(89)  # exp is above the largest finite number
-SHIFT_32 = np.int32(23)
-SHIFT_HALF_32 = np.int32(22)
-EXPONENT_32 = np.int32(-(2**23))
+MAGIC_32 = np.float32(1.5 * 2.0**23 + 2 * 127)
+LOWEST_32 = np.float32(-104)  # exp(-104) is less than half of the smallest subnormal
+HIGHEST_32 = np.float32(89)  # exp(89) is more than the largest finite number
+EXPONENT_32 = np.int32(-(2**23))  # mask of the sign and exponent bits
 ONE_32 = np.float32(1)
-# Relative error of the polynomial 2**-28.2.
-C2_32 = np.float32(4.9999994e-01)
+C2_32 = np.float32(4.9999994e-01)  # relative error of the whole polynomial: 2**-28.2
 C3_32 = np.float32(1.6666517e-01)
 C4_32 = np.float32(4.1668102e-02)
 C5_32 = np.float32(8.369193e-03)
@@ -41,15 +40,12 @@ C6_32 = np.float32(1.3838934e-03)
 LOG2E_64 = np.float64(1.4426950408889634)
 LN2_HIGH_64 = np.float64(6.93147180369123816490e-01)
 LN2_LOW_64 = np.float64(1.90821492927058770002e-10)
-MAGIC_64 = np.float64(1.5 * 2.0**52 + 2046)
+MAGIC_64 = np.float64(1.5 * 2.0**52 + 2 * 1023)
 LOWEST_64 = np.float64(-746)
 HIGHEST_64 = np.float64(710)
-SHIFT_64 = np.int64(52)
-SHIFT_HALF_64 = np.int64(51)
 EXPONENT_64 = np.int64(-(2**52))
 ONE_64 = np.float64(1)
-# Relative error of the polynomial 2**-56.1.
-C2_64 = np.float64(5.000000000000011e-01)
+C2_64 = np.float64(5.000000000000011e-01)  # relative error of the whole polynomial: 2**-56.1
 C3_64 = np.float64(1.6666666666666438e-01)
 C4_64 = np.float64(4.166666666652578e-02)
 C5_64 = np.float64(8.333333333473697e-03)
@@ -62,43 +58,44 @@ C11_64 = np.float64(2.502218459959576e-08)
 
 
 @inlined("contract")
-def reduced_exp_float32(x: np.float32) -> np.float32:
-    """exp(x) for -104 <= x <= 89, or NaN."""
+def limited_exp_float32(x: np.float32) -> np.float32:
+    """exp(x) for -104 <= x <= 89 and for NaN."""
     shifted = x * LOG2E_32 + MAGIC_32
     k = shifted - MAGIC_32
     r = (x - k * LN2_HIGH_32) - k * LN2_LOW_32
     p = ((((C6_32 * r + C5_32) * r + C4_32) * r + C3_32) * r + C2_32) * r + ONE_32
     p = p * r + ONE_32
     bits = np.float32(shifted).view(np.int32)
-    first = np.int32(np.int32(bits << SHIFT_HALF_32) & EXPONENT_32)
-    second = np.int32(np.int32(bits << SHIFT_32) - first)
-    return p * np.int32(first).view(np.float32) * np.int32(second).view(np.float32)
+    floor_half = np.int32(np.int32(bits << 22) & EXPONENT_32)
+    ceil_half = np.int32(np.int32(bits << 23) - floor_half)
+    return p * np.int32(floor_half).view(np.float32) * np.int32(ceil_half).view(np.float32)
 
 
 @inlined("contract")
-def reduced_exp_float64(x: np.float64) -> np.float64:
-    """exp(x) for -746 <= x <= 710, or NaN."""
+def limited_exp_float64(x: np.float64) -> np.float64:
+    """exp(x) for -746 <= x <= 710 and for NaN."""
     shifted = x * LOG2E_64 + MAGIC_64
     k = shifted - MAGIC_64
     r = (x - k * LN2_HIGH_64) - k * LN2_LOW_64
-    # Pairs of terms first: eleven dependent steps would fill the scheduler before the next vector can start.
+    # Pairs of terms: a chain of eleven dependent steps fills the scheduler before the next vectors can start (12 %).
+    # The last two steps stay a chain, which is 0.15 ULP more accurate than r**2 * p + r + 1.
     square = r * r
     p = ((C11_64 * r + C10_64) * square + (C9_64 * r + C8_64)) * square + (C7_64 * r + C6_64)
     p = (p * square + (C5_64 * r + C4_64)) * square + (C3_64 * r + C2_64)
     p = (p * r + ONE_64) * r + ONE_64
     bits = np.float64(shifted).view(np.int64)
-    first = (bits << SHIFT_HALF_64) & EXPONENT_64
-    second = (bits << SHIFT_64) - first
-    return p * np.int64(first).view(np.float64) * np.int64(second).view(np.float64)
+    floor_half = np.int64(np.int64(bits << 51) & EXPONENT_64)
+    ceil_half = np.int64(np.int64(bits << 52) - floor_half)
+    return p * np.int64(floor_half).view(np.float64) * np.int64(ceil_half).view(np.float64)
 
 
 @inlined("contract")
 def exp_float32(x: np.float32) -> np.float32:
-    """exp(x) for every x, NaN and infinities included."""
-    return reduced_exp_float32(min(max(x, LOWEST_32), HIGHEST_32))
+    """exp(x) for every float32, infinities and NaN included; at most @E32@ ULP (all inputs measured)."""
+    return limited_exp_float32(min(max(x, LOWEST_32), HIGHEST_32))
 
 
 @inlined("contract")
 def exp_float64(x: np.float64) -> np.float64:
-    """exp(x) for every x, NaN and infinities included."""
-    return reduced_exp_float64(min(max(x, LOWEST_64), HIGHEST_64))
+    """exp(x) for every float64, infinities and NaN included; at most @E64@ ULP (measured)."""
+    return limited_exp_float64(min(max(x, LOWEST_64), HIGHEST_64))

@@ -1,0 +1,115 @@
+"""The tile of dot products of a generated matrix multiply, as LLVM IR text.
+
+``C[r, j] = sum over p of A[r, p] * B[j, p]`` with ``p`` contiguous in both operands: a matrix times a vector, or
+few rows times a transposed matrix.  Vectors run along ``p``; each of the ``rows * columns`` accumulators is summed
+across once at the end.  Every element of B is read once for ``rows`` rows of A, in ``columns`` forward streams,
+and nothing is packed, which is what matters when memory is the limit.
+"""
+
+from __future__ import annotations
+
+from jitkernels.gen.tile import TILE_ARGUMENTS, Text, declarations, element_size, element_type, float_literal
+
+
+def dot_tile(symbol: str, dtype: str, lanes: int, rows: int, columns: int, beta: float) -> str:
+    """IR of ``C[rows, columns] = A @ B.T + beta * C``, inlined into its caller; arguments as for any tile."""
+    return _DotText(symbol, dtype, lanes, rows, columns, beta).build()
+
+
+class _DotText:
+    def __init__(self, symbol: str, dtype: str, lanes: int, rows: int, columns: int, beta: float) -> None:
+        self.symbol, self.dtype, self.lanes, self.beta = symbol, dtype, lanes, beta
+        self.rows, self.columns = rows, columns
+        self.out = Text()
+        self.kind, self.align = element_type(dtype), element_size(dtype)
+        self.vector = f"<{lanes} x {self.kind}>"
+        self.suffix = f"v{lanes}f{8 * self.align}"
+        self.cells = [(r, j) for r in range(rows) for j in range(columns)]
+
+    def build(self) -> str:
+        """The whole function."""
+        out = self.out
+        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in TILE_ARGUMENTS)
+        out.label("entry")
+        for side in "abc":
+            out.lines.append(f"  %{side}_start = getelementptr {self.kind}, ptr %{side}, i64 %{side}_offset")
+        self.a_rows = [out.element(self.kind, "%a_start", out.times(r, "%a_stride")) for r in range(self.rows)]
+        self.b_rows = [out.element(self.kind, "%b_start", out.times(j, "%b_stride")) for j in range(self.columns)]
+        out.lines.append(f"  %whole = and i64 %k, -{self.lanes}")
+        out.lines.append(f"  %left = and i64 %k, {self.lanes - 1}")
+        out.lines.append("  %has_whole = icmp ne i64 %whole, 0")
+        out.line("br i1 %has_whole, label %main, label %middle")
+        out.label("main")
+        out.lines.append("  %p = phi i64 [ 0, %entry ], [ %p_next, %main ]")
+        self._phis("in", [("zeroinitializer", "entry"), ("%{}_main", "main")])
+        self._multiply("%p", None, "in", "main")
+        out.lines.append(f"  %p_next = add nsw i64 %p, {self.lanes}")
+        out.lines.append("  %more = icmp slt i64 %p_next, %whole")
+        out.line("br i1 %more, label %main, label %middle")
+        out.label("middle")
+        self._phis("half", [("zeroinitializer", "entry"), ("%{}_main", "main")])
+        out.lines.append("  %has_left = icmp ne i64 %left, 0")
+        out.line("br i1 %has_left, label %rest, label %done")
+        out.label("rest")
+        self._multiply("%whole", self._mask(), "half", "rest")
+        out.line("br label %done")
+        out.label("done")
+        self._phis("total", [("%{}_half", "middle"), ("%{}_rest", "rest")])
+        for r, j in self.cells:
+            self._store(r, j)
+        out.line("ret void")
+        body = "\n".join(out.lines)
+        reduce = f"declare {self.kind} @llvm.vector.reduce.fadd.{self.suffix}({self.kind}, {self.vector})\n"
+        return (
+            f"{declarations(self.dtype, self.lanes)}{reduce}"
+            f"define void @{self.symbol}({arguments}) alwaysinline nounwind {{\n{body}\n}}\n"
+        )
+
+    def _mask(self) -> str:
+        out, lanes = self.out, self.lanes
+        one = out.value(f"insertelement <{lanes} x i64> poison, i64 %left, i64 0")
+        every = out.value(
+            f"shufflevector <{lanes} x i64> {one}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer"
+        )
+        numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
+        return out.value(f"icmp slt <{lanes} x i64> <{numbers}>, {every}")
+
+    def _phis(self, suffix: str, incoming: list[tuple[str, str]]) -> None:
+        for r, j in self.cells:
+            name = f"acc{r}_{j}"
+            pairs = ", ".join(f"[ {value.format(name)}, %{block} ]" for value, block in incoming)
+            self.out.lines.append(f"  %{name}_{suffix} = phi {self.vector} {pairs}")
+
+    def _load(self, base: str, at: str, mask: str | None) -> str:
+        address = self.out.value(f"getelementptr {self.kind}, ptr {base}, i64 {at}")
+        if mask is None:
+            return self.out.value(f"load {self.vector}, ptr {address}, align {self.align}")
+        return self.out.value(
+            f"call {self.vector} @llvm.masked.load.{self.suffix}.p0(ptr {address}, i32 {self.align}, "
+            f"<{self.lanes} x i1> {mask}, {self.vector} zeroinitializer)"
+        )
+
+    def _multiply(self, at: str, mask: str | None, before: str, after: str) -> None:
+        """One vector of every row: ``%acc*_after = %acc*_before + a * b``."""
+        a_values = [self._load(row, at, mask) for row in self.a_rows]
+        for j in range(self.columns):
+            b_value = self._load(self.b_rows[j], at, mask)
+            for r in range(self.rows):
+                self.out.lines.append(
+                    f"  %acc{r}_{j}_{after} = call {self.vector} @llvm.fmuladd.{self.suffix}({self.vector} {a_values[r]}, "
+                    f"{self.vector} {b_value}, {self.vector} %acc{r}_{j}_{before})"
+                )
+
+    def _store(self, r: int, j: int) -> None:
+        out, kind = self.out, self.kind
+        total = out.value(
+            f"call reassoc {kind} @llvm.vector.reduce.fadd.{self.suffix}({kind} -0.0, "
+            f"{self.vector} %acc{r}_{j}_total)"
+        )
+        row = out.element(kind, "%c_start", out.times(r, "%c_stride"))
+        address = out.element(kind, row, j)
+        if self.beta != 0.0:
+            old = out.value(f"load {kind}, ptr {address}")
+            scaled = out.value(f"fmul contract {kind} {old}, {float_literal(self.beta, self.dtype)}")
+            total = out.value(f"fadd contract {kind} {total}, {scaled}")
+        out.line(f"store {kind} {total}, ptr {address}")

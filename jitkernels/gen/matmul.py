@@ -1,0 +1,53 @@
+"""Generated matrix multiply: tiles in registers, over operands read in place, packed, or as dot products."""
+
+from __future__ import annotations
+
+from jitkernels import machine
+from jitkernels.attrs.matmul import MatMulAttr
+from jitkernels.gen.matmul_dot import dot_nest
+from jitkernels.gen.matmul_packed import packed_nest
+from jitkernels.gen.matmul_plan import Product, blocking, candidates, simplified
+from jitkernels.gen.matmul_small import SmallShape, small_nest
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.registry import Variant, implements
+
+
+def product_of(attr: MatMulAttr) -> Product:
+    """The product that an attr asks for, in its simplest equivalent form."""
+    return simplified(Product(attr.m, attr.n, attr.k, attr.trans_a, attr.trans_b, attr.dtype))
+
+
+def registers() -> int:
+    """Vector registers of this machine."""
+    return 32 if machine.vector_bytes() == 64 else 16
+
+
+def variants(attr: MatMulAttr) -> list[Variant]:
+    """Algorithms and tiles worth measuring for a shape, the static choice first."""
+    product = product_of(attr)
+    return list(candidates(product, registers(), machine.vector_bytes() // product.size))
+
+
+@implements(MatMulAttr, variants=variants)
+def matmul(
+    attr: MatMulAttr, algorithm: str = "packed", rows: int = 0, vectors: int = 0, columns: int = 0, depth: int = 0,
+    parallel: bool = False,
+) -> LoopNest:  # fmt: skip
+    """``C = op(A) @ op(B) + beta * C``; a beta of 0 never reads C."""
+    product = product_of(attr)
+    lanes = machine.vector_bytes() // product.size
+    m, n, k, dtype, beta = product.m, product.n, product.k, product.dtype, attr.beta
+    longer = "columns" if n >= m else "rows"
+    if algorithm == "dot":
+        return dot_nest(dtype, lanes, m, n, k, rows=rows, columns=columns, beta=beta, parallel=parallel)
+    if algorithm == "direct":
+        shape = SmallShape(
+            dtype, lanes, m, n, k, rows, vectors, depth or max(k, 1), product.trans_a, product.trans_b, beta,
+            product.swapped, longer if parallel else "",
+        )  # fmt: skip
+        return small_nest(shape)
+    return packed_nest(
+        dtype, lanes, blocking(dtype, registers(), machine.vector_bytes()),
+        trans_a=attr.trans_a, trans_b=attr.trans_b, beta=beta,
+        split="columns" if attr.n >= attr.m else "rows", parallel=parallel,
+    )  # fmt: skip

@@ -1,0 +1,115 @@
+"""A kernel: one implementation bound to one attr, in machine code, behind its launcher."""
+
+import ctypes
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.errors import BuildError, WorkspaceError
+from jitkernels.native import launch, load
+from jitkernels.native.entry import WORKSPACE_FAILED
+from jitkernels.registry import Implementation, Variant
+from jitkernels.signature import Signature
+
+LONG_NANOSECONDS = 20_000
+"""Work longer than this releases the interpreter lock, which costs some 50 ns."""
+
+
+class Kernel(launch.Holder):
+    """What stands behind the callable that ``KernelFuncs.cache().at(attr)`` returns, as its ``__self__``.
+
+    attr: what it computes. implementation: the name of how. variant: the tuned parameters of that
+    implementation. rule: the step of the lookup order that chose it. source: the text of its code. address:
+    of its C entry, 0 for the NumPy reference. timings: seconds of each candidate when it was measured.
+    """
+
+    __slots__ = (
+        "_call_python", "_function", "_parameters", "_signature", "_slow", "_words", "_words_memory", "address", "attr",
+        "callable", "implementation", "rule", "source", "timings", "variant",
+    )  # fmt: skip
+
+    def __init__(self, attr: KernelAttr, implementation: Implementation, variant: Variant) -> None:
+        self.attr = attr
+        self.implementation = implementation.name
+        self.variant = dict(variant)
+        self.rule = "asked for"
+        self.timings: Mapping[str, float] = {}
+        self._signature = attr.signature()
+        self._function = implementation.function
+        self._call_python = self._reference if implementation.is_reference else None
+        self._words_memory, self._words = _words(self._signature)
+        if implementation.is_reference:
+            self.source, self.address = inspect.getsource(implementation.function), 0
+        else:
+            source = implementation.function(attr, **variant)
+            self.source, self.address = source.text, load.address_of(source)
+        self._slow = self.run
+        self._parameters = [
+            launch.Parameter(_singleton(array.dtype), array.shape, array.output, array.in_place)
+            for array in self._signature.arrays
+        ]
+        self.callable = self._launcher()
+
+    def _launcher(self) -> Any:
+        """The compiled launcher with this kernel as ``self``, or the Python method where there is none."""
+        if not launch.fits(self._parameters, self._words):
+            return self.run
+        self._context = self.context(self._parameters)
+        return launch.launcher(self.attr.name, type(self.attr).__doc__ or "", self) or self.run
+
+    def context(self, parameters: "list[launch.Parameter]") -> Any:
+        """A launcher context of this kernel for arrays of other shapes over the same memory."""
+        return launch.context(
+            parameters,
+            self._words,
+            entry=self.address,
+            python=self._call_python,
+            slow=self._slow,
+            long=self._is_long(),
+        )
+
+    def _is_long(self) -> bool:
+        """Rough estimate: 10 operations or 20 bytes per nanosecond."""
+        nbytes = sum(array.nbytes for array in self._signature.arrays)
+        return self.address != 0 and max(self.attr.operations() / 10, nbytes / 20) > LONG_NANOSECONDS
+
+    def _reference(self, *arrays: Any) -> None:
+        self.attr.check_data(arrays)
+        self._function(self.attr, *arrays)
+
+    def run(self, *arrays: Any) -> None:
+        """Check every argument in Python, then compute: what the launcher falls back on.
+
+        Raises ArgumentTypeError, ArgumentError or DataIndexError naming the argument, what was expected and
+        what came; nothing is written then.
+        """
+        self._signature.check(self.attr.name, arrays)
+        self.attr.check_data(arrays)
+        if self._call_python is not None:
+            self._call_python(*arrays)
+            return
+        words = [array.ctypes.data for array in arrays] + self._words
+        entry = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(self.address)
+        status = entry(*words)
+        if status == WORKSPACE_FAILED:
+            raise WorkspaceError(f"{self.attr.name}: no memory for the workspace")
+        if status != 0:
+            raise BuildError(f"{self.attr.name}: {self.implementation} returned the unknown status {status}")
+
+    def __repr__(self) -> str:
+        variant = "".join(f", {key}={value}" for key, value in self.variant.items())
+        return f"<Kernel {self.attr.kernel_type.name}({self.attr.text()}) by {self.implementation}{variant}>"
+
+
+def _singleton(dtype: str) -> Any:
+    import numpy as np
+
+    return np.dtype(dtype)
+
+
+def _words(signature: Signature) -> tuple[Any, list[int]]:
+    """What the C function takes after the arrays: integers, and addresses of the floats, which are kept."""
+    floats = (ctypes.c_double * max(1, len(signature.floats)))(*[value for _, value in signature.floats])
+    addresses = [ctypes.addressof(floats) + 8 * i for i in range(len(signature.floats))]
+    return floats, [value for _, value in signature.integers] + addresses

@@ -1,0 +1,1 @@
+"""Implementations backed by libraries, C with intrinsics, or other kernels; each folder is one method."""

@@ -1,0 +1,1 @@
+"""Compositions of other kernels of the registry, calling their addresses."""

@@ -1,0 +1,1 @@
+"""OpenBLAS, from the scipy-openblas32 package."""

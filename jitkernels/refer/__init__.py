@@ -1,0 +1,1 @@
+"""The plain NumPy references: they define what each kernel means. Nothing here imports more than NumPy."""

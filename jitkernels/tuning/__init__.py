@@ -1,0 +1,1 @@
+"""Measuring: the one timer, the tuner, and the store of its results."""
