@@ -9,25 +9,13 @@ A cache that cannot be written (read-only, full, foreign) costs a rebuild and on
 import contextlib
 import hashlib
 import json
-import logging
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from jitkernels import machine
+from jitkernels.disk import publish, say_once
 
-log = logging.getLogger("jitkernels")
 CHECKSUM_BYTES = 32
-_said: set[str] = set()
-
-
-def say_once(topic: str, message: str) -> None:
-    """Log a warning the first time its topic comes up in this process."""
-    if topic not in _said:
-        _said.add(topic)
-        log.warning(message)
-
 
 def key_of(text: str) -> str:
     """The file name of what is built from a text in this environment by this version of the compiler."""
@@ -57,23 +45,6 @@ def objects_directory() -> Path | None:
         say_once("cache", f"the cache folder {root} cannot be written ({error}): kernels are rebuilt in each process")
         return None
     return place
-
-
-def publish(path: Path, content: bytes) -> bool:
-    """Write a whole file or nothing. False, with one log line, when the disk does not take it."""
-    name = None
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(name, path)
-        return True
-    except OSError as error:
-        say_once("publish", f"cannot write {path} ({error}): continuing without the cache")
-        if name is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-        return False
 
 
 def read(path: Path) -> bytes | None:

@@ -1,0 +1,35 @@
+"""Files that are whole or do not exist, and warnings that are said once."""
+
+import contextlib
+import logging
+import os
+import tempfile
+from pathlib import Path
+
+log = logging.getLogger("jitkernels")
+log.addHandler(logging.NullHandler())
+_said: set[str] = set()
+
+
+def say_once(topic: str, message: str) -> None:
+    """Log a warning the first time its topic comes up in this process."""
+    if topic not in _said:
+        _said.add(topic)
+        log.warning(message)
+
+
+def publish(path: Path, content: bytes) -> bool:
+    """Write a whole file or nothing. False, with one log line, when the disk does not take it."""
+    name = None
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(name, path)
+        return True
+    except OSError as error:
+        say_once("publish", f"cannot write {path} ({error}): continuing without it")
+        if name is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+        return False

@@ -1,0 +1,114 @@
+"""Measured results on disk: one JSON file per attr below the hash of the environment they hold for.
+
+Whatever is not a whole record of this attr in this environment is a miss with one log line.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jitkernels import machine
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.disk import publish, say_once
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One candidate of a record: its time, or why it has none."""
+
+    implementation: str
+    variant: dict[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
+    spread: float | None = None
+    error: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The implementation, with its variant in brackets if it has one."""
+        variant = ",".join(f"{key}={value}" for key, value in self.variant.items())
+        return f"{self.implementation}[{variant}]" if variant else self.implementation
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was measured for one attr, fastest pick first.
+
+    `complete` is False when the budget ran out before every candidate was measured.
+    """
+
+    candidates: tuple[Measured, ...]
+    complete: bool = True
+
+    @property
+    def pick(self) -> Measured:
+        return self.candidates[0]
+
+
+def _key(attr: KernelAttr) -> dict[str, Any]:
+    return {"kernel": attr.kernel_type.name, **attr.fields()}
+
+
+def directory(threads: int) -> Path | None:
+    """Where records for this environment and number of threads lie, or None without a cache."""
+    root = machine.cache_root()
+    return root and root / machine.digest(machine.environment_of_timings(threads))[:16] / "tuning"
+
+
+def path_of(attr: KernelAttr, threads: int) -> Path | None:
+    """The file of an attr's record."""
+    place = directory(threads)
+    return place and place / f"{attr.name}-{machine.digest(_key(attr))[:24]}.json"
+
+
+def save(attr: KernelAttr, record: Record, threads: int) -> None:
+    """Write a record whole or not at all; a disk that refuses costs one log line."""
+    path = path_of(attr, threads)
+    if path is None:
+        return
+    content = {
+        "format": FORMAT,
+        "attr": _key(attr),
+        "environment": machine.environment_of_timings(threads),
+        "complete": record.complete,
+        "candidates": [asdict(candidate) for candidate in record.candidates],
+    }
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        say_once("tuning", f"cannot write {path.parent} ({error}): measurements are not kept")
+        return
+    publish(path, json.dumps(content, indent=1, sort_keys=True).encode())
+
+
+def load(attr: KernelAttr, threads: int) -> Record | None:
+    """The record of an attr, or None."""
+    path = path_of(attr, threads)
+    if path is None or not path.exists():
+        return None
+    return read(path, attr, machine.environment_of_timings(threads))
+
+
+def read(path: Path, attr: KernelAttr, environment: dict[str, str] | None) -> Record | None:
+    """The record in a file if it is whole and of that attr and environment (any, if None)."""
+    try:
+        content = json.loads(path.read_bytes())
+        if content["format"] != FORMAT or content["attr"] != _key(attr):
+            raise ValueError("it is of another attr or format")
+        if environment is not None and content["environment"] != environment:
+            raise ValueError("it is of another environment")
+        candidates = tuple(Measured(**candidate) for candidate in content["candidates"])
+        if not candidates or candidates[0].seconds is None:
+            raise ValueError("it has no timing")
+        return Record(candidates, bool(content["complete"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        say_once(str(path), f"ignoring the measurement {path}: {error}")
+        return None
+
+
+def files(root: Path) -> Iterator[Path]:
+    """All records below a cache folder, whatever their environment."""
+    return root.glob("*/tuning/*.json")

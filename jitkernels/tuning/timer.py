@@ -1,0 +1,65 @@
+"""The one timer: tuner and benchmarks measure with it and nothing else.
+
+Candidates are interleaved in rounds, so that a disturbance from outside hits them all alike, and the
+minimum over the rounds counts, because whatever is not the code itself only ever adds time.
+"""
+
+import timeit
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds per call: the minimum over rounds, and the spread: how far the median lies above it."""
+
+    seconds: float
+    spread: float
+
+
+def measure(
+    calls: Mapping[str, Callable[..., Any]],
+    arguments: Mapping[str, Sequence[Any]] | Sequence[Any],
+    *,
+    budget: float = 0.2,
+    rounds: int = 15,
+) -> dict[str, Timing]:
+    """Time callables against each other.
+
+    `arguments` is what each is called with, or that by name. `budget` bounds the whole in seconds, beyond
+    one warm-up call each; a single call longer than its share is timed three times all the same.
+    """
+    timers: dict[str, timeit.Timer] = {}
+    numbers: dict[str, int] = {}
+    share = budget / max(len(calls), 1) / (rounds + 1)
+    for name, function in calls.items():
+        given = arguments[name] if isinstance(arguments, Mapping) else arguments
+        names = [f"a{i}" for i in range(len(given))]
+        values: dict[str, Any] = {"function": function, **dict(zip(names, given, strict=True))}
+        timers[name] = timeit.Timer(f"function({', '.join(names)})", globals=values)
+        timers[name].timeit(1)
+        numbers[name] = _calls_in(timers[name], share)
+    samples: dict[str, list[float]] = {name: [] for name in calls}
+    started = perf_counter()
+    for done in range(rounds):
+        if done >= 3 and perf_counter() - started > budget:
+            break
+        for name, timer in timers.items():
+            samples[name].append(timer.timeit(numbers[name]) / numbers[name])
+    return {name: _timing(sorted(found)) for name, found in samples.items()}
+
+
+def _calls_in(timer: timeit.Timer, seconds: float) -> int:
+    """How many calls fill that time, from runs that grow until the clock can read them."""
+    number = 1
+    while True:
+        taken = timer.timeit(number)
+        if taken > min(seconds, 2e-5) or number >= 1 << 20:
+            return max(1, int(number * seconds / max(taken, 1e-9)))
+        number *= 4
+
+
+def _timing(found: list[float]) -> Timing:
+    return Timing(found[0], found[len(found) // 2] - found[0])
