@@ -12,9 +12,14 @@ from dataclasses import dataclass
 
 from jitkernels.gen.matmul_packed import ir_function
 from jitkernels.gen.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
-from jitkernels.gen.tile import TILE_ARGUMENTS, Tile, element_size
+from jitkernels.gen.tile import Tile, element_size
+from jitkernels.gen.tile_column import COLUMN_ARGUMENTS, TileColumn
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import IRFunction, inlined
+from jitkernels.native.source import IRFunction
+
+
+#: The rows that are worked on together should stay, of A and C, in half of a common second-level cache.
+ROW_BLOCK_BYTES = 512 * 1024
 
 
 @dataclass(frozen=True)
@@ -55,9 +60,11 @@ class SmallShape:
             return tall, self.m - self.m % tall, self.m % tall
         return tall, tall * (pieces - (tall * pieces - self.m)), tall - 1
 
-
-#: The rows that are worked on together should stay, of A and C, in half of a common second-level cache.
-ROW_BLOCK_BYTES = 512 * 1024
+    def row_block(self) -> int:
+        """Rows that are worked on together, so that they stay in cache for all panels of B."""
+        tall = self.heights()[0]
+        fitting = ROW_BLOCK_BYTES // element_size(self.dtype) // (self.k + self.n) // tall * tall
+        return max(fitting, 4 * tall)
 
 
 def small_nest(shape: SmallShape) -> LoopNest:
@@ -80,100 +87,76 @@ def small_nest(shape: SmallShape) -> LoopNest:
 
 
 def _direct_body(shape: SmallShape) -> Callable[..., None]:
-    multiply = _multiply(shape)
-    swapped = shape.swapped
+    inner, border = _columns(shape)
+    by_rows, by_columns, swapped = shape.split == "rows", shape.split == "columns", shape.swapped
+    width, rows_of_c, columns_of_c, steps, depth = shape.width, shape.m, shape.n, shape.k, shape.depth
+    whole = columns_of_c - columns_of_c % width
+    along = rows_of_c if shape.trans_a else 1
+    has_tail, last, block = whole < columns_of_c, max(steps, 1), shape.row_block()
 
     def body(a, b, c, m, n, k, begin, end):  # type: ignore[no-untyped-def]
-        if swapped:
-            multiply(b, a, c, begin, end)
-        else:
-            multiply(a, b, c, begin, end)
-
-    return body
-
-
-def _packing_body(shape: SmallShape) -> Callable[..., None]:
-    multiply = _multiply(shape)
-    steps, width, columns_of_c = shape.k, shape.width, shape.n
-    by_columns = shape.split == "columns"
-    text = transpose_panel("matmul_pack_b", shape.dtype, shape.lanes, width)
-    pack = ir_function("matmul_pack_b", shape.dtype, PACK_ARGUMENTS, text)
-
-    def body(a, b, c, m, n, k, workspace, begin, end):  # type: ignore[no-untyped-def]
-        left, right = (begin, end) if by_columns else (0, columns_of_c)
-        for j in range(left, right, width):
-            pack(b, j * steps, steps, workspace, j * steps, columns_of_c - j, steps)
-        multiply(a, workspace, c, begin, end)
-
-    return body
-
-
-def _tiles(shape: SmallShape, tall: int, short: int, tail: int) -> list[IRFunction]:
-    """Tiles ``[tall, short, tall at the right border, short at the right border]``."""
-    made = []
-    for name, columns in (("inner", shape.width), ("border", tail)):
-        for which, height in (("tall", tall), ("short", short)):
-            symbol = f"matmul_{name}_{which}"
-            masked = columns % shape.lanes != 0
-            tile = Tile(
-                symbol, shape.dtype, shape.lanes, max(height, 1), max(-(-columns // shape.lanes), 1), shape.beta,
-                a_by_column=shape.trans_a, mask_b=masked and not shape.trans_b, mask_c=masked, inline=True,
-            )  # fmt: skip
-            made.append(ir_function(symbol, shape.dtype, TILE_ARGUMENTS, tile.text()))
-    return made
-
-
-def _multiply(shape: SmallShape) -> Callable[..., None]:
-    """The loops over tiles, as a function that both bodies call."""
-    tall, tall_rows, short = shape.heights()
-    width, rows_of_c, columns_of_c, steps, depth = shape.width, shape.m, shape.n, shape.k, shape.depth
-    tail = columns_of_c % width
-    whole = columns_of_c - tail
-    inner, inner_short, border, border_short = _tiles(shape, tall, short, tail)
-    # Element (r, p) of A lies at r * across + p * along; element (p, j) of B, at the start of a panel, at
-    # p * b_stride + j * b_panel.
-    across, along, a_stride = (1, rows_of_c, rows_of_c) if shape.trans_a else (steps, 1, steps)
-    b_stride, b_panel = (width, steps) if shape.trans_b else (columns_of_c, 1)
-    has_tail, has_short, last = tail > 0, tall_rows < rows_of_c, max(steps, 1)
-    block = ROW_BLOCK_BYTES // element_size(shape.dtype) // max(steps + columns_of_c, 1) // tall * tall
-    block = max(block, 4 * tall)
-    by_rows, by_columns = shape.split == "rows", shape.split == "columns"
-
-    @inlined()
-    def multiply(a, b, c, begin, end):  # type: ignore[no-untyped-def]
+        left_operand, right_operand = (b, a) if swapped else (a, b)
         top, bottom = (begin, end) if by_rows else (0, rows_of_c)
         left, right = (begin, end) if by_columns else (0, columns_of_c)
         for p in range(0, last, depth):
             deep = min(depth, steps - p)
             first = 1 if p == 0 else 0
+            in_a, in_b = p * along, p * columns_of_c
             for high in range(top, bottom, block):
                 low = min(high + block, bottom)
-                tall_end, short_start = min(low, tall_rows), max(high, tall_rows)
                 for j in range(left, min(right, whole), width):
-                    at = p * b_stride + j * b_panel
-                    for i in range(high, tall_end, tall):
-                        inner(
-                            a, i * across + p * along, a_stride, b, at, b_stride,
-                            c, i * columns_of_c + j, columns_of_c, deep, first, tall, width,
-                        )  # fmt: skip
-                    if has_short:
-                        for i in range(short_start, low, short):
-                            inner_short(
-                                a, i * across + p * along, a_stride, b, at, b_stride,
-                                c, i * columns_of_c + j, columns_of_c, deep, first, short, width,
-                            )  # fmt: skip
+                    inner(left_operand, in_a, right_operand, in_b + j, c, j, deep, first, high, low)
                 if has_tail and right > whole:
-                    at = p * b_stride + whole * b_panel
-                    for i in range(high, tall_end, tall):
-                        border(
-                            a, i * across + p * along, a_stride, b, at, b_stride,
-                            c, i * columns_of_c + whole, columns_of_c, deep, first, tall, tail,
-                        )  # fmt: skip
-                    if has_short:
-                        for i in range(short_start, low, short):
-                            border_short(
-                                a, i * across + p * along, a_stride, b, at, b_stride,
-                                c, i * columns_of_c + whole, columns_of_c, deep, first, short, tail,
-                            )  # fmt: skip
+                    border(left_operand, in_a, right_operand, in_b + whole, c, whole, deep, first, high, low)
 
-    return multiply
+    return body
+
+
+def _packing_body(shape: SmallShape) -> Callable[..., None]:
+    """As above, but B is packed first: element (p, j) of a panel lies at ``(j // width * k + p) * width``."""
+    inner, border = _columns(shape)
+    by_rows, by_columns = shape.split == "rows", shape.split == "columns"
+    width, rows_of_c, columns_of_c, steps = shape.width, shape.m, shape.n, shape.k
+    whole = columns_of_c - columns_of_c % width
+    has_tail, block = whole < columns_of_c, shape.row_block()
+    text = transpose_panel("matmul_pack_b", shape.dtype, shape.lanes, width)
+    pack = ir_function("matmul_pack_b", shape.dtype, PACK_ARGUMENTS, text)
+
+    def body(a, b, c, m, n, k, workspace, begin, end):  # type: ignore[no-untyped-def]
+        top, bottom = (begin, end) if by_rows else (0, rows_of_c)
+        left, right = (begin, end) if by_columns else (0, columns_of_c)
+        for j in range(left, right, width):
+            pack(b, j * steps, steps, workspace, j * steps, columns_of_c - j, steps)
+        for high in range(top, bottom, block):
+            low = min(high + block, bottom)
+            for j in range(left, min(right, whole), width):
+                inner(a, 0, workspace, j * steps, c, j, steps, 1, high, low)
+            if has_tail and right > whole:
+                border(a, 0, workspace, whole * steps, c, whole, steps, 1, high, low)
+
+    return body
+
+
+def _columns(shape: SmallShape) -> tuple[IRFunction, IRFunction]:
+    """The columns of tiles over a whole panel and over the narrower one at the right border."""
+    made = []
+    tall, tall_rows, short = shape.heights()
+    for name, columns in (("inner", shape.width), ("border", shape.n % shape.width)):
+        masked = columns % shape.lanes != 0
+        tiles = [
+            Tile(
+                f"matmul_{name}_{height}", shape.dtype, shape.lanes, height, max(-(-columns // shape.lanes), 1),
+                shape.beta, shape.trans_a, mask_b=masked and not shape.trans_b, mask_c=masked, inline=True,
+            )
+            for height in (tall, max(short, 1))
+        ]  # fmt: skip
+        column = TileColumn(
+            f"matmul_{name}", tiles[0], tiles[1], tall_rows,
+            a_row=1 if shape.trans_a else shape.k,
+            a_stride=shape.m if shape.trans_a else shape.k,
+            b_stride=shape.width if shape.trans_b else shape.n,
+            c_stride=shape.n,
+            columns=columns,
+        )  # fmt: skip
+        made.append(ir_function(column.symbol, shape.dtype, COLUMN_ARGUMENTS, column.text()))
+    return made[0], made[1]

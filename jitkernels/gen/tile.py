@@ -102,9 +102,9 @@ class Tile:
     unroll: int = 4
     prefetch: bool = False
 
-    def text(self) -> str:
-        """The IR of the function ``symbol``, with the declarations that it needs."""
-        return _TileText(self).build()
+    def text(self, *, declared: bool = False) -> str:
+        """The IR of the function ``symbol``, with the declarations that it needs unless they stand already."""
+        return ("" if declared else declarations(self.dtype, self.lanes)) + _TileText(self).build()
 
 
 class _TileText:
@@ -139,10 +139,7 @@ class _TileText:
         self._phis("total", [("%{}_half", "middle"), ("%{}_rest", "rest")])
         self._finish()
         body = "\n".join(out.lines)
-        return (
-            f"{declarations(tile.dtype, tile.lanes)}"
-            f"define void @{tile.symbol}({arguments}) {attribute} nounwind {{\n{body}\n}}\n"
-        )
+        return f"define void @{tile.symbol}({arguments}) {attribute} nounwind {{\n{body}\n}}\n"
 
     def _entry(self) -> None:
         tile, out = self.tile, self.out
