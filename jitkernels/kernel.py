@@ -58,6 +58,11 @@ class Kernel(launch.Holder):
         self._context = self.context(self._parameters)
         return launch.launcher(self.attr.name, type(self.attr).__doc__ or "", self) or self.run
 
+    def parameters(self, shapes: "list[tuple[int, ...]]") -> "list[launch.Parameter] | None":
+        """The launcher's parameters for arrays of other shapes, or None if they are too many dimensions."""
+        changed = [own._replace(shape=shape) for own, shape in zip(self._parameters, shapes, strict=True)]
+        return changed if launch.fits(changed, self._words) else None
+
     def context(self, parameters: "list[launch.Parameter]") -> Any:
         """A launcher context of this kernel for arrays of other shapes over the same memory."""
         return launch.context(

@@ -52,17 +52,18 @@ class SmallShape:
     def heights(self) -> tuple[int, int, int]:
         """``(tall, tall_rows, short)``: tiles of ``tall`` rows up to row ``tall_rows``, of ``short`` rows below.
 
-        Even heights keep every tile efficient; threads need parts that begin at multiples of one height.
+        Even heights keep every tile efficient, but blocks and the parts of threads begin at multiples of ``tall``:
+        where there are several, all tiles are tall but the last.
         """
         pieces = -(-self.m // self.rows)
         tall = -(-self.m // pieces)
-        if self.split == "rows":
+        if self.split == "rows" or self.row_block() < self.m:
             return tall, self.m - self.m % tall, self.m % tall
         return tall, tall * (pieces - (tall * pieces - self.m)), tall - 1
 
     def row_block(self) -> int:
-        """Rows that are worked on together, so that they stay in cache for all panels of B."""
-        tall = self.heights()[0]
+        """Rows that are worked on together, so that they stay in cache for all panels of B: whole tall tiles."""
+        tall = -(-self.m // -(-self.m // self.rows))
         fitting = ROW_BLOCK_BYTES // element_size(self.dtype) // (self.k + self.n) // tall * tall
         return max(fitting, 4 * tall)
 

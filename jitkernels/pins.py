@@ -1,0 +1,83 @@
+"""Pins: the user's word that an implementation is to be used, by context or by environment variable."""
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.errors import UnknownNameError
+from jitkernels.native import launch
+from jitkernels.registry import Implementation, all_rows, implementation, implementations, row
+
+_pins: ContextVar[tuple[Mapping[str, str], ...]] = ContextVar("pins", default=())
+_lock = threading.Lock()
+_open = 0
+EVERY = "*"
+
+
+@contextlib.contextmanager
+def use(implementation: str | None = None, **kernels: str) -> Iterator[None]:
+    """Pin implementations inside a ``with`` block, in this thread or task only.
+
+    ``use(implementation="refer")`` holds for every kernel that has one of that name; ``use(vmul="mkl")`` for
+    that kernel alone, and wins over the former. Raises UnknownNameError for a name that does not exist.
+    """
+    global _open
+    chosen = dict(kernels)
+    if implementation is not None:
+        chosen[EVERY] = implementation
+    _validate("use", chosen)
+    with _lock:
+        _open += 1
+        launch.set_bypass(True)
+    token = _pins.set((chosen, *_pins.get()))
+    try:
+        yield
+    finally:
+        _pins.reset(token)
+        with _lock:
+            _open -= 1
+            launch.set_bypass(_open > 0)
+
+
+def _validate(where: str, chosen: Mapping[str, str]) -> None:
+    for kernel, name in chosen.items():
+        if kernel == EVERY:
+            if not any(name in implementations(found) for found in all_rows()):
+                raise UnknownNameError(f"{where}: no kernel has an implementation {name!r}")
+        else:
+            implementation(row(kernel), name)
+
+
+_parsed: dict[str, Mapping[str, str]] = {"": {}}
+
+
+def _from_environment() -> Mapping[str, str]:
+    """``JITKERNELS_USE="vmul=mkl,softmax=gen"`` or ``"refer"`` for every kernel that has it."""
+    text = os.environ.get("JITKERNELS_USE", "")
+    if text not in _parsed:
+        entries = [part.strip() for part in text.split(",") if part.strip()]
+        chosen = dict(part.split("=", 1) if "=" in part else (EVERY, part) for part in entries)
+        _validate("JITKERNELS_USE", chosen)
+        _parsed[text] = chosen
+    return _parsed[text]
+
+
+def active() -> bool:
+    """Whether any pin may be in force in this process; quick, for the hot path."""
+    return _open > 0
+
+
+def pinned(attr: KernelAttr) -> Implementation | None:
+    """The implementation that is pinned for an attr here, innermost context first, environment last."""
+    for chosen in (*_pins.get(), _from_environment()):
+        name = chosen.get(attr.name)
+        if name is not None:
+            return implementation(type(attr), name)
+        if EVERY in chosen and chosen[EVERY] in implementations(type(attr)):
+            return implementation(type(attr), chosen[EVERY])
+    return None
+
+
