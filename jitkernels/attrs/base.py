@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 
-from jitkernels.errors import ArgumentTypeError, AttrError, RegistrationError
+from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, RegistrationError
 from jitkernels.kernel_types import KernelType
 from jitkernels.signature import AnyArray, Signature
 
@@ -47,9 +47,9 @@ class Call:
     finish: Callable[[AnyArray], AnyArray] | None = None
 
 
-def choice(*values: str) -> Any:
+def choice(*values: str, default: str) -> Any:
     """A field that takes one of these strings."""
-    return dataclasses.field(metadata={"values": values})
+    return dataclasses.field(default=default, metadata={"values": values})
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -167,6 +167,22 @@ def float_arrays(kernel: str, **values: object) -> list[AnyArray]:
     common = np.result_type(*weak)
     dtype = np.float32 if common in (np.dtype(np.float16), np.dtype(np.float32)) else np.float64
     return [np.require(array, dtype, ["C", "A"]) for array in arrays.values()]
+
+
+def axis_last(kernel: str, array: AnyArray, axis: object) -> tuple[AnyArray, Callable[[AnyArray], AnyArray] | None]:
+    """A view with one axis moved to the end, and the function that moves it back (None if it was there)."""
+    if isinstance(axis, bool) or not isinstance(axis, int | np.integer):
+        raise ArgumentTypeError(f"{kernel}: axis: expected an int, got {axis!r}")
+    if not -array.ndim <= axis < array.ndim:
+        raise ArgumentError(f"{kernel}: axis: expected -{array.ndim} to {array.ndim - 1}, got {axis}")
+    if axis in (-1, array.ndim - 1):
+        return array, None
+    return np.moveaxis(array, int(axis), -1), lambda result: np.moveaxis(result, -1, int(axis))
+
+
+def power_of_two(extent: int) -> int:
+    """The next power of two, 1 for 0."""
+    return 1 << max(extent - 1, 0).bit_length()
 
 
 def cases(attrs: Iterable[KernelAttr], *, ci: Iterable[KernelAttr] = ()) -> list[Case]:

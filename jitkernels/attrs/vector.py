@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, float_arrays
+from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, float_arrays, power_of_two
 from jitkernels.signature import Array, Signature
 
 
@@ -29,7 +29,7 @@ class VectorAttr(KernelAttr):
 
     def tuning_class(self) -> Self:
         """The next power of two."""
-        return type(self)(n=1 << max(self.n - 1, 0).bit_length(), dtype=self.dtype)
+        return type(self)(n=power_of_two(self.n), dtype=self.dtype)
 
 
 class UnaryVectorAttr(VectorAttr):

@@ -1,0 +1,60 @@
+"""SOFTMAX over the last axis of a matrix."""
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+
+from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, axis_last, cases, float_arrays, power_of_two
+from jitkernels.errors import AttrError
+from jitkernels.signature import Array, Signature
+
+
+class SoftmaxAttr(KernelAttr, kernel_type="SOFTMAX"):
+    """y[i, j] = exp(x[i, j] - max(x[i])) / sum over k of exp(x[i, k] - max(x[i]))."""
+
+    rows: int
+    n: int
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.n == 0 and self.rows > 0:
+            raise AttrError("SoftmaxAttr: n: expected at least 1 where there are rows, got 0")
+
+    def signature(self) -> Signature:
+        shape = (self.rows, self.n)
+        arrays = (
+            Array("x", "in", shape, self.dtype, in_place=True, domain=(-8.0, 8.0)),
+            Array("y", "out", shape, self.dtype, in_place=True),
+        )
+        return Signature(arrays, (("rows", self.rows), ("n", self.n)))
+
+    def tolerance(self) -> Tolerance:
+        """exp of a rounded difference is off by half a unit times the difference; the sum by sqrt(n) units."""
+        return Tolerance(ulp=16 + 2 * self.n**0.5)
+
+    def operations(self) -> float:
+        return 20.0 * self.rows * self.n
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        ci = [(1, 1), (1, 8), (3, 7), (2, 31), (4, 64), (5, 1000)]
+        full = [(rows, n) for rows in (1, 16, 256) for n in (2, 8, 10, 32, 64, 100, 512, 1000, 4096)]
+        return cases(
+            [cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in full],
+            ci=[cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in ci],
+        )
+
+    def tuning_class(self) -> Self:
+        """Both extents at the next power of two."""
+        return type(self)(rows=power_of_two(self.rows), n=power_of_two(self.n), dtype=self.dtype)
+
+    @classmethod
+    def call(cls, x: Any, axis: int = -1) -> Call:
+        (array,) = float_arrays("softmax", x=x)
+        moved, finish = axis_last("softmax", array, axis)
+        n = moved.shape[-1]
+        rows = moved.size // n if n else 0
+        flat = np.ascontiguousarray(moved).reshape(rows, n)
+        return Call(cls(rows=rows, n=n, dtype=array.dtype.name), [flat], [moved.shape], finish)

@@ -1,0 +1,14 @@
+"""NumPy reference of EMB_SEQ_POOL."""
+
+import numpy as np
+
+from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
+from jitkernels.registry import implements
+from jitkernels.signature import AnyArray
+
+
+@implements(EmbSeqPoolAttr)
+def emb_seq_pool(attr: EmbSeqPoolAttr, table: AnyArray, ids: AnyArray, out: AnyArray) -> None:
+    pool = {"sum": np.sum, "mean": np.mean, "max": np.max}[attr.pool]
+    with np.errstate(all="ignore"):
+        pool(table[ids], axis=0, out=out.reshape(attr.idx_w, attr.table_w))
