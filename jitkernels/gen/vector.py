@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels.attrs.vector import VectorAttr, VMulAttr
+from jitkernels.attrs.vector import UnaryVectorAttr, VectorAttr, VExpAttr, VMulAttr, VSigmoidAttr
+from jitkernels.gen.math.exp import exp_float32, exp_float64
+from jitkernels.gen.math.sigmoid import sigmoid_float32, sigmoid_float64
+from jitkernels.gen.variants import widths_and_threads
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import Variant, implements
 
@@ -12,27 +15,41 @@ BLOCK = 4096
 
 
 def variants(attr: VectorAttr) -> list[Variant]:
-    """Serial first; in parallel as well once there are two blocks for two threads."""
-    return [{"parallel": False}, {"parallel": True}] if attr.n >= 4 * BLOCK else [{"parallel": False}]
+    """Vector widths; threads as well once there are two blocks for two of them."""
+    return widths_and_threads(attr.n // BLOCK)
 
 
-def elementwise(attr: VectorAttr, body: Callable[..., None], parallel: bool) -> LoopNest:
+def elementwise(attr: VectorAttr, body: Callable[..., None], **variant: Any) -> LoopNest:
     """The loop nest of an elementwise kernel; one object serves every n."""
     signature = attr.signature()
-    return LoopNest(
-        f"{attr.name}_{attr.dtype}",
-        signature.c_arguments,
-        body,
-        extent=signature.index("n"),
-        block=BLOCK,
-        parallel=parallel,
-    )
+    name = f"{attr.name}_{attr.dtype}"
+    return LoopNest(name, signature.c_arguments, body, extent=signature.index("n"), block=BLOCK, **variant)
+
+
+def unary(attr: UnaryVectorAttr, function: Callable[..., Any], **variant: Any) -> LoopNest:
+    """The loop nest of an elementwise kernel of one input."""
+
+    def body(x: Any, y: Any, n: int, begin: int, end: int) -> None:
+        for i in range(begin, end):
+            y[i] = function(x[i])
+
+    return elementwise(attr, body, **variant)
 
 
 @implements(VMulAttr, variants=variants)
-def vmul(attr: VMulAttr, parallel: bool = False) -> LoopNest:
+def vmul(attr: VMulAttr, **variant: Any) -> LoopNest:
     def body(x: Any, y: Any, z: Any, n: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             z[i] = x[i] * y[i]
 
-    return elementwise(attr, body, parallel)
+    return elementwise(attr, body, **variant)
+
+
+@implements(VExpAttr, variants=variants)
+def vexp(attr: VExpAttr, **variant: Any) -> LoopNest:
+    return unary(attr, exp_float32 if attr.dtype == "float32" else exp_float64, **variant)
+
+
+@implements(VSigmoidAttr, variants=variants)
+def vsigmoid(attr: VSigmoidAttr, **variant: Any) -> LoopNest:
+    return unary(attr, sigmoid_float32 if attr.dtype == "float32" else sigmoid_float64, **variant)

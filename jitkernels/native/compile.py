@@ -68,6 +68,10 @@ def _compiled(function: Any, flags: list[str]) -> Any:
 def object_code(nest: LoopNest) -> bytes:
     """The object file of a loop nest: one entry, no undefined symbol besides its externals."""
     namespace: dict[str, Any] = {"np": np, "pointer_offset": _offset, "external": _external, "compiled": _compiled}
+    for name in nest.module.ir:
+        # numba links each helper into its own engine as well, which ends the process for an unknown symbol.
+        # Nothing is ever run there, so any address will do.
+        llvm.add_symbol(name, id(None))
     exec(compile(nest.module.text, f"<{nest.name}>", "exec"), namespace)  # our own generated text
     symbol = symbol_of(nest)
     with global_compiler_lock:

@@ -9,7 +9,8 @@ from jitkernels.signature import AnyArray
 
 def _activate(name: str, x: AnyArray) -> AnyArray:
     if name == "sigmoid":
-        return np.asarray(1 / (1 + np.exp(-x)))
+        small = np.exp(-np.abs(x))
+        return np.asarray(np.where(x < 0, small, x.dtype.type(1)) / (1 + small))
     if name == "tanh":
         return np.tanh(x)
     return np.maximum(x, 0) if name == "relu" else x

@@ -21,4 +21,5 @@ def vexp(attr: VExpAttr, x: AnyArray, y: AnyArray) -> None:
 @implements(VSigmoidAttr)
 def vsigmoid(attr: VSigmoidAttr, x: AnyArray, y: AnyArray) -> None:
     with np.errstate(all="ignore"):
-        np.divide(1, 1 + np.exp(-x), out=y)
+        small = np.exp(-np.abs(x))  # the exponential that cannot overflow, so that subnormal results are right
+        np.divide(np.where(x < 0, small, x.dtype.type(1)), 1 + small, out=y)

@@ -1,0 +1,14 @@
+"""The variants that most generated kernels offer to the tuner: vector width and threads."""
+
+from jitkernels import machine
+from jitkernels.registry import Variant
+
+
+def widths_and_threads(blocks: int) -> list[Variant]:
+    """Serial code in the widest vectors first, then half of that width, then both in parallel.
+
+    `blocks` is how many blocks the parallel range has: threads come in when two of them get two blocks each.
+    """
+    widths = [64, 32] if machine.vector_bytes() == 64 else [32]
+    threads = [False, True] if blocks >= 4 else [False]
+    return [{"vector_bytes": width, "parallel": parallel} for parallel in threads for width in widths]
