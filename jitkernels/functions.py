@@ -27,16 +27,16 @@ _made: dict[str, "Everyday"] = {}
 class Everyday(launch.Holder):
     """The Python side of one everyday function; `callable` is what users get."""
 
-    __slots__ = ("_attr_class", "_kept", "_slow", "array_parameters", "callable", "defaults", "inputs", "name")
+    __slots__ = ("_attr_class", "_kept", "_slow", "callable", "name")
 
     def __init__(self, attr_class: type[KernelAttr]) -> None:
         self._attr_class = attr_class
         self.name = attr_class.kernel_type.name.lower()
         parameters = list(inspect.signature(attr_class.call).parameters.values())
-        self.inputs = sum(parameter.default is parameter.empty for parameter in parameters)
+        inputs = sum(parameter.default in (parameter.empty, None) for parameter in parameters)
         self._slow = self.call
         self._kept: dict[int, Any] = {}
-        self._context = launch.table(self._slow, self.inputs, out_follows=len(parameters) == self.inputs)
+        self._context = launch.table(self._slow, inputs, out_follows=len(parameters) == inputs)
         documentation = self._documentation(parameters)
         self.callable = launch.everyday_launcher(self.name, documentation, self) or self._slow
 
@@ -94,9 +94,11 @@ class Everyday(launch.Holder):
 
     def _remember(self, kernel: Kernel, call: Call, arguments: Sequence[Any], named: dict[str, Any]) -> None:
         """Let the dispatcher take the next call of these shapes, if it needs none of the above."""
-        if named or pins.active() or len(arguments) != self.inputs or len(call.shapes) != 1 or kernel.address == 0:
+        if named or pins.active() or len(call.shapes) != 1 or kernel.address == 0:
             return
-        if call.finish or not all(_is_memory_of(given, used) for given, used in zip(arguments, call.inputs, strict=True)):
+        if call.finish or len(arguments) != len(call.inputs):
+            return
+        if not all(_is_memory_of(given, used) for given, used in zip(arguments, call.inputs, strict=True)):
             return
         array_shapes = [*(given.shape for given in arguments), tuple(call.shapes[0])]
         parameters = kernel.parameters(array_shapes)
@@ -122,7 +124,10 @@ def _kernel_of(function: Any) -> Kernel:
 
 
 def _is_memory_of(given: Any, used: AnyArray) -> bool:
-    return type(given) is np.ndarray and given.ctypes.data == used.ctypes.data and given.dtype is used.dtype
+    """Whether a kernel's input is the caller's array, seen in another shape at most."""
+    if type(given) is not np.ndarray or given.dtype is not used.dtype or not given.flags.c_contiguous:
+        return False
+    return bool(given.ctypes.data == used.ctypes.data)
 
 
 def _check_out(kernel: str, output: Array, array: Any, shape: tuple[int, ...]) -> None:

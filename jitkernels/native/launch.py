@@ -222,7 +222,10 @@ _OUT = sys.intern("out")
 
 
 def table(slow: object, inputs: int, out_follows: bool) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """An empty table of contexts for `everyday_launcher`: `inputs` positional arrays, then ``out``."""
+    """An empty table of contexts for `everyday_launcher`.
+
+    It takes up to `inputs` positional arrays; ``out`` comes by name, or after all of them if `out_follows`.
+    """
     header = [id(slow), inputs, int(out_follows), id(_OUT)]
     return np.array([*header, *[0] * (TABLE_HEADER - len(header) + TABLE_SIZE)], np.int64)
 

@@ -66,8 +66,8 @@ start:
   %all = alloca [MOST_WORDS x ptr]
   %table = call ptr @context_of(ptr %self)
   %slow.function = load ptr, ptr %table
-  %inputs.p = getelementptr i64, ptr %table, i64 1
-  %inputs = load i64, ptr %inputs.p
+  %most.p = getelementptr i64, ptr %table, i64 1
+  %most = load i64, ptr %most.p
   %bypass = load atomic i64, ptr @jk_bypass monotonic, align 8
   %pinned = icmp ne i64 %bypass, 0
   br i1 %pinned, label %slow, label %arity
@@ -75,10 +75,10 @@ arity:
   %unnamed = icmp eq ptr %names, null
   br i1 %unnamed, label %positional, label %keyword
 positional:
-  %bare = icmp eq i64 %given, %inputs
+  %bare = icmp ule i64 %given, %most
   br i1 %bare, label %hash, label %positional.out
 positional.out:
-  %one.more = add i64 %inputs, 1
+  %one.more = add i64 %most, 1
   %has.out = icmp eq i64 %given, %one.more
   %follows.p = getelementptr i64, ptr %table, i64 2
   %follows = load i64, ptr %follows.p
@@ -89,7 +89,7 @@ keyword:
   %keywords.p = getelementptr i8, ptr %names, i64 16
   %keywords = load i64, ptr %keywords.p
   %one.keyword = icmp eq i64 %keywords, 1
-  %enough = icmp eq i64 %given, %inputs
+  %enough = icmp ule i64 %given, %most
   %right = and i1 %one.keyword, %enough
   br i1 %right, label %keyword.name, label %slow
 keyword.name:
@@ -100,13 +100,15 @@ keyword.name:
   %is.out = icmp eq i64 %name, %out.name
   br i1 %is.out, label %given.out, label %slow
 given.out:
-  %out.p = getelementptr ptr, ptr %objects, i64 %inputs
+  %before.out = phi i64 [ %most, %positional.out ], [ %given, %keyword.name ]
+  %out.p = getelementptr ptr, ptr %objects, i64 %before.out
   %out.given = load ptr, ptr %out.p
   %out.none = icmp eq ptr %out.given, @jk_none
   %out.some = select i1 %out.none, ptr null, ptr %out.given
   br label %hash
 hash:
   %out = phi ptr [ null, %positional ], [ %out.some, %given.out ]
+  %inputs = phi i64 [ %given, %positional ], [ %before.out, %given.out ]
   br label %next.input
 next.input:
   %i = phi i64 [ 0, %hash ], [ %i.next, %hashed ]
