@@ -8,23 +8,42 @@ and nothing is packed, which is what matters when memory is the limit.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from jitkernels.gen.tile import TILE_ARGUMENTS, Text, declarations, element_size, element_type, float_literal
 
 
-def dot_tile(symbol: str, dtype: str, lanes: int, rows: int, columns: int, beta: float) -> str:
-    """IR of ``C[rows, columns] = A @ B.T + beta * C``, inlined into its caller; arguments as for any tile."""
-    return _DotText(symbol, dtype, lanes, rows, columns, beta).build()
+#: How far ahead of its use B is asked for: several long streams at once are more than the hardware follows well.
+PREFETCH_BYTES = 512
+
+
+@dataclass(frozen=True)
+class DotTile:
+    """``C[rows, columns] = A @ B.T + beta * C``; the arguments of the function are those of any tile."""
+
+    symbol: str
+    dtype: str
+    lanes: int
+    rows: int
+    columns: int
+    beta: float
+
+    def text(self, *, declared: bool = False) -> str:
+        """The IR of the function ``symbol``, with the declarations that it needs unless they stand already."""
+        return ("" if declared else declarations(self.dtype, self.lanes)) + _DotText(self).build()
 
 
 class _DotText:
-    def __init__(self, symbol: str, dtype: str, lanes: int, rows: int, columns: int, beta: float) -> None:
-        self.symbol, self.dtype, self.lanes, self.beta = symbol, dtype, lanes, beta
-        self.rows, self.columns = rows, columns
+    """Writes one tile, block by block."""
+
+    def __init__(self, tile: DotTile) -> None:
+        self.symbol, self.dtype, self.lanes, self.beta = tile.symbol, tile.dtype, tile.lanes, tile.beta
+        self.rows, self.columns = tile.rows, tile.columns
         self.out = Text()
-        self.kind, self.align = element_type(dtype), element_size(dtype)
-        self.vector = f"<{lanes} x {self.kind}>"
-        self.suffix = f"v{lanes}f{8 * self.align}"
-        self.cells = [(r, j) for r in range(rows) for j in range(columns)]
+        self.kind, self.align = element_type(tile.dtype), element_size(tile.dtype)
+        self.vector = f"<{tile.lanes} x {self.kind}>"
+        self.suffix = f"v{tile.lanes}f{8 * self.align}"
+        self.cells = [(r, j) for r in range(tile.rows) for j in range(tile.columns)]
 
     def build(self) -> str:
         """The whole function."""
@@ -59,11 +78,7 @@ class _DotText:
             self._store(r, j)
         out.line("ret void")
         body = "\n".join(out.lines)
-        reduce = f"declare {self.kind} @llvm.vector.reduce.fadd.{self.suffix}({self.kind}, {self.vector})\n"
-        return (
-            f"{declarations(self.dtype, self.lanes)}{reduce}"
-            f"define void @{self.symbol}({arguments}) alwaysinline nounwind {{\n{body}\n}}\n"
-        )
+        return f"define void @{self.symbol}({arguments}) alwaysinline nounwind {{\n{body}\n}}\n"
 
     def _mask(self) -> str:
         out, lanes = self.out, self.lanes
@@ -94,11 +109,18 @@ class _DotText:
         a_values = [self._load(row, at, mask) for row in self.a_rows]
         for j in range(self.columns):
             b_value = self._load(self.b_rows[j], at, mask)
+            if mask is None:
+                self._prefetch(self.b_rows[j], at)
             for r in range(self.rows):
                 self.out.lines.append(
                     f"  %acc{r}_{j}_{after} = call {self.vector} @llvm.fmuladd.{self.suffix}({self.vector} {a_values[r]}, "
                     f"{self.vector} {b_value}, {self.vector} %acc{r}_{j}_{before})"
                 )
+
+    def _prefetch(self, base: str, at: str) -> None:
+        ahead = self.out.value(f"add i64 {at}, {PREFETCH_BYTES // self.align}")
+        address = self.out.value(f"getelementptr {self.kind}, ptr {base}, i64 {ahead}")
+        self.out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)")
 
     def _store(self, r: int, j: int) -> None:
         out, kind = self.out, self.kind

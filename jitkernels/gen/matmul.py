@@ -38,8 +38,13 @@ def matmul(
     lanes = machine.vector_bytes() // product.size
     m, n, k, dtype, beta = product.m, product.n, product.k, product.dtype, attr.beta
     longer = "columns" if n >= m else "rows"
+    if 0 in (m, n):
+        algorithm = "packed"  # its loops run over nothing; a tile of no rows does not exist
     if algorithm == "dot":
-        return dot_nest(dtype, lanes, m, n, k, rows=rows, columns=columns, beta=beta, parallel=parallel)
+        return dot_nest(
+            dtype, lanes, m, n, k, rows=rows, columns=columns, beta=beta,
+            trans_b=product.trans_b or n == 1, parallel=parallel,
+        )  # fmt: skip
     if algorithm == "direct":
         shape = SmallShape(
             dtype, lanes, m, n, k, rows, vectors, depth or max(k, 1), product.trans_a, product.trans_b, beta,

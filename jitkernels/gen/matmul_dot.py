@@ -6,58 +6,75 @@ the arithmetic.  Sizes are baked in, as in `jitkernels.gen.matmul_small`.
 
 from __future__ import annotations
 
-from jitkernels.gen.dot_tile import dot_tile
+from jitkernels.gen.dot_tile import DotTile
 from jitkernels.gen.matmul_packed import ir_function
-from jitkernels.gen.tile import TILE_ARGUMENTS, element_size
+from jitkernels.gen.tile import element_size
+from jitkernels.gen.tile_column import COLUMN_ARGUMENTS, TileColumn
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import IRFunction
 
 
 def dot_nest(
-    dtype: str, lanes: int, m: int, n: int, k: int, *, rows: int, columns: int, beta: float, parallel: bool = False
-) -> LoopNest:
+    dtype: str, lanes: int, m: int, n: int, k: int, *,
+    rows: int, columns: int, beta: float, trans_b: bool = True, parallel: bool = False,
+) -> LoopNest:  # fmt: skip
     """The loop nest ``(a, b, c, m, n, k)`` for A of shape [m, k] and B stored as [n, k]; tiles of rows x columns.
 
-    Threads share out the longer side of C.
+    A B stored as [k, n] is transposed first, which pays while n is a fraction of a vector.  Threads share out the
+    longer side of C.
     """
     tall = -(-m // -(-m // rows))
     wide = -(-n // -(-n // columns))
-    tall_rows, short = m - m % tall, m % tall
-    wide_columns, narrow = n - n % wide, n % wide
-
-    def tile(symbol: str, height: int, width: int) -> IRFunction:
-        text = dot_tile(symbol, dtype, lanes, max(height, 1), max(width, 1), beta)
-        return ir_function(symbol, dtype, TILE_ARGUMENTS, text)
-
-    inner, lower = tile("matmul_dot", tall, wide), tile("matmul_dot_lower", short, wide)
-    right, corner = tile("matmul_dot_right", tall, narrow), tile("matmul_dot_corner", short, narrow)
+    column, border = _columns(dtype, lanes, m, n, k, tall, wide, beta)
     by_columns = n >= m
-    has_short, has_narrow = short > 0, narrow > 0
+    whole = n - n % wide
+    has_border = whole < n
 
     def body(a, b, c, rows_of_c, columns_of_c, steps, begin, end):  # type: ignore[no-untyped-def]
-        top, bottom = (0, m) if by_columns else (begin, end)
-        left, border = (begin, end) if by_columns else (0, n)
-        for j in range(left, min(border, wide_columns), wide):
-            for i in range(top, min(bottom, tall_rows), tall):
-                inner(a, i * k, k, b, j * k, k, c, i * n + j, n, k, 1, tall, wide)
-            if has_short and bottom > tall_rows:
-                lower(a, tall_rows * k, k, b, j * k, k, c, tall_rows * n + j, n, k, 1, short, wide)
-        if has_narrow and border > wide_columns:
-            for i in range(top, min(bottom, tall_rows), tall):
-                right(a, i * k, k, b, wide_columns * k, k, c, i * n + wide_columns, n, k, 1, tall, narrow)
-            if has_short and bottom > tall_rows:
-                corner(
-                    a, tall_rows * k, k, b, wide_columns * k, k,
-                    c, tall_rows * n + wide_columns, n, k, 1, short, narrow,
-                )  # fmt: skip
+        high, low = (0, m) if by_columns else (begin, end)
+        left, right = (begin, end) if by_columns else (0, n)
+        for j in range(left, min(right, whole), wide):
+            column(a, 0, b, j * k, c, j, k, 1, high, low)
+        if has_border and right > whole:
+            border(a, 0, b, whole * k, c, whole, k, 1, high, low)
+
+    def transposing_body(a, b, c, rows_of_c, columns_of_c, steps, workspace, begin, end):  # type: ignore[no-untyped-def]
+        high, low = (0, m) if by_columns else (begin, end)
+        for p in range(k):
+            for j in range(n):
+                workspace[j * k + p] = b[p * n + j]
+        for j in range(0, whole, wide):
+            column(a, 0, workspace, j * k, c, j, k, 1, high, low)
+        if has_border:
+            border(a, 0, workspace, whole * k, c, whole, k, 1, high, low)
 
     pointer = {"float32": "float*", "float64": "double*"}[dtype]
+    size = element_size(dtype)
     return LoopNest(
         name="matmul_dot",
         arguments=(pointer, pointer, pointer, "int64", "int64", "int64"),
-        body=body,
+        body=body if trans_b else transposing_body,
         extent=4 if by_columns else 3,
         block=wide if by_columns else tall,
-        parallel=parallel,
-        vector_bytes=lanes * element_size(dtype),
+        parallel=parallel and (trans_b or not by_columns),
+        workspace=0 if trans_b else n * k * size,
+        vector_bytes=lanes * size,
     )
+
+
+def _columns(
+    dtype: str, lanes: int, m: int, n: int, k: int, tall: int, wide: int, beta: float
+) -> tuple[IRFunction, IRFunction]:
+    """The columns of tiles over ``wide`` columns of C and over those that are left at the right."""
+    made = []
+    for name, columns in (("inner", wide), ("border", max(n % wide, 1))):
+        tiles = [
+            DotTile(f"matmul_dot_{name}_{height}", dtype, lanes, height, columns, beta)
+            for height in (tall, max(m % tall, 1))
+        ]
+        column = TileColumn(
+            f"matmul_dot_{name}", tiles[0], tiles[1], m - m % tall,
+            a_row=k, a_stride=k, b_stride=k, c_stride=n, columns=columns,
+        )  # fmt: skip
+        made.append(ir_function(column.symbol, dtype, COLUMN_ARGUMENTS, column.text()))
+    return made[0], made[1]

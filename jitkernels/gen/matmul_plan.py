@@ -15,10 +15,17 @@ from jitkernels.gen.tile import element_size
 #: Products of fewer multiply-adds than this are done before a second thread has helped.
 PARALLEL_WORK = 160**3
 
-#: Operands up to this many bytes stay in the second-level cache, where reading them in place beats packing.
-IN_PLACE_BYTES = 1 << 20
+#: Operands up to this many bytes are read in place: their panels live in the second-level cache anyway.
+IN_PLACE_BYTES = 4 << 20
 
-#: C this thin, or k this short, leaves too little arithmetic per element to pay for packing.
+#: As above for a transposed B, which has to be packed whole.
+TRANSPOSED_BYTES = 256 << 10
+
+#: Rows so many bytes apart (or a multiple) fall into the same few cache sets, so that a panel evicts itself.
+CONFLICT_BYTES = 4096
+
+
+#: C this thin leaves too little arithmetic per element of the other operand to pay for packing it.
 THIN = 32
 
 
@@ -83,17 +90,29 @@ def blocking(dtype: str, registers: int, vector_bytes: int) -> Blocking:
     return Blocking(rows=6 if vector_bytes >= 32 else 4, vectors=2, depth=2048 // size, block_rows=96, block_columns=columns)
 
 
-def uses_dot(product: Product) -> bool:
-    """Whether k is contiguous in both operands and C is thin enough for dot products."""
-    by_rows = not product.trans_a and (product.trans_b or product.n == 1)
-    return by_rows and product.k >= 8 and (product.n == 1 or product.m <= 16 and product.n * product.k >= 64 * 64)
+def uses_dot(product: Product, lanes: int) -> bool:
+    """Whether C is so thin that dot products along k beat vectors along n."""
+    if product.trans_a or product.k < 8:
+        return False
+    if product.n == 1:
+        return True
+    narrow = 4 * product.n <= 3 * lanes and product.k >= 64
+    return narrow or product.trans_b and product.m <= 16 and product.n * product.k >= 64 * 64
+
+
+def conflicts(product: Product) -> bool:
+    """Whether the rows of an operand read in place would compete for the same cache sets."""
+    strides = [product.n] * (not product.trans_b) + [product.m] * product.trans_a
+    return product.k > THIN and any(stride * product.size % CONFLICT_BYTES == 0 for stride in strides)
 
 
 def reads_in_place(product: Product) -> bool:
     """Whether the operands are best read where they lie."""
     if product.trans_b:
-        return product.n * product.k * product.size <= IN_PLACE_BYTES // 4
-    if min(product.m, product.n, product.k) <= THIN:
+        return product.n * product.k * product.size <= TRANSPOSED_BYTES
+    if conflicts(product):
+        return product.m <= THIN or product.n <= 4 * THIN
+    if product.m <= 4 * THIN or product.n <= 8 * THIN or product.k <= 2 * THIN:
         return True
     return max(product.m, product.n) * product.k * product.size <= IN_PLACE_BYTES
 
@@ -102,33 +121,48 @@ def candidates(product: Product, registers: int, lanes: int) -> list[dict[str, A
     """Variants worth measuring, the static choice first."""
     if 0 in (product.m, product.n):
         return [{"algorithm": "packed"}]
-    rows, vectors = tile_shape(product, registers, lanes)
-    direct = {"algorithm": "direct", "rows": rows, "vectors": vectors}
-    packed = {"algorithm": "packed"}
-    if uses_dot(product):
-        dot = {"algorithm": "dot", "rows": 8, "columns": 1} if product.n == 1 else dot_tile_shape(product, registers)
-        found = [dot] if product.n == 1 or product.m == 1 else [dot, packed]
-    elif product.m == 1:
-        found = [{**direct, "depth": 32}, {**direct, "depth": 8}]
+    direct, packed = direct_choices(product, registers, lanes), [{"algorithm": "packed"}]
+    if uses_dot(product, lanes):
+        found = [dot_choice(product, registers)] + (direct[:1] if 1 not in (product.m, product.n) else [])
+    elif product.m == 1 and not product.trans_b:
+        found = direct
     elif reads_in_place(product):
-        found = [direct, packed] if product.work > 64**3 else [direct]
-        if product.work > 16**3 and vectors == 2 and product.m >= 8:
-            found.insert(1, {"algorithm": "direct", "rows": rows * 2 // 3, "vectors": 3})
+        found = direct + (packed if product.work > 64**3 else [])
     else:
-        found = [packed]
-        if product.work <= 1024**3 and not product.trans_b:
-            found.append(direct)
+        found = packed + direct[:1]
     if product.work >= PARALLEL_WORK:
         return [{**variant, "parallel": parallel} for variant in found[:3] for parallel in (True, False)]
     return found
 
 
-def dot_tile_shape(product: Product, registers: int) -> dict[str, Any]:
-    """Rows and columns of a tile of dot products for few rows."""
+def direct_choices(product: Product, registers: int, lanes: int) -> list[dict[str, Any]]:
+    """Variants that read the operands in place; a depth of 0 means all of k at once."""
+    rows, vectors = tile_shape(product, registers, lanes)
+    best = {"algorithm": "direct", "rows": rows, "vectors": vectors, "depth": 0}
     if product.m == 1:
-        return {"algorithm": "dot", "rows": 1, "columns": 8}
-    if registers < 32:
-        return {"algorithm": "dot", "rows": min(product.m, 4), "columns": 2}
-    if product.m <= 4:
-        return {"algorithm": "dot", "rows": product.m, "columns": 4 if product.m < 4 else 6}
-    return {"algorithm": "dot", "rows": 8, "columns": 2}
+        # A few rows of B at a time are a few forward streams; C stays in the first-level cache meanwhile.
+        return [{**best, "depth": 8}, {**best, "depth": 32}]
+    if product.trans_b:
+        return [best]
+    if product.m <= 8 and product.n * product.k * product.size > IN_PLACE_BYTES:
+        return [{**best, "depth": 128}, best]
+    if vectors == 2 and product.m > 16 and product.work > 32**3:
+        return [best, {**best, "rows": rows * 2 // 3, "vectors": 3}]
+    return [best]
+
+
+def dot_choice(product: Product, registers: int) -> dict[str, Any]:
+    """The variant of dot products: a tile whose accumulators and rows of A fit in registers."""
+    if product.n == 1:
+        rows, columns = min(product.m, 8), 1
+    elif product.m == 1:
+        rows, columns = 1, min(product.n, 8)
+    elif registers < 32:
+        columns = min(product.n, 4)
+        rows = min(product.m, {2: 4, 3: 3, 4: 2}[columns])
+    elif product.n <= 12:
+        columns = -(-product.n // -(-product.n // 8))
+        rows = min(product.m, 24 // columns, 6)
+    else:
+        rows, columns = (product.m, 6) if product.m <= 4 else (min(product.m, 8), 2)
+    return {"algorithm": "dot", "rows": rows, "columns": columns}

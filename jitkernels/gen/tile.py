@@ -84,6 +84,7 @@ class Tile:
     ``a_by_column`` says that A's element (r, p) lies at ``p * a_stride + r`` (a packed panel, or a transposed A)
     and not at ``r * a_stride + p``.  Strides given here as integers replace the arguments.  ``mask_b`` and
     ``mask_c`` limit loads and stores to ``live_columns``; ``guard_rows`` stores only ``live_rows`` rows.
+    ``prefetch`` asks for C before the loop.
     """
 
     symbol: str
@@ -299,7 +300,8 @@ class _TileText:
 
 def declarations(dtype: str, lanes: int) -> str:
     """Declarations of the intrinsics that tiles and packing use; one module of IR each."""
-    vector = f"<{lanes} x {element_type(dtype)}>"
+    kind = element_type(dtype)
+    vector = f"<{lanes} x {kind}>"
     suffix = f"v{lanes}f{8 * element_size(dtype)}"
     mask = f"<{lanes} x i1>"
     return (
@@ -307,5 +309,6 @@ def declarations(dtype: str, lanes: int) -> str:
         f"declare {vector} @llvm.masked.load.{suffix}.p0(ptr, i32, {mask}, {vector})\n"
         f"declare void @llvm.masked.store.{suffix}.p0({vector}, ptr, i32, {mask})\n"
         "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
+        f"declare {kind} @llvm.vector.reduce.fadd.{suffix}({kind}, {vector})\n"
         "declare i64 @llvm.smin.i64(i64, i64)\n"
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jitkernels.gen.dot_tile import DotTile
 from jitkernels.gen.tile import Tile, declarations
 
 #: IR arguments of a column of tiles.  It covers the rows ``high`` to ``low`` of C; ``high`` starts a tile.
@@ -22,8 +23,8 @@ class TileColumn:
     """``tall`` tiles up to row ``tall_rows``, ``short`` ones below; row r of A lies at ``r * a_row``."""
 
     symbol: str
-    tall: Tile
-    short: Tile
+    tall: Tile | DotTile
+    short: Tile | DotTile
     tall_rows: int
     a_row: int
     a_stride: int
@@ -54,7 +55,7 @@ class TileColumn:
             "}\n"
         )
 
-    def _loop(self, name: str, tile: Tile, before: str, after: str) -> str:
+    def _loop(self, name: str, tile: Tile | DotTile, before: str, after: str) -> str:
         start, end = {"tall": ("%high", "%tall_to"), "short": ("%short_from", "%low")}[name]
         return (
             f"{name}:\n"
