@@ -84,6 +84,8 @@ def implements(
         known = _implementations.setdefault(attr_class, {})
         if not issubclass(attr_class, KernelAttr) or attr_class not in rows.values():
             raise RegistrationError(f"{attr_class.__name__} is not a row: it has no kernel type")
+        if chosen != "refer":
+            _import_from("refer", attr_class)  # another family's module may import this one first
         if chosen != "refer" and "refer" not in known:
             raise RegistrationError(f"{attr_class.__name__}: register 'refer' before {chosen!r}")
         if chosen in known and known[chosen].function.__code__ != function.__code__:
@@ -137,17 +139,21 @@ def all_rows() -> list[type[KernelAttr]]:
 
 def _discover(attr_class: type[KernelAttr]) -> None:
     """Import the modules that bear the family name of a row in each folder of implementations."""
-    package, _, family = attr_class.__module__.rpartition(".")
-    if family in _discovered:
+    if attr_class.__module__ in _discovered:
         return
     with _lock:
-        if package == "jitkernels.attrs":
-            for folder in FOLDERS:
-                module = f"jitkernels.{folder}.{family}"
-                if importlib.util.find_spec(module) is not None:
-                    importlib.import_module(module)
+        for folder in FOLDERS:
+            _import_from(folder, attr_class)
         _load_entry_points()
-        _discovered.add(family)
+        _discovered.add(attr_class.__module__)
+
+
+def _import_from(folder: str, attr_class: type[KernelAttr]) -> None:
+    """Import the module of a row's family in one folder, if there is one; rows of other packages have none."""
+    package, _, family = attr_class.__module__.rpartition(".")
+    module = f"jitkernels.{folder}.{family}"
+    if package == "jitkernels.attrs" and importlib.util.find_spec(module) is not None:
+        importlib.import_module(module)
 
 
 def _load_entry_points() -> None:
