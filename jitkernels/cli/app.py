@@ -1,0 +1,132 @@
+"""The commands and their options; each command's work is in a file of its own, loaded when it runs."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+
+import jitkernels
+
+app = App(
+    name="jitkernels",
+    help="The fastest CPU kernels for Python, chosen by measurement.",
+    version=jitkernels.__version__,
+    suppress_keyboard_interrupt=False,
+)
+cache = App(name="cache", help="Look at, check or empty the folder of built kernels and measurements.")
+app.command(cache)
+
+
+@app.command
+def info(*, json: bool = False) -> int:
+    """Show this machine, the threads, the launcher, the libraries found or why not, and the cache.
+
+    Parameters
+    ----------
+    json
+        One JSON object instead of a table.
+    """
+    from jitkernels.cli import info as command
+
+    return command.run(json=json)
+
+
+@app.command
+def tour(*files: Path) -> int:
+    """Find which text files are alike, with four kernels, and show what was measured and chosen.
+
+    Parameters
+    ----------
+    files
+        Text files to compare; Python's own standard library when none is given.
+    """
+    from jitkernels.cli import tour as command
+
+    return command.run(files)
+
+
+@app.command
+def tune(
+    *kernels: str,
+    tag: Literal["full", "ci"] = "full",
+    force: bool = False,
+    seconds: float = 0.5,
+) -> int:
+    """Measure every implementation of kernels and keep the results. Interrupted, it goes on where it was.
+
+    Parameters
+    ----------
+    kernels
+        Kernels to measure, such as vmul; all when none is given.
+    tag
+        Which attrs of the kernels' sweeps.
+    force
+        Measure again what has been measured already.
+    seconds
+        Time for timing one attr; building its candidates comes on top.
+    """
+    from jitkernels.cli import tune as command
+
+    return command.run(kernels, tag=tag, force=force, seconds=seconds)
+
+
+@app.command
+def explain(kernel: str, *fields: str) -> int:
+    """Show every implementation of an attr: usable or why not, its time, which one is chosen and by which rule.
+
+    Parameters
+    ----------
+    kernel
+        A kernel such as vmul.
+    fields
+        Fields of its attr, such as n=1024 dtype=float32.
+    """
+    from jitkernels.cli import explain as command
+
+    return command.run(kernel, fields)
+
+
+@app.command
+def docs(*, check: Path | None = None, write: Path | None = None) -> int:
+    """Print the reference of all kernels, generated from their rows.
+
+    Parameters
+    ----------
+    check
+        Compare with this file instead, and exit with 1 if it is stale.
+    write
+        Write to this file instead.
+    """
+    from jitkernels.cli import docs as command
+
+    return command.run(check=check, write=write)
+
+
+@cache.command
+def show() -> int:
+    """Show where the cache is, what is in it and how large it is."""
+    from jitkernels.cli import cache as command
+
+    return command.show()
+
+
+@cache.command
+def verify() -> int:
+    """Check every file of the cache; exit with 1 if one is damaged."""
+    from jitkernels.cli import cache as command
+
+    return command.verify()
+
+
+@cache.command
+def clear(*, older: Annotated[bool, Parameter(name="--other-environments")] = False) -> int:
+    """Delete built kernels and measurements.
+
+    Parameters
+    ----------
+    older
+        Keep those of the present environment.
+    """
+    from jitkernels.cli import cache as command
+
+    return command.clear(only_others=older)

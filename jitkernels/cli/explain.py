@@ -1,0 +1,60 @@
+"""``jitkernels explain``: who computes an attr, and why."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from rich.markup import escape
+
+import jitkernels
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.cli import output
+from jitkernels.errors import AttrError
+from jitkernels.registry import row
+
+BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def run(kernel: str, fields: Sequence[str]) -> int:
+    """Print the explanation of an attr."""
+    output.console().print(escape(str(jitkernels.explain(attr_of(kernel, fields)))), soft_wrap=True)
+    return 0
+
+
+def attr_of(kernel: str, assignments: Sequence[str]) -> KernelAttr:
+    """The attr that ``n=1024 dtype=float32`` means. Raises AttrError naming the fields when they do not fit."""
+    attr_class = row(kernel)
+    fields = {field.name: field for field in dataclasses.fields(attr_class)}  # type: ignore[arg-type]  # a dataclass
+    given: dict[str, Any] = {}
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
+        if not equals or name not in fields:
+            raise AttrError(f"{assignment!r}: expected field=value with a field of {_listed(attr_class)}")
+        given[name] = _value(f"{attr_class.__name__}: {name}", fields[name].type, text)
+    missing = [name for name, field in fields.items() if _required(field) and name not in given]
+    if missing:
+        raise AttrError(f"{', '.join(missing)} missing: expected the fields of {_listed(attr_class)}")
+    return attr_class(**given)
+
+
+def _required(field: "dataclasses.Field[Any]") -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _listed(attr_class: type[KernelAttr]) -> str:
+    fields = dataclasses.fields(attr_class)  # type: ignore[arg-type]  # a dataclass
+    return f"{attr_class.__name__}: {', '.join(f.name if _required(f) else f'{f.name}={f.default}' for f in fields)}"
+
+
+def _value(label: str, kind: Any, text: str) -> Any:
+    """A field's value from its text; what is not a number stays text for the attr to judge."""
+    if kind in (bool, "bool"):
+        if text.lower() not in BOOLEANS:
+            raise AttrError(f"{label}: expected one of {', '.join(BOOLEANS)}, got {text!r}")
+        return BOOLEANS[text.lower()]
+    for number in {int: (int,), float: (float,)}.get(kind, ()):
+        try:
+            return number(text)
+        except ValueError:
+            return text
+    return text

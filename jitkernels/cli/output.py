@@ -1,0 +1,78 @@
+"""Tables, progress and log lines: colour and bars on a terminal, plain text where it is piped."""
+
+import contextlib
+import logging
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+PIPED_WIDTH = 200
+"""Columns where there is no terminal to ask: wide enough that no line of a table is folded."""
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that writes colour to terminals only, and none at all under ``NO_COLOR``."""
+    made = Console(stderr=stderr, highlight=False)
+    return made if made.is_terminal else Console(stderr=stderr, highlight=False, width=PIPED_WIDTH)
+
+
+def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    """An empty table; the columns in `right` are aligned to the right."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left")
+    return made
+
+
+def show(made: Table) -> None:
+    """Print a table, without the blanks that fill its last column where it is piped."""
+    out = console()
+    if out.is_terminal:
+        out.print(made)
+        return
+    with out.capture() as captured:
+        out.print(made)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Progress]:
+    """A progress bar on stderr, silent unless that is a terminal; log lines go above it."""
+    target = console(stderr=True)
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with (
+        logged(target),
+        Progress(*columns, console=target, transient=True, disable=not target.is_terminal) as bar,
+    ):
+        yield bar
+
+
+@contextlib.contextmanager
+def logged(target: Console) -> Iterator[None]:
+    """Show warnings of jitkernels, one line each, while inside."""
+    handler = RichHandler(logging.WARNING, target, show_time=False, show_path=False, highlighter=None)
+    log = logging.getLogger("jitkernels")
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+
+
+def duration(seconds: float) -> str:
+    """Three digits and a unit, as in "1.23 us"."""
+    for factor, unit in ((1e9, "ns"), (1e6, "us"), (1e3, "ms")):
+        if seconds * factor < 999.5:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def size(count: float) -> str:
+    """Bytes with a unit, as in "1.5 MB"."""
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= factor:
+            return f"{count / factor:.1f} {unit}"
+    return f"{count:.0f} bytes"

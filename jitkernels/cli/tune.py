@@ -1,0 +1,46 @@
+"""``jitkernels tune``: measure whole sweeps, so that no later call has to guess or to wait."""
+
+from collections.abc import Sequence
+
+from rich.markup import escape
+
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.cli import measured, output
+from jitkernels.errors import UnknownNameError
+from jitkernels.kernel_funcs import tuning_mode
+from jitkernels.registry import all_rows, row
+from jitkernels.tuning.store import Record
+
+BUILD_SECONDS = 60.0
+"""Building an attr's candidates may take so long; what is left out is taken up by the next run."""
+
+
+def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int:
+    """Measure the tuning classes of the sweeps of kernels that have no complete record, and print all records."""
+    if tuning_mode() == "off":
+        raise UnknownNameError(
+            "JITKERNELS_TUNE=off or JITKERNELS_POLICY=reproducible: measurements would not be used"
+        )
+    attrs = classes([row(kernel) for kernel in kernels] or all_rows(), tag)
+    records: dict[KernelAttr, Record] = {}
+    done = 0
+    with output.progress() as bar:
+        task = bar.add_task("", total=len(attrs))
+        for attr in attrs:
+            bar.update(task, description=escape(f"{attr.name} {attr.text()}"))
+            record = None if force else measured.complete_record(attr)
+            if record is None:
+                record = measured.measure(attr, seconds=seconds, build_seconds=BUILD_SECONDS)
+                done += 1
+            records[attr] = record
+            bar.advance(task)
+    out = output.console()
+    output.show(measured.table(records.items()))
+    out.print(f"{done} measured now, {len(attrs) - done} had been measured before")
+    return 0
+
+
+def classes(attr_classes: Sequence[type[KernelAttr]], tag: str) -> list[KernelAttr]:
+    """The distinct attrs that are measured on behalf of those sweeps, in their order."""
+    found = (case.attr.tuning_class() for row in attr_classes for case in row.sweep() if tag in case.tags)
+    return list(dict.fromkeys(found))
