@@ -9,7 +9,8 @@ from jitkernels.signature import AnyArray
 
 @implements(VMulAttr)
 def vmul(attr: VMulAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> None:
-    np.multiply(x, y, out=z)
+    with np.errstate(all="ignore"):
+        np.multiply(x, y, out=z)
 
 
 @implements(VExpAttr)

@@ -1,0 +1,72 @@
+"""What all tests share: a private cache, nothing measured by accident, and skips that CI can refuse."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SETTINGS = ("USE", "POLICY", "NUM_THREADS", "CPU_FEATURES", "CPU_NAME", "KEEP_INTERM", "WORKDIR")
+_own_cache: Path | None = None
+
+
+def pytest_configure() -> None:
+    """Before anything of the package runs: where it keeps objects, and that it measures nothing."""
+    global _own_cache
+    chosen = os.environ.get("JITKERNELS_TEST_CACHE_DIR")
+    if not chosen:
+        _own_cache = Path(tempfile.mkdtemp(prefix="jitkernels-tests-"))
+    os.environ["JITKERNELS_CACHE_DIR"] = chosen or str(_own_cache)
+    os.environ["JITKERNELS_TUNE"] = "off"
+    for name in SETTINGS:
+        os.environ.pop(f"JITKERNELS_{name}", None)
+
+
+def pytest_unconfigure() -> None:
+    """Drop the cache, unless ``JITKERNELS_TEST_CACHE_DIR`` asked for one that stays."""
+    if _own_cache is not None:
+        shutil.rmtree(_own_cache, ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """With ``JITKERNELS_NO_SKIPS=1`` a skip is a failure: where every extra is installed none is due."""
+    report: pytest.TestReport = yield  # type: ignore[assignment]
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("JITKERNELS_NO_SKIPS") == "1":
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} is skipped under JITKERNELS_NO_SKIPS=1: {report.longrepr}"
+    return report  # type: ignore[return-value]  # what a wrapper returns is the hook's result
+
+
+@pytest.fixture
+def private_cache(tmp_path: Path) -> Path:
+    """An empty cache folder for the subprocesses of one test."""
+    place = tmp_path / "cache"
+    place.mkdir(mode=0o700)
+    return place
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Nothing remembered: no picks, no records, no everyday tables, nothing already said; gives the cache."""
+    from jitkernels import machine
+
+    place = tmp_path / "cache"
+    place.mkdir(mode=0o700)
+    monkeypatch.setattr(machine, "cache_root", lambda: place)
+    _forget()
+    yield place
+    _forget()
+
+
+def _forget() -> None:
+    from jitkernels import disk, functions, kernel_funcs
+
+    cache = kernel_funcs.KernelFuncs.cache()
+    cache.clear()
+    cache._spent = 0.0
+    kernel_funcs._kernels.clear()
+    functions.forget_all()
+    disk._said.clear()

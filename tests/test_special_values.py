@@ -1,0 +1,24 @@
+"""NaN, infinities, signed zeros, subnormals and the ends of the range come out as mathematics has them."""
+
+import cases
+import oracles
+import pytest
+
+from jitkernels import testing
+from jitkernels.attrs.base import KernelAttr
+
+
+@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
+def test_special_values(attr: KernelAttr, name: str) -> None:
+    for kernel in cases.kernels_of(attr, name):
+        testing.check_special_values(attr, kernel.callable, oracles.expected, label=repr(kernel))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_special_values_are_special(dtype: str) -> None:
+    """The list itself: both zeros, both infinities, NaN, subnormals of both signs, no duplicates lost."""
+    values = testing.special_values(dtype)
+    assert values.dtype == dtype
+    texts = {repr(float(value)) for value in values}
+    assert {"nan", "inf", "-inf", "0.0", "-0.0"} <= texts
+    assert len(texts) > 30
