@@ -27,13 +27,14 @@ _made: dict[str, "Everyday"] = {}
 class Everyday(launch.Holder):
     """The Python side of one everyday function; `callable` is what users get."""
 
-    __slots__ = ("_attr_class", "_kept", "_slow", "callable", "name")
+    __slots__ = ("_attr_class", "_kept", "_most", "_slow", "callable", "name")
 
     def __init__(self, attr_class: type[KernelAttr]) -> None:
         self._attr_class = attr_class
         self.name = attr_class.kernel_type.name.lower()
         parameters = list(inspect.signature(attr_class.call).parameters.values())
         inputs = sum(parameter.default in (parameter.empty, None) for parameter in parameters)
+        self._most = len(parameters)
         self._slow = self.call
         self._kept: dict[int, Any] = {}
         self._context = launch.table(self._slow, inputs, out_follows=len(parameters) == inputs)
@@ -47,10 +48,9 @@ class Everyday(launch.Holder):
 
     def call(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
         """Convert what needs converting, run the best kernel, give back arrays of the caller's shape."""
-        parameters = inspect.signature(self._attr_class.call).parameters
-        if len(arguments) > len(parameters):
-            if len(arguments) > len(parameters) + 1 or out is not None:
-                raise ArgumentTypeError(f"{self.name}: expected at most {len(parameters) + 1} arguments")
+        if len(arguments) > self._most:
+            if len(arguments) > self._most + 1 or out is not None:
+                raise ArgumentTypeError(f"{self.name}: expected at most {self._most + 1} arguments")
             *rest, out = arguments
             arguments = tuple(rest)
         try:
@@ -60,7 +60,7 @@ class Everyday(launch.Holder):
                 raise
             raise ArgumentTypeError(f"{self.name}: {error}") from None
         kernel = _kernel_of(KernelFuncs.cache().at(call.attr))
-        outputs = call.attr.signature().outputs
+        outputs = kernel.signature.outputs
         targets = self._targets(call, outputs, out)
         arrays = [np.empty(o.shape, o.dtype) if t is None else t for o, t in zip(outputs, targets, strict=True)]
         kernel.callable(*_apart(call.inputs, arrays, outputs), *arrays)

@@ -25,8 +25,8 @@ class Kernel(launch.Holder):
     """
 
     __slots__ = (
-        "_call_python", "_function", "_parameters", "_signature", "_slow", "_words", "_words_memory", "address", "attr",
-        "callable", "implementation", "rule", "source", "timings", "variant",
+        "_call_python", "_function", "_parameters", "_slow", "_words", "_words_memory", "address", "attr",
+        "callable", "implementation", "rule", "signature", "source", "timings", "variant",
     )  # fmt: skip
 
     def __init__(self, attr: KernelAttr, implementation: Implementation, variant: Variant) -> None:
@@ -35,10 +35,10 @@ class Kernel(launch.Holder):
         self.variant = dict(variant)
         self.rule = "asked for"
         self.timings: Mapping[str, float] = {}
-        self._signature = attr.signature()
+        self.signature = attr.signature()
         self._function = implementation.function
         self._call_python = self._reference if implementation.is_reference else None
-        self._words_memory, self._words = _words(self._signature)
+        self._words_memory, self._words = _words(self.signature)
         if implementation.is_reference:
             self.source, self.address = inspect.getsource(implementation.function), 0
         else:
@@ -47,7 +47,7 @@ class Kernel(launch.Holder):
         self._slow = self.run
         self._parameters = [
             launch.Parameter(_singleton(array.dtype), array.shape, array.output, array.in_place)
-            for array in self._signature.arrays
+            for array in self.signature.arrays
         ]
         self.callable = self._launcher()
 
@@ -76,7 +76,7 @@ class Kernel(launch.Holder):
 
     def _is_long(self) -> bool:
         """Rough estimate: 10 operations or 20 bytes per nanosecond."""
-        nbytes = sum(array.nbytes for array in self._signature.arrays)
+        nbytes = sum(array.nbytes for array in self.signature.arrays)
         return self.address != 0 and max(self.attr.operations() / 10, nbytes / 20) > LONG_NANOSECONDS
 
     def _reference(self, *arrays: Any) -> None:
@@ -89,7 +89,7 @@ class Kernel(launch.Holder):
         Raises ArgumentTypeError, ArgumentError or DataIndexError naming the argument, what was expected and
         what came; nothing is written then.
         """
-        self._signature.check(self.attr.name, arrays)
+        self.signature.check(self.attr.name, arrays)
         self.attr.check_data(arrays)
         if self._call_python is not None:
             self._call_python(*arrays)

@@ -70,6 +70,7 @@ def vector_bytes() -> int:
     return 64 if "avx512f" in features else 32 if "avx2" in features else 16
 
 
+@functools.cache
 def cpu_count() -> int:
     """Cores this process may use: its affinity mask, cut to the quota of its control group."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

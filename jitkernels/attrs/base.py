@@ -1,6 +1,7 @@
 """What every row has: the base class of attrs, and the small types that rows answer with."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, dataclass_transform
@@ -12,6 +13,7 @@ from jitkernels.kernel_types import KernelType
 from jitkernels.signature import AnyArray, Signature
 
 FLOATS = ("float32", "float64")
+_NAMES = {np.dtype(name): name for name in FLOATS}
 MOST_BYTES = 1 << 62
 rows: dict[KernelType, type["KernelAttr"]] = {}
 
@@ -73,9 +75,9 @@ class KernelAttr:
             raise RegistrationError(f"kernel type {kernel_type} already has the row {rows[cls.kernel_type].__name__}")
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]  # subclasses are dataclasses
-            value = _checked(f"{type(self).__name__}: {field.name}", field, getattr(self, field.name))
-            object.__setattr__(self, field.name, value)
+        values = self.__dict__
+        for name, checked in _checks(type(self)):
+            values[name] = checked(values[name])
         for array in self.signature().arrays:
             if array.nbytes > MOST_BYTES:
                 raise AttrError(f"{type(self).__name__}: array {array.name} would have {array.nbytes} bytes")
@@ -118,23 +120,43 @@ class KernelAttr:
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
 
 
-def _checked(label: str, field: "dataclasses.Field[Any]", value: object) -> object:
-    """A field's value in its canonical type, or AttrError."""
-    if field.name == "dtype":
-        return _dtype(label, value)
-    if values := field.metadata.get("values"):
-        if value not in values:
-            raise AttrError(f"{label}: expected one of {', '.join(values)}, got {value!r}")
-        return value
-    if field.type in (bool, "bool"):
-        if not isinstance(value, bool | np.bool_):
-            raise AttrError(f"{label}: expected a bool, got {value!r}")
-        return bool(value)
-    if field.type in (float, "float"):
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not np.isfinite(value):
-            raise AttrError(f"{label}: expected a finite number, got {value!r}")
-        return float(value)
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+Check = Callable[[object], object]
+
+
+@functools.cache
+def _checks(attr_class: type[KernelAttr]) -> tuple[tuple[str, Check], ...]:
+    """For each field the function that gives its value in canonical type or raises AttrError."""
+    by_type: dict[object, Callable[[str, Any], object]] = {"bool": _bool, bool: _bool, "float": _float, float: _float}
+    found = []
+    for field in dataclasses.fields(attr_class):  # type: ignore[arg-type]  # subclasses are dataclasses
+        label = f"{attr_class.__name__}: {field.name}"
+        check = _dtype if field.name == "dtype" else by_type.get(field.type, _extent)
+        if values := field.metadata.get("values"):
+            check = functools.partial(_one_of, values)
+        found.append((field.name, functools.partial(check, label)))
+    return tuple(found)
+
+
+def _one_of(values: tuple[str, ...], label: str, value: object) -> object:
+    if not isinstance(value, str) or value not in values:
+        raise AttrError(f"{label}: expected one of {', '.join(values)}, got {value!r}")
+    return value
+
+
+def _bool(label: str, value: object) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise AttrError(f"{label}: expected a bool, got {value!r}")
+    return bool(value)
+
+
+def _float(label: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not np.isfinite(value):
+        raise AttrError(f"{label}: expected a finite number, got {value!r}")
+    return float(value)
+
+
+def _extent(label: str, value: Any) -> int:
+    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, int | np.integer)):
         raise AttrError(f"{label}: expected an int, got {value!r}")
     if value < 0:
         raise AttrError(f"{label}: expected 0 or more, got {value}")
@@ -142,6 +164,8 @@ def _checked(label: str, field: "dataclasses.Field[Any]", value: object) -> obje
 
 
 def _dtype(label: str, value: object) -> str:
+    if type(value) is str and value in FLOATS:
+        return value
     try:
         name = np.dtype(value).name  # type: ignore[call-overload]
     except TypeError:
@@ -163,10 +187,22 @@ def float_arrays(kernel: str, **values: object) -> list[AnyArray]:
         if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
             raise ArgumentTypeError(f"{kernel}: {name}: expected real numbers, got dtype {array.dtype}")
         arrays[name] = array
+    first, *others = arrays.values()
+    if all(array.dtype is first.dtype for array in others) and first.dtype in _NAMES:
+        return [a if _plain(a) else np.require(a, None, ["C", "A"]) for a in arrays.values()]
     weak = [v if isinstance(v, int | float) else arrays[name] for name, v in values.items()]
     common = np.result_type(*weak)
     dtype = np.float32 if common in (np.dtype(np.float16), np.dtype(np.float32)) else np.float64
     return [np.require(array, dtype, ["C", "A"]) for array in arrays.values()]
+
+
+def dtype_name(array: AnyArray) -> str:
+    """The dtype field for an array that `float_arrays` returned; ``dtype.name`` takes 3 us to spell it."""
+    return _NAMES[array.dtype]
+
+
+def _plain(array: AnyArray) -> bool:
+    return array.flags.c_contiguous and array.flags.aligned and type(array) is np.ndarray
 
 
 def axis_last(kernel: str, array: AnyArray, axis: object) -> tuple[AnyArray, Callable[[AnyArray], AnyArray] | None]:

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, choice, float_arrays, power_of_two
+from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, choice, dtype_name, float_arrays, power_of_two
 from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, DataIndexError
 from jitkernels.signature import AnyArray, Array, Signature
 
@@ -91,6 +91,6 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
         table_h, table_w = rows.shape
         idx_h, idx_w = numbers.shape
         attr = cls(
-            table_h=table_h, table_w=table_w, idx_h=idx_h, idx_w=idx_w, pool=pool, dtype=rows.dtype.name
+            table_h=table_h, table_w=table_w, idx_h=idx_h, idx_w=idx_w, pool=pool, dtype=dtype_name(rows)
         )
         return Call(attr, [rows, numbers], [(idx_w * table_w,)])

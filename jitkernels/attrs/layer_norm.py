@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, float_arrays, power_of_two
+from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, dtype_name, float_arrays, power_of_two
 from jitkernels.errors import ArgumentError, AttrError
 from jitkernels.signature import Array, Signature
 
@@ -76,5 +76,5 @@ class LayerNormAttr(KernelAttr, kernel_type="LAYER_NORM"):
         for name, parameter in zip(affine, parameters, strict=True):
             if parameter.shape != (n,):
                 raise ArgumentError(f"layer_norm: {name}: expected shape {(n,)}, got {parameter.shape}")
-        attr = cls(rows=rows, n=n, eps=eps, affine=bool(affine), dtype=array.dtype.name)
+        attr = cls(rows=rows, n=n, eps=eps, affine=bool(affine), dtype=dtype_name(array))
         return Call(attr, [array.reshape(rows, n), *parameters], [array.shape])

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, choice, float_arrays
+from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, choice, dtype_name, float_arrays
 from jitkernels.errors import ArgumentError
 from jitkernels.signature import Array, Signature
 
@@ -85,6 +85,6 @@ class LSTMCtHtAttr(KernelAttr, kernel_type="LSTM_CTHT"):
             act_cand=act_cand,
             act_cell=act_cell,
             use_peephole=wp is not None,
-            dtype=arrays[0].dtype.name,
+            dtype=dtype_name(arrays[0]),
         )
         return Call(attr, arrays, [(d,), (d,)])

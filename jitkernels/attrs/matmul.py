@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, float_arrays, power_of_two
+from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, dtype_name, float_arrays, power_of_two
 from jitkernels.errors import ArgumentError
 from jitkernels.signature import AnyArray, Array, Signature
 
@@ -85,7 +85,7 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
         (m, k), n = rows.shape, columns.shape[1]
         turned_a, turned_b = _is_turned(rows), _is_turned(columns)
         used = float_arrays("matmul", a=rows.T if turned_a else rows, b=columns.T if turned_b else columns)
-        attr = cls(m=m, n=n, k=k, trans_a=turned_a, trans_b=turned_b, dtype=used[0].dtype.name)
+        attr = cls(m=m, n=n, k=k, trans_a=turned_a, trans_b=turned_b, dtype=dtype_name(used[0]))
         return Call(attr, used, [kept])
 
 

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, choice, float_arrays, power_of_two
+from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, choice, dtype_name, float_arrays, power_of_two
 from jitkernels.errors import ArgumentError, AttrError
 from jitkernels.signature import Array, Signature
 
@@ -56,4 +56,4 @@ class SeqPoolAttr(KernelAttr, kernel_type="SEQ_POOL"):
         if array.ndim != 2:
             raise ArgumentError(f"seq_pool: x: expected 2 dimensions (rows of one sequence), got {array.ndim}")
         h, w = array.shape
-        return Call(cls(h=h, w=w, pool=pool, dtype=array.dtype.name), [array], [(w,)])
+        return Call(cls(h=h, w=w, pool=pool, dtype=dtype_name(array)), [array], [(w,)])

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, axis_last, cases, float_arrays, power_of_two
+from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, axis_last, cases, dtype_name, float_arrays, power_of_two
 from jitkernels.errors import AttrError
 from jitkernels.signature import Array, Signature
 
@@ -57,4 +57,4 @@ class SoftmaxAttr(KernelAttr, kernel_type="SOFTMAX"):
         n = moved.shape[-1]
         rows = moved.size // n if n else 0
         flat = np.ascontiguousarray(moved).reshape(rows, n)
-        return Call(cls(rows=rows, n=n, dtype=array.dtype.name), [flat], [moved.shape], finish)
+        return Call(cls(rows=rows, n=n, dtype=dtype_name(array)), [flat], [moved.shape], finish)

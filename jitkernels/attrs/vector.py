@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, float_arrays, power_of_two
+from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, dtype_name, float_arrays, power_of_two
 from jitkernels.signature import Array, Signature
 
 
@@ -47,7 +47,7 @@ class UnaryVectorAttr(VectorAttr):
     @classmethod
     def call(cls, x: Any) -> Call:
         (array,) = float_arrays(cls.kernel_type.name.lower(), x=x)
-        return Call(cls(n=array.size, dtype=array.dtype.name), [array.reshape(-1)], [array.shape])
+        return Call(cls(n=array.size, dtype=dtype_name(array)), [array.reshape(-1)], [array.shape])
 
 
 class VMulAttr(VectorAttr, kernel_type="VMUL"):
@@ -68,7 +68,7 @@ class VMulAttr(VectorAttr, kernel_type="VMUL"):
         arrays = float_arrays("vmul", x=x, y=y)
         if arrays[0].shape != arrays[1].shape:
             arrays = [np.ascontiguousarray(array) for array in np.broadcast_arrays(*arrays)]
-        attr = cls(n=arrays[0].size, dtype=arrays[0].dtype.name)
+        attr = cls(n=arrays[0].size, dtype=dtype_name(arrays[0]))
         return Call(attr, [array.reshape(-1) for array in arrays], [arrays[0].shape])
 
 

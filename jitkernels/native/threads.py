@@ -137,12 +137,15 @@ def externals() -> tuple[External, ...]:
 _chosen: int | None = None
 
 
-def get_num_threads() -> int:
-    """The most threads a kernel may use: `set_num_threads`, else ``JITKERNELS_NUM_THREADS``, else the cores."""
-    if _chosen is not None:
-        return _chosen
+@functools.cache
+def _initial() -> int:
     asked = os.environ.get("JITKERNELS_NUM_THREADS", "")
     return int(asked) if asked.isdigit() and int(asked) > 0 else machine.cpu_count()
+
+
+def get_num_threads() -> int:
+    """The most threads a kernel may use: `set_num_threads`, else ``JITKERNELS_NUM_THREADS``, else the cores."""
+    return _chosen or _initial()
 
 
 def set_num_threads(threads: int) -> None:
