@@ -1,9 +1,9 @@
 """The tile of dot products of a generated matrix multiply, as LLVM IR text.
 
-``C[r, j] = sum over p of A[r, p] * B[j, p]`` with ``p`` contiguous in both operands: a matrix times a vector, or
-few rows times a transposed matrix.  Vectors run along ``p``; each of the ``rows * columns`` accumulators is summed
-across once at the end.  Every element of B is read once for ``rows`` rows of A, in ``columns`` forward streams,
-and nothing is packed, which is what matters when memory is the limit.
+``C[r, j] = sum over p of A[r, p] * B[j, p]`` with ``p`` contiguous in both operands: a matrix times a vector,
+or few rows times a transposed matrix.  Vectors run along ``p``; each of the ``rows * columns`` accumulators
+is summed across once at the end.  Every element of B is read once for ``rows`` rows of A, in ``columns``
+forward streams, and nothing is packed, which is what matters when memory is the limit.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from jitkernels.gen.tile import TILE_ARGUMENTS, Text, declarations, element_size, element_type, float_literal
 
-
-#: How far ahead of its use B is asked for: several long streams at once are more than the hardware follows well.
+#: How far ahead of its use B is asked for: several long streams at once are more than the hardware follows
+#: well.
 PREFETCH_BYTES = 512
 
 
@@ -29,7 +29,7 @@ class DotTile:
     beta: float
 
     def text(self, *, declared: bool = False) -> str:
-        """The IR of the function ``symbol``, with the declarations that it needs unless they stand already."""
+        """Write the IR of ``symbol``, with the declarations that it needs unless they stand already."""
         return ("" if declared else declarations(self.dtype, self.lanes)) + _DotText(self).build()
 
 
@@ -46,14 +46,20 @@ class _DotText:
         self.cells = [(r, j) for r in range(tile.rows) for j in range(tile.columns)]
 
     def build(self) -> str:
-        """The whole function."""
+        """Write the whole function."""
         out = self.out
-        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in TILE_ARGUMENTS)
+        arguments = ", ".join(
+            f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in TILE_ARGUMENTS
+        )
         out.label("entry")
         for side in "abc":
             out.lines.append(f"  %{side}_start = getelementptr {self.kind}, ptr %{side}, i64 %{side}_offset")
-        self.a_rows = [out.element(self.kind, "%a_start", out.times(r, "%a_stride")) for r in range(self.rows)]
-        self.b_rows = [out.element(self.kind, "%b_start", out.times(j, "%b_stride")) for j in range(self.columns)]
+        self.a_rows = [
+            out.element(self.kind, "%a_start", out.times(r, "%a_stride")) for r in range(self.rows)
+        ]
+        self.b_rows = [
+            out.element(self.kind, "%b_start", out.times(j, "%b_stride")) for j in range(self.columns)
+        ]
         out.lines.append(f"  %whole = and i64 %k, -{self.lanes}")
         out.lines.append(f"  %left = and i64 %k, {self.lanes - 1}")
         out.lines.append("  %has_whole = icmp ne i64 %whole, 0")
@@ -113,8 +119,8 @@ class _DotText:
                 self._prefetch(self.b_rows[j], at)
             for r in range(self.rows):
                 self.out.lines.append(
-                    f"  %acc{r}_{j}_{after} = call {self.vector} @llvm.fmuladd.{self.suffix}({self.vector} {a_values[r]}, "
-                    f"{self.vector} {b_value}, {self.vector} %acc{r}_{j}_{before})"
+                    f"  %acc{r}_{j}_{after} = call {self.vector} @llvm.fmuladd.{self.suffix}("
+                    f"{self.vector} {a_values[r]}, {self.vector} {b_value}, {self.vector} %acc{r}_{j}_{before})"
                 )
 
     def _prefetch(self, base: str, at: str) -> None:

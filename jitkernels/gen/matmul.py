@@ -30,8 +30,8 @@ def variants(attr: MatMulAttr) -> list[Variant]:
 
 @implements(MatMulAttr, variants=variants)
 def matmul(
-    attr: MatMulAttr, algorithm: str = "packed", rows: int = 0, vectors: int = 0, columns: int = 0, depth: int = 0,
-    parallel: bool = False,
+    attr: MatMulAttr, algorithm: str = "packed", rows: int = 0, vectors: int = 0, columns: int = 0,
+    depth: int = 0, parallel: bool = False,
 ) -> LoopNest:  # fmt: skip
     """``C = op(A) @ op(B) + beta * C``; a beta of 0 never reads C."""
     product = product_of(attr)

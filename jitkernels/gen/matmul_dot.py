@@ -1,27 +1,28 @@
 """Matrix multiply by dot products: a matrix times a vector, or few rows times a transposed matrix.
 
-Used where ``k`` is contiguous in both operands and C is thin, so that packing or transposing would cost more than
-the arithmetic.  Sizes are baked in, as in `jitkernels.gen.matmul_small`.
+Used where ``k`` is contiguous in both operands and C is thin, so that packing or transposing would cost more
+than the arithmetic.  Sizes are baked in, as in `jitkernels.gen.matmul_small`.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from jitkernels.gen.dot_tile import DotTile
 from jitkernels.gen.matmul_packed import ir_function
 from jitkernels.gen.tile import element_size
 from jitkernels.gen.tile_column import COLUMN_ARGUMENTS, TileColumn
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import IRFunction
 
 
 def dot_nest(
     dtype: str, lanes: int, m: int, n: int, k: int, *,
     rows: int, columns: int, beta: float, trans_b: bool = True, parallel: bool = False,
 ) -> LoopNest:  # fmt: skip
-    """The loop nest ``(a, b, c, m, n, k)`` for A of shape [m, k] and B stored as [n, k]; tiles of rows x columns.
+    """Make the loop nest ``(a, b, c, m, n, k)`` for A of shape [m, k] and B stored as [n, k].
 
-    A B stored as [k, n] is transposed first, which pays while n is a fraction of a vector.  Threads share out the
-    longer side of C.
+    Tiles have ``rows x columns`` sums.  A B stored as [k, n] is transposed first, which pays while n is a fraction of a vector.  Threads share out
+    the longer side of C.
     """
     tall = -(-m // -(-m // rows))
     wide = -(-n // -(-n // columns))
@@ -30,7 +31,7 @@ def dot_nest(
     whole = n - n % wide
     has_border = whole < n
 
-    def body(a, b, c, rows_of_c, columns_of_c, steps, begin, end):  # type: ignore[no-untyped-def]
+    def body(a: Any, b: Any, c: Any, m_: int, n_: int, k_: int, begin: int, end: int) -> None:
         high, low = (0, m) if by_columns else (begin, end)
         left, right = (begin, end) if by_columns else (0, n)
         for j in range(left, min(right, whole), wide):
@@ -38,7 +39,17 @@ def dot_nest(
         if has_border and right > whole:
             border(a, 0, b, whole * k, c, whole, k, 1, high, low)
 
-    def transposing_body(a, b, c, rows_of_c, columns_of_c, steps, workspace, begin, end):  # type: ignore[no-untyped-def]
+    def transposing_body(
+        a: Any,
+        b: Any,
+        c: Any,
+        rows_of_c: int,
+        columns_of_c: int,
+        steps: int,
+        workspace: Any,
+        begin: int,
+        end: int,
+    ) -> None:
         high, low = (0, m) if by_columns else (begin, end)
         for p in range(k):
             for j in range(n):
@@ -64,7 +75,7 @@ def dot_nest(
 
 def _columns(
     dtype: str, lanes: int, m: int, n: int, k: int, tall: int, wide: int, beta: float
-) -> tuple[IRFunction, IRFunction]:
+) -> tuple[Any, Any]:
     """The columns of tiles over ``wide`` columns of C and over those that are left at the right."""
     made = []
     for name, columns in (("inner", wide), ("border", max(n % wide, 1))):

@@ -1,15 +1,16 @@
 """Matrix multiply over packed panels: one object for every large size (Goto & van de Geijn 2008; BLIS).
 
-Loops, from outside: column blocks of C, blocks of k, row blocks of C, then panels of B and of A.  A block of B
-(``depth x columns``) and a block of A (``rows x depth``) are copied into panels that the register tile reads in
-order: no cache set is fought over whatever the strides of the caller, every load hits a page that is in the TLB,
-and transposed operands cost the same as plain ones.
+Loops, from outside: column blocks of C, blocks of k, row blocks of C, then panels of B and of A.  A block of
+B (``depth x columns``) and a block of A (``rows x depth``) are copied into panels that the register tile
+reads in order: no cache set is fought over whatever the strides of the caller, every load hits a page that is
+in the TLB, and transposed operands cost the same as plain ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from jitkernels.gen.pack import PACK_ARGUMENTS, copy_panel, packing_slack, transpose_panel
 from jitkernels.gen.tile import TILE_ARGUMENTS, Tile, element_size
@@ -28,17 +29,19 @@ class Blocking:
     block_columns: int
 
 
-def ir_function(symbol: str, dtype: str, arguments: tuple[tuple[str, str], ...], text: str) -> IRFunction:
-    """An IR function whose pointers all point to ``dtype``."""
+def ir_function(symbol: str, dtype: str, arguments: tuple[tuple[str, str], ...], text: str) -> Any:
+    """Make an IR function whose pointers point to ``dtype``; loop nests call it as if it were Python."""
     pointer = {"float32": "float*", "float64": "double*"}[dtype]
-    return IRFunction(symbol, "void", tuple(pointer if kind == "ptr" else "int64" for kind, _ in arguments), text)
+    return IRFunction(
+        symbol, "void", tuple(pointer if kind == "ptr" else "int64" for kind, _ in arguments), text
+    )
 
 
 def packed_nest(
     dtype: str, lanes: int, blocking: Blocking, *,
     trans_a: bool, trans_b: bool, beta: float, split: str, parallel: bool,
 ) -> LoopNest:  # fmt: skip
-    """The loop nest ``(a, b, c, m, n, k)``; threads split the columns or the rows of C as ``split`` says."""
+    """Make the loop nest ``(a, b, c, m, n, k)``; threads split the columns or the rows of C as ``split`` says."""
     width = blocking.vectors * lanes
     slack = packing_slack(lanes, max(width, blocking.rows))
     pointer = {"float32": "float*", "float64": "double*"}[dtype]
@@ -65,7 +68,7 @@ def _body(
     block_rows, block_columns = blocking.block_rows, blocking.block_columns
     by_columns = split == "columns"
 
-    def tile_function(symbol: str, vectors: int, edge: bool) -> IRFunction:
+    def tile_function(symbol: str, vectors: int, edge: bool) -> Any:
         tile = Tile(
             symbol, dtype, lanes, rows, vectors, beta, a_by_column=True, a_stride=rows, b_stride=width,
             mask_c=edge, guard_rows=edge, prefetch=True,
@@ -84,7 +87,7 @@ def _body(
         (transpose_panel if trans_b else copy_panel)("matmul_pack_b", dtype, lanes, width),
     )  # fmt: skip
 
-    def body(a, b, c, m, n, k, workspace, begin, end):  # type: ignore[no-untyped-def]
+    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
         first_row = 0 if by_columns else begin
         last_row = m if by_columns else end
         first_column = begin if by_columns else 0

@@ -1,7 +1,7 @@
-"""Which tiles and blocks a generated matrix multiply takes for a shape and a vector width: the static choices.
+"""Which tiles and blocks a generated matrix multiply takes for a shape and a vector width.
 
-Measured on AVX-512 (Zen 5) and derived for narrower vectors from the number of registers.  Everything here is only
-a first guess where the tuner may measure; `candidates` lists what is worth measuring.
+Measured on AVX-512 (Zen 5) and derived for narrower vectors from the number of registers.  Everything here is
+only a first guess where the tuner may measure; `candidates` lists what is worth measuring.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ THIN = 32
 
 @dataclass(frozen=True)
 class Product:
-    """A matrix product in its simplest equivalent form; ``swapped``: C is the same memory transposed (m was > 1)."""
+    """A matrix product; ``swapped`` says that the operands changed sides, which a C of one row allows."""
 
     m: int
     n: int
@@ -64,7 +64,7 @@ def simplified(product: Product) -> Product:
 
 
 def tile_shape(product: Product, registers: int, lanes: int) -> tuple[int, int]:
-    """``(rows, vectors)`` of the largest useful tile: accumulators, the vectors of B and one of A in registers."""
+    """``(rows, vectors)`` of the largest useful tile: it, a row of B and one element of A fill the registers."""
     needed = -(-product.n // lanes)
     most = 24 if registers == 32 else 12
     if needed == 1:
@@ -82,12 +82,18 @@ def tile_shape(product: Product, registers: int, lanes: int) -> tuple[int, int]:
 
 
 def blocking(dtype: str, registers: int, vector_bytes: int) -> Blocking:
-    """Blocks of the packed algorithm: a panel of B streams from the second-level cache, the block of A lives there."""
+    """Blocks of the packed algorithm: the block of A fills half of the second-level cache."""
     size = element_size(dtype)
     columns = 8192 // size
     if registers == 32:
         return Blocking(rows=12, vectors=2, depth=4096 // size, block_rows=120, block_columns=columns)
-    return Blocking(rows=6 if vector_bytes >= 32 else 4, vectors=2, depth=2048 // size, block_rows=96, block_columns=columns)
+    return Blocking(
+        rows=6 if vector_bytes >= 32 else 4,
+        vectors=2,
+        depth=2048 // size,
+        block_rows=96,
+        block_columns=columns,
+    )
 
 
 def uses_dot(product: Product, lanes: int) -> bool:
@@ -97,7 +103,7 @@ def uses_dot(product: Product, lanes: int) -> bool:
     if product.n == 1:
         return True
     narrow = 4 * product.n <= 3 * lanes and product.k >= 64
-    return narrow or product.trans_b and product.m <= 16 and product.n * product.k >= 64 * 64
+    return narrow or (product.trans_b and product.m <= 16 and product.n * product.k >= 64 * 64)
 
 
 def conflicts(product: Product) -> bool:

@@ -1,22 +1,21 @@
 """Matrix multiply of one small or thin shape: sizes baked in, operands read where they lie.
 
-With every size a constant the tiles cover C exactly (heights differ by at most one row, columns end in one masked
-panel), all address arithmetic folds into the instructions, and nothing is copied: B's rows are vectors already,
-A's elements are broadcast from memory.  Only a transposed B is first packed into panels.
+With every size a constant the tiles cover C exactly (heights differ by at most one row, columns end in one
+masked panel), all address arithmetic folds into the instructions, and nothing is copied: B's rows are vectors
+already, A's elements are broadcast from memory.  Only a transposed B is first packed into panels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from jitkernels.gen.matmul_packed import ir_function
 from jitkernels.gen.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.gen.tile import Tile, element_size
 from jitkernels.gen.tile_column import COLUMN_ARGUMENTS, TileColumn
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import IRFunction
-
 
 #: The rows that are worked on together should stay, of A and C, in half of a common second-level cache.
 ROW_BLOCK_BYTES = 512 * 1024
@@ -26,8 +25,9 @@ ROW_BLOCK_BYTES = 512 * 1024
 class SmallShape:
     """Everything that the code of one shape depends on.
 
-    Tiles have at most ``rows x (vectors * lanes)`` elements; k is cut into blocks of ``depth``.  ``swapped`` says
-    that the caller's first array is the right operand.  ``split`` is the side of C that threads share out, or "".
+    Tiles have at most ``rows x (vectors * lanes)`` elements; k is cut into blocks of ``depth``.  ``swapped``
+    says that the caller's first array is the right operand.  ``split`` is the side of C that threads share
+    out, or "".
     """
 
     dtype: str
@@ -50,10 +50,10 @@ class SmallShape:
         return self.vectors * self.lanes
 
     def heights(self) -> tuple[int, int, int]:
-        """``(tall, tall_rows, short)``: tiles of ``tall`` rows up to row ``tall_rows``, of ``short`` rows below.
+        """``(tall, tall_rows, short)``: tiles of ``tall`` rows up to ``tall_rows``, of ``short`` rows below.
 
-        Even heights keep every tile efficient, but blocks and the parts of threads begin at multiples of ``tall``:
-        where there are several, all tiles are tall but the last.
+        Even heights keep every tile efficient, but blocks and the parts of threads begin at multiples of
+        ``tall``: where there are several, all tiles are tall but the last.
         """
         pieces = -(-self.m // self.rows)
         tall = -(-self.m // pieces)
@@ -62,14 +62,14 @@ class SmallShape:
         return tall, tall * (pieces - (tall * pieces - self.m)), tall - 1
 
     def row_block(self) -> int:
-        """Rows that are worked on together, so that they stay in cache for all panels of B: whole tall tiles."""
+        """Rows (whole tall tiles) that are worked on together, to stay in cache for all panels of B."""
         tall = -(-self.m // -(-self.m // self.rows))
         fitting = ROW_BLOCK_BYTES // element_size(self.dtype) // (self.k + self.n) // tall * tall
         return max(fitting, 4 * tall)
 
 
 def small_nest(shape: SmallShape) -> LoopNest:
-    """The loop nest ``(a, b, c, m, n, k)`` of one shape."""
+    """Make the loop nest ``(a, b, c, m, n, k)`` of one shape."""
     pointer = {"float32": "float*", "float64": "double*"}[shape.dtype]
     size = element_size(shape.dtype)
     panels = -(-shape.n // shape.width)
@@ -95,7 +95,7 @@ def _direct_body(shape: SmallShape) -> Callable[..., None]:
     along = rows_of_c if shape.trans_a else 1
     has_tail, last, block = whole < columns_of_c, max(steps, 1), shape.row_block()
 
-    def body(a, b, c, m, n, k, begin, end):  # type: ignore[no-untyped-def]
+    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
         left_operand, right_operand = (b, a) if swapped else (a, b)
         top, bottom = (begin, end) if by_rows else (0, rows_of_c)
         left, right = (begin, end) if by_columns else (0, columns_of_c)
@@ -123,7 +123,7 @@ def _packing_body(shape: SmallShape) -> Callable[..., None]:
     text = transpose_panel("matmul_pack_b", shape.dtype, shape.lanes, width)
     pack = ir_function("matmul_pack_b", shape.dtype, PACK_ARGUMENTS, text)
 
-    def body(a, b, c, m, n, k, workspace, begin, end):  # type: ignore[no-untyped-def]
+    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
         top, bottom = (begin, end) if by_rows else (0, rows_of_c)
         left, right = (begin, end) if by_columns else (0, columns_of_c)
         for j in range(left, right, width):
@@ -138,7 +138,7 @@ def _packing_body(shape: SmallShape) -> Callable[..., None]:
     return body
 
 
-def _columns(shape: SmallShape) -> tuple[IRFunction, IRFunction]:
+def _columns(shape: SmallShape) -> tuple[Any, Any]:
     """The columns of tiles over a whole panel and over the narrower one at the right border."""
     made = []
     tall, tall_rows, short = shape.heights()
@@ -146,8 +146,8 @@ def _columns(shape: SmallShape) -> tuple[IRFunction, IRFunction]:
         masked = columns % shape.lanes != 0
         tiles = [
             Tile(
-                f"matmul_{name}_{height}", shape.dtype, shape.lanes, height, max(-(-columns // shape.lanes), 1),
-                shape.beta, shape.trans_a, mask_b=masked and not shape.trans_b, mask_c=masked, inline=True,
+                f"matmul_{name}_{height}", shape.dtype, shape.lanes, height,
+                max(-(-columns // shape.lanes), 1), shape.beta, shape.trans_a, mask_b=masked and not shape.trans_b, mask_c=masked, inline=True,
             )
             for height in (tall, max(short, 1))
         ]  # fmt: skip

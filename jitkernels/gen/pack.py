@@ -1,14 +1,14 @@
 """Packing of matrix panels for a generated matrix multiply, as LLVM IR text.
 
 A panel is ``count`` steps of ``width`` consecutive elements: the layout in which the register tile of
-``jitkernels.gen.tile`` reads both operands (Goto & van de Geijn 2008).  Two functions make it: one copies where
-the source already holds the ``width`` elements side by side, one transposes blocks of ``lanes x lanes`` in
-registers where they lie ``source_stride`` apart.  Missing elements (``live < width``) become zeros and are never
-read, so that no load leaves the matrix.
+``jitkernels.gen.tile`` reads both operands (Goto & van de Geijn 2008).  Two functions make it: one copies
+where the source already holds the ``width`` elements side by side, one transposes blocks of ``lanes x lanes``
+in registers where they lie ``source_stride`` apart.  Missing elements (``live < width``) become zeros and are
+never read, so that no load leaves the matrix.
 
-Stores are whole vectors even where ``width`` is no multiple of ``lanes``: the surplus falls on the next step or
-the next panel, which is written later.  Panels must therefore be packed in ascending order, into a buffer with
-``packing_slack`` spare elements behind the last one.
+Stores are whole vectors even where ``width`` is no multiple of ``lanes``: the surplus falls on the next step
+or the next panel, which is written later.  Panels must therefore be packed in ascending order, into a buffer
+with ``packing_slack`` spare elements behind the last one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def packing_slack(lanes: int, width: int) -> int:
 
 
 def _header(symbol: str, dtype: str, lanes: int) -> str:
-    arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in PACK_ARGUMENTS)
+    arguments = ", ".join(
+        f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in PACK_ARGUMENTS
+    )
     return f"{declarations(dtype, lanes)}define void @{symbol}({arguments}) noinline nounwind {{\n"
 
 
@@ -76,7 +78,7 @@ class _Packer:
 
 
 def copy_panel(symbol: str, dtype: str, lanes: int, width: int) -> str:
-    """IR of ``target[p * width + w] = source[p * source_stride + w]`` for ``p < count``, ``w < live``, else 0."""
+    """IR of ``target[p * width + w] = source[p * source_stride + w] if w < live else 0`` for ``p < count``."""
     make = _Packer(dtype, lanes, width)
     out = make.out
     out.label("entry")
@@ -103,8 +105,12 @@ def copy_panel(symbol: str, dtype: str, lanes: int, width: int) -> str:
             values.append(make.load(address, None if exact else mask))
         for group, value in zip(make.groups, values, strict=True):
             make.store(value, out.element(make.kind, f"%target_{name}", group))
-        out.lines.append(f"  %source_next_{name} = getelementptr {make.kind}, ptr %source_{name}, i64 %source_stride")
-        out.lines.append(f"  %target_next_{name} = getelementptr {make.kind}, ptr %target_{name}, i64 {width}")
+        out.lines.append(
+            f"  %source_next_{name} = getelementptr {make.kind}, ptr %source_{name}, i64 %source_stride"
+        )
+        out.lines.append(
+            f"  %target_next_{name} = getelementptr {make.kind}, ptr %target_{name}, i64 {width}"
+        )
         out.lines.append(f"  %p_next_{name} = add nsw i64 %p_{name}, 1")
         out.lines.append(f"  %more_{name} = icmp slt i64 %p_next_{name}, %count")
         out.line(f"br i1 %more_{name}, label %{name}, label %done")
@@ -114,7 +120,7 @@ def copy_panel(symbol: str, dtype: str, lanes: int, width: int) -> str:
 
 
 def transpose_panel(symbol: str, dtype: str, lanes: int, width: int) -> str:
-    """IR of ``target[p * width + w] = source[w * source_stride + p]`` for ``p < count``, ``w < live``, else 0."""
+    """IR of ``target[p * width + w] = source[w * source_stride + p] if w < live else 0`` for ``p < count``."""
     make = _Packer(dtype, lanes, width)
     out = make.out
     out.label("entry")
@@ -135,7 +141,7 @@ def transpose_panel(symbol: str, dtype: str, lanes: int, width: int) -> str:
     for name in ("fast", "slow"):
         out.label(name)
         mask = make.below(0, "%left") if name == "slow" else None
-        # Highest rows first: their surplus lanes fall where the lower rows of the next step are written after.
+        # Highest rows first: their surplus lanes fall where lower rows of the next step are written after.
         for group in reversed(make.groups):
             _transpose_block(make, group, mask)
         out.line("br label %join")
@@ -160,20 +166,18 @@ def _transpose_block(make: _Packer, group: int, mask: str | None) -> None:
         row_mask = None
         if mask is not None:
             live = out.value(f"icmp slt i64 {row}, %live")
-            row_mask = out.value(
-                f"select i1 {live}, <{lanes} x i1> {mask}, <{lanes} x i1> zeroinitializer"
-            )
+            row_mask = out.value(f"select i1 {live}, <{lanes} x i1> {mask}, <{lanes} x i1> zeroinitializer")
         rows.append(make.load(address, row_mask))
     for step, value in enumerate(transpose_registers(make, rows)):
         make.store(value, out.element(make.kind, "%to", step * make.width + group))
 
 
 def transpose_registers(make: _Packer, rows: list[str]) -> list[str]:
-    """Transpose ``lanes`` vectors: unpack inside 128-bit parts, then exchange the parts (all one-µop shuffles)."""
+    """Transpose ``lanes`` vectors: unpack inside 128-bit parts, then exchange the parts."""
     lanes = make.lanes
     part = 16 // make.align
-    # Inside the 128-bit parts: afterwards vector q + i holds, in its part number L, column L * part + i of the
-    # rows q .. q + part.
+    # Inside the 128-bit parts: afterwards vector q + i holds, in its part number L, column L * part + i of
+    # the rows q .. q + part.
     unit = 1
     while unit < part:
         result = list(rows)
@@ -213,7 +217,7 @@ def transpose_registers(make: _Packer, rows: list[str]) -> list[str]:
 
 
 def _unpack(begin: int, unit: int, part: int, lanes: int, odd: int) -> list[int]:
-    """Picks of one 128-bit part: runs of ``unit`` elements taken in turn from both vectors, low or high half."""
+    """Picks of one 128-bit part: runs of ``unit`` elements in turn from both vectors, low or high half."""
     picks: list[int] = []
     half = part // 2
     for run in range(begin + odd * half, begin + odd * half + half, unit):

@@ -1,17 +1,18 @@
 """The register tile of a generated matrix multiply, as LLVM IR text.
 
-A tile is ``C[rows, vectors * lanes] (+)= A[rows, k] @ B[k, vectors * lanes]`` with every element of C held in a
-vector register while ``k`` runs: per step it loads ``vectors`` vectors of B, broadcasts ``rows`` scalars of A and
-issues ``rows * vectors`` fused multiply-adds (Goto & van de Geijn 2008, "Anatomy of High-Performance Matrix
-Multiplication"; BLIS calls it the micro-kernel).  LLVM's vectorisers do not find this form from scalar loops, so
-the text is written here; everything around it is ordinary Python compiled by numba.
+A tile is ``C[rows, vectors * lanes] (+)= A[rows, k] @ B[k, vectors * lanes]`` with every element of C held in
+a vector register while ``k`` runs: per step it loads ``vectors`` vectors of B, broadcasts ``rows`` scalars of
+A and issues ``rows * vectors`` fused multiply-adds (Goto & van de Geijn 2008, "Anatomy of High-Performance
+Matrix Multiplication"; BLIS calls it the micro-kernel).  LLVM's vectorisers do not find this form from scalar
+loops, so the text is written here; everything around it is ordinary Python compiled by numba.
 
-The text is made of strings alone: it is built again at each start of a process to compute the cache key of the
-object, so it must not import a compiler.
+The text is made of strings alone: it is built again at each start of a process to compute the cache key of
+the object, so it must not import a compiler.
 """
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 #: IR arguments of every tile, in order.  Strides and offsets are in elements.
@@ -35,8 +36,6 @@ def element_size(dtype: str) -> int:
 
 def float_literal(value: float, dtype: str) -> str:
     """An exact IR literal: LLVM writes float and double constants alike, as the bits of a double."""
-    import struct
-
     if dtype == "float32":
         value = struct.unpack("<f", struct.pack("<f", value))[0]
     return "0x" + struct.pack(">d", value).hex().upper()
@@ -81,8 +80,8 @@ class Text:
 class Tile:
     """What is fixed in one tile function; every other quantity is an argument of the function.
 
-    ``a_by_column`` says that A's element (r, p) lies at ``p * a_stride + r`` (a packed panel, or a transposed A)
-    and not at ``r * a_stride + p``.  Strides given here as integers replace the arguments.  ``mask_b`` and
+    ``a_by_column`` says that A's element (r, p) lies at ``p * a_stride + r`` (a packed panel, or a transposed
+    A) and not at ``r * a_stride + p``.  Strides given here as integers replace the arguments.  ``mask_b`` and
     ``mask_c`` limit loads and stores to ``live_columns``; ``guard_rows`` stores only ``live_rows`` rows.
     ``prefetch`` asks for C before the loop.
     """
@@ -104,7 +103,7 @@ class Tile:
     prefetch: bool = False
 
     def text(self, *, declared: bool = False) -> str:
-        """The IR of the function ``symbol``, with the declarations that it needs unless they stand already."""
+        """Write the IR of ``symbol``, with the declarations that it needs unless they stand already."""
         return ("" if declared else declarations(self.dtype, self.lanes)) + _TileText(self).build()
 
 
@@ -125,7 +124,9 @@ class _TileText:
 
     def build(self) -> str:
         tile, out = self.tile, self.out
-        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in TILE_ARGUMENTS)
+        arguments = ", ".join(
+            f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in TILE_ARGUMENTS
+        )
         attribute = "alwaysinline" if tile.inline else "noinline"
         self._entry()
         self._loop("main", tile.unroll, "entry", "middle")
@@ -148,7 +149,9 @@ class _TileText:
         out.lines.append(f"  %a_start = getelementptr {self.kind}, ptr %a, i64 %a_offset")
         out.lines.append(f"  %b_start = getelementptr {self.kind}, ptr %b, i64 %b_offset")
         out.lines.append(f"  %c_start = getelementptr {self.kind}, ptr %c, i64 %c_offset")
-        self.c_rows = [out.element(self.kind, "%c_start", out.times(r, "%c_stride")) for r in range(tile.rows)]
+        self.c_rows = [
+            out.element(self.kind, "%c_start", out.times(r, "%c_stride")) for r in range(tile.rows)
+        ]
         if tile.mask_b or tile.mask_c:
             self._make_masks()
         if tile.prefetch:
@@ -161,7 +164,9 @@ class _TileText:
             self.a_rows: list[str | int] = list(range(tile.rows))
         else:
             self.a_rows = [out.times(r, self.a_stride) for r in range(tile.rows)]
-        self.a_steps = [out.times(u, self.a_stride) if tile.a_by_column else u for u in range(tile.unroll + 1)]
+        self.a_steps = [
+            out.times(u, self.a_stride) if tile.a_by_column else u for u in range(tile.unroll + 1)
+        ]
         self.b_steps = [out.times(u, self.b_stride) for u in range(tile.unroll + 1)]
         shift = tile.unroll.bit_length() - 1
         out.lines.append(f"  %rounds = lshr i64 %k, {shift}")
@@ -191,7 +196,9 @@ class _TileText:
         b = ", ".join(f"[ {b}, %{block} ]" for _, b, block in incoming)
         return self.out.value(f"phi ptr {a}"), self.out.value(f"phi ptr {b}")
 
-    def _loop(self, name: str, steps: int, before: str, after: str, start: tuple[str, str] | None = None) -> None:
+    def _loop(
+        self, name: str, steps: int, before: str, after: str, start: tuple[str, str] | None = None
+    ) -> None:
         """A loop of ``steps`` unrolled steps of k; leaves ``%acc*_name``, ``%a_name`` and ``%b_name``."""
         out = self.out
         a_start, b_start = start or ("%a_start", "%b_start")
@@ -206,7 +213,9 @@ class _TileText:
         for step in range(steps):
             self._step(name, step, current, last=step == steps - 1)
         for side, ahead in (("a", self.a_steps[steps]), ("b", self.b_steps[steps])):
-            out.lines.append(f"  %{side}_{name} = getelementptr {self.kind}, ptr %{side}_in_{name}, i64 {ahead}")
+            out.lines.append(
+                f"  %{side}_{name} = getelementptr {self.kind}, ptr %{side}_in_{name}, i64 {ahead}"
+            )
         out.lines.append(f"  %next_{name} = add nsw i64 %i_{name}, -1")
         out.lines.append(f"  %more_{name} = icmp ne i64 %next_{name}, 0")
         out.line(f"br i1 %more_{name}, label %{name}, label %{after}")
@@ -226,7 +235,8 @@ class _TileText:
             scalar = out.value(f"load {self.kind}, ptr {out.element(self.kind, a_step, self.a_rows[r])}")
             one = out.value(f"insertelement {self.vector} poison, {self.kind} {scalar}, i64 0")
             every = out.value(
-                f"shufflevector {self.vector} {one}, {self.vector} poison, <{tile.lanes} x i32> zeroinitializer"
+                f"shufflevector {self.vector} {one}, {self.vector} poison, "
+                f"<{tile.lanes} x i32> zeroinitializer"
             )
             for j in range(tile.vectors):
                 expression = (

@@ -1,7 +1,7 @@
 """A column of register tiles: one panel of C from top to bottom, as LLVM IR text.
 
-Tiles of two heights cover any number of rows: ``tall`` ones first, then ``short`` ones.  All strides are literals,
-and the tiles are inlined, so that every address in them is one register plus a constant.
+Tiles of two heights cover any number of rows: ``tall`` ones first, then ``short`` ones.  All strides are
+literals, and the tiles are inlined, so that every address in them is one register plus a constant.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class TileColumn:
 
     def text(self) -> str:
         """The IR of the function ``symbol`` and of the tiles in it."""
-        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in COLUMN_ARGUMENTS)
+        arguments = ", ".join(
+            f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in COLUMN_ARGUMENTS
+        )
         tiles = {tile.symbol: tile.text(declared=True) for tile in (self.tall, self.short)}
         return (
             f"{declarations(self.tall.dtype, self.tall.lanes)}{''.join(tiles.values())}"
