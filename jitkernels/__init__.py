@@ -4,8 +4,6 @@ Attrs (``jk.VMulAttr``) and everyday functions (``jk.vmul``) are attributes of t
 row of the registry.
 """
 
-from importlib.metadata import PackageNotFoundError as _PackageNotFoundError
-from importlib.metadata import version as _version
 from typing import Any
 
 from jitkernels import attrs as _attrs
@@ -19,13 +17,11 @@ from jitkernels.kernel_funcs import KernelFuncs, get_all_candidates, get_default
 from jitkernels.kernel_types import KernelType
 from jitkernels.native.threads import get_num_threads
 from jitkernels.native.threads import set_num_threads as _set_num_threads
+from jitkernels.machine import version as _version
 from jitkernels.pins import use
 from jitkernels.registry import implements
 
-try:
-    __version__ = _version("jitkernels")
-except _PackageNotFoundError:  # run from a source tree that is not installed
-    __version__ = "0+unknown"
+__version__ = _version("jitkernels")
 
 globals().update({row.__name__: row for row in _rows.values()})
 

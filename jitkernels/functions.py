@@ -58,7 +58,7 @@ class Everyday(launch.Holder):
         except TypeError as error:
             if isinstance(error, ArgumentTypeError) or error.__traceback__ is None or error.__traceback__.tb_next:
                 raise
-            raise ArgumentTypeError(f"{self.name}: {error}") from None
+            raise ArgumentTypeError(f"{self.name}: {str(error).partition('() ')[2]}") from None
         kernel = _kernel_of(KernelFuncs.cache().at(call.attr))
         outputs = kernel.signature.outputs
         targets = self._targets(call, outputs, out)

@@ -6,7 +6,6 @@ of an environment names the folder of what was made under it. A changed environm
 
 import functools
 import hashlib
-import importlib.metadata
 import json
 import os
 import platform
@@ -20,12 +19,28 @@ PACKAGES_OF_TIMINGS = ("mkl", "scipy-openblas32", "onednn", "cffi")
 
 
 @functools.cache
+def _versions() -> dict[str, str]:
+    """Versions of all installed distributions by normalised name, the first on the path winning.
+
+    Read off the names of their ``.dist-info`` folders: importing `importlib.metadata` takes 15 ms, a fifth
+    of what a whole warm start may.
+    """
+    found: dict[str, str] = {}
+    for place in sys.path:
+        try:
+            names = os.listdir(place or ".")
+        except OSError:
+            continue
+        for name in names:
+            if name.endswith(".dist-info"):
+                package, _, number = name.removesuffix(".dist-info").partition("-")
+                found.setdefault(package.lower().replace("_", "-"), number)
+    return found
+
+
 def version(package: str) -> str:
     """The installed version of a distribution, or "absent"."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "absent"
+    return _versions().get(package, "absent")
 
 
 @functools.cache

@@ -43,7 +43,7 @@ class Array:
             size *= extent
         return size
 
-    def sample(self, generator: np.random.Generator) -> AnyArray:
+    def sample(self, generator: "np.random.Generator") -> AnyArray:
         """An array drawn from the domain; outputs are filled with NaN to show what was not written."""
         if self.role == "out":
             return np.full(self.shape, np.nan if self.dtype.startswith("float") else -1, self.dtype)

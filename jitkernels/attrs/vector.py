@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, dtype_name, float_arrays, power_of_two
+from jitkernels.errors import ArgumentError
 from jitkernels.signature import Array, Signature
 
 
@@ -67,7 +68,11 @@ class VMulAttr(VectorAttr, kernel_type="VMUL"):
     def call(cls, x: Any, y: Any) -> Call:
         arrays = float_arrays("vmul", x=x, y=y)
         if arrays[0].shape != arrays[1].shape:
-            arrays = [np.ascontiguousarray(array) for array in np.broadcast_arrays(*arrays)]
+            try:
+                arrays = [np.ascontiguousarray(array) for array in np.broadcast_arrays(*arrays)]
+            except ValueError:
+                shapes = " and ".join(str(array.shape) for array in arrays)
+                raise ArgumentError(f"vmul: x and y: expected shapes that broadcast, got {shapes}") from None
         attr = cls(n=arrays[0].size, dtype=dtype_name(arrays[0]))
         return Call(attr, [array.reshape(-1) for array in arrays], [arrays[0].shape])
 
