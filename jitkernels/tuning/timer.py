@@ -23,12 +23,14 @@ def measure(
     calls: Mapping[str, Callable[..., Any]],
     arguments: Mapping[str, Sequence[Any]] | Sequence[Any],
     *,
+    named: Mapping[str, Mapping[str, Any]] | None = None,
     budget: float = 0.2,
     rounds: int = 15,
 ) -> dict[str, Timing]:
     """Time callables against each other.
 
-    `arguments` is what each is called with, or that by name. `budget` bounds the whole in seconds, beyond
+    `arguments` is what each is called with, or that by name of the callable; `named` are keyword arguments
+    by name of the callable. `budget` bounds the whole in seconds, beyond
     one warm-up call each; a single call longer than its share is timed three times all the same.
     """
     timers: dict[str, timeit.Timer] = {}
@@ -38,6 +40,9 @@ def measure(
         given = arguments[name] if isinstance(arguments, Mapping) else arguments
         names = [f"a{i}" for i in range(len(given))]
         values: dict[str, Any] = {"function": function, **dict(zip(names, given, strict=True))}
+        for keyword, value in (named or {}).get(name, {}).items():
+            names.append(f"{keyword}={keyword}")
+            values[keyword] = value
         timers[name] = timeit.Timer(f"function({', '.join(names)})", globals=values)
         timers[name].timeit(1)
         numbers[name] = _calls_in(timers[name], share)
