@@ -15,6 +15,9 @@ from jitkernels.gen.tile import element_size
 #: Products of fewer multiply-adds than this are done before a second thread has helped.
 PARALLEL_WORK = 160**3
 
+#: From here on a parallel region costs little beside the work even on a busy machine.
+PARALLEL_FIRST = 384**3
+
 #: Operands up to this many bytes are read in place: their panels live in the second-level cache anyway.
 IN_PLACE_BYTES = 4 << 20
 
@@ -137,7 +140,8 @@ def candidates(product: Product, registers: int, lanes: int) -> list[dict[str, A
     else:
         found = packed + direct[:1]
     if product.work >= PARALLEL_WORK:
-        return [{**variant, "parallel": parallel} for variant in found[:3] for parallel in (True, False)]
+        order = (True, False) if product.work >= PARALLEL_FIRST else (False, True)
+        return [{**variant, "parallel": parallel} for variant in found[:3] for parallel in order]
     return found
 
 
