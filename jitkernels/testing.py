@@ -109,9 +109,11 @@ def ci_cases(row: type[KernelAttr]) -> list[Case]:
 
 
 def middle(row: type[KernelAttr], dtype: str) -> KernelAttr:
-    """The "ci" case of that dtype whose arrays have the median size."""
+    """The "ci" case of that dtype whose arrays have the median size, of those with no extent below 2 if any."""
     found = [case.attr for case in ci_cases(row) if case.attr.fields()["dtype"] == dtype]
-    return sorted(found, key=lambda attr: sum(a.nbytes for a in attr.signature().arrays))[len(found) // 2]
+    proper = [attr for attr in found if min(itertools.chain(*(a.shape for a in attr.signature().arrays))) > 1]
+    ordered = sorted(proper or found, key=lambda attr: sum(a.nbytes for a in attr.signature().arrays))
+    return ordered[len(ordered) // 2]
 
 
 def _changes(base: KernelAttr, sizes: Sequence[int]) -> Iterator[dict[str, Any]]:
@@ -143,6 +145,7 @@ def check(attr: KernelAttr, name: str, oracle: Oracle = upcast_reference) -> Non
         check_values(attr, kernel.callable, oracle, label=repr(kernel))
         check_in_place(attr, kernel.callable, oracle, label=repr(kernel))
         check_special_values(attr, kernel.callable, oracle, label=repr(kernel))
+        check_bad_indices(attr, kernel.callable, label=repr(kernel))
 
 
 def check_values(
@@ -269,3 +272,35 @@ def _with_special_values(attr: KernelAttr) -> Iterator[list[AnyArray]]:
             values = special_values(signature.arrays[i].dtype)
             arrays[i][...] = np.resize(np.roll(values, shift * turn + shift), arrays[i].shape)
         yield arrays
+
+
+def check_bad_indices(attr: KernelAttr, function: Callable[..., Any], *, label: str = "") -> None:
+    """Integers that the row's `check_data` refuses raise DataIndexError naming them, before any write."""
+    signature = attr.signature()
+    for i, parameter in enumerate(signature.arrays):
+        if parameter.role == "out" or not parameter.dtype.startswith("int") or not parameter.nbytes:
+            continue
+        low, high = int(parameter.domain[0]), int(parameter.domain[1])
+        for number, wrong in enumerate((low - 1, high, -(2**63), 2**63 - 1)):
+            arrays = signature.sample(number)
+            arrays[i].reshape(-1)[(5 * number + 4) % arrays[i].size] = wrong
+            if not _refused(attr, arrays):
+                continue
+            before = [array.tobytes() for array in arrays]
+            message = _message(function, arrays)
+            assert message is not None, f"{label} accepted {wrong} in {parameter.name}"
+            assert parameter.name in message, f"{label}: {message!r} does not name {parameter.name}"
+            assert [array.tobytes() for array in arrays] == before, f"{label} wrote before it refused {wrong}"
+
+
+def _refused(attr: KernelAttr, arrays: Sequence[AnyArray]) -> bool:
+    return _message(attr.check_data, [arrays]) is not None
+
+
+def _message(function: Callable[..., Any], arguments: Sequence[Any]) -> str | None:
+    """The message of the DataIndexError of a call, or None if it raised none."""
+    try:
+        function(*arguments)
+    except DataIndexError as error:
+        return str(error)
+    return None

@@ -167,7 +167,8 @@ def _dtype(label: str, value: object) -> str:
     if type(value) is str and value in FLOATS:
         return value
     try:
-        name = np.dtype(value).name  # type: ignore[call-overload]
+        dtype = np.dtype(value)  # type: ignore[call-overload]
+        name = dtype.name if dtype.isnative and value is not None else dtype.str  # None would mean float64
     except TypeError:
         name = str(value)
     if name not in FLOATS:

@@ -1,0 +1,216 @@
+"""What a kernel refuses: every wrong argument is a clear error that names it, and nothing is written."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import cases
+import numpy as np
+import pytest
+
+import jitkernels as jk
+from jitkernels import testing
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.errors import ArgumentError, ArgumentTypeError, JitKernelsError
+from jitkernels.signature import AnyArray, Array, Signature
+
+
+def _unaligned(value: AnyArray) -> AnyArray:
+    room = np.zeros(value.nbytes + 1, np.uint8)
+    array: AnyArray = np.ndarray(value.shape, value.dtype, buffer=room, offset=1)
+    array[...] = value
+    return array
+
+
+def _every_other(value: AnyArray) -> AnyArray:
+    return np.repeat(value, 2, axis=-1)[..., ::2]
+
+
+def _read_only(value: AnyArray) -> AnyArray:
+    value = value.copy()
+    value.flags.writeable = False
+    return value
+
+
+def _other_float(value: AnyArray) -> AnyArray:
+    return value.astype({"f4": "f8", "f8": "f4", "i8": "i4"}[value.dtype.str[1:]])
+
+
+WRONG: dict[str, Callable[[AnyArray], object]] = {
+    "none": lambda value: None,
+    "list": lambda value: value.tolist(),
+    "memoryview": lambda value: value.data,
+    "text": lambda value: "text",
+    "scalar": lambda value: value.reshape(-1)[0],
+    "other_width": _other_float,
+    "float16": lambda value: value.astype(np.float16),
+    "complex": lambda value: value.astype(np.complex128),
+    "unsigned": lambda value: value.view(f"u{value.itemsize}"),
+    "object": lambda value: value.astype(object),
+    "byte_swapped": lambda value: value.astype(value.dtype.newbyteorder()),
+    "longer": lambda value: np.concatenate([value, value]),
+    "shorter": lambda value: np.ascontiguousarray(value[:-1]),
+    "empty": lambda value: value[:0].copy(),
+    "one_dimension_more": lambda value: value[np.newaxis].copy(),
+    "no_dimensions": lambda value: value.reshape(-1)[0:1].reshape(()).copy(),
+    "flat": lambda value: value.reshape(-1).copy() if value.ndim > 1 else value[:, np.newaxis].copy(),
+    "every_other": _every_other,
+    "reversed": lambda value: value[::-1],
+    "fortran": lambda value: np.asfortranarray(value) if value.ndim > 1 else value[::-1],
+    "unaligned": _unaligned,
+}
+
+
+def _contents(arrays: Sequence[object]) -> list[bytes]:
+    return [array.tobytes() for array in arrays if isinstance(array, np.ndarray)]
+
+
+def _assert_refused(function: Callable[..., Any], arrays: Sequence[object], named: str) -> None:
+    before = _contents(arrays)
+    with pytest.raises(JitKernelsError) as caught:
+        function(*arrays)
+    assert isinstance(caught.value, ArgumentError | ArgumentTypeError)
+    assert named in str(caught.value)
+    assert _contents(arrays) == before, "something was written"
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
+def test_wrong_argument(attr: KernelAttr, name: str, wrong: str) -> None:
+    """Each argument in turn is wrong; the message has the kernel, the argument and what was expected."""
+    signature = attr.signature()
+    for kernel in cases.kernels_of(attr, name)[:1]:
+        for i, parameter in enumerate(signature.arrays):
+            arrays: list[object] = [*signature.sample()]
+            arrays[i] = WRONG[wrong](signature.sample()[i])
+            for function in (kernel.callable, kernel.run):
+                _assert_refused(
+                    function, arrays, f"{attr.name}: {parameter.name}: expected {parameter.describe()}"
+                )
+
+
+@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
+def test_wrong_count(attr: KernelAttr, name: str) -> None:
+    kernel = cases.kernels_of(attr, name)[0]
+    arrays = attr.signature().sample()
+    for given in ([], arrays[:-1], [*arrays, arrays[0]], [*arrays, *arrays, *arrays, *arrays]):
+        _assert_refused(kernel.callable, given, f"expected {len(arrays)} arrays, got {len(given)}")
+    with pytest.raises(TypeError):
+        kernel.callable(*arrays[:-1], **{attr.signature().arrays[-1].name: arrays[-1]})
+
+
+@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
+def test_read_only(attr: KernelAttr, name: str) -> None:
+    """Outputs must be writeable, inputs need not be."""
+    kernel = cases.kernels_of(attr, name)[0]
+    signature = attr.signature()
+    for i, parameter in enumerate(signature.arrays):
+        if parameter.output:
+            arrays = signature.sample()
+            arrays[i] = _read_only(arrays[i])
+            _assert_refused(kernel.callable, arrays, f"{attr.name}: {parameter.name}: expected")
+    inputs = [
+        _read_only(a) if p.role == "in" else a
+        for a, p in zip(signature.sample(), signature.arrays, strict=True)
+    ]
+    kernel.callable(*inputs)
+
+
+@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
+def test_overlap(attr: KernelAttr, name: str) -> None:
+    """An output may share memory with another argument only where both say ``in_place``, and then wholly."""
+    kernel = cases.kernels_of(attr, name)[0]
+    signature = attr.signature()
+    for i, output in enumerate(signature.arrays):
+        for j, other in enumerate(signature.arrays):
+            if not output.output or i == j:
+                continue
+            for distance in (0, 1, -1):
+                if distance == 0 and _may_be_same(output, other):
+                    continue
+                arrays = _overlapping(signature, i, j, distance)
+                for function in (kernel.callable, kernel.run):
+                    _assert_refused(function, arrays, output.name)
+
+
+def _may_be_same(one: Array, other: Array) -> bool:
+    return one.in_place and other.in_place
+
+
+def _overlapping(signature: Signature, i: int, j: int, distance: int) -> list[AnyArray]:
+    """Arguments of which j begins so many elements behind the beginning of i."""
+    arrays = signature.sample()
+    item = max(arrays[i].itemsize, arrays[j].itemsize)
+    room = np.zeros(2 * item + max(arrays[i].nbytes, arrays[j].nbytes) + 64, np.uint8)
+    first = item + (-room.ctypes.data) % item
+    for position, offset in ((i, first), (j, first + distance * item)):
+        shared: AnyArray = np.ndarray(
+            arrays[position].shape, arrays[position].dtype, buffer=room, offset=offset
+        )
+        arrays[position] = shared
+    return arrays
+
+
+@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
+def test_bad_indices(attr: KernelAttr, name: str) -> None:
+    for kernel in cases.kernels_of(attr, name):
+        testing.check_bad_indices(attr, kernel.callable, label=repr(kernel))
+        testing.check_bad_indices(attr, kernel.run, label=repr(kernel))
+
+
+class _Own(np.ndarray[Any, Any]):
+    """A subclass of ndarray, as NumPy's users make them."""
+
+
+@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
+def test_unusual_but_right(attr: KernelAttr, name: str) -> None:
+    """What the compiled checks do not know but Python does: subclasses, and dtypes with metadata."""
+    for kernel in cases.kernels_of(attr, name)[:1]:
+        expected = attr.signature().sample()
+        kernel.callable(*expected)
+        for make in (_as_own, _with_metadata):
+            arrays = [make(array) for array in attr.signature().sample()]
+            kernel.callable(*arrays)
+            assert _contents(arrays) == _contents(expected)
+
+
+def _as_own(array: AnyArray) -> AnyArray:
+    return array.view(_Own)
+
+
+def _with_metadata(array: AnyArray) -> AnyArray:
+    return array.view(np.dtype(array.dtype, metadata={"unit": "m"}))
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_best_refuses_too(row: type[KernelAttr]) -> None:
+    """What users call goes through the same checks."""
+    attr = cases.middles(row)[0]
+    function = jk.KernelFuncs.cache().at(attr)
+    _assert_refused(function, [None] * len(attr.signature().arrays), attr.name)
+
+
+@pytest.mark.parametrize("attr", ["text", None, 5, KernelAttr])
+def test_attr_of_wrong_type(attr: Any) -> None:
+    with pytest.raises(ArgumentTypeError):
+        jk.KernelFuncs.cache().at(attr)
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_wrong_fields(row: type[KernelAttr]) -> None:
+    """Each field of an attr refuses what it cannot be."""
+    fields = cases.middles(row)[0].fields()
+    for key, value in fields.items():
+        wrong: object
+        for wrong in (None, -1, "no", 1.5, [], float("nan"), True, 1 << 64, ">f4"):
+            if _fits_field(value, wrong):
+                continue
+            with pytest.raises(jk.errors.AttrError) as caught:
+                row(**fields | {key: wrong})
+            assert key in str(caught.value) or "bytes" in str(caught.value)
+
+
+def _fits_field(value: object, wrong: object) -> bool:
+    """A float takes numbers, a flag takes flags; everything else in the list is wrong for everything."""
+    if isinstance(value, bool):
+        return wrong is True
+    return isinstance(value, float) and type(wrong) in (int, float) and wrong == wrong

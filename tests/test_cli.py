@@ -1,0 +1,278 @@
+"""The command line: what it prints, where, with which exit code, and that it is silent where it is piped."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jitkernels import tour
+from jitkernels.cli.explain import attr_of
+from jitkernels.cli.output import duration, size
+from jitkernels.errors import AttrError
+
+ESCAPE = "\x1b"
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def command(private_cache: Path) -> Command:
+    """Runs the command line as users do, in a process of its own and a cache of this test's own."""
+
+    def run(*arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
+        environment = {**os.environ, "JITKERNELS_CACHE_DIR": str(private_cache), "JITKERNELS_TUNE": "auto"}
+        return subprocess.run(
+            [sys.executable, "-m", "jitkernels", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**environment, **settings},
+        )
+
+    return run
+
+
+def prints(done: "subprocess.CompletedProcess[str]") -> str:
+    """Standard output of a command that succeeded, said nothing on stderr and used no colour."""
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert ESCAPE not in done.stdout
+    return done.stdout
+
+
+def refuses(done: "subprocess.CompletedProcess[str]") -> str:
+    """The one line on stderr of a command that could not be done."""
+    assert done.returncode == 2
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("jitkernels: ")
+    return lines[0]
+
+
+def test_info(command: Command, private_cache: Path) -> None:
+    found = json.loads(prints(command("info", "--json")))
+    assert found["cache"]["place"] == str(private_cache)
+    assert found["threads"] >= 1
+    assert "text" in found["c_compiler"]
+    for name, library in found["libraries"].items():
+        assert library["text"], f"{name}: neither found nor a reason why not"
+    text = prints(command("info"))
+    assert found["cpu"] in text
+    assert str(private_cache) in text
+
+
+def test_explain(command: Command) -> None:
+    text = prints(command("explain", "vmul", "n=96", "dtype=float64"))
+    assert text.startswith("VMUL(n=96, dtype=float64): ")
+    assert "refer" in text
+
+
+def test_explain_takes_every_kind_of_field() -> None:
+    attr = attr_of("matmul", ["m=3", "n=4", "k=5", "trans_a=true", "beta=0.5", "dtype=float64"])
+    assert attr.fields() == {
+        "m": 3, "n": 4, "k": 5, "trans_a": True, "trans_b": False, "beta": 0.5, "dtype": "float64",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (["n=1", "q=2"], "'q=2'.*n, dtype=float32"),
+        (["1024"], "expected field=value"),
+        ([], "n missing"),
+        (["n=x"], "expected an int, got 'x'"),
+        (["n=-1"], "expected 0 or more"),
+        (["n=8", "dtype=int8"], "expected one of float32, float64"),
+    ],
+)
+def test_explain_names_the_wrong_field(fields: list[str], message: str) -> None:
+    with pytest.raises(AttrError, match=message):
+        attr_of("vmul", fields)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["explain", "nonesuch", "n=1"], "no kernel 'nonesuch'; there are"),
+        (["explain", "vmul"], "n missing"),
+        (["tune", "nonesuch"], "no kernel 'nonesuch'"),
+        (["tune", "vmul", "--tag", "most"], "most"),
+        (["frobnicate"], "frobnicate"),
+        (["docs", "--check", "nowhere/kernels.md"], "nowhere/kernels.md"),
+    ],
+)
+def test_errors_are_one_line(command: Command, arguments: list[str], message: str) -> None:
+    assert message in refuses(command(*arguments))
+
+
+def test_a_wrong_setting_is_one_line(command: Command) -> None:
+    assert "JITKERNELS_TUNE: expected auto, replay or off" in refuses(
+        command("explain", "vmul", "n=8", JITKERNELS_TUNE="yes")
+    )
+
+
+def test_tune_goes_on_where_it_was(command: Command) -> None:
+    first = prints(command("tune", "vmul", "--tag", "ci", "--seconds", "0.01"))
+    assert "VMUL" in first
+    assert "refer" in first
+    assert "0 had been measured before" in first
+    again = prints(command("tune", "vmul", "--tag", "ci"))
+    assert "\n0 measured now" in again
+    assert again.splitlines()[:-1] == first.splitlines()[:-1]
+    forced = prints(command("tune", "vmul", "--tag", "ci", "--force", "--seconds", "0.01"))
+    assert ", 0 had been measured before" in forced
+
+
+def test_cache(command: Command, private_cache: Path) -> None:
+    (private_cache / "mine.txt").write_text("not made by jitkernels")
+    prints(command("tune", "vexp", "--tag", "ci", "--seconds", "0.01"))
+    assert "in use" in prints(command("cache", "show"))
+    assert ", 0 damaged" in prints(command("cache", "verify"))
+    built = next(private_cache.glob("*/objects/*.o"))
+    built.write_bytes(built.read_bytes()[:-1])
+    record = next(private_cache.glob("*/tuning/*.json"))
+    record.write_bytes(record.read_bytes()[:20])
+    damaged = command("cache", "verify")
+    assert damaged.returncode == 1
+    assert str(built) in damaged.stdout
+    assert str(record) in damaged.stdout
+    assert "2 environments deleted" in prints(command("cache", "clear"))
+    assert [path.name for path in private_cache.iterdir()] == ["mine.txt"]
+
+
+def test_tour(command: Command, tmp_path: Path) -> None:
+    texts = {
+        "winter.txt": "snow ice frost skates wool candle",
+        "summer.txt": "beach sand sun surf melon candle",
+        "january.txt": "snow ice frost wool storm",
+    }
+    paths = []
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+        paths.append(str(tmp_path / name))
+    text = prints(command("tour", *paths))
+    line = next(line for line in text.splitlines() if line.startswith(paths[0]))
+    assert line.split()[1] == paths[2]
+    assert "same answer as NumPy" in text
+    assert "NOT the same" not in text
+    for kernel in ("EMB_SEQ_POOL", "LAYER_NORM", "MATMUL", "SOFTMAX"):
+        assert kernel in text
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "No such file"),
+        (b"\xff\xfe\x00\x01", "not a text file"),
+        (b"", "no word"),
+        (b"12 + 3\n", "no word"),
+    ],
+)
+def test_tour_names_the_file_it_cannot_use(
+    command: Command, tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    good, bad = tmp_path / "good.txt", tmp_path / "bad.txt"
+    good.write_text("some words")
+    if content is not None:
+        bad.write_bytes(content)
+    line = refuses(command("tour", str(good), str(bad)))
+    assert str(bad) in line
+    assert message in line
+
+
+def test_tour_needs_two_files(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text("some words")
+    assert "at least two" in refuses(command("tour", str(tmp_path / "one.txt")))
+    assert "directory" in refuses(command("tour", str(tmp_path)))
+
+
+def test_tour_reads_the_standard_library() -> None:
+    words = tour.read_standard_library()
+    assert {"json.decoder", "json.encoder", "asyncio.tasks"} <= set(words)
+    assert not [name for name in words if "test" in name.split(".")]
+
+
+def test_words_are_split_and_distinct() -> None:
+    assert tour.words_of("readLines READ_lines xs HTTPServer") == ["http", "lines", "read", "server"]
+
+
+def test_colour_only_on_a_terminal_and_never_under_no_color(private_cache: Path) -> None:
+    plain, coloured = (on_a_terminal(private_cache, no_color) for no_color in ("1", ""))
+    assert "VMUL" in plain
+    assert "VMUL" in coloured
+    assert f"{ESCAPE}[3" not in plain
+    assert f"{ESCAPE}[3" in coloured
+
+
+def on_a_terminal(cache: Path, no_color: str) -> str:
+    """What `tune` writes when both its outputs are a terminal."""
+    pty = pytest.importorskip("pty")
+    controller, terminal = pty.openpty()
+    environment = {
+        **os.environ, "JITKERNELS_CACHE_DIR": str(cache), "JITKERNELS_TUNE": "auto", "TERM": "xterm", "COLUMNS": "120",
+    }  # fmt: skip
+    environment.pop("NO_COLOR", None)
+    if no_color:
+        environment["NO_COLOR"] = no_color
+    arguments = [
+        sys.executable,
+        "-m",
+        "jitkernels",
+        "tune",
+        "vmul",
+        "--tag",
+        "ci",
+        "--seconds",
+        "0.01",
+        "--force",
+    ]
+    process = subprocess.Popen(arguments, stdin=terminal, stdout=terminal, stderr=terminal, env=environment)
+    os.close(terminal)
+    received = b""
+    while True:
+        try:
+            part = os.read(controller, 65536)
+        except OSError:  # how Linux says that the other end is closed
+            break
+        if not part:
+            break
+        received += part
+    os.close(controller)
+    assert process.wait() == 0
+    return received.decode()
+
+
+def test_without_its_extra_it_says_what_to_install(private_cache: Path) -> None:
+    code = (
+        "import sys; sys.modules['rich'] = None; import importlib.util as u; real = u.find_spec; "
+        "u.find_spec = lambda name, *more: None if name == 'rich' else real(name, *more); "
+        "from jitkernels.cli import main; main(['info'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "install jitkernels[cli]" in refuses(done)
+
+
+def test_a_reader_that_leaves_is_no_error(command: Command) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; '{sys.executable}' -m jitkernels docs | head -n 1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert done.stdout == "# Kernels\n"
+    assert done.stderr == ""
+
+
+def test_durations_and_sizes() -> None:
+    assert [duration(t) for t in (2.5e-8, 1.234e-6, 0.0123, 12.34)] == [
+        "25 ns",
+        "1.23 us",
+        "12.3 ms",
+        "12.3 s",
+    ]
+    assert [size(count) for count in (12, 1500, 2.5e6, 3e9)] == ["12 bytes", "1.5 kB", "2.5 MB", "3.0 GB"]
