@@ -26,7 +26,7 @@ FEWEST_WORDS = 20
 SHARPNESS = 40.0
 NOT_MODULES = {"site-packages", "dist-packages", "test", "tests", "idle_test", "_bundled", "__pycache__"}
 
-_word = re.compile(r"[A-Za-z][a-z]{2,}|[A-Z]{3,}")
+_word = re.compile(r"[A-Z]{3,}(?![a-z])|[A-Za-z][a-z]{2,}")
 Words = Mapping[str, Sequence[str]]
 Call = Callable[..., AnyArray]
 

@@ -9,8 +9,8 @@ from rich.logging import RichHandler
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-PIPED_WIDTH = 200
-"""Columns where there is no terminal to ask: wide enough that no line of a table is folded."""
+PIPED_WIDTH = 10_000
+"""Columns where there is no terminal to ask: so many that a line of a table stays one line for other programs."""
 
 
 def console(*, stderr: bool = False) -> Console:
