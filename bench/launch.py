@@ -10,7 +10,9 @@ from jitkernels.tuning.timer import measure
 
 
 def main() -> None:
-    print(f"{'n':>6} {'kernel(x, y, z)':>18} {'jk.vmul(out=z)':>18} {'jk.vmul(x, y)':>18} {'np.multiply':>14}")
+    print(
+        f"{'n':>6} {'kernel(x, y, z)':>18} {'jk.vmul(out=z)':>18} {'jk.vmul(x, y)':>18} {'np.multiply':>14}"
+    )
     for n in (8, 32, 128, 1024):
         x, y, z = (np.ones(n, np.float32) for _ in range(3))
         jk.vmul(x, y)

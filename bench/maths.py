@@ -37,7 +37,9 @@ def main() -> None:
                 group = "256 to 65536" if 256 <= n <= 65536 else "elsewhere"
                 key = (f"{row.__name__} {dtype}", group)
                 lowest[key] = min(lowest.get(key, (1e9, 0)), (ratio, n))
-                print(f"{n:>9} {speed['gen']:>7.2f} {speed['numpy']:>7.2f} {speed.get('mkl', 0):>7.2f} {ratio:>9.2f}x")
+                print(
+                    f"{n:>9} {speed['gen']:>7.2f} {speed['numpy']:>7.2f} {speed.get('mkl', 0):>7.2f} {ratio:>9.2f}x"
+                )
     for (name, group), (ratio, n) in lowest.items():
         print(f"lowest ratio to NumPy, {name}, {group}: {ratio:.2f} at n = {n}")
 

@@ -28,14 +28,18 @@ def main() -> None:
         (jk.SoftmaxAttr, numpy_softmax),
         (jk.LayerNormAttr, numpy_layer_norm),
     )
-    print(f"{'kernel':>14} {'dtype':>8} {'rows':>5} {'n':>5} {'pick':>10} {'us':>8} {'NumPy us':>9} {'ratio':>7}")
+    print(
+        f"{'kernel':>14} {'dtype':>8} {'rows':>5} {'n':>5} {'pick':>10} {'us':>8} {'NumPy us':>9} {'ratio':>7}"
+    )
     for row, peer in peers:
         for dtype in ("float32", "float64"):
             for rows in (1, 64):
                 for n in (8, 64, 512, 4096):
                     attr = row(rows=rows, n=n, dtype=dtype)
                     pick = jk.KernelFuncs.cache().at(attr)
-                    timings = measure({"pick": pick, "numpy": peer}, attr.signature().sample(), budget=0.5, rounds=25)
+                    timings = measure(
+                        {"pick": pick, "numpy": peer}, attr.signature().sample(), budget=0.5, rounds=25
+                    )
                     own, numpy = timings["pick"].seconds * 1e6, timings["numpy"].seconds * 1e6
                     name = pick.__self__.implementation  # type: ignore[attr-defined]
                     print(

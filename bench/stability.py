@@ -12,7 +12,11 @@ from jitkernels.tuning.tuner import tune
 
 def main() -> None:
     chosen = [row(name) for name in sys.argv[1:]] or all_rows()
-    attrs = list(dict.fromkeys(case.attr.tuning_class() for found in chosen for case in found.sweep() if "full" in case.tags))
+    attrs = list(
+        dict.fromkeys(
+            case.attr.tuning_class() for found in chosen for case in found.sweep() if "full" in case.tags
+        )
+    )
     picks = []
     for number in (1, 2):
         found = {}

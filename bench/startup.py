@@ -38,7 +38,9 @@ def main(processes: int = 15) -> None:
     for name, seconds in best["times"].items():
         print(f"{name:>8} {seconds * 1e3:>7.1f} ms")
     middle = sorted(run["total"] for run in runs)[len(runs) // 2]
-    print(f"   total {best['total'] * 1e3:>7.1f} ms beyond numpy (median {middle * 1e3:.1f} ms, {processes} processes)")
+    print(
+        f"   total {best['total'] * 1e3:>7.1f} ms beyond numpy (median {middle * 1e3:.1f} ms, {processes} processes)"
+    )
     print(f"   numba imported: {any(run['numba'] for run in runs)}")
 
 

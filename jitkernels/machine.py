@@ -144,7 +144,10 @@ def cache_root() -> Path | None:
     import platformdirs
 
     user = str(os.getuid()) if hasattr(os, "getuid") else "user"
-    places = (Path(platformdirs.user_cache_dir("jitkernels")), Path(tempfile.gettempdir()) / f"jitkernels-{user}")
+    places = (
+        Path(platformdirs.user_cache_dir("jitkernels")),
+        Path(tempfile.gettempdir()) / f"jitkernels-{user}",
+    )
     return next((place for place in map(_private, places) if place), None)
 
 
@@ -155,7 +158,9 @@ def _private(place: Path) -> Path | None:
         status = place.stat()
     except OSError:
         return None
-    if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
+    if hasattr(os, "getuid") and (
+        status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    ):
         return None
     return place
 

@@ -84,7 +84,11 @@ class Signature:
 
     def index(self, name: str) -> int:
         """Position of an argument in the C function."""
-        names = [array.name for array in self.arrays] + [n for n, _ in self.integers] + [n for n, _ in self.floats]
+        names = (
+            [array.name for array in self.arrays]
+            + [n for n, _ in self.integers]
+            + [n for n, _ in self.floats]
+        )
         return names.index(name)
 
     def sample(self, seed: int = 0) -> list[AnyArray]:
@@ -100,7 +104,9 @@ class Signature:
         """
         names = ", ".join(array.name for array in self.arrays)
         if len(arguments) != len(self.arrays):
-            raise ArgumentTypeError(f"{kernel}({names}): expected {len(self.arrays)} arrays, got {len(arguments)}")
+            raise ArgumentTypeError(
+                f"{kernel}({names}): expected {len(self.arrays)} arrays, got {len(arguments)}"
+            )
         for array, value in zip(self.arrays, arguments, strict=True):
             _check_array(kernel, array, value)
         self._check_overlap(kernel, [value for value in arguments if isinstance(value, np.ndarray)])
@@ -112,8 +118,14 @@ class Signature:
                     continue
                 same = value.ctypes.data == against.ctypes.data and array.in_place and other.in_place
                 if not same and value.size and against.size:
-                    allowed = "may only be the same array" if array.in_place and other.in_place else "must not overlap"
-                    raise ArgumentError(f"{kernel}: {array.name} and {other.name} {allowed}, but share memory")
+                    allowed = (
+                        "may only be the same array"
+                        if array.in_place and other.in_place
+                        else "must not overlap"
+                    )
+                    raise ArgumentError(
+                        f"{kernel}: {array.name} and {other.name} {allowed}, but share memory"
+                    )
 
 
 def _check_array(kernel: str, array: Array, value: object) -> None:

@@ -38,7 +38,15 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
     divides = attr.pool == "mean"
 
     def body(
-        table: Any, ids: Any, out: Any, table_h: int, table_w: int, idx_h: int, idx_w: int, begin: int, end: int
+        table: Any,
+        ids: Any,
+        out: Any,
+        table_h: int,
+        table_w: int,
+        idx_h: int,
+        idx_w: int,
+        begin: int,
+        end: int,
     ) -> None:
         for sequence in range(begin, end):
             first = sequence * table_w

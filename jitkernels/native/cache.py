@@ -17,6 +17,7 @@ from jitkernels.disk import publish, say_once
 
 CHECKSUM_BYTES = 32
 
+
 def key_of(text: str) -> str:
     """The file name of what is built from a text in this environment by this version of the compiler."""
     return machine.digest([text, _compiler_version(), machine.environment_of_code()])
@@ -40,9 +41,14 @@ def objects_directory() -> Path | None:
     try:
         if not place.is_dir():
             place.mkdir(mode=0o700, parents=True)
-            publish(place.parent / "environment.json", json.dumps(environment, indent=1, sort_keys=True).encode())
+            publish(
+                place.parent / "environment.json", json.dumps(environment, indent=1, sort_keys=True).encode()
+            )
     except OSError as error:
-        say_once("cache", f"the cache folder {root} cannot be written ({error}): kernels are rebuilt in each process")
+        say_once(
+            "cache",
+            f"the cache folder {root} cannot be written ({error}): kernels are rebuilt in each process",
+        )
         return None
     return place
 

@@ -23,7 +23,9 @@ def ir(
     """
     kinds = types_of(arguments)
     names = [f"{kind} %a{i}" for i, kind in enumerate(kinds)]
-    parameters = ", ".join(f"{kind} noalias %a{i}" if kind == "ptr" else f"{kind} %a{i}" for i, kind in enumerate(kinds))
+    parameters = ", ".join(
+        f"{kind} noalias %a{i}" if kind == "ptr" else f"{kind} %a{i}" for i, kind in enumerate(kinds)
+    )
     passed = ", ".join(names)
     scratch = ["ptr"] if workspace else []
     lines = [f"declare void @body({', '.join([*kinds, *scratch, 'i64', 'i64'])})"]

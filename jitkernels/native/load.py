@@ -44,7 +44,9 @@ def _map(source: Source, symbol: str) -> int:
         engine.add_object_file(llvm.ObjectFileRef.from_data(content))
         engine.finalize_object()
     except RuntimeError as error:
-        raise BuildError(f"cannot load the object of {source.name} ({path or 'not cached'}): {error}") from error
+        raise BuildError(
+            f"cannot load the object of {source.name} ({path or 'not cached'}): {error}"
+        ) from error
     address = int(engine.get_function_address(symbol))
     if not address:
         raise BuildError(f"the object of {source.name} ({path or 'not cached'}) does not define {symbol}")

@@ -99,7 +99,9 @@ def _runtime_source() -> codegen.IRSource:
         return codegen.IRSource("threads", WITHOUT_OPENMP)
     needed = (
         External("omp_get_max_threads", "int32", (), lambda: _function("omp_get_max_threads")),
-        External("GOMP_parallel", "void", ("void*", "void*", "int32", "int32"), lambda: _function("GOMP_parallel")),
+        External(
+            "GOMP_parallel", "void", ("void*", "void*", "int32", "int32"), lambda: _function("GOMP_parallel")
+        ),
     )
     return codegen.IRSource("threads", WITH_OPENMP, needed)
 

@@ -22,5 +22,7 @@ def vexp(attr: VExpAttr, x: AnyArray, y: AnyArray) -> None:
 @implements(VSigmoidAttr)
 def vsigmoid(attr: VSigmoidAttr, x: AnyArray, y: AnyArray) -> None:
     with np.errstate(all="ignore"):
-        small = np.exp(-np.abs(x))  # the exponential that cannot overflow, so that subnormal results are right
+        small = np.exp(
+            -np.abs(x)
+        )  # the exponential that cannot overflow, so that subnormal results are right
         np.divide(np.where(x < 0, small, x.dtype.type(1)), 1 + small, out=y)

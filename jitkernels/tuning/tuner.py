@@ -78,7 +78,9 @@ def _with_time(candidate: Candidate, timing: Timing) -> Measured:
 def _results(attr: KernelAttr, function: Callable[..., Any]) -> list[AnyArray]:
     arrays = attr.signature().sample()
     function(*arrays)
-    return [array for array, parameter in zip(arrays, attr.signature().arrays, strict=True) if parameter.output]
+    return [
+        array for array, parameter in zip(arrays, attr.signature().arrays, strict=True) if parameter.output
+    ]
 
 
 def _first_difference(attr: KernelAttr, expected: Sequence[AnyArray], got: Sequence[AnyArray]) -> str | None:
