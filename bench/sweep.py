@@ -25,7 +25,7 @@ def main() -> None:
             if "full" not in case.tags:
                 continue
             pick = jk.KernelFuncs.cache().at(case.attr)
-            calls = {name: call for name, call in jk.get_all_candidates(case.attr).items()}
+            calls = dict(jk.get_all_candidates(case.attr))
             calls["pick"] = pick
             timings = measure(calls, case.attr.signature().sample(), budget=0.25, rounds=21)
             fastest = min(timing.seconds for timing in timings.values())

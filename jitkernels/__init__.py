@@ -6,18 +6,19 @@ row of the registry.
 
 from typing import Any
 
-from jitkernels import attrs as _attrs
+from jitkernels import attrs as _attrs  # noqa: F401  # imports every row
 from jitkernels import errors
-from jitkernels.attrs.base import KernelAttr, rows as _rows
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.base import rows as _rows
 from jitkernels.explanation import Explanation, explain
 from jitkernels.functions import everyday as _everyday
 from jitkernels.functions import forget_all as _forget_all
 from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs, get_all_candidates, get_default_best, get_refer
 from jitkernels.kernel_types import KernelType
+from jitkernels.machine import version as _version
 from jitkernels.native.threads import get_num_threads
 from jitkernels.native.threads import set_num_threads as _set_num_threads
-from jitkernels.machine import version as _version
 from jitkernels.pins import use
 from jitkernels.registry import implements
 
