@@ -17,8 +17,9 @@ from jitkernels.errors import ArgumentError, ArgumentTypeError
 from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.native import launch
+from jitkernels.native.launch_ir import TABLE_HEADER
 from jitkernels.registry import row
-from jitkernels.signature import AnyArray, Array
+from jitkernels.signature import AnyArray, Array, Signature
 
 _lock = threading.Lock()
 _made: dict[str, "Everyday"] = {}
@@ -63,7 +64,7 @@ class Everyday(launch.Holder):
         outputs = kernel.signature.outputs
         targets = self._targets(call, outputs, out)
         arrays = [np.empty(o.shape, o.dtype) if t is None else t for o, t in zip(outputs, targets, strict=True)]
-        kernel.callable(*_apart(call.inputs, arrays, outputs), *arrays)
+        kernel.callable(*_apart(kernel.signature, call.inputs, arrays), *arrays)
         results = [array.reshape(shape) for array, shape in zip(arrays, call.shapes, strict=True)]
         if call.finish is not None:
             results = [call.finish(result) for result in results]
@@ -113,7 +114,7 @@ class Everyday(launch.Holder):
     def forget(self) -> None:
         """Empty the dispatcher's table."""
         with _lock:
-            self._context[launch.TABLE_HEADER :] = 0
+            self._context[TABLE_HEADER :] = 0
             self._kept.clear()
 
 
@@ -142,13 +143,14 @@ def _check_out(kernel: str, output: Array, array: Any, shape: tuple[int, ...]) -
         raise ArgumentError(f"{expected}, got a read-only array")
 
 
-def _apart(inputs: Sequence[AnyArray], arrays: Sequence[AnyArray], outputs: Sequence[Array]) -> list[AnyArray]:
+def _apart(signature: Signature, inputs: Sequence[AnyArray], arrays: Sequence[AnyArray]) -> list[AnyArray]:
     """Inputs that overlap an output in a way the kernel cannot take are copied first, as NumPy does."""
     separate = []
-    for value in inputs:
+    for parameter, value in zip(signature.inputs, inputs, strict=True):
         clash = any(
-            np.may_share_memory(value, array) and not (output.in_place and value.ctypes.data == array.ctypes.data)
-            for array, output in zip(arrays, outputs, strict=True)
+            np.may_share_memory(value, array)
+            and not (parameter.in_place and output.in_place and value.ctypes.data == array.ctypes.data)
+            for array, output in zip(arrays, signature.outputs, strict=True)
         )
         separate.append(value.copy() if clash else value)
     return separate
