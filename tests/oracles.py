@@ -79,7 +79,9 @@ ACTIVATIONS: dict[str, Callable[[AnyArray], AnyArray]] = {
 
 
 def total(values: AnyArray) -> Any:
-    """A sum without rounding errors that double can show."""
+    """A sum without rounding errors that double can show; of negative zeros alone, a negative zero."""
+    if values.size and bool((values == 0).all() and np.signbit(values).all()):
+        return WIDE(-0.0)
     finite = values.size and bool(np.isfinite(values).all()) and float(np.abs(values).max()) < 1e300
     return WIDE(fsum(map(float, values))) if finite and _is_double(values) else values.sum(dtype=WIDE)
 
