@@ -78,7 +78,7 @@ def main() -> None:
         for n in sizes:
             a, b, c = (np.random.default_rng(i).random((n, n), np.float32) for i in range(3))
             calls = calls_for(n)
-            arguments: dict[str, tuple[Any, ...]] = {name: (a, b, c) for name in calls} | {"peak": ()}
+            arguments: dict[str, tuple[Any, ...]] = dict.fromkeys(calls, (a, b, c)) | {"peak": ()}
             budget = 10.0 if n >= 512 else 1.5
             timings = measure(calls | {"peak": run_peak}, arguments, budget=budget, rounds=30)
             rate = {name: 2.0 * n**3 / timing.seconds / 1e9 for name, timing in timings.items()}

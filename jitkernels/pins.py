@@ -59,7 +59,9 @@ def _from_environment() -> Mapping[str, str]:
     text = os.environ.get("JITKERNELS_USE", "")
     if text not in _parsed:
         entries = [part.strip() for part in text.split(",") if part.strip()]
-        chosen = dict(part.split("=", 1) if "=" in part else (EVERY, part) for part in entries)
+        split = [part.partition("=") for part in entries]
+        chosen = {kernel: name for kernel, _, name in split if name}
+        chosen |= {EVERY: part for part in entries if "=" not in part}  # noqa: B035  # the last one wins
         _validate("JITKERNELS_USE", chosen)
         _parsed[text] = chosen
     return _parsed[text]

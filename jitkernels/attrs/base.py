@@ -76,7 +76,7 @@ class KernelAttr:
 
     def __post_init__(self) -> None:
         values = self.__dict__
-        for name, checked in _checks(type(self)):
+        for name, checked in _checks(type(self)):  # type: ignore[arg-type]  # a class is hashable
             values[name] = checked(values[name])
         for array in self.signature().arrays:
             if array.nbytes > MOST_BYTES:
@@ -107,6 +107,14 @@ class KernelAttr:
     def tuning_class(self) -> Self:
         """The attr that is measured on behalf of this one."""
         return self
+
+    @classmethod
+    def call(cls, *arguments: Any, **named: Any) -> Call:
+        """An everyday call: its parameters, in each row by name, are those of the everyday function.
+
+        Array parameters come first, optional ones with the default None; then others with their defaults.
+        """
+        raise NotImplementedError
 
     def check_data(self, arrays: Sequence[AnyArray]) -> None:
         """Raise DataIndexError if the values in the arrays point outside others."""

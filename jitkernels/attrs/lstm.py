@@ -5,7 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, choice, dtype_name, float_arrays
+from jitkernels.attrs.base import (
+    FLOATS,
+    Call,
+    Case,
+    KernelAttr,
+    Tolerance,
+    cases,
+    choice,
+    dtype_name,
+    float_arrays,
+)
 from jitkernels.errors import ArgumentError
 from jitkernels.signature import Array, Signature
 

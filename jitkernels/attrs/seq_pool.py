@@ -5,7 +5,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, choice, dtype_name, float_arrays, power_of_two
+from jitkernels.attrs.base import (
+    FLOATS,
+    Call,
+    Case,
+    KernelAttr,
+    Tolerance,
+    cases,
+    choice,
+    dtype_name,
+    float_arrays,
+    power_of_two,
+)
 from jitkernels.errors import ArgumentError, AttrError
 from jitkernels.signature import Array, Signature
 

@@ -5,7 +5,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, axis_last, cases, dtype_name, float_arrays, power_of_two
+from jitkernels.attrs.base import (
+    FLOATS,
+    Call,
+    Case,
+    KernelAttr,
+    Tolerance,
+    axis_last,
+    cases,
+    dtype_name,
+    float_arrays,
+    power_of_two,
+)
 from jitkernels.errors import AttrError
 from jitkernels.signature import Array, Signature
 

@@ -21,7 +21,7 @@ def identity(x: Any) -> Any:
     return x
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, dict[str, Any]] = {
     "sigmoid": {"float32": sigmoid_float32, "float64": sigmoid_float64},
     "tanh": {"float32": tanh_float32, "float64": tanh_float64},
     "identity": {"float32": identity, "float64": identity},

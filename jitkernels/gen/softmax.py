@@ -40,8 +40,9 @@ def _block(attr: SoftmaxAttr) -> int:
 
 @implements(SoftmaxAttr, variants=variants)
 def softmax(attr: SoftmaxAttr, **variant: Any) -> LoopNest:
-    number = np.dtype(attr.dtype).type
+    number: Any = np.dtype(attr.dtype).type
     single = attr.dtype == "float32"
+    lowest: Any
     exp, lowest = (limited_exp_float32, LOWEST_32) if single else (limited_exp_float64, LOWEST_64)
 
     def body(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:

@@ -10,9 +10,10 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import codegen as numba_codegen
-from numba.core import compiler, registry, types
+from numba.core import compiler, registry
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.cpu_options import FastMathOptions
+from numba.core.types import CPointer, ExternalFunction, float32, float64, int32, int64, void, voidptr  # type: ignore[attr-defined]  # partly typed
 from numba.extending import intrinsic
 
 from jitkernels.errors import BuildError
@@ -22,7 +23,7 @@ from jitkernels.native.source import symbol_of
 
 RUNTIME = ("jk_team", "jk_parallel", "omp_get_thread_num", "omp_get_num_threads")
 LIBC = ("aligned_alloc", "free", "memcpy", "memset", "memmove")
-SCALARS = {"float": types.float32, "double": types.float64, "int32": types.int32, "int64": types.int64}
+SCALARS = {"float": float32, "double": float64, "int32": int32, "int64": int64}
 
 
 class _Library(numba_codegen.AOTCodeLibrary):
@@ -39,9 +40,9 @@ class _Codegen(numba_codegen.AOTCPUCodegen):
 def c_type(name: str) -> Any:
     """numba's type for a C type: "float*" is a pointer to float32, "void" is None."""
     if name == "void":
-        return types.void
+        return void
     if name.endswith("*"):
-        return types.CPointer(SCALARS[name[:-1]]) if name[:-1] in SCALARS else types.voidptr
+        return CPointer(SCALARS[name[:-1]]) if name[:-1] in SCALARS else voidptr
     return SCALARS[name]
 
 
@@ -50,14 +51,14 @@ def _offset(typing_context: Any, pointer: Any, elements: Any) -> Any:
     """`pointer + elements`, in elements of the pointed-to type."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        index = context.cast(builder, arguments[1], signature.args[1], types.int64)
+        index = context.cast(builder, arguments[1], signature.args[1], int64)
         return builder.gep(arguments[0], [index])
 
     return pointer(pointer, elements), generate
 
 
 def _external(symbol: str, result: str, arguments: tuple[str, ...]) -> Any:
-    return types.ExternalFunction(symbol, c_type(result)(*map(c_type, arguments)))
+    return ExternalFunction(symbol, c_type(result)(*map(c_type, arguments)))
 
 
 def _compiled(function: Any, flags: list[str]) -> Any:
@@ -97,12 +98,12 @@ def _front_end(nest: LoopNest, namespace: dict[str, Any]) -> Any:
     context.refresh()
     target.typing_context.refresh()
     arguments = [c_type(argument) for argument in nest.arguments]
-    workspace = [types.CPointer(_element(nest))] if nest.workspace else []
+    workspace = [CPointer(_element(nest))] if nest.workspace else []
     library = context.codegen().create_library(nest.name)
-    ranged = [*arguments, *workspace, types.int64, types.int64]
-    _bridge(library, context, "body", namespace["body"], ranged, types.void, nest.parallel)
+    ranged = [*arguments, *workspace, int64, int64]
+    _bridge(library, context, "body", namespace["body"], ranged, void, nest.parallel)
     if nest.check is not None:
-        _bridge(library, context, "check", namespace["check"], arguments, types.int64)
+        _bridge(library, context, "check", namespace["check"], arguments, int64)
     library.finalize()
     return library._final_module
 
@@ -110,7 +111,7 @@ def _front_end(nest: LoopNest, namespace: dict[str, Any]) -> Any:
 def _element(nest: LoopNest) -> Any:
     """Element type of the workspace: that of the first floating-point array."""
     floats = [argument for argument in nest.arguments if argument in ("float*", "double*")]
-    return SCALARS[floats[0][:-1]] if floats else types.float64
+    return SCALARS[floats[0][:-1]] if floats else float64
 
 
 def _bridge(
@@ -134,10 +135,10 @@ def _bridge(
     inner_type = convention.get_function_type(compiled.fndesc.restype, compiled.fndesc.argtypes)
     inner = ir.Function(module, inner_type, compiled.fndesc.llvm_func_name)
     values = [context.get_value_type(argument) for argument in arguments]
-    outer = ir.Function(module, ir.FunctionType(ir.VoidType() if result is types.void else ir.IntType(64), values), name)
+    outer = ir.Function(module, ir.FunctionType(ir.VoidType() if result is void else ir.IntType(64), values), name)
     builder = ir.IRBuilder(outer.append_basic_block())
     _, returned = convention.call_function(builder, inner, result, arguments, outer.args)
-    builder.ret_void() if result is types.void else builder.ret(returned)
+    builder.ret_void() if result is void else builder.ret(returned)
     for argument in outer.args:
         if isinstance(argument.type, ir.PointerType):
             argument.add_attribute("noalias")

@@ -100,7 +100,7 @@ def _slot_offset() -> int:
 
 def _numpy_empty() -> int:
     """Address of NumPy's ``PyArray_Empty``, verified by a call."""
-    from numpy._core import _multiarray_umath
+    from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)

@@ -26,7 +26,8 @@ Address = Callable[[], int]
 class Source(Protocol):
     """Anything that can become one C function: its text, the symbol of its entry, and what it links to."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     @property
     def text(self) -> str: ...
@@ -60,6 +61,10 @@ class IRFunction:
     result: str
     arguments: tuple[str, ...]
     text: str = field(repr=False)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """For type checkers: loop nests call it, Python cannot."""
+        raise BuildError(f"{self.symbol}{arguments} exists in compiled loop nests only")
 
 
 def inlined(*flags: str) -> Callable[[Function], Function]:

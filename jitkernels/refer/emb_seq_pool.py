@@ -1,5 +1,7 @@
 """NumPy reference of EMB_SEQ_POOL."""
 
+from typing import Any
+
 import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
@@ -9,6 +11,6 @@ from jitkernels.signature import AnyArray
 
 @implements(EmbSeqPoolAttr)
 def emb_seq_pool(attr: EmbSeqPoolAttr, table: AnyArray, ids: AnyArray, out: AnyArray) -> None:
-    pool = {"sum": np.sum, "mean": np.mean, "max": np.max}[attr.pool]
+    pools: dict[str, Any] = {"sum": np.sum, "mean": np.mean, "max": np.max}
     with np.errstate(all="ignore"):
-        pool(table[ids], axis=0, out=out.reshape(attr.idx_w, attr.table_w))
+        pools[attr.pool](table[ids], axis=0, out=out.reshape(attr.idx_w, attr.table_w))
