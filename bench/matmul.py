@@ -34,7 +34,9 @@ def peak_loop() -> tuple[Callable[[], object], float]:
         f"  %y{i} = call {vector} @llvm.fma.v{lanes}f32({vector} %x{i}, {vector} %m, {vector} %m)"
         for i in range(CHAINS)
     )
-    sums = "\n".join(f"  %s{i} = fadd {vector} %{'y0' if i == 1 else f's{i - 1}'}, %y{i}" for i in range(1, CHAINS))
+    sums = "\n".join(
+        f"  %s{i} = fadd {vector} %{'y0' if i == 1 else f's{i - 1}'}, %y{i}" for i in range(1, CHAINS)
+    )
     text = f"""declare {vector} @llvm.fma.v{lanes}f32({vector}, {vector}, {vector})
 define i64 @entry(i64 %n, ptr %p) {{
 start:
@@ -69,11 +71,28 @@ def calls_for(n: int) -> dict[str, Callable[..., Any]]:
 
 
 def main() -> None:
-    sizes = [int(argument) for argument in sys.argv[1:]] or [8, 16, 24, 32, 48, 64, 100, 128, 256, 512, 1024, 2048]
+    sizes = [int(argument) for argument in sys.argv[1:]] or [
+        8,
+        16,
+        24,
+        32,
+        48,
+        64,
+        100,
+        128,
+        256,
+        512,
+        1024,
+        2048,
+    ]
     jk.set_num_threads(1)
     run_peak, peak_operations = peak_loop()
     names = ("gen", "mkl", "openblas", "numpy", "peak")
-    print(f"{'n':>6}", *(f"{name:>9}" for name in names), f"{'gen/peak':>9} {'/mkl':>6} {'/openblas':>9} {'/numpy':>6}")
+    print(
+        f"{'n':>6}",
+        *(f"{name:>9}" for name in names),
+        f"{'gen/peak':>9} {'/mkl':>6} {'/openblas':>9} {'/numpy':>6}",
+    )
     with threadpoolctl.threadpool_limits(1):
         for n in sizes:
             a, b, c = (np.random.default_rng(i).random((n, n), np.float32) for i in range(3))
@@ -83,7 +102,10 @@ def main() -> None:
             timings = measure(calls | {"peak": run_peak}, arguments, budget=budget, rounds=30)
             rate = {name: 2.0 * n**3 / timing.seconds / 1e9 for name, timing in timings.items()}
             rate["peak"] = peak_operations / timings["peak"].seconds / 1e9
-            peers = [rate["gen"] / rate[name] if name in rate else float("nan") for name in ("mkl", "openblas", "numpy")]
+            peers = [
+                rate["gen"] / rate[name] if name in rate else float("nan")
+                for name in ("mkl", "openblas", "numpy")
+            ]
             print(
                 f"{n:>6}",
                 *(f"{rate.get(name, 0):>9.1f}" for name in names),

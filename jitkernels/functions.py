@@ -57,13 +57,19 @@ class Everyday(launch.Holder):
         try:
             call = self._attr_class.call(*arguments, **named)
         except TypeError as error:
-            if isinstance(error, ArgumentTypeError) or error.__traceback__ is None or error.__traceback__.tb_next:
+            if (
+                isinstance(error, ArgumentTypeError)
+                or error.__traceback__ is None
+                or error.__traceback__.tb_next
+            ):
                 raise
             raise ArgumentTypeError(f"{self.name}: {str(error).partition('() ')[2]}") from None
         kernel = _kernel_of(KernelFuncs.cache().at(call.attr))
         outputs = kernel.signature.outputs
         targets = self._targets(call, outputs, out)
-        arrays = [np.empty(o.shape, o.dtype) if t is None else t for o, t in zip(outputs, targets, strict=True)]
+        arrays = [
+            np.empty(o.shape, o.dtype) if t is None else t for o, t in zip(outputs, targets, strict=True)
+        ]
         kernel.callable(*_apart(kernel.signature, call.inputs, arrays), *arrays)
         results = [array.reshape(shape) for array, shape in zip(arrays, call.shapes, strict=True)]
         if call.finish is not None:
@@ -114,7 +120,7 @@ class Everyday(launch.Holder):
     def forget(self) -> None:
         """Empty the dispatcher's table."""
         with _lock:
-            self._context[TABLE_HEADER :] = 0
+            self._context[TABLE_HEADER:] = 0
             self._kept.clear()
 
 

@@ -81,5 +81,3 @@ def pinned(attr: KernelAttr) -> Implementation | None:
         if EVERY in chosen and chosen[EVERY] in implementations(type(attr)):
             return implementation(type(attr), chosen[EVERY])
     return None
-
-

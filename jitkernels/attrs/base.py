@@ -72,7 +72,9 @@ class KernelAttr:
             raise RegistrationError(f"kernel type {kernel_type!r}: expected an upper-case identifier")
         cls.kernel_type = KernelType.add(kernel_type)
         if rows.setdefault(cls.kernel_type, cls) is not cls:
-            raise RegistrationError(f"kernel type {kernel_type} already has the row {rows[cls.kernel_type].__name__}")
+            raise RegistrationError(
+                f"kernel type {kernel_type} already has the row {rows[cls.kernel_type].__name__}"
+            )
 
     def __post_init__(self) -> None:
         values = self.__dict__
@@ -134,7 +136,12 @@ Check = Callable[[object], object]
 @functools.cache
 def _checks(attr_class: type[KernelAttr]) -> tuple[tuple[str, Check], ...]:
     """For each field the function that gives its value in canonical type or raises AttrError."""
-    by_type: dict[object, Callable[[str, Any], object]] = {"bool": _bool, bool: _bool, "float": _float, float: _float}
+    by_type: dict[object, Callable[[str, Any], object]] = {
+        "bool": _bool,
+        bool: _bool,
+        "float": _float,
+        float: _float,
+    }
     found = []
     for field in dataclasses.fields(attr_class):  # type: ignore[arg-type]  # subclasses are dataclasses
         label = f"{attr_class.__name__}: {field.name}"
@@ -214,7 +221,9 @@ def _plain(array: AnyArray) -> bool:
     return array.flags.c_contiguous and array.flags.aligned and type(array) is np.ndarray
 
 
-def axis_last(kernel: str, array: AnyArray, axis: object) -> tuple[AnyArray, Callable[[AnyArray], AnyArray] | None]:
+def axis_last(
+    kernel: str, array: AnyArray, axis: object
+) -> tuple[AnyArray, Callable[[AnyArray], AnyArray] | None]:
     """A view with one axis moved to the end, and the function that moves it back (None if it was there)."""
     if isinstance(axis, bool) or not isinstance(axis, int | np.integer):
         raise ArgumentTypeError(f"{kernel}: axis: expected an int, got {axis!r}")

@@ -60,7 +60,9 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
     @classmethod
     def sweep(cls) -> Iterable[Case]:
         ci = [(1, 1, 1, 1), (10, 7, 3, 2), (100, 8, 9, 1), (50, 31, 2, 3), (1000, 64, 16, 4)]
-        full = [(10000, w, h, columns) for w in (10, 16, 64, 256) for columns in (1, 2, 16) for h in (1, 9, 64)]
+        full = [
+            (10000, w, h, columns) for w in (10, 16, 64, 256) for columns in (1, 2, 16) for h in (1, 9, 64)
+        ]
 
         def attrs(shapes: Sequence[tuple[int, ...]]) -> list[EmbSeqPoolAttr]:
             return [
@@ -95,9 +97,13 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
         if numbers.dtype.kind not in "iu":
             raise ArgumentTypeError(f"emb_seq_pool: ids: expected integers, got dtype {numbers.dtype}")
         if rows.ndim != 2 or numbers.ndim != 2:
-            raise ArgumentError(f"emb_seq_pool: table and ids: expected 2 dimensions, got {rows.ndim} and {numbers.ndim}")
+            raise ArgumentError(
+                f"emb_seq_pool: table and ids: expected 2 dimensions, got {rows.ndim} and {numbers.ndim}"
+            )
         if numbers.dtype == np.uint64 and numbers.size and int(numbers.max()) > np.iinfo(np.int64).max:
-            raise DataIndexError(f"emb_seq_pool: ids: expected 0 to {rows.shape[0] - 1}, got {int(numbers.max())}")
+            raise DataIndexError(
+                f"emb_seq_pool: ids: expected 0 to {rows.shape[0] - 1}, got {int(numbers.max())}"
+            )
         numbers = np.require(numbers, np.int64, ["C", "A"])
         table_h, table_w = rows.shape
         idx_h, idx_w = numbers.shape

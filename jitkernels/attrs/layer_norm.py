@@ -43,7 +43,9 @@ class LayerNormAttr(KernelAttr, kernel_type="LAYER_NORM"):
         shape = (self.rows, self.n)
         x = Array("x", "in", shape, self.dtype, in_place=True)
         y = Array("y", "out", shape, self.dtype, in_place=True)
-        parameters = [Array(name, "in", (self.n,), self.dtype) for name in ("scale", "bias")] if self.affine else []
+        parameters = (
+            [Array(name, "in", (self.n,), self.dtype) for name in ("scale", "bias")] if self.affine else []
+        )
         return Signature((x, *parameters, y), (("rows", self.rows), ("n", self.n)), (("eps", self.eps),))
 
     def tolerance(self) -> Tolerance:

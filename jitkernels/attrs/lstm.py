@@ -39,7 +39,9 @@ class LSTMCtHtAttr(KernelAttr, kernel_type="LSTM_CTHT"):
     def signature(self) -> Signature:
         gates = Array("gates", "in", (4 * self.d,), self.dtype)
         ct_1 = Array("ct_1", "in", (self.d,), self.dtype, in_place=True, domain=(-1.0, 1.0))
-        peephole = [Array("wp", "in", (3 * self.d,), self.dtype, domain=(-1.0, 1.0))] if self.use_peephole else []
+        peephole = (
+            [Array("wp", "in", (3 * self.d,), self.dtype, domain=(-1.0, 1.0))] if self.use_peephole else []
+        )
         ct = Array("ct", "out", (self.d,), self.dtype, in_place=True)
         ht = Array("ht", "out", (self.d,), self.dtype)
         return Signature((gates, ct_1, *peephole, ct, ht), (("d", self.d),))

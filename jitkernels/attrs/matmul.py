@@ -56,8 +56,23 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
     @classmethod
     def sweep(cls) -> Iterable[Case]:
         squares = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 100, 128, 200, 256, 384, 512, 1024)
-        full = [(n, n, n) for n in squares] + [(1, 256, 256), (256, 1, 256), (16, 512, 64), (1000, 10, 100), (64, 64, 4096)]
-        ci = [(1, 1, 1), (3, 5, 7), (8, 8, 8), (31, 33, 17), (64, 64, 64), (100, 130, 70), (1, 200, 50), (200, 1, 50)]
+        full = [(n, n, n) for n in squares] + [
+            (1, 256, 256),
+            (256, 1, 256),
+            (16, 512, 64),
+            (1000, 10, 100),
+            (64, 64, 4096),
+        ]
+        ci = [
+            (1, 1, 1),
+            (3, 5, 7),
+            (8, 8, 8),
+            (31, 33, 17),
+            (64, 64, 64),
+            (100, 130, 70),
+            (1, 200, 50),
+            (200, 1, 50),
+        ]
         plain = [cls(m=m, n=n, k=k, dtype=dtype) for dtype in FLOATS for m, n, k in full]
         turned = [
             cls(m=n, n=n, k=n, trans_a=a, trans_b=b, beta=beta, dtype=dtype)
@@ -78,7 +93,9 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
         if max(self.m, self.n, self.k) <= 64:
             return self
         extents = {name: power_of_two(getattr(self, name)) for name in ("m", "n", "k")}
-        return type(self)(**extents, trans_a=self.trans_a, trans_b=self.trans_b, beta=self.beta, dtype=self.dtype)
+        return type(self)(
+            **extents, trans_a=self.trans_a, trans_b=self.trans_b, beta=self.beta, dtype=self.dtype
+        )
 
     @classmethod
     def call(cls, a: Any, b: Any) -> Call:
@@ -90,8 +107,14 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
         kept = left.shape[:-1] + (right.shape[1:] if right.ndim == 2 else ())
         columns = right.reshape(-1, 1) if right.ndim == 1 else right
         if left.shape[-1] != columns.shape[0]:
-            raise ArgumentError(f"matmul: b: expected {left.shape[-1]} rows as a has columns, got {columns.shape[0]}")
-        rows = left.reshape(-1, left.shape[-1]) if left.shape[-1] else left.reshape(int(np.prod(left.shape[:-1])), 0)
+            raise ArgumentError(
+                f"matmul: b: expected {left.shape[-1]} rows as a has columns, got {columns.shape[0]}"
+            )
+        rows = (
+            left.reshape(-1, left.shape[-1])
+            if left.shape[-1]
+            else left.reshape(int(np.prod(left.shape[:-1])), 0)
+        )
         (m, k), n = rows.shape, columns.shape[1]
         turned_a, turned_b = _is_turned(rows), _is_turned(columns)
         used = float_arrays("matmul", a=rows.T if turned_a else rows, b=columns.T if turned_b else columns)

@@ -65,6 +65,8 @@ class SeqPoolAttr(KernelAttr, kernel_type="SEQ_POOL"):
     def call(cls, x: Any, pool: str = "sum") -> Call:
         (array,) = float_arrays("seq_pool", x=x)
         if array.ndim != 2:
-            raise ArgumentError(f"seq_pool: x: expected 2 dimensions (rows of one sequence), got {array.ndim}")
+            raise ArgumentError(
+                f"seq_pool: x: expected 2 dimensions (rows of one sequence), got {array.ndim}"
+            )
         h, w = array.shape
         return Call(cls(h=h, w=w, pool=pool, dtype=dtype_name(array)), [array], [(w,)])

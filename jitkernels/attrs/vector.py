@@ -47,7 +47,9 @@ class UnaryVectorAttr(VectorAttr):
     """Elementwise kernels of one input."""
 
     def signature(self) -> Signature:
-        return Signature((self._array("x", "in", domain=(-10.0, 10.0)), self._array("y", "out")), (("n", self.n),))
+        return Signature(
+            (self._array("x", "in", domain=(-10.0, 10.0)), self._array("y", "out")), (("n", self.n),)
+        )
 
     def tolerance(self) -> Tolerance:
         return Tolerance(ulp=3)

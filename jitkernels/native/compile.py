@@ -68,7 +68,12 @@ def _compiled(function: Any, flags: list[str]) -> Any:
 
 def object_code(nest: LoopNest) -> bytes:
     """The object file of a loop nest: one entry, no undefined symbol besides its externals."""
-    namespace: dict[str, Any] = {"np": np, "pointer_offset": _offset, "external": _external, "compiled": _compiled}
+    namespace: dict[str, Any] = {
+        "np": np,
+        "pointer_offset": _offset,
+        "external": _external,
+        "compiled": _compiled,
+    }
     for name in nest.module.ir:
         # numba links each helper into its own engine as well, which ends the process for an unknown symbol.
         # Nothing is ever run there, so any address will do.
@@ -115,7 +120,13 @@ def _element(nest: LoopNest) -> Any:
 
 
 def _bridge(
-    library: Any, context: Any, name: str, dispatcher: Any, arguments: list[Any], result: Any, parallel: bool = False
+    library: Any,
+    context: Any,
+    name: str,
+    dispatcher: Any,
+    arguments: list[Any],
+    result: Any,
+    parallel: bool = False,
 ) -> None:
     """Compile one function and add ``@name`` calling it, in the calling convention of C."""
     flags = compiler.Flags()
@@ -135,7 +146,9 @@ def _bridge(
     inner_type = convention.get_function_type(compiled.fndesc.restype, compiled.fndesc.argtypes)
     inner = ir.Function(module, inner_type, compiled.fndesc.llvm_func_name)
     values = [context.get_value_type(argument) for argument in arguments]
-    outer = ir.Function(module, ir.FunctionType(ir.VoidType() if result is void else ir.IntType(64), values), name)
+    outer = ir.Function(
+        module, ir.FunctionType(ir.VoidType() if result is void else ir.IntType(64), values), name
+    )
     builder = ir.IRBuilder(outer.append_basic_block())
     _, returned = convention.call_function(builder, inner, result, arguments, outer.args)
     builder.ret_void() if result is void else builder.ret(returned)

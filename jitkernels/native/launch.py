@@ -125,7 +125,10 @@ def _c_api(name: str) -> Callable[[], int]:
 def _externals() -> tuple[External, ...]:
     """What the launcher links to: functions of Python and NumPy, and the objects it compares with."""
     functions = [External(name, "void", (), _c_api(name)) for name in C_API]
-    objects = (External("jk_ndarray", "void", (), lambda: id(np.ndarray)), External("jk_none", "void", (), lambda: id(None)))
+    objects = (
+        External("jk_ndarray", "void", (), lambda: id(np.ndarray)),
+        External("jk_none", "void", (), lambda: id(None)),
+    )
     return (*functions, External("PyArray_Empty", "void", (), _numpy_empty), *objects)
 
 
@@ -154,7 +157,13 @@ def reason_for_slow_path() -> str | None:
 
 
 def context(
-    parameters: Sequence[Parameter], words: Sequence[int], *, entry: int, python: object, slow: object, long: bool
+    parameters: Sequence[Parameter],
+    words: Sequence[int],
+    *,
+    entry: int,
+    python: object,
+    slow: object,
+    long: bool,
 ) -> "np.ndarray[Any, np.dtype[np.int64]]":
     """The words that tell the launcher what to accept and what to call.
 

@@ -123,13 +123,17 @@ class Module:
         if id(function) in self.names:
             return self.names[id(function)]
         bare, text = _syntax(function.__code__)
-        bindings = [f"{name} = {self.value(name, value)}" for name, value in _references(function) if name != "np"]
+        bindings = [
+            f"{name} = {self.value(name, value)}" for name, value in _references(function) if name != "np"
+        ]
         unique = f"{bare}_{len(self.names)}"
         self.names[id(function)] = unique
         self.kept.append(function)
         scope = textwrap.indent("\n".join([*bindings, text, f"return {bare}"]), "    ")
         listed = ", ".join(map(repr, flags))
-        self.parts.append(f"def scope_{unique}():\n{scope}\n{unique} = compiled(scope_{unique}(), [{listed}])")
+        self.parts.append(
+            f"def scope_{unique}():\n{scope}\n{unique} = compiled(scope_{unique}(), [{listed}])"
+        )
         return unique
 
     def value(self, name: str, value: Any) -> str:
@@ -143,8 +147,10 @@ class Module:
             self.ir[value.symbol] = value
             return f"external({value.symbol!r}, {value.result!r}, {value.arguments!r})"
         if isinstance(value, np.generic):
-            return f"np.{value.dtype.name}(float.fromhex({float(value).hex()!r}))" if value.dtype.kind == "f" else (
-                f"np.{value.dtype.name}({int(value)})"
+            return (
+                f"np.{value.dtype.name}(float.fromhex({float(value).hex()!r}))"
+                if value.dtype.kind == "f"
+                else (f"np.{value.dtype.name}({int(value)})")
             )
         if isinstance(value, bool | int | float):
             return f"float.fromhex({value.hex()!r})" if isinstance(value, float) else repr(value)
@@ -152,7 +158,9 @@ class Module:
             return f"np.{value.__name__}"
         if inspect.isfunction(value) and hasattr(value, "fastmath"):
             return self.add(value, value.fastmath)
-        raise BuildError(f"a loop nest uses {name!r} = {value!r}, which is neither a constant nor an inlined function")
+        raise BuildError(
+            f"a loop nest uses {name!r} = {value!r}, which is neither a constant nor an inlined function"
+        )
 
 
 def _references(function: Callable[..., Any]) -> list[tuple[str, Any]]:
