@@ -1,11 +1,12 @@
 """Which implementation computes an attr: the lookup order, the process-wide dictionary, and its explanation."""
 
+import functools
 import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from jitkernels import pins, shipped
 from jitkernels.attrs.base import KernelAttr
@@ -31,6 +32,11 @@ class Place(NamedTuple):
 
     device: str
     threads: int
+
+
+@functools.cache
+def _place(threads: int) -> Place:
+    return Place("cpu", threads)
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ class KernelFuncs:
             pinned = pins.pinned(attr)
             if pinned is not None:
                 return get_kernel(attr, pinned)
-        key = (attr, Place("cpu", get_num_threads()))
+        key = (attr, _place(get_num_threads()))
         found = self._found.get(key)
         if found is None:
             found = self._miss(key)

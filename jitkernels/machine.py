@@ -28,7 +28,7 @@ def _versions() -> dict[str, str]:
     found: dict[str, str] = {}
     for place in sys.path:
         try:
-            names = os.listdir(place or ".")  # noqa: PTH208  # names are all that is needed
+            names = os.listdir(place or ".")  # names are all that is needed
         except OSError:
             continue
         for name in names:

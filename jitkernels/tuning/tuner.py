@@ -102,7 +102,7 @@ def beyond(got: AnyArray, expected: AnyArray, tolerance: Tolerance) -> "np.ndarr
     """
     if got.dtype.kind != "f":
         return np.not_equal(got, expected)
-    wide = np.longdouble
+    wide = np.result_type(expected.dtype, np.float64).type
     with np.errstate(all="ignore"):
         unit = np.abs(np.spacing(np.abs(expected).astype(got.dtype))).astype(wide)
         unit = np.where(np.isfinite(unit), unit, np.spacing(np.finfo(got.dtype).max).astype(wide))
