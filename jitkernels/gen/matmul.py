@@ -8,6 +8,7 @@ from jitkernels.gen.matmul_dot import dot_nest
 from jitkernels.gen.matmul_packed import packed_nest
 from jitkernels.gen.matmul_plan import Product, blocking, candidates, simplified
 from jitkernels.gen.matmul_small import SmallShape, small_nest
+from jitkernels.gen.matmul_turned import turned_nest
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import Variant, implements
 
@@ -43,14 +44,14 @@ def matmul(
     if algorithm == "dot":
         return dot_nest(
             dtype, lanes, m, n, k, rows=rows, columns=columns, beta=beta,
-            trans_b=product.trans_b or n == 1, parallel=parallel,
+            trans_a=product.trans_a, trans_b=product.trans_b or n == 1, parallel=parallel,
         )  # fmt: skip
     if algorithm == "direct":
         shape = SmallShape(
             dtype, lanes, m, n, k, rows, vectors, depth or max(k, 1), product.trans_a, product.trans_b, beta,
             product.swapped, longer if parallel else "",
         )  # fmt: skip
-        return small_nest(shape)
+        return turned_nest(shape) if product.swapped and m > 1 else small_nest(shape)
     return packed_nest(
         dtype, lanes, blocking(dtype, registers(), machine.vector_bytes()),
         trans_a=attr.trans_a, trans_b=attr.trans_b, beta=beta,

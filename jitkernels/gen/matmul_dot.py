@@ -17,12 +17,12 @@ from jitkernels.native.loop_nest import LoopNest
 
 def dot_nest(
     dtype: str, lanes: int, m: int, n: int, k: int, *,
-    rows: int, columns: int, beta: float, trans_b: bool = True, parallel: bool = False,
+    rows: int, columns: int, beta: float, trans_a: bool = False, trans_b: bool = True, parallel: bool = False,
 ) -> LoopNest:  # fmt: skip
-    """Make the loop nest ``(a, b, c, m, n, k)`` for A of shape [m, k] and B stored as [n, k].
+    """Make the loop nest ``(a, b, c, m, n, k)``: tiles of ``rows x columns`` sums.
 
-    Tiles have ``rows x columns`` sums.  A B stored as [k, n] is transposed first, which pays while n is a fraction of a vector.  Threads share out
-    the longer side of C.
+    At most one operand may lie the wrong way round (a transposed A, a B that is not): it is transposed first,
+    which pays where it is the thin one.  Threads share out the longer side of C.
     """
     tall = -(-m // -(-m // rows))
     wide = -(-n // -(-n // columns))
@@ -30,6 +30,7 @@ def dot_nest(
     by_columns = n >= m
     whole = n - n % wide
     has_border = whole < n
+    thin = m if trans_a else n
 
     def body(a: Any, b: Any, c: Any, m_: int, n_: int, k_: int, begin: int, end: int) -> None:
         high, low = (0, m) if by_columns else (begin, end)
@@ -39,36 +40,32 @@ def dot_nest(
         if has_border and right > whole:
             border(a, 0, b, whole * k, c, whole, k, 1, high, low)
 
-    def transposing_body(
-        a: Any,
-        b: Any,
-        c: Any,
-        rows_of_c: int,
-        columns_of_c: int,
-        steps: int,
-        workspace: Any,
-        begin: int,
-        end: int,
+    def turning_body(
+        a: Any, b: Any, c: Any, m_: int, n_: int, k_: int, workspace: Any, begin: int, end: int
     ) -> None:
         high, low = (0, m) if by_columns else (begin, end)
+        left, right = (begin, end) if by_columns else (0, n)
+        source = a if trans_a else b
         for p in range(k):
-            for j in range(n):
-                workspace[j * k + p] = b[p * n + j]
-        for j in range(0, whole, wide):
-            column(a, 0, workspace, j * k, c, j, k, 1, high, low)
-        if has_border:
-            border(a, 0, workspace, whole * k, c, whole, k, 1, high, low)
+            for j in range(thin):
+                workspace[j * k + p] = source[p * thin + j]
+        left_operand, right_operand = (workspace, b) if trans_a else (a, workspace)
+        for j in range(left, min(right, whole), wide):
+            column(left_operand, 0, right_operand, j * k, c, j, k, 1, high, low)
+        if has_border and right > whole:
+            border(left_operand, 0, right_operand, whole * k, c, whole, k, 1, high, low)
 
     pointer = {"float32": "float*", "float64": "double*"}[dtype]
     size = element_size(dtype)
+    turns = trans_a or not trans_b
     return LoopNest(
         name="matmul_dot",
         arguments=(pointer, pointer, pointer, "int64", "int64", "int64"),
-        body=body if trans_b else transposing_body,
+        body=turning_body if turns else body,
         extent=4 if by_columns else 3,
         block=wide if by_columns else tall,
-        parallel=parallel and (trans_b or not by_columns),
-        workspace=0 if trans_b else n * k * size,
+        parallel=parallel,
+        workspace=max(thin * k, 1) * size if turns else 0,
         vector_bytes=lanes * size,
     )
 

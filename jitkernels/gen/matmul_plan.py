@@ -32,9 +32,13 @@ CONFLICT_BYTES = 4096
 THIN = 32
 
 
+#: Fewer columns than this fill so little of a vector that a transposed result is cheaper.
+NARROW = 8
+
+
 @dataclass(frozen=True)
 class Product:
-    """A matrix product; ``swapped`` says that the operands changed sides, which a C of one row allows."""
+    """A matrix product; ``swapped``: the operands changed sides, so that a C of several rows is transposed."""
 
     m: int
     n: int
@@ -56,13 +60,14 @@ class Product:
 
 
 def simplified(product: Product) -> Product:
-    """Drop transposes that move nothing, and turn a column ``A.T @ x`` into the row ``x.T @ A``."""
+    """Drop transposes that move nothing, and turn a narrow ``A.T @ X`` into the flat ``X.T @ A``."""
     if product.m == 1 or product.k == 1:
         product = replace(product, trans_a=False)
     if product.n == 1 or product.k == 1:
         product = replace(product, trans_b=False)
-    if product.n == 1 and product.trans_a:
-        return replace(product, m=1, n=product.m, trans_a=False, trans_b=False, swapped=True)
+    if product.trans_a and (product.n == 1 or product.n <= NARROW and product.m >= THIN):
+        trans_a = product.n > 1 and not product.trans_b
+        return replace(product, m=product.n, n=product.m, trans_a=trans_a, trans_b=False, swapped=True)
     return product
 
 
@@ -101,12 +106,12 @@ def blocking(dtype: str, registers: int, vector_bytes: int) -> Blocking:
 
 def uses_dot(product: Product, lanes: int) -> bool:
     """Whether C is so thin that dot products along k beat vectors along n."""
-    if product.trans_a or product.k < 8:
+    if product.swapped or product.k < 8 or product.trans_a and not product.trans_b:
         return False
-    if product.n == 1:
-        return True
-    narrow = 4 * product.n <= 3 * lanes and product.k >= 64
-    return narrow or (product.trans_b and product.m <= 16 and product.n * product.k >= 64 * 64)
+    few_rows = product.trans_b and product.m <= 16 and product.n * product.k >= 64 * 64
+    if product.trans_a:
+        return few_rows and product.k >= 64
+    return product.n == 1 or few_rows or 4 * product.n <= 3 * lanes and product.k >= 64
 
 
 def conflicts(product: Product) -> bool:

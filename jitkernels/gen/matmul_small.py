@@ -88,7 +88,7 @@ def small_nest(shape: SmallShape) -> LoopNest:
 
 
 def _direct_body(shape: SmallShape) -> Callable[..., None]:
-    inner, border = _columns(shape)
+    inner, border = tile_columns(shape)
     by_rows, by_columns, swapped = shape.split == "rows", shape.split == "columns", shape.swapped
     width, rows_of_c, columns_of_c, steps, depth = shape.width, shape.m, shape.n, shape.k, shape.depth
     whole = columns_of_c - columns_of_c % width
@@ -115,7 +115,7 @@ def _direct_body(shape: SmallShape) -> Callable[..., None]:
 
 def _packing_body(shape: SmallShape) -> Callable[..., None]:
     """As above, but B is packed first: element (p, j) of a panel lies at ``(j // width * k + p) * width``."""
-    inner, border = _columns(shape)
+    inner, border = tile_columns(shape)
     by_rows, by_columns = shape.split == "rows", shape.split == "columns"
     width, rows_of_c, columns_of_c, steps = shape.width, shape.m, shape.n, shape.k
     whole = columns_of_c - columns_of_c % width
@@ -138,7 +138,7 @@ def _packing_body(shape: SmallShape) -> Callable[..., None]:
     return body
 
 
-def _columns(shape: SmallShape) -> tuple[Any, Any]:
+def tile_columns(shape: SmallShape) -> tuple[Any, Any]:
     """The columns of tiles over a whole panel and over the narrower one at the right border."""
     made = []
     tall, tall_rows, short = shape.heights()
