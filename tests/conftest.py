@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -70,3 +71,12 @@ def _forget() -> None:
     kernel_funcs._kernels.clear()
     functions.forget_all()
     disk._said.clear()
+
+
+@pytest.fixture
+def toy() -> Iterator[ModuleType]:
+    """The module `toy`, its row registered."""
+    import toy as module
+
+    with module.registered():
+        yield module

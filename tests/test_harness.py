@@ -1,0 +1,128 @@
+"""The checks themselves: each planted mistake is caught, and a right kernel is not."""
+
+import logging
+import signal
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from processes import python
+
+from jitkernels import testing
+from jitkernels.kernel_funcs import KernelFuncs, candidates
+from jitkernels.registry import implements
+from jitkernels.tuning.tuner import tune
+
+PLANTED = ["wrong_value", "forgotten_tail", "changes_input", "drops_nan", "reads_late", "unchecked"]
+CAUGHT_AS = {
+    "wrong_value": "expected",
+    "forgotten_tail": "is np.float32(nan)",
+    "changes_input": "changed its input table",
+    "drops_nan": "for special values",
+    "reads_late": "with x as y",
+    "unchecked": "accepted -1 in ids",
+}
+
+
+def test_right_kernel_passes(toy: Any) -> None:
+    implements(toy.ToyAttr, name="right")(toy.right)
+    for attr in testing.attrs_around(toy.ToyAttr):
+        for name in ("right", "refer"):
+            testing.check(attr, name)
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_planted_mistake_is_caught(toy: Any, planted: str) -> None:
+    implements(toy.ToyAttr, name="planted")(toy.WRONG[planted])
+    with pytest.raises(AssertionError) as caught:
+        testing.check(toy.ToyAttr(n=9), "planted")
+    assert CAUGHT_AS[planted] in str(caught.value)
+    assert "planted" in str(caught.value)
+
+
+def test_every_planted_mistake_is_tried(toy: Any) -> None:
+    assert list(toy.WRONG) == PLANTED == list(CAUGHT_AS)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no mprotect: the pattern alone tells")
+@pytest.mark.parametrize("planted", ["one_too_many", "one_too_early", "reads_beyond"])
+@pytest.mark.parametrize("side", ["start", "end"])
+def test_touching_memory_outside(planted: str, side: str) -> None:
+    """On the guarded side the process dies of it; on the other one a write is found afterwards."""
+    code = f"""
+import toy, jitkernels
+from jitkernels import testing
+from jitkernels.kernel import Kernel
+from jitkernels.registry import implementation, implements
+implements(toy.ToyAttr, name="planted")(toy.OUTSIDE[{planted!r}])
+attr = toy.ToyAttr(n=9)
+kernel = Kernel(attr, implementation(toy.ToyAttr, "planted"), {{}})
+guards = [testing.Guarded(array, {side!r}) for array in attr.signature().sample()]
+kernel.callable(*[guard.array for guard in guards])
+print([guard.intact() for guard in guards])
+"""
+    dies = (planted == "one_too_early") == (side == "start")
+    printed = python(code, status=-signal.SIGSEGV if dies else 0)
+    if not dies:
+        assert printed.strip() == str([True, True, True, planted == "reads_beyond"])
+
+
+def test_untouched_guards_are_intact() -> None:
+    for side in ("start", "end"):
+        for size in (0, 1, 7, 1024, 5000):
+            array = np.arange(size, dtype=np.float32)
+            guard = testing.Guarded(array, side)
+            assert guard.intact()
+            assert guard.array.flags.aligned
+            assert np.array_equal(guard.array, array)
+
+
+def test_returned_value_is_caught(toy: Any) -> None:
+    with pytest.raises(AssertionError, match="instead of None"):
+        testing.check_values(toy.ToyAttr(n=3), lambda *arrays: toy.refer(toy.ToyAttr(n=3), *arrays) or 1)
+
+
+def test_writing_before_refusing_is_caught(toy: Any) -> None:
+    attr = toy.ToyAttr(n=3)
+
+    def late(*arrays: Any) -> None:
+        arrays[3][...] = 0
+        attr.check_data(arrays)
+
+    with pytest.raises(AssertionError, match="wrote before it refused"):
+        testing.check_bad_indices(attr, late)
+
+
+@pytest.mark.parametrize("planted", ["wrong_value", "forgotten_tail"])
+def test_tuner_never_picks_a_wrong_kernel(toy: Any, planted: str, caplog: pytest.LogCaptureFixture) -> None:
+    """However fast it is: the record has its error, the pick is another, and one warning says so."""
+    attr = toy.ToyAttr(n=9)
+    implements(toy.ToyAttr, name="planted")(toy.WRONG[planted])
+    with caplog.at_level(logging.WARNING, "jitkernels"):
+        record = tune(attr, candidates(attr), budget=0.01, build_budget=30)
+    assert record.pick.implementation == "refer"
+    (wrong,) = (measured for measured in record.candidates if measured.implementation == "planted")
+    assert wrong.seconds is None
+    assert wrong.error is not None
+    assert "planted of TOY_TAKE" in caplog.text
+
+
+def test_tuner_survives_what_candidates_raise(
+    toy: Any, fresh: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A candidate that cannot even be made is out; the others are measured and one of them is used."""
+
+    def broken(attr: Any) -> Any:
+        raise RuntimeError("no such thing")
+
+    implements(toy.ToyAttr, name="broken")(broken)
+    implements(toy.ToyAttr, name="right")(toy.right)
+    monkeypatch.setenv("JITKERNELS_TUNE", "auto")
+    attr = toy.ToyAttr(n=9)
+    kernel: Any = KernelFuncs.cache().at(attr)
+    assert kernel.__self__.implementation in ("right", "refer")
+    record = KernelFuncs.cache().choose(attr).record
+    assert record is not None
+    errors = {measured.implementation: measured.error for measured in record.candidates}
+    assert errors["broken"] == "RuntimeError: no such thing"

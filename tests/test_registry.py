@@ -1,0 +1,247 @@
+"""The contract between rows and implementations, and what registering refuses."""
+
+import dataclasses
+import inspect
+from pathlib import Path
+from typing import Any
+
+import cases
+import pytest
+from processes import HERE, python
+
+import jitkernels as jk
+from jitkernels import registry, testing
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.base import cases as named_cases
+from jitkernels.errors import AttrError, NotUsableError, RegistrationError, UnknownNameError
+from jitkernels.registry import MORE, all_rows, implementation, implementations, implements
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_row_is_complete(row: Any) -> None:
+    """Formula, arguments, tolerance, work, sweep and everyday call: what every reader of rows relies on."""
+    assert row.__doc__
+    assert "=" in row.__doc__.split("\n")[0] + row.__doc__
+    attr = cases.middles(row)[0]
+    signature = attr.signature()
+    roles = [array.role for array in signature.arrays]
+    assert roles == sorted(roles, key=["in", "inout", "out"].index), "inputs come before outputs"
+    assert signature.outputs
+    assert len({array.name for array in signature.arrays}) == len(signature.arrays)
+    assert attr.operations() > 0
+    assert attr.tolerance().ulp >= 0
+    assert dataclasses.is_dataclass(attr)
+    assert row.__dataclass_params__.frozen
+    assert callable(row.call)
+    assert len(signature.c_arguments) == len(signature.arrays) + len(signature.integers) + len(
+        signature.floats
+    )
+    for place, (name, value) in enumerate(signature.integers):
+        assert signature.index(name) == len(signature.arrays) + place
+        assert isinstance(value, int)
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_integer_inputs_are_checked(row: type[KernelAttr]) -> None:
+    """A row that takes indices refuses bad ones; see `testing.check_bad_indices` for its implementations."""
+    integers = [a for a in cases.middles(row)[0].signature().inputs if a.dtype.startswith("int")]
+    assert not integers or row.check_data is not KernelAttr.check_data
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_attr_is_a_value(row: type[KernelAttr]) -> None:
+    """Equal, hashable, frozen, and the same again from its fields."""
+    attr = cases.middles(row)[0]
+    again = row(**attr.fields())
+    assert attr == again
+    assert hash(attr) == hash(again)
+    assert attr is not again
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(attr, next(iter(attr.fields())), 1)
+    assert row.kernel_type.name in repr(row.kernel_type)
+    assert jk.KernelType[row.kernel_type.name] is row.kernel_type
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_tuning_class_is_its_own(row: type[KernelAttr]) -> None:
+    """The attr measured for another is valid, measured for itself, and has the same arguments."""
+    for case in row.sweep():
+        measured = case.attr.tuning_class()
+        assert measured.tuning_class() == measured
+        assert measured.signature().c_arguments == case.attr.signature().c_arguments
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_order_of_candidates(row: type[KernelAttr]) -> None:
+    """gen, the folders of more in their order, other packages', refer."""
+    names = list(implementations(row))
+    known = ["gen", *MORE]
+    assert names[-1] == "refer"
+    assert [name for name in names if name in known] == [name for name in known if name in names]
+    attr = cases.middles(row)[0]
+    usable = [name for name in names if implementation(row, name).reason_against(attr) is None]
+    assert list(jk.get_all_candidates(attr)) == usable
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_generated_and_reference_exist(row: type[KernelAttr]) -> None:
+    """Every kernel of this package has both, so that it is fast without any optional library."""
+    assert {"gen", "refer"} <= set(implementations(row))
+
+
+@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
+def test_implementation_can_be_used(row: type[KernelAttr], name: str) -> None:
+    """Every one of them here; what is not is skipped with its reason, which CI does not accept."""
+    for attr in cases.middles(row):
+        cases.usable(attr, name)
+
+
+@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
+def test_same_c_arguments_everywhere(attr: KernelAttr, name: str) -> None:
+    """Whatever makes the code, its C function has the arguments that the row gives."""
+    cases.usable(attr, name)
+    found = implementation(type(attr), name)
+    if found.is_reference:
+        given = list(inspect.signature(found.function).parameters.values())
+        fixed = len([p for p in given if p.kind is p.POSITIONAL_OR_KEYWORD]) - 1
+        assert fixed <= len(attr.signature().arrays)
+        return
+    for variant in found.variants(attr):
+        source = found.function(attr, **variant)
+        if hasattr(source, "arguments"):
+            assert tuple(source.arguments) == attr.signature().c_arguments
+
+
+@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
+def test_variants_are_distinct(row: type[KernelAttr], name: str) -> None:
+    """No variant is measured twice, there is always a first one, and all fit into a record."""
+    for case in row.sweep():
+        found = implementation(row, name)
+        if found.reason_against(case.attr) is not None:
+            continue
+        variants = [dict(variant) for variant in found.variants(case.attr)]
+        assert variants
+        assert len({repr(sorted(variant.items())) for variant in variants}) == len(variants)
+        values = [value for variant in variants for value in variant.values()]
+        assert all(isinstance(value, int | float | str | bool) for value in values)
+
+
+def test_registering_without_reference(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._implementations, toy.ToyAttr, {})
+    with pytest.raises(RegistrationError, match="register 'refer' before 'fast'"):
+        implements(toy.ToyAttr, name="fast")(toy.right)
+    with pytest.raises(RegistrationError, match="has no implementation 'refer'"):
+        implementations(toy.ToyAttr)
+
+
+def test_registering_twice(toy: Any) -> None:
+    implements(toy.ToyAttr, name="fast")(toy.right)
+    implements(toy.ToyAttr, name="fast")(toy.right)  # the same module imported again
+    with pytest.raises(RegistrationError, match="already has an implementation 'fast'"):
+        implements(toy.ToyAttr, name="fast")(toy.wrong_value)
+
+
+def test_registering_for_no_row() -> None:
+    class NoRow(KernelAttr):
+        """It has no kernel type."""
+
+    with pytest.raises(RegistrationError, match="not a row"):
+        implements(NoRow, name="refer")(lambda attr: None)
+
+
+def test_second_row_of_a_name(toy: Any) -> None:
+    with pytest.raises(RegistrationError, match="already has the row ToyAttr"):
+        type("Second", (KernelAttr,), {"__annotations__": {}}, kernel_type="TOY_TAKE")
+    for wrong in ("lower", "", "WITH SPACE", "1ST"):
+        with pytest.raises(RegistrationError):
+            type("Wrong", (KernelAttr,), {"__annotations__": {}}, kernel_type=wrong)
+
+
+def test_order_of_planted(toy: Any) -> None:
+    """Whatever the order of registration."""
+    for name in ("theirs", "mkl", "gen"):
+        implements(toy.ToyAttr, name=name)(toy.right)
+    assert list(implementations(toy.ToyAttr)) == ["gen", "mkl", "theirs", "refer"]
+
+
+def test_reason_is_kept(toy: Any) -> None:
+    """An implementation that cannot be used is no candidate, and says why when asked for by name."""
+    attr = toy.ToyAttr(n=3)
+    implements(toy.ToyAttr, name="never", can_be_used=lambda attr: "the moon is full")(toy.right)
+    implements(toy.ToyAttr, name="mute", can_be_used=lambda attr: False)(toy.right)
+    assert list(jk.get_all_candidates(attr)) == ["refer"]
+    with jk.use(toy_take="never"), pytest.raises(NotUsableError, match="the moon is full"):
+        jk.KernelFuncs.cache().at(attr)
+    assert "the moon is full" in str(jk.explain(attr))
+    assert implementation(toy.ToyAttr, "mute").reason_against(attr) == "can_be_used gave no reason"
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(UnknownNameError, match="no kernel 'nonsense'; there are"):
+        registry.row("nonsense")
+    some = all_rows()[0]
+    with pytest.raises(UnknownNameError, match="has no implementation 'nonsense'; it has"):
+        implementation(some, "nonsense")
+    with pytest.raises(AttributeError, match="nonsense"):
+        jk.nonsense  # noqa: B018  # looked up for its error
+    with pytest.raises(AttributeError):
+        jk.KernelType.NONSENSE  # noqa: B018  # as above
+
+
+def test_too_many_bytes(toy: Any) -> None:
+    with pytest.raises(AttrError, match="would have"):
+        toy.ToyAttr(n=1 << 61)
+
+
+def test_sampling_is_reproducible(toy: Any) -> None:
+    one, same, other = (
+        b"".join(array.tobytes() for array in toy.ToyAttr(n=100).signature().sample(seed))
+        for seed in (1, 1, 2)
+    )
+    assert one == same
+    assert one != other
+
+
+def test_cases_are_tagged(toy: Any) -> None:
+    attrs = [toy.ToyAttr(n=n) for n in (1, 2, 3)]
+    found = {case.name: sorted(case.tags) for case in named_cases(attrs, ci=attrs[1:2])}
+    assert found == {"n2-m5-f32": ["ci", "full"], "n1-m5-f32": ["full"], "n3-m5-f32": ["full"]}
+    assert [case.attr for case in testing.ci_cases(toy.ToyAttr)] == [
+        case.attr for case in toy.ToyAttr.sweep()
+    ]
+
+
+PACKAGE = """
+from jitkernels.attrs.base import rows
+from jitkernels.registry import implements
+
+first = next(iter(rows.values()))
+import toy
+
+implements(toy.ToyAttr, name="theirs")(toy.right)
+
+@implements(first, name="theirs", can_be_used=lambda attr: "only for show")
+def another(attr):
+    raise AssertionError("never asked for")
+"""
+
+
+def test_entry_points(tmp_path: Path) -> None:
+    """Rows and implementations of an installed package are there without an import of it by the user."""
+    (tmp_path / "their_kernels.py").write_text(PACKAGE)
+    information = tmp_path / "their_kernels-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: their-kernels\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text("[jitkernels.kernels]\ntheirs = their_kernels\n")
+    code = """
+import jitkernels as jk
+from jitkernels.registry import all_rows, implementations
+print([row.kernel_type.name for row in all_rows()][-1])
+print(list(implementations(all_rows()[-1])))
+print("only for show" in str(jk.explain(next(iter(all_rows()[0].sweep())).attr)))
+import toy
+print(jk.get_all_candidates(toy.ToyAttr(n=3)).keys())
+"""
+    path = ":".join(map(str, (tmp_path, HERE.parent, HERE)))
+    printed = python(code, PYTHONPATH=path).splitlines()
+    assert printed == ["TOY_TAKE", "['theirs', 'refer']", "True", "dict_keys(['theirs', 'refer'])"]
