@@ -1,0 +1,47 @@
+"""LAYER_NORM in C with intrinsics."""
+
+from typing import Any
+
+from jitkernels.attrs.layer_norm import LayerNormAttr
+from jitkernels.more.intrinsic.source import external, source, usable
+from jitkernels.more.pieces import BLOCK, threads
+from jitkernels.native.c import CSource
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import offset
+from jitkernels.registry import Variant, implements
+
+
+def variants(attr: LayerNormAttr) -> list[Variant]:
+    return threads(attr.rows // _block(attr))
+
+
+def _block(attr: LayerNormAttr) -> int:
+    """Rows per block, a power of two so that few objects serve all shapes."""
+    return 1 << max(0, (BLOCK // max(attr.n, 1)).bit_length() - 1)
+
+
+@implements(LayerNormAttr, can_be_used=usable, variants=variants)
+def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> CSource | LoopNest:
+    signature = attr.signature()
+    function = "layer_norm" if attr.affine else "layer_norm_plain"
+    built = source("layer_norm", function, attr.dtype, signature.c_arguments)
+    if not parallel:
+        return built
+    normalise = external(built)
+
+    def affine(
+        x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int
+    ) -> None:
+        normalise(offset(x, begin * n), scale, bias, offset(y, begin * n), end - begin, n, eps)
+
+    def plain(x: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> None:
+        normalise(offset(x, begin * n), offset(y, begin * n), end - begin, n, eps)
+
+    return LoopNest(
+        built.name,
+        signature.c_arguments,
+        affine if attr.affine else plain,
+        extent=signature.index("rows"),
+        block=_block(attr),
+        parallel=True,
+    )

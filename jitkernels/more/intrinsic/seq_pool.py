@@ -1,0 +1,45 @@
+"""SEQ_POOL in C with intrinsics."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.seq_pool import SeqPoolAttr
+from jitkernels.more.intrinsic.source import external, source, usable
+from jitkernels.more.pieces import threads
+from jitkernels.native.c import CSource
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import offset
+from jitkernels.registry import Variant, implements
+
+BLOCK_COLUMNS = 128
+"""Columns that a thread gets at least: as many as stay in registers."""
+BLOCK_ELEMENTS = 16384
+"""Elements of x that a thread gets at least."""
+
+
+def variants(attr: SeqPoolAttr) -> list[Variant]:
+    return threads(min(attr.w // BLOCK_COLUMNS, attr.h * attr.w // BLOCK_ELEMENTS))
+
+
+@implements(SeqPoolAttr, can_be_used=usable, variants=variants)
+def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> CSource | LoopNest:
+    signature = attr.signature()
+    arguments = signature.c_arguments
+    pool = attr.pool.upper()
+    if not parallel:
+        return source("seq_pool", "seq_pool", attr.dtype, arguments, POOL=pool)
+    built = source("seq_pool", "seq_pool_columns", attr.dtype, (*arguments, "int64"), POOL=pool)
+    columns = external(built)
+    zero = np.dtype(attr.dtype).type(0)
+
+    def body(x: Any, y: Any, h: int, w: int, begin: int, end: int) -> None:
+        if h == 0:
+            for j in range(begin, end):
+                y[j] = zero
+            return
+        columns(offset(x, begin), offset(y, begin), h, w, end - begin)
+
+    return LoopNest(
+        built.name, arguments, body, extent=signature.index("w"), block=BLOCK_COLUMNS, parallel=True
+    )

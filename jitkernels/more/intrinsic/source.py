@@ -1,0 +1,36 @@
+"""From the C files beside this module to sources: dtype and vector width go in as definitions at the top."""
+
+import functools
+from pathlib import Path
+from typing import Any
+
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.native import c, load
+from jitkernels.native.source import External, symbol_of
+
+
+def usable(attr: KernelAttr) -> bool | str:
+    """What `can_be_used` answers for kernels in C: they take every attr, where they can be built and run."""
+    return c.reason_against_avx2() or True
+
+
+@functools.cache
+def _text(file: str) -> str:
+    return (Path(__file__).parent / file).read_text(encoding="utf-8")
+
+
+def source(
+    family: str, function: str, dtype: str, arguments: tuple[str, ...], **definitions: object
+) -> c.CSource:
+    """The function of ``<family>.c`` for a dtype."""
+    flags = c.simd_flags()
+    defined = {"FLOAT64": 1} if dtype == "float64" else {}
+    defined |= {"AVX512": 1} if "-mavx512f" in flags else {}
+    top = "".join(f"#define {name} {value}\n" for name, value in {**defined, **definitions}.items())
+    code = f"{top}{_text('simd.h')}\n{_text(f'{family}.c')}"
+    return c.CSource(f"{function}_{dtype}", arguments, function, code, flags)
+
+
+def external(built: c.CSource) -> Any:
+    """The function of a source for loop nests to call."""
+    return External(symbol_of(built), "int64", built.arguments, lambda: load.address_of(built))

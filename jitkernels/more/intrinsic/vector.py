@@ -1,0 +1,36 @@
+"""VMUL in C with intrinsics."""
+
+from typing import Any
+
+from jitkernels.attrs.vector import VMulAttr
+from jitkernels.more.intrinsic.source import external, source, usable
+from jitkernels.more.pieces import BLOCK, vector_threads
+from jitkernels.native.c import CSource
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import offset
+from jitkernels.registry import Variant, implements
+
+STREAM_BYTES = 1 << 20
+"""From this size of the result on, stores past the cache are worth measuring."""
+
+
+def variants(attr: VMulAttr) -> list[Variant]:
+    """Serial first, then parallel, then both past the cache for large results."""
+    streams = (False, True) if attr.signature().outputs[0].nbytes >= STREAM_BYTES else (False,)
+    return [{**variant, "stream": stream} for stream in streams for variant in vector_threads(attr)]
+
+
+@implements(VMulAttr, can_be_used=usable, variants=variants)
+def vmul(attr: VMulAttr, parallel: bool = False, stream: bool = False) -> CSource | LoopNest:
+    signature = attr.signature()
+    built = source("vector", "vmul_past_cache" if stream else "vmul", attr.dtype, signature.c_arguments)
+    if not parallel:
+        return built
+    multiply = external(built)
+
+    def body(x: Any, y: Any, z: Any, n: int, begin: int, end: int) -> None:
+        multiply(offset(x, begin), offset(y, begin), offset(z, begin), end - begin)
+
+    return LoopNest(
+        built.name, signature.c_arguments, body, extent=signature.index("n"), block=BLOCK, parallel=True
+    )

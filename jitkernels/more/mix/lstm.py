@@ -1,0 +1,84 @@
+"""LSTM_CTHT out of the kernels VMUL, VSIGMOID and VEXP, one piece of the vectors after the other."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.lstm import LSTMCtHtAttr
+from jitkernels.attrs.vector import VMulAttr
+from jitkernels.more.mix.activation import activation
+from jitkernels.more.mix.component import component
+from jitkernels.more.pieces import threads
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import inlined, offset
+from jitkernels.registry import Variant, implements
+
+PIECE = 1024
+"""Elements at a time: the three rows of the workspace and what is read fit in the first-level cache."""
+
+
+def variants(attr: LSTMCtHtAttr) -> list[Variant]:
+    return threads(attr.d // PIECE)
+
+
+@implements(LSTMCtHtAttr, variants=variants)
+def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> LoopNest:
+    gate, candidate, cell = (
+        activation(name, attr.dtype) for name in (attr.act_gate, attr.act_cand, attr.act_cell)
+    )
+    multiply = component(VMulAttr(n=PIECE, dtype=attr.dtype))
+
+    @inlined()
+    def add_product(gate_input: Any, weight: Any, state: Any, result: Any, n: int) -> None:
+        multiply(weight, state, result, n)
+        for i in range(n):
+            result[i] = result[i] + gate_input[i]
+
+    # ct may be ct_1: a piece of ct is written when that piece of ct_1 has been read for the last time.
+    def plain(gates: Any, ct_1: Any, ct: Any, ht: Any, d: int, workspace: Any, begin: int, end: int) -> None:
+        entering, kept = workspace, offset(workspace, PIECE)
+        for at in range(begin, end, PIECE):
+            n = min(PIECE, end - at)
+            new, result = offset(ct, at), offset(ht, at)
+            candidate(offset(gates, at), entering, n)
+            gate(offset(gates, d + at), kept, n)
+            multiply(entering, kept, entering, n)
+            gate(offset(gates, 2 * d + at), kept, n)
+            multiply(offset(ct_1, at), kept, kept, n)
+            for i in range(n):
+                new[i] = entering[i] + kept[i]
+            cell(new, entering, n)
+            gate(offset(gates, 3 * d + at), kept, n)
+            multiply(entering, kept, result, n)
+
+    def peephole(
+        gates: Any, ct_1: Any, wp: Any, ct: Any, ht: Any, d: int, workspace: Any, begin: int, end: int
+    ) -> None:
+        entering, kept, total = workspace, offset(workspace, PIECE), offset(workspace, 2 * PIECE)
+        for at in range(begin, end, PIECE):
+            n = min(PIECE, end - at)
+            old, new, result = offset(ct_1, at), offset(ct, at), offset(ht, at)
+            candidate(offset(gates, at), entering, n)
+            add_product(offset(gates, d + at), offset(wp, at), old, total, n)
+            gate(total, kept, n)
+            multiply(entering, kept, entering, n)
+            add_product(offset(gates, 2 * d + at), offset(wp, d + at), old, total, n)
+            gate(total, kept, n)
+            multiply(old, kept, kept, n)
+            for i in range(n):
+                new[i] = entering[i] + kept[i]
+            cell(new, entering, n)
+            add_product(offset(gates, 3 * d + at), offset(wp, 2 * d + at), new, total, n)
+            gate(total, kept, n)
+            multiply(entering, kept, result, n)
+
+    signature = attr.signature()
+    return LoopNest(
+        f"lstm_ctht_{attr.dtype}",
+        signature.c_arguments,
+        peephole if attr.use_peephole else plain,
+        extent=signature.index("d"),
+        block=PIECE,
+        parallel=parallel,
+        workspace=3 * PIECE * np.dtype(attr.dtype).itemsize,
+    )

@@ -1,0 +1,14 @@
+"""SOFTMAX around the kernel VEXP."""
+
+from jitkernels.attrs.softmax import SoftmaxAttr
+from jitkernels.attrs.vector import VExpAttr
+from jitkernels.more.mix.component import component
+from jitkernels.more.pieces import PIECE
+from jitkernels.more.softmax_by_exp import softmax_nest, softmax_threads
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.registry import implements
+
+
+@implements(SoftmaxAttr, variants=softmax_threads)
+def softmax(attr: SoftmaxAttr, parallel: bool = False) -> LoopNest:
+    return softmax_nest(attr, component(VExpAttr(n=PIECE, dtype=attr.dtype)), parallel=parallel)

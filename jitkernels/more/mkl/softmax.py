@@ -1,0 +1,13 @@
+"""SOFTMAX around MKL's exponential."""
+
+from jitkernels.attrs.softmax import SoftmaxAttr
+from jitkernels.more.mkl.library import one_thread, set_threads, usable
+from jitkernels.more.mkl.mathematics import exponential
+from jitkernels.more.softmax_by_exp import softmax_nest, softmax_threads
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.registry import implements
+
+
+@implements(SoftmaxAttr, can_be_used=usable, variants=softmax_threads)
+def softmax(attr: SoftmaxAttr, parallel: bool = False) -> LoopNest:
+    return softmax_nest(attr, exponential(attr.dtype), one_thread, set_threads, parallel)

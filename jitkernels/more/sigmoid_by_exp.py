@@ -1,0 +1,44 @@
+"""VSIGMOID written around an exponential of whole vectors, whichever library or kernel that comes from."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.vector import VSigmoidAttr
+from jitkernels.more.pieces import BLOCK, PIECE, ignore, nothing
+from jitkernels.native.loop_nest import LoopNest
+
+
+def sigmoid_nest(
+    attr: VSigmoidAttr, exp: Any, enter: Any = nothing, leave: Any = ignore, parallel: bool = False
+) -> LoopNest:
+    """y = 1 / (1 + e) for x >= 0 and e / (1 + e) for x < 0, with e = exp(-|x|), which cannot overflow.
+
+    The second form keeps the relative accuracy of e down to subnormal results. Neither needs a clamp.
+    """
+    number = np.dtype(attr.dtype).type
+    zero, one = number(0), number(1)
+
+    def body(x: Any, y: Any, n: int, workspace: Any, begin: int, end: int) -> None:
+        token = enter()
+        for first in range(begin, end, PIECE):
+            count = min(PIECE, end - first)
+            for i in range(count):
+                workspace[i] = -abs(x[first + i])
+            exp(workspace, workspace, count)
+            for i in range(count):
+                e = workspace[i]
+                y[first + i] = (e if x[first + i] < zero else one) / (one + e)
+        leave(token)
+
+    signature = attr.signature()
+    return LoopNest(
+        f"vsigmoid_{attr.dtype}",
+        signature.c_arguments,
+        body,
+        extent=signature.index("n"),
+        block=BLOCK,
+        parallel=parallel,
+        workspace=PIECE * np.dtype(attr.dtype).itemsize,
+        flags=("contract",),
+    )

@@ -1,0 +1,60 @@
+"""SOFTMAX written around an exponential of whole vectors, whichever library or kernel that comes from."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.softmax import SoftmaxAttr
+from jitkernels.gen.softmax import row_maximum
+from jitkernels.more.pieces import PIECE, ignore, nothing, threads
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import offset
+from jitkernels.registry import Variant
+
+
+def rows_at_once(n: int) -> int:
+    """How many rows of n elements make a piece, a power of two so that few objects serve all shapes."""
+    return 1 << max(0, (PIECE // max(n, 1)).bit_length() - 1)
+
+
+def softmax_threads(attr: SoftmaxAttr) -> list[Variant]:
+    """Variants of SOFTMAX."""
+    return threads(attr.rows // (2 * rows_at_once(attr.n)))
+
+
+def softmax_nest(
+    attr: SoftmaxAttr, exp: Any, enter: Any = nothing, leave: Any = ignore, parallel: bool = False
+) -> LoopNest:
+    """Differences from the maximum for a few rows, one `exp` over all of them, then each row by its sum."""
+    number = np.dtype(attr.dtype).type
+    together = rows_at_once(attr.n)
+
+    def body(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
+        token = enter()
+        for top in range(begin, end, together):
+            bottom = min(top + together, end)
+            for row in range(top, bottom):
+                first = row * n
+                largest = row_maximum(x, first, first + n)
+                for i in range(first, first + n):
+                    y[i] = x[i] - largest
+            exp(offset(y, top * n), offset(y, top * n), (bottom - top) * n)
+            for row in range(top, bottom):
+                first = row * n
+                total = number(0)
+                for i in range(first, first + n):
+                    total += y[i]
+                factor = number(1) / total
+                for i in range(first, first + n):
+                    y[i] = y[i] * factor
+        leave(token)
+
+    signature = attr.signature()
+    return LoopNest(
+        f"softmax_{attr.dtype}",
+        signature.c_arguments,
+        body,
+        extent=signature.index("rows"),
+        block=2 * together,
+        parallel=parallel,
+    )
