@@ -77,6 +77,10 @@ def tile_shape(product: Product, registers: int, lanes: int) -> tuple[int, int]:
     most = 24 if registers == 32 else 12
     if needed == 1:
         return (min(product.m, 16 if registers == 32 else 12), 1)
+    if product.k <= 16 and product.m > 4 and product.m * product.n * product.size > IN_PLACE_BYTES:
+        # Writing C is all that takes time: few rows, each in long runs, are what memory does best.
+        few = 2 if product.k <= 2 or registers < 32 else 4
+        return few, min(needed, {2: 8, 4: 6}[few] if registers == 32 else 4)
     if product.m <= (4 if registers == 32 else 2):
         wide = {1: 8, 2: 8, 3: 6, 4: 6}[product.m] if registers == 32 else {1: 8, 2: 5}[product.m]
         return product.m, min(wide, needed)
@@ -110,7 +114,7 @@ def uses_dot(product: Product, lanes: int) -> bool:
         return False
     few_rows = product.trans_b and product.m <= 16 and product.n * product.k >= 64 * 64
     if product.trans_a:
-        return few_rows and product.k >= 64
+        return few_rows and product.k >= 64 and product.n >= 8 * product.m
     return product.n == 1 or few_rows or 4 * product.n <= 3 * lanes and product.k >= 64
 
 

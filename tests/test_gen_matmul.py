@@ -1,0 +1,101 @@
+"""What the generated matrix multiply promises beyond right values: bits, untouched memory, early text."""
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jitkernels import machine
+from jitkernels.attrs.matmul import MatMulAttr
+from jitkernels.gen.matmul import matmul, variants
+from jitkernels.gen.matmul_plan import Product, candidates, simplified
+from jitkernels.kernel import Kernel
+from jitkernels.registry import implementation
+
+SHAPES = [
+    (5, 1, 100), (1, 5, 100), (1, 300, 40), (300, 1, 40), (40, 3, 80), (3, 40, 80), (33, 8, 70), (16, 200, 64),
+    (31, 33, 17), (100, 100, 100), (256, 256, 256), (60, 700, 20), (7, 9, 0), (12, 1, 0), (0, 5, 4), (100, 0, 100),
+]  # fmt: skip
+
+
+def kernel(attr: MatMulAttr, variant: Any) -> Kernel:
+    """One variant of gen, compiled."""
+    return Kernel(attr, implementation(MatMulAttr, "gen"), variant)
+
+
+def operands(attr: MatMulAttr, seed: int = 0) -> tuple[Any, Any, Any]:
+    """Random a, b and c of an attr."""
+    generator = np.random.default_rng(seed)
+    a, b, c = (array.shape for array in attr.signature().arrays)
+    return tuple(generator.standard_normal(shape).astype(attr.dtype) for shape in (a, b, c))
+
+
+def product(attr: MatMulAttr, a: Any, b: Any, c: Any) -> Any:
+    """The result in float64."""
+    left, right = (a.T if attr.trans_a else a).astype("f8"), (b.T if attr.trans_b else b).astype("f8")
+    return left @ right + (attr.beta * c.astype("f8") if attr.beta else 0.0)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), SHAPES)
+@pytest.mark.parametrize("trans_a", [False, True])
+@pytest.mark.parametrize("trans_b", [False, True])
+def test_static_choice_and_choice_of_the_class(m: int, n: int, k: int, trans_a: bool, trans_b: bool) -> None:
+    """A variant measured for a size class must be right for each of its members, also where it fits badly."""
+    for beta, dtype in ((0.0, "float32"), (-0.5, "float64")):
+        attr = MatMulAttr(m=m, n=n, k=k, trans_a=trans_a, trans_b=trans_b, beta=beta, dtype=dtype)
+        chosen = [variants(attr)[0], variants(attr.tuning_class())[-1]]
+        a, b, start = operands(attr)
+        for variant in chosen:
+            c = np.full_like(start, np.nan) if beta == 0 else start.copy()
+            kernel(attr, variant).callable(a, b, c)
+            bound = 4 * (k + 4) * float(np.finfo(dtype).eps)
+            assert np.all(np.abs(c - product(attr, a, b, start)) <= bound), (attr, variant)
+
+
+@pytest.mark.parametrize("shape", [(200, 190, 180), (16, 300, 300), (300, 300, 600)])
+def test_every_algorithm_that_sums_in_order_gives_the_same_bits(shape: tuple[int, int, int]) -> None:
+    """Tiles of any shape add the products of an element of C in the order of k, so parts do not matter."""
+    m, n, k = shape
+    attr = MatMulAttr(m=m, n=n, k=k)
+    a, b, c = operands(attr)
+    found = set()
+    for variant in variants(attr):
+        if variant["algorithm"] == "direct":
+            kernel(attr, variant).callable(a, b, c)
+            found.add(c.tobytes())
+    assert len(found) <= 1
+
+
+def test_candidates_are_few_and_fit_registers() -> None:
+    """At most six per shape, and no tile that would spill."""
+    for registers, lanes in ((32, 16), (32, 8), (16, 8), (16, 4), (16, 2)):
+        for m in (1, 2, 3, 4, 5, 8, 9, 16, 64, 700, 4096):
+            for n in (1, 2, 3, 7, 12, 16, 33, 48, 100, 513, 4096):
+                for k in (0, 1, 8, 100, 5000):
+                    for turn in range(4):
+                        given = simplified(Product(m, n, k, bool(turn & 1), bool(turn & 2), "float32"))
+                        found = candidates(given, registers, lanes)
+                        assert 1 <= len(found) <= 6
+                        for variant in found:
+                            tile = variant.get("rows", 1) * variant.get("vectors", variant.get("columns", 1))
+                            assert tile <= registers - 4
+
+
+def test_text_needs_no_compiler() -> None:
+    """The key of a cached object is computed without numba."""
+    program = (
+        "import sys; from jitkernels.attrs.matmul import MatMulAttr; from jitkernels.registry import implementations;"
+        "implementations(MatMulAttr); from jitkernels.gen.matmul import matmul;"
+        "assert matmul(MatMulAttr(m=9, n=9, k=9), algorithm='direct', rows=4, vectors=1).text; print('numba' in sys.modules)"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "False"
+
+
+def test_one_packed_object_serves_every_size() -> None:
+    """Sizes are arguments of the packed algorithm and no part of its text."""
+    assert machine.vector_bytes() >= 16
+    small, large = MatMulAttr(m=70, n=80, k=90), MatMulAttr(m=1000, n=1100, k=1200)
+    assert matmul(small).text == matmul(large).text
