@@ -47,13 +47,15 @@ def object_code(source: IRSource, symbol: str) -> bytes:
     module.verify()
     target = target_machine(64)
     optimise(module, target)
-    keep_intermediates(symbol, {"ll": str(module), "s": target.emit_assembly(module)})
-    return bytes(target.emit_object(module))
+    code = bytes(target.emit_object(module))
+    keep_intermediates(symbol, {"ll": str(module), "s": target.emit_assembly(module)}, code)
+    return code
 
 
-def keep_intermediates(name: str, forms: dict[str, str]) -> None:
-    """Write Python, LLVM IR and assembly side by side if ``JITKERNELS_KEEP_INTERM`` asks for it."""
+def keep_intermediates(name: str, forms: dict[str, str], code: bytes) -> None:
+    """Write Python, LLVM IR, assembly and object side by side if ``JITKERNELS_KEEP_INTERM`` asks for it."""
     if os.environ.get("JITKERNELS_KEEP_INTERM", "0") in ("", "0"):
         return
     for suffix, text in forms.items():
         (machine.work_directory() / f"{name}.{suffix}").write_text(text)
+    (machine.work_directory() / f"{name}.o").write_bytes(code)

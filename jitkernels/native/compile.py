@@ -91,9 +91,10 @@ def object_code(nest: LoopNest) -> bytes:
         codegen.optimise(module, target)
         _refuse_undefined(module, nest)
         assembly = target.emit_assembly(module)
+        code = bytes(target.emit_object(module))
         forms = {"py": nest.text, "unoptimised.ll": unoptimised, "ll": str(module), "s": assembly}
-        codegen.keep_intermediates(symbol, forms)
-        return bytes(target.emit_object(module))
+        codegen.keep_intermediates(symbol, forms, code)
+        return code
 
 
 def _front_end(nest: LoopNest, namespace: dict[str, Any]) -> Any:
