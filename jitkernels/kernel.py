@@ -40,7 +40,7 @@ class Kernel(launch.Holder):
         self._call_python = self._reference if implementation.is_reference else None
         self._words_memory, self._words = _words(self.signature)
         if implementation.is_reference:
-            self.source, self.address = inspect.getsource(implementation.function), 0
+            self.source, self.address = _text_of(implementation.function), 0
         else:
             source = implementation.function(attr, **variant)
             self.source, self.address = source.text, load.address_of(source)
@@ -105,6 +105,13 @@ class Kernel(launch.Holder):
     def __repr__(self) -> str:
         variant = "".join(f", {key}={value}" for key, value in self.variant.items())
         return f"<Kernel {self.attr.kernel_type.name}({self.attr.text()}) by {self.implementation}{variant}>"
+
+
+def _text_of(function: Any) -> str:
+    try:
+        return inspect.getsource(function)
+    except OSError:  # typed into an interpreter
+        return f"# the source of {function.__qualname__} is not in a file"
 
 
 def _singleton(dtype: str) -> Any:

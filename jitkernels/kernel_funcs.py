@@ -118,7 +118,10 @@ class KernelFuncs:
         mode = tuning_mode()
         if mode != "off":
             threads = get_num_threads()
-            for rule, record in (("measured", store.load(attr.tuning_class(), threads)), ("shipped", shipped.load(attr))):
+            for rule, record in (
+                ("measured", store.load(attr.tuning_class(), threads)),
+                ("shipped", shipped.load(attr)),
+            ):
                 choice = record and _from_record(attr, record, rule)
                 if choice:
                     return choice
@@ -128,7 +131,9 @@ class KernelFuncs:
                     return choice
         return _static(attr)
 
-    def measure(self, attr: KernelAttr, budget: float = MISS_BUDGET, build_budget: float = BUILD_BUDGET) -> Record:
+    def measure(
+        self, attr: KernelAttr, budget: float = MISS_BUDGET, build_budget: float = BUILD_BUDGET
+    ) -> Record:
         """Tune an attr now and store the record."""
         started = perf_counter()
         record = tune(attr, candidates(attr), budget=budget, build_budget=build_budget)
@@ -138,7 +143,7 @@ class KernelFuncs:
 
 
 def tuning_mode() -> str:
-    """"auto", "replay" or "off", from ``JITKERNELS_TUNE`` and ``JITKERNELS_POLICY``."""
+    """The mode "auto", "replay" or "off", from ``JITKERNELS_TUNE`` and ``JITKERNELS_POLICY``."""
     mode = os.environ.get("JITKERNELS_TUNE") or "auto"
     if mode not in ("auto", "replay", "off"):
         raise UnknownNameError(f"JITKERNELS_TUNE: expected auto, replay or off, got {mode!r}")
@@ -173,9 +178,20 @@ def _from_record(attr: KernelAttr, record: Record, rule: str) -> Choice | None:
     known = implementations(type(attr))
     for measured in record.candidates:
         found = known.get(measured.implementation)
-        if measured.seconds is not None and found is not None and found.reason_against(attr) is None:
-            return Choice(found, measured.variant, rule, record)
+        if measured.seconds is None or found is None or found.reason_against(attr) is not None:
+            continue
+        variant = _known_variant(found, attr, measured)
+        if variant is not None:
+            return Choice(found, variant, rule, record)
     return None
+
+
+def _known_variant(found: Implementation, attr: KernelAttr, measured: Measured) -> Variant | None:
+    """The variant of a record if there still is one like it, the static one if the record names none."""
+    if not measured.variant:
+        return _first_variant(found, attr)
+    known = (*found.variants(attr), *found.variants(attr.tuning_class()))
+    return next((variant for variant in known if variant == measured.variant), None)
 
 
 def _kernel(attr: KernelAttr, choice: Choice) -> Kernel:
@@ -185,7 +201,9 @@ def _kernel(attr: KernelAttr, choice: Choice) -> Kernel:
     except BuildError as error:
         if choice.rule == "pinned" or choice.implementation.is_reference:
             raise
-        say_once(f"build {attr}", f"{choice.implementation.name} of {attr} cannot be built, using refer: {error}")
+        say_once(
+            f"build {attr}", f"{choice.implementation.name} of {attr} cannot be built, using refer: {error}"
+        )
         choice = Choice(implementation(type(attr), "refer"), {}, f"{choice.rule}, but it could not be built")
         kernel = Kernel(attr, choice.implementation, choice.variant)
     kernel.rule = choice.rule
@@ -217,7 +235,9 @@ def best_variant(attr: KernelAttr, found: Implementation) -> Variant:
     record = store.load(attr.tuning_class(), get_num_threads()) if tuning_mode() != "off" else None
     for measured in record.candidates if record else ():
         if measured.implementation == found.name and measured.seconds is not None:
-            return measured.variant
+            variant = _known_variant(found, attr, measured)
+            if variant is not None:
+                return variant
     return _first_variant(found, attr)
 
 

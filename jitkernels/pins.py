@@ -60,7 +60,7 @@ def _from_environment() -> Mapping[str, str]:
     if text not in _parsed:
         entries = [part.strip() for part in text.split(",") if part.strip()]
         split = [part.partition("=") for part in entries]
-        chosen = {kernel: name for kernel, _, name in split if name}
+        chosen = {kernel: name for kernel, equals, name in split if equals}
         chosen |= {EVERY: part for part in entries if "=" not in part}  # noqa: B035  # the last one wins
         _validate("JITKERNELS_USE", chosen)
         _parsed[text] = chosen

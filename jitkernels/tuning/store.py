@@ -100,13 +100,26 @@ def read(path: Path, attr: KernelAttr, environment: dict[str, str] | None) -> Re
             raise ValueError("it is of another attr or format")
         if environment is not None and content["environment"] != environment:
             raise ValueError("it is of another environment")
-        candidates = tuple(Measured(**candidate) for candidate in content["candidates"])
+        candidates = tuple(_measured(**candidate) for candidate in content["candidates"])
         if not candidates or candidates[0].seconds is None:
             raise ValueError("it has no timing")
         return Record(candidates, bool(content["complete"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         say_once(str(path), f"ignoring the measurement {path}: {error}")
         return None
+
+
+def _measured(**content: Any) -> Measured:
+    """A candidate as it was stored; raises ValueError if a value is of a type that none could have had."""
+    measured = Measured(**content)
+    numbers = (measured.seconds, measured.spread)
+    if not isinstance(measured.implementation, str) or not isinstance(measured.variant, dict):
+        raise ValueError("a candidate has no name or no variant")
+    if not all(number is None or isinstance(number, float | int) for number in numbers):
+        raise ValueError("a time is not a number")
+    if not isinstance(measured.error, str | None):
+        raise ValueError("an error is not text")
+    return measured
 
 
 def files(root: Path) -> Iterator[Path]:
