@@ -163,8 +163,9 @@ class CSource:
                     ]
                 )
                 assembly = "".join(path.read_text() for path in sorted(Path(folder).glob("*.s")))
-                codegen.keep_intermediates(symbol, {"c": self.text, "s": assembly})
-                return built.read_bytes()
+                code = built.read_bytes()
+                codegen.keep_intermediates(symbol, {"c": self.text, "s": assembly}, code)
+                return code
         except OSError as error:
             raise BuildError(f"cannot build {self.name}: {error}") from error
 
