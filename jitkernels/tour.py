@@ -94,7 +94,7 @@ class Documents:
 
 
 def documents(words: Words) -> Documents:
-    """Hash words to ids and draw the table: random signs times the weight of the id, rare ones weighing more."""
+    """Hash words to ids and draw the table: random signs times the weight of the id, more for rare ones."""
     numbers: dict[str, int] = {}
     for found in words.values():
         for word in found:

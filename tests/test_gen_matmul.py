@@ -29,7 +29,8 @@ def operands(attr: MatMulAttr, seed: int = 0) -> tuple[Any, Any, Any]:
     """Random a, b and c of an attr."""
     generator = np.random.default_rng(seed)
     a, b, c = (array.shape for array in attr.signature().arrays)
-    return tuple(generator.standard_normal(shape).astype(attr.dtype) for shape in (a, b, c))
+    first, second, third = (generator.standard_normal(shape).astype(attr.dtype) for shape in (a, b, c))
+    return first, second, third
 
 
 def product(attr: MatMulAttr, a: Any, b: Any, c: Any) -> Any:
@@ -88,7 +89,8 @@ def test_text_needs_no_compiler() -> None:
     program = (
         "import sys; from jitkernels.attrs.matmul import MatMulAttr; from jitkernels.registry import implementations;"
         "implementations(MatMulAttr); from jitkernels.gen.matmul import matmul;"
-        "assert matmul(MatMulAttr(m=9, n=9, k=9), algorithm='direct', rows=4, vectors=1).text; print('numba' in sys.modules)"
+        "assert matmul(MatMulAttr(m=9, n=9, k=9), algorithm='direct', rows=4, vectors=1).text;"
+        "print('numba' in sys.modules)"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "False"

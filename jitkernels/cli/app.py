@@ -72,7 +72,7 @@ def tune(
 
 @app.command
 def explain(kernel: str, *fields: str) -> int:
-    """Show every implementation of an attr: usable or why not, its time, which one is chosen and by which rule.
+    """Show every implementation of an attr: usable or why not, its time, who is chosen by which rule.
 
     Parameters
     ----------

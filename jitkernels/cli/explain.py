@@ -22,7 +22,7 @@ def run(kernel: str, fields: Sequence[str]) -> int:
 
 
 def attr_of(kernel: str, assignments: Sequence[str]) -> KernelAttr:
-    """The attr that ``n=1024 dtype=float32`` means. Raises AttrError naming the fields when they do not fit."""
+    """The attr that ``n=1024 dtype=float32`` means. Raises AttrError naming the fields that exist."""
     attr_class = row(kernel)
     fields = {field.name: field for field in dataclasses.fields(attr_class)}  # type: ignore[arg-type]  # a dataclass
     given: dict[str, Any] = {}

@@ -26,7 +26,7 @@ def measure(attr: KernelAttr, *, seconds: float, build_seconds: float) -> Record
 
 
 def table(records: Iterable[tuple[KernelAttr, Record]]) -> Table:
-    """Kernel, attr, pick, the time of each implementation, and how many times faster than NumPy the pick is."""
+    """Kernel, attr, pick, the time of each implementation, and how much faster than NumPy the pick is."""
     made = output.table("kernel", "attr", "pick", "times", "x NumPy", right=("x NumPy",))
     for attr, record in records:
         times = " | ".join(

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 PIPED_WIDTH = 10_000
-"""Columns where there is no terminal to ask: so many that a line of a table stays one line for other programs."""
+"""Columns where there is no terminal to ask: a line of a table stays one line for other programs."""
 
 
 def console(*, stderr: bool = False) -> Console:

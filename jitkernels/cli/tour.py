@@ -40,12 +40,13 @@ def run(files: Sequence[Path]) -> int:
         out.print()
     fast, slow = between - started, ended - between
     out.print(
-        f"whole pipeline: {output.duration(fast)}, with NumPy {output.duration(slow)}: {slow / fast:.1f} times faster"
+        f"whole pipeline: {output.duration(fast)}, with NumPy {output.duration(slow)}: "
+        f"{slow / fast:.1f} times faster"
     )
     difference, moved = tour.agree(alike, reference)
     same = difference <= ALLOWED_DIFFERENCE
     out.print(
-        f"{'same answer' if same else 'NOT the same answer'} as NumPy: probabilities differ by at most "
+        f"{'the' if same else 'NOT the'} same answer as NumPy: probabilities differ by at most "
         f"{difference:.1e} (allowed {ALLOWED_DIFFERENCE:.0e}), {moved} of {len(given)} have another nearest one"
     )
     return 0 if same else 1

@@ -16,7 +16,7 @@ BUILD_SECONDS = 60.0
 
 
 def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int:
-    """Measure the tuning classes of the sweeps of kernels that have no complete record, and print all records."""
+    """Measure those tuning classes of the kernels' sweeps that have no complete record; print all records."""
     if tuning_mode() == "off":
         raise UnknownNameError(
             "JITKERNELS_TUNE=off or JITKERNELS_POLICY=reproducible: measurements would not be used"

@@ -147,7 +147,8 @@ def tile_columns(shape: SmallShape) -> tuple[Any, Any]:
         tiles = [
             Tile(
                 f"matmul_{name}_{height}", shape.dtype, shape.lanes, height,
-                max(-(-columns // shape.lanes), 1), shape.beta, shape.trans_a, mask_b=masked and not shape.trans_b, mask_c=masked, inline=True,
+                max(-(-columns // shape.lanes), 1), shape.beta, shape.trans_a,
+                mask_b=masked and not shape.trans_b, mask_c=masked, inline=True,
             )
             for height in (tall, max(short, 1))
         ]  # fmt: skip

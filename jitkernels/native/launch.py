@@ -168,8 +168,8 @@ def context(
     """The words that tell the launcher what to accept and what to call.
 
     `entry` is the address of a C function taking one pointer per parameter and then `words`, or 0 to call
-    the Python callable `python`, which is None otherwise. `slow` gets the arguments of calls that do not pass. `long` work releases
-    the interpreter lock. The caller keeps `python` and `slow` alive.
+    the Python callable `python`, which is None otherwise. `slow` gets the arguments of calls that do not
+    pass. `long` work releases the interpreter lock. The caller keeps `python` and `slow` alive.
     """
     pattern = Pattern(
         tuple(len(parameter.shape) for parameter in parameters),
