@@ -6,27 +6,13 @@ import numpy as np
 
 from jitkernels.attrs.softmax import SoftmaxAttr
 from jitkernels.gen.math.exp import LOWEST_32, LOWEST_64, limited_exp_float32, limited_exp_float64
+from jitkernels.gen.math.maximum import maximum_float32, maximum_float64
 from jitkernels.gen.variants import widths_and_threads
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined
 from jitkernels.registry import Variant, implements
 
 BLOCK_ELEMENTS = 2048
 """Elements that a thread gets at least."""
-
-
-@inlined("nnan", "nsz")
-def row_maximum(x: Any, begin: int, end: int) -> Any:
-    """Largest of x[begin:end].
-
-    "nnan" lets LLVM vectorise the reduction. A NaN may be lost here; it comes back in the exponentials,
-    and through their sum in the whole row.
-    """
-    largest = x[begin]
-    for i in range(begin, end):
-        value = x[i]
-        largest = value if value > largest else largest
-    return largest
 
 
 def variants(attr: SoftmaxAttr) -> list[Variant]:
@@ -42,13 +28,17 @@ def _block(attr: SoftmaxAttr) -> int:
 def softmax(attr: SoftmaxAttr, **variant: Any) -> LoopNest:
     number: Any = np.dtype(attr.dtype).type
     single = attr.dtype == "float32"
-    lowest: Any
-    exp, lowest = (limited_exp_float32, LOWEST_32) if single else (limited_exp_float64, LOWEST_64)
+    lowest: Any = LOWEST_32 if single else LOWEST_64
+    exp = limited_exp_float32 if single else limited_exp_float64
+    maximum = maximum_float32 if single else maximum_float64
 
     def body(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):
             first = row * n
-            largest = row_maximum(x, first, first + n)
+            # A NaN may be lost here; it comes back in the exponentials and, by their sum, in the whole row.
+            largest = x[first]
+            for i in range(first, first + n):
+                largest = maximum(largest, x[i])
             total = number(0)
             for i in range(first, first + n):
                 value = exp(max(x[i] - largest, lowest))
