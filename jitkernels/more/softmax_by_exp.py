@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.softmax import SoftmaxAttr
-from jitkernels.gen.softmax import row_maximum
 from jitkernels.more.pieces import PIECE, ignore, nothing, threads
+from jitkernels.more.row_maximum import row_maximum_float32, row_maximum_float64
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import offset
 from jitkernels.registry import Variant
@@ -25,8 +25,12 @@ def softmax_threads(attr: SoftmaxAttr) -> list[Variant]:
 def softmax_nest(
     attr: SoftmaxAttr, exp: Any, enter: Any = nothing, leave: Any = ignore, parallel: bool = False
 ) -> LoopNest:
-    """Differences from the maximum for a few rows, one `exp` over all of them, then each row by its sum."""
+    """Differences from the maximum for a few rows, one `exp` over all of them, then each row by its sum.
+
+    A NaN that the maximum lost comes back in the exponentials, and through their sum in the whole row.
+    """
     number = np.dtype(attr.dtype).type
+    row_maximum = row_maximum_float32 if attr.dtype == "float32" else row_maximum_float64
     together = rows_at_once(attr.n)
 
     def body(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
