@@ -12,14 +12,17 @@ from dataclasses import dataclass
 
 from jitkernels.gen.tile import TILE_ARGUMENTS, Text, declarations, element_size, element_type, float_literal
 
-#: How far ahead of its use B is asked for: several long streams at once are more than the hardware follows
-#: well.
+#: How far ahead of its use the long operand is asked for: several long streams at once are more than the
+#: hardware follows well.
 PREFETCH_BYTES = 512
 
 
 @dataclass(frozen=True)
 class DotTile:
-    """``C[rows, columns] = A @ B.T + beta * C``; the arguments of the function are those of any tile."""
+    """``C[rows, columns] = A @ B.T + beta * C``; arguments as for any tile.
+
+    ``streams_a``: A is the long operand, which comes from memory and is asked for ahead, and not B.
+    """
 
     symbol: str
     dtype: str
@@ -27,6 +30,7 @@ class DotTile:
     rows: int
     columns: int
     beta: float
+    streams_a: bool
 
     def text(self, *, declared: bool = False) -> str:
         """Write the IR of ``symbol``, with the declarations that it needs unless they stand already."""
@@ -38,7 +42,7 @@ class _DotText:
 
     def __init__(self, tile: DotTile) -> None:
         self.symbol, self.dtype, self.lanes, self.beta = tile.symbol, tile.dtype, tile.lanes, tile.beta
-        self.rows, self.columns = tile.rows, tile.columns
+        self.rows, self.columns, self.streams_a = tile.rows, tile.columns, tile.streams_a
         self.out = Text()
         self.kind, self.align = element_type(tile.dtype), element_size(tile.dtype)
         self.vector = f"<{tile.lanes} x {self.kind}>"
@@ -113,10 +117,11 @@ class _DotText:
     def _multiply(self, at: str, mask: str | None, before: str, after: str) -> None:
         """One vector of every row: ``%acc*_after = %acc*_before + a * b``."""
         a_values = [self._load(row, at, mask) for row in self.a_rows]
+        if mask is None:
+            for row in self.a_rows if self.streams_a else self.b_rows:
+                self._prefetch(row, at)
         for j in range(self.columns):
             b_value = self._load(self.b_rows[j], at, mask)
-            if mask is None:
-                self._prefetch(self.b_rows[j], at)
             for r in range(self.rows):
                 self.out.lines.append(
                     f"  %acc{r}_{j}_{after} = call {self.vector} @llvm.fmuladd.{self.suffix}("

@@ -77,7 +77,7 @@ def _columns(
     made = []
     for name, columns in (("inner", wide), ("border", max(n % wide, 1))):
         tiles = [
-            DotTile(f"matmul_dot_{name}_{height}", dtype, lanes, height, columns, beta)
+            DotTile(f"matmul_dot_{name}_{height}", dtype, lanes, height, columns, beta, streams_a=m > n)
             for height in (tall, max(m % tall, 1))
         ]
         column = TileColumn(
