@@ -1,4 +1,7 @@
-"""Generated SEQ_POOL: eight rows at a time are combined in a tree and joined to the result."""
+"""Generated SEQ_POOL: eight rows at a time are combined in a tree and joined to the result.
+
+Rows narrower than a vector are taken as one long row of `FOLD` elements, which is folded at the end.
+"""
 
 from typing import Any
 
@@ -16,12 +19,22 @@ BLOCK_ELEMENTS = 16384
 """Elements that a thread gets at least."""
 
 
+FOLD = 64
+"""Elements that narrow rows are taken together to, and the width up to which a row is narrow."""
+
+
 def variants(attr: SeqPoolAttr) -> list[Variant]:
+    if _is_narrow(attr):
+        return [{"folded": True}, {"folded": False}]
     return widths_and_threads(min(attr.w // BLOCK_COLUMNS, attr.h * attr.w // BLOCK_ELEMENTS))
 
 
+def _is_narrow(attr: SeqPoolAttr) -> bool:
+    return 0 < attr.w < FOLD and FOLD % attr.w == 0 and attr.h * attr.w >= 2 * FOLD
+
+
 @implements(SeqPoolAttr, variants=variants)
-def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
+def seq_pool(attr: SeqPoolAttr, folded: bool = False, **variant: Any) -> LoopNest:
     number = np.dtype(attr.dtype).type
     sqrt = sqrt_float32 if attr.dtype == "float32" else sqrt_float64
     join = larger if attr.pool == "max" else plus
@@ -54,7 +67,38 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
             for j in range(begin, end):
                 y[j] = y[j] / divisor
 
+    def narrow(x: Any, y: Any, h: int, w: int, longs: Any, begin: int, end: int) -> None:
+        blocks = h * w // FOLD
+        for j in range(FOLD):
+            longs[j] = x[j]
+        i = 1
+        while i + 4 <= blocks:
+            first = i * FOLD
+            for j in range(first, first + FOLD):
+                low, high = join(x[j], x[j + FOLD]), join(x[j + 2 * FOLD], x[j + 3 * FOLD])
+                longs[j - first] = join(longs[j - first], join(low, high))
+            i += 4
+        while i < blocks:
+            for j in range(FOLD):
+                longs[j] = join(longs[j], x[i * FOLD + j])
+            i += 1
+        for j in range(w):
+            result = longs[j]
+            for k in range(j + w, FOLD, w):
+                result = join(result, longs[k])
+            for k in range(blocks * FOLD + j, h * w, w):
+                result = join(result, x[k])
+            y[j] = result
+        if divides:
+            divisor = sqrt(number(h)) if roots else number(h)
+            for j in range(w):
+                y[j] = y[j] / divisor
+
     signature = attr.signature()
+    if folded and _is_narrow(attr):  # the tuned variant of a class comes to attrs of other widths too
+        scratch = FOLD * np.dtype(attr.dtype).itemsize
+        name = f"seq_pool_{attr.pool}_{attr.dtype}"
+        return LoopNest(name, signature.c_arguments, narrow, extent=signature.index("w"), workspace=scratch)
     name = f"seq_pool_{attr.pool}_{attr.dtype}"
     return LoopNest(
         name, signature.c_arguments, body, extent=signature.index("w"), block=BLOCK_COLUMNS, **variant

@@ -1,4 +1,4 @@
-"""Generated SOFTMAX: three passes over each row while it lies in the first-level cache."""
+"""Generated SOFTMAX: a row, or a group of short rows, is finished while it lies in the first-level cache."""
 
 from typing import Any
 
@@ -6,17 +6,23 @@ import numpy as np
 
 from jitkernels.attrs.softmax import SoftmaxAttr
 from jitkernels.gen.math.exp import LOWEST_32, LOWEST_64, limited_exp_float32, limited_exp_float64
-from jitkernels.gen.math.maximum import maximum_float32, maximum_float64
+from jitkernels.gen.math.row_maximum import row_maximum_float32, row_maximum_float64
 from jitkernels.gen.variants import widths_and_threads
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import Variant, implements
 
 BLOCK_ELEMENTS = 2048
-"""Elements that a thread gets at least."""
+"""Elements that a thread gets at least, and that a group of short rows has."""
+SHORT = 256
+"""Rows up to this length are worth trying in groups, whose exponentials fill whole vectors."""
 
 
 def variants(attr: SoftmaxAttr) -> list[Variant]:
-    return widths_and_threads(attr.rows // _block(attr))
+    """Vector widths and threads; short rows one by one or in groups."""
+    single = widths_and_threads(attr.rows // _block(attr))
+    if attr.rows == 1 or attr.n > SHORT:
+        return single
+    return [*({"grouped": True, **variant} for variant in single), *single]
 
 
 def _block(attr: SoftmaxAttr) -> int:
@@ -25,20 +31,19 @@ def _block(attr: SoftmaxAttr) -> int:
 
 
 @implements(SoftmaxAttr, variants=variants)
-def softmax(attr: SoftmaxAttr, **variant: Any) -> LoopNest:
+def softmax(attr: SoftmaxAttr, grouped: bool = False, parallel: bool = False, vector_bytes: int = 64) -> LoopNest:
+    """A NaN that the maximum lost comes back in the exponentials and, through their sum, in the whole row."""
     number: Any = np.dtype(attr.dtype).type
     single = attr.dtype == "float32"
     lowest: Any = LOWEST_32 if single else LOWEST_64
     exp = limited_exp_float32 if single else limited_exp_float64
-    maximum = maximum_float32 if single else maximum_float64
+    row_maximum = row_maximum_float32 if single else row_maximum_float64
+    together = _block(attr)
 
-    def body(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
+    def one_by_one(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):
             first = row * n
-            # A NaN may be lost here; it comes back in the exponentials and, by their sum, in the whole row.
-            largest = x[first]
-            for i in range(first, first + n):
-                largest = maximum(largest, x[i])
+            largest = row_maximum(x, first, first + n)
             total = number(0)
             for i in range(first, first + n):
                 value = exp(max(x[i] - largest, lowest))
@@ -48,7 +53,30 @@ def softmax(attr: SoftmaxAttr, **variant: Any) -> LoopNest:
             for i in range(first, first + n):
                 y[i] = y[i] * factor
 
+    def in_groups(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
+        for top in range(begin, end, together):
+            bottom = min(top + together, end)
+            for row in range(top, bottom):
+                largest = row_maximum(x, row * n, row * n + n)
+                for i in range(row * n, row * n + n):
+                    y[i] = max(x[i] - largest, lowest)
+            for i in range(top * n, bottom * n):
+                y[i] = exp(y[i])
+            for row in range(top, bottom):
+                total = number(0)
+                for i in range(row * n, row * n + n):
+                    total += y[i]
+                factor = number(1) / total
+                for i in range(row * n, row * n + n):
+                    y[i] = y[i] * factor
+
     signature = attr.signature()
-    name = f"softmax_{attr.dtype}"
-    block = _block(attr) if variant.get("parallel") else 1
-    return LoopNest(name, signature.c_arguments, body, extent=signature.index("rows"), block=block, **variant)
+    return LoopNest(
+        f"softmax_{attr.dtype}",
+        signature.c_arguments,
+        in_groups if grouped else one_by_one,
+        extent=signature.index("rows"),
+        block=together if parallel else 1,
+        parallel=parallel,
+        vector_bytes=vector_bytes,
+    )
