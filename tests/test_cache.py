@@ -1,0 +1,318 @@
+"""The cache of objects between processes: raced, killed, damaged, full, foreign, edited."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from processes import finish, python, start
+
+PREPARE = """
+import logging, os, sys
+logging.basicConfig(stream=sys.stdout, format="logged: %(message)s")
+import numpy as np
+import toy
+import jitkernels as jk
+from jitkernels.native import load
+from jitkernels.registry import implements
+
+original = load._object_code
+def counted(source, symbol):
+    print("built:", symbol, flush=True)
+    return original(source, symbol)
+load._object_code = counted
+implements(toy.ToyAttr, name="gen")(toy.right)
+"""
+CALL = """
+attr = toy.ToyAttr(n=9)
+function = jk.KernelFuncs.cache().at(attr)
+arrays = attr.signature().sample()
+function(*arrays)
+assert np.array_equal(arrays[3], arrays[0] + arrays[1][arrays[2]])
+print("ran", function.__self__.implementation, "numba" if "numba" in sys.modules else "")
+"""
+KERNEL = PREPARE + CALL
+
+
+def built(printed: str) -> list[str]:
+    """The symbols that a process compiled."""
+    return [line.removeprefix("built: ") for line in printed.splitlines() if line.startswith("built: ")]
+
+
+def logged(printed: str) -> list[str]:
+    return [line for line in printed.splitlines() if line.startswith("logged: ")]
+
+
+def objects(cache: Path) -> list[Path]:
+    return sorted(cache.glob("*/objects/*.o"))
+
+
+def test_second_process_builds_nothing(private_cache: Path) -> None:
+    """It finds every object, the launcher's included, and never imports numba."""
+    first, second = python(KERNEL, private_cache), python(KERNEL, private_cache)
+    assert any("toy" in symbol for symbol in built(first))
+    assert built(second) == []
+    assert first.splitlines()[-1] == "ran gen numba"
+    assert second.splitlines()[-1] == "ran gen "
+    assert logged(first) == logged(second) == []
+    assert len(objects(private_cache)) == len(built(first))
+    assert private_cache.stat().st_mode & 0o077 == 0
+    folders = [entry for entry in private_cache.rglob("*") if entry.is_dir()]
+    assert all(folder.stat().st_mode & 0o022 == 0 for folder in folders)
+
+
+def test_sixteen_cold_processes(private_cache: Path) -> None:
+    """All that start at once on one kernel are right, and every object is built exactly once."""
+    running = [start(KERNEL, private_cache) for _ in range(16)]
+    printed = [finish(process) for process in running]
+    assert all("ran gen" in text for text in printed)
+    symbols = [symbol for text in printed for symbol in built(text)]
+    assert symbols
+    assert sorted(symbols) == sorted(set(symbols))
+    assert [line for text in printed for line in logged(text)] == []
+    assert not list(private_cache.rglob(".unfinished-*"))
+
+
+BLOCKED = PREPARE.replace(
+    "return original(source, symbol)",
+    """if "toy" in symbol:
+        print("blocked", flush=True)
+        import time
+        time.sleep(600)
+    return original(source, symbol)""",
+)
+
+
+def test_killed_while_building(private_cache: Path) -> None:
+    """Who waits for a builder that dies takes over at once, and nothing torn is left."""
+    builder = start(BLOCKED + CALL, private_cache)
+    assert builder.stdout is not None
+    assert any(line == "blocked\n" for line in iter(builder.stdout.readline, ""))
+    waiting = start(KERNEL, private_cache)
+    with pytest.raises(subprocess.TimeoutExpired):
+        waiting.wait(2.0)
+    builder.send_signal(signal.SIGKILL)
+    builder.communicate()
+    assert "ran gen" in finish(waiting)
+    assert built(python(KERNEL, private_cache)) == []
+
+
+def test_killed_while_writing(private_cache: Path) -> None:
+    """A file is published whole or not at all: what a killed writer leaves is never read."""
+    code = (
+        PREPARE
+        + """
+import os
+from jitkernels import disk
+disk.os.replace = lambda *arguments: os.kill(os.getpid(), 9)
+"""
+        + CALL
+    )
+    python(code, private_cache, status=-signal.SIGKILL)
+    assert objects(private_cache) == []
+    assert "ran gen" in python(KERNEL, private_cache)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "bit", "last_bit", "empty", "longer", "zeros"])
+def test_damaged_object(private_cache: Path, damage: str) -> None:
+    """Each is a miss with one log line; it is built again, and the next process finds it whole."""
+    first = python(KERNEL, private_cache)
+    whole = {path: path.read_bytes() for path in objects(private_cache)}
+    for path, content in whole.items():
+        middle = len(content) // 2
+        flipped = bytes([content[middle] ^ 1])
+        path.write_bytes(
+            {
+                "truncated": content[:middle],
+                "bit": content[:middle] + flipped + content[middle + 1 :],
+                "last_bit": content[:-1] + bytes([content[-1] ^ 1]),
+                "empty": b"",
+                "longer": content + b"\0",
+                "zeros": bytes(len(content)),
+            }[damage]
+        )
+    again = python(KERNEL, private_cache)
+    assert "ran gen" in again
+    assert sorted(built(again)) == sorted(built(first))
+    for path in whole:
+        assert len([line for line in logged(again) if str(path) in line and "damaged" in line]) == 1
+    assert built(python(KERNEL, private_cache)) == []
+
+
+def test_full_disk(private_cache: Path) -> None:
+    """Not a byte can be written: everything works all the same, and says so."""
+    full = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+    for _ in range(2):
+        printed = python(full + KERNEL, private_cache)
+        assert "ran gen" in printed
+        assert len(logged(printed)) == 1
+        assert "cannot write" in logged(printed)[0]
+    assert objects(private_cache) == []
+    python(KERNEL, private_cache)
+    printed = python(full + KERNEL, private_cache)
+    assert built(printed) == [], "a full disk can still be read"
+    assert logged(printed) == []
+
+
+def test_folder_that_cannot_be(tmp_path: Path) -> None:
+    """A cache below a file: no permission helps, not even root's."""
+    (tmp_path / "file").write_text("")
+    printed = python(KERNEL, tmp_path / "file" / "cache")
+    assert "ran gen" in printed
+    assert len(logged(printed)) == 1
+    assert "rebuilt in each process" in logged(printed)[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners and modes here")
+@pytest.mark.parametrize("mode", [0o777, 0o720, 0o702])
+def test_folder_that_others_may_write_to(private_cache: Path, mode: int) -> None:
+    """Objects from there would be anybody's code: it is neither read nor written."""
+    python(KERNEL, private_cache)
+    private_cache.chmod(mode)
+    before = sorted(private_cache.rglob("*"))
+    printed = python(KERNEL, private_cache)
+    assert "ran gen" in printed
+    assert built(printed), "an object was loaded from a folder that others may write to"
+    assert len(logged(printed)) == 1
+    assert sorted(private_cache.rglob("*")) == before
+
+
+def test_folder_of_another_user(private_cache: Path) -> None:
+    """As above, for a folder that somebody else owns (pretended, since only root could make one)."""
+    python(KERNEL, private_cache)
+    printed = python(f"import os\nown = os.getuid()\nos.getuid = lambda: own + 1\n{KERNEL}", private_cache)
+    assert "ran gen" in printed
+    assert built(printed)
+
+
+FEATURES = """
+import sys
+from pathlib import Path
+import jitkernels as jk
+from jitkernels import machine, testing
+from jitkernels.registry import all_rows, implementation
+for row in all_rows():
+    attr = testing.middle(row, "float32")
+    testing.check_values(attr, jk.get_all_candidates(attr)["gen"])
+print(machine.digest(machine.environment_of_code())[:16], machine.vector_bytes())
+"""
+
+
+def test_fewer_features(private_cache: Path, tmp_path: Path) -> None:
+    """Without AVX-512 every row is right, has code without its registers, and a folder of its own."""
+    folder, width = python(
+        FEATURES,
+        private_cache,
+        JITKERNELS_CPU_FEATURES="-avx512f",
+        JITKERNELS_KEEP_INTERM="1",
+        JITKERNELS_WORKDIR=str(tmp_path / "work"),
+    ).split()
+    assert int(width) <= 32
+    assemblies = list((tmp_path / "work").glob("*.s"))
+    assert len(assemblies) > 9
+    assert not any("zmm" in assembly.read_text() for assembly in assemblies)
+    assert [path.name for path in private_cache.iterdir()] == [folder]
+    full = python(KERNEL, private_cache)
+    assert built(full), "an object for other features was taken"
+    from jitkernels import machine
+
+    expected = {folder, machine.digest(machine.environment_of_code())[:16]}
+    assert {path.name for path in private_cache.iterdir()} == expected
+
+
+LOOPS = '''
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import inlined
+
+STEP = 10
+
+@inlined()
+def deepest(value):
+    return value + 1
+
+@inlined()
+def helper(value):
+    """Says what it does."""
+    return deepest(value) + STEP
+
+def nest():
+    def body(x, n, begin, end):
+        for i in range(begin, end):
+            x[i] = helper(x[i])
+    return LoopNest("edited", ("double*", "int64"), body, extent=1)
+'''
+USE_LOOPS = (
+    PREPARE
+    + """
+import ctypes
+import loops
+values = (ctypes.c_double * 3)(1, 2, 3)
+address = load.address_of(loops.nest())
+ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(address)(ctypes.addressof(values), 3)
+print("values:", *values)
+"""
+)
+
+
+def test_edited_source(private_cache: Path, tmp_path: Path) -> None:
+    """What changes the code is a miss, however deep; what does not is a hit."""
+    module = tmp_path / "loops.py"
+
+    def run() -> tuple[bool, str]:
+        code = (
+            f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nsys.dont_write_bytecode = True\n{USE_LOOPS}"
+        )
+        printed = python(code, private_cache)
+        return bool(built(printed)), printed.splitlines()[-1]
+
+    module.write_text(LOOPS)
+    assert run() == (True, "values: 12.0 13.0 14.0")
+    assert run() == (False, "values: 12.0 13.0 14.0")
+    os.utime(module, (1, 1))
+    assert run() == (False, "values: 12.0 13.0 14.0")
+    module.write_text(
+        LOOPS.replace("Says what it does.", "Says something else.").replace("STEP = 10", "STEP = 10  #")
+    )
+    assert run() == (False, "values: 12.0 13.0 14.0")
+    module.write_text(LOOPS.replace("value + 1", "value + 2"))
+    assert run() == (True, "values: 13.0 14.0 15.0")
+    module.write_text(LOOPS.replace("STEP = 10", "STEP = 20"))
+    assert run() == (True, "values: 22.0 23.0 24.0")
+    module.write_text(LOOPS)
+    assert run() == (False, "values: 12.0 13.0 14.0")
+
+
+def test_other_versions_are_other_folders() -> None:
+    """Everything that decides machine code is in the name of the folder."""
+    from jitkernels import machine
+
+    assert {"cpu", "features", "system", "numba", "llvmlite", "numpy", "jitkernels"} <= set(
+        machine.environment_of_code()
+    )
+    timings = machine.environment_of_timings(2)
+    assert timings.items() > machine.environment_of_code().items()
+    assert machine.digest(timings) != machine.digest(machine.environment_of_timings(3))
+    for key in timings:
+        assert machine.digest(timings | {key: "another"}) != machine.digest(timings)
+
+
+def test_intermediate_forms(private_cache: Path, tmp_path: Path) -> None:
+    """On request the Python text, LLVM IR and assembly lie side by side; otherwise nothing is left."""
+    kept = tmp_path / "kept"
+    python(KERNEL, private_cache, JITKERNELS_KEEP_INTERM="1", JITKERNELS_WORKDIR=str(kept))
+    suffixes = {path.suffix for path in kept.iterdir() if path.name.startswith("jk_toy")}
+    assert {".py", ".ll", ".s"} <= suffixes
+    assert "x[i] + table[ids[i]]" in next(kept.glob("jk_toy*.py")).read_text()
+    other = tmp_path / "other"
+    python(KERNEL, tmp_path / "cache2", JITKERNELS_WORKDIR=str(other))
+    assert not other.exists() or not list(other.iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for files that a process has open")
+def test_default_folder_is_private(tmp_path: Path) -> None:
+    """Without a setting the cache is below the user's cache folder, with mode 0700."""
+    code = "from jitkernels import machine\nprint(machine.cache_root(), oct(machine.cache_root().stat().st_mode))"
+    printed = python(code, JITKERNELS_CACHE_DIR="", XDG_CACHE_HOME=str(tmp_path)).split()
+    assert printed == [str(tmp_path / "jitkernels"), "0o40700"]

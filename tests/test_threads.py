@@ -1,0 +1,297 @@
+"""Threads: how many, who decides, and that forks and concurrent callers do no harm."""
+
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import cases
+import pytest
+from processes import python
+
+import jitkernels as jk
+from jitkernels import testing
+from jitkernels.errors import ArgumentError, ArgumentTypeError
+from jitkernels.kernel import Kernel
+from jitkernels.native import threads
+from jitkernels.signature import AnyArray
+
+PARALLEL = """
+import os, signal, sys
+import jitkernels as jk, numpy as np
+from jitkernels import testing
+from jitkernels.kernel import Kernel
+from jitkernels.native import threads
+from jitkernels.registry import all_rows, implementation
+
+signal.alarm(100)
+
+def kernels(limit=2):
+    "Parallel kernels of generated implementations, with an attr each that is large enough."
+    for row in all_rows():
+        found = implementation(row, "gen")
+        attrs = sorted((case.attr for case in row.sweep()), key=lambda attr: attr.operations())
+        for attr in attrs:
+            variants = [v for v in found.variants(attr) if v.get("parallel")] if 1e6 < attr.operations() < 1e8 else []
+            if variants:
+                yield attr, Kernel(attr, found, variants[0]).callable
+                limit -= 1
+                break
+        if limit == 0:
+            return
+
+def tasks():
+    return len(os.listdir("/proc/self/task"))
+"""
+needs_proc = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts threads in /proc")
+needs_openmp = pytest.mark.skipif(threads.runtime()[0] is None, reason=threads.runtime()[1])
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+
+
+@pytest.fixture
+def restored() -> Iterator[int]:
+    """The number of threads, set back afterwards."""
+    before = jk.get_num_threads()
+    yield before
+    jk.set_num_threads(before)
+
+
+def team(wanted: int) -> int:
+    """How many threads a loop nest would get now that has work for so many."""
+    address = threads._addresses()["jk_team"]
+    return int(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(wanted))
+
+
+def test_number_of_threads(restored: int) -> None:
+    for number in (1, 2, 7):
+        jk.set_num_threads(number)
+        assert jk.get_num_threads() == number
+        assert team(1) == 1
+        assert team(0) == 1
+        assert team(1000) <= number
+    for wrong in (1.5, "2", None, True):
+        with pytest.raises(ArgumentTypeError, match="threads: expected an int"):
+            jk.set_num_threads(wrong)  # type: ignore[arg-type]
+    for few in (0, -1):
+        with pytest.raises(ArgumentError, match="at least 1"):
+            jk.set_num_threads(few)
+    assert jk.get_num_threads() == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("3", 3), ("0", None), ("-1", None), ("many", None), ("", None)]
+)
+def test_number_from_the_environment(text: str, expected: int | None) -> None:
+    printed = python("import jitkernels as jk\nprint(jk.get_num_threads())", JITKERNELS_NUM_THREADS=text)
+    from jitkernels import machine
+
+    assert int(printed) == (expected or machine.cpu_count())
+
+
+@needs_openmp
+@needs_proc
+def test_a_parallel_kernel_starts_threads() -> None:
+    """As many as it is told to, no more; and with one it starts none."""
+    code = (
+        PARALLEL
+        + """
+before = tasks()
+jk.set_num_threads(1)
+found = list(kernels())
+assert len(found) == 2
+for attr, function in found:
+    testing.check_values(attr, function)
+print(tasks() - before)
+jk.set_num_threads(4)
+for attr, function in found:
+    testing.check_values(attr, function)
+print(tasks() - before)
+"""
+    )
+    assert python(code, OMP_NUM_THREADS="4").split() == ["0", "3"]
+
+
+@needs_openmp
+@needs_proc
+def test_other_limits_are_obeyed() -> None:
+    """``OMP_NUM_THREADS`` and threadpoolctl reach generated code at its next call; the smallest wins."""
+    code = (
+        PARALLEL
+        + """
+import ctypes
+from threadpoolctl import threadpool_limits
+jk.set_num_threads(8)
+found = list(kernels())
+team = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(threads._addresses()["jk_team"])
+before = tasks()
+with threadpool_limits(1):
+    print(team(100))
+    for attr, function in found:
+        testing.check_values(attr, function)
+    print(tasks() - before)
+with threadpool_limits(3):
+    print(team(100))
+print(team(100), team(2))
+jk.set_num_threads(2)
+print(team(100))
+"""
+    )
+    assert python(code, OMP_NUM_THREADS="5").split() == ["1", "0", "3", "5", "2", "2"]
+
+
+@needs_fork
+@pytest.mark.parametrize("parallel_before", [True, False])
+def test_fork(parallel_before: bool) -> None:
+    """A child computes the same and comes to an end, whether or not its parent has used threads."""
+    code = (
+        PARALLEL
+        + f"""
+import warnings
+warnings.simplefilter("ignore")
+jk.set_num_threads(4)
+found = list(kernels())
+if {parallel_before}:
+    for attr, function in found:
+        testing.check_values(attr, function)
+for _ in range(3):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        for attr, function in found:
+            testing.check_values(attr, function)
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+for attr, function in found:
+    testing.check_values(attr, function)
+print("done")
+"""
+    )
+    assert python(code, OMP_NUM_THREADS="4") == "done\n"
+
+
+@needs_fork
+def test_forked_pool() -> None:
+    """multiprocessing's pool of forked workers, after a parallel region in the parent."""
+    code = (
+        PARALLEL
+        + """
+import multiprocessing, warnings
+warnings.simplefilter("ignore")
+jk.set_num_threads(4)
+found = list(kernels())
+for attr, function in found:
+    testing.check_values(attr, function)
+def work(i):
+    attr, function = found[i % len(found)]
+    testing.check_values(attr, function, seed=i)
+    return i
+with multiprocessing.get_context("fork").Pool(3) as pool:
+    print(sum(pool.map(work, range(12))))
+"""
+    )
+    assert python(code, OMP_NUM_THREADS="4") == "66\n"
+
+
+def test_without_a_runtime() -> None:
+    """Where no OpenMP can be loaded, parallel variants run on one thread and are right."""
+    code = (
+        PARALLEL
+        + """
+threads.runtime = lambda: (None, "none for this test")
+jk.set_num_threads(4)
+for attr, function in kernels():
+    testing.check_values(attr, function)
+print("done", len(list(kernels())))
+"""
+    )
+    assert python(code) == "done 2\n"
+
+
+@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
+def test_eight_callers_of_one_kernel(attr: jk.KernelAttr, name: str, restored: int) -> None:
+    """Python threads inside one kernel at once, each with its own arrays, all variants."""
+    large = _with_work(attr)
+    cases.usable(large, name)
+    jk.set_num_threads(2)
+    for kernel in cases.kernels_of(large, name):
+        samples = [large.signature().sample(seed) for seed in (0, 1)]
+        expected = [_result(kernel, arrays) for arrays in samples]
+        everyone = threading.Barrier(8)
+
+        def call(
+            number: int, kernel: Kernel = kernel, everyone: threading.Barrier = everyone,
+            samples: list[list[AnyArray]] = samples, expected: list[list[bytes]] = expected,
+        ) -> None:  # fmt: skip
+            everyone.wait()
+            for _ in range(20):
+                assert _result(kernel, samples[number % 2]) == expected[number % 2], f"{kernel!r} differs"
+
+        together(call)
+
+
+def _result(kernel: Kernel, arrays: list[AnyArray]) -> list[bytes]:
+    used = [array.copy() for array in arrays]
+    kernel.callable(*used)
+    return [array.tobytes() for array in used]
+
+
+def together(call: Callable[[int], None]) -> None:
+    """Run a function in eight threads; what one of them raises is raised here."""
+    failures: list[BaseException] = []
+
+    def guarded(number: int) -> None:
+        try:
+            call(number)
+        except BaseException as error:  # noqa: BLE001  # a thread's failure must reach the test
+            failures.append(error)
+
+    callers = [threading.Thread(target=guarded, args=(number,)) for number in range(8)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    if failures:
+        raise failures[0]
+
+
+def _with_work(attr: jk.KernelAttr) -> jk.KernelAttr:
+    """The smallest case of the sweep that takes long enough to release the interpreter, if there is one."""
+    dtype = attr.fields()["dtype"]
+    attrs = [case.attr for case in type(attr).sweep() if case.attr.fields()["dtype"] == dtype]
+    proper = [a for a in attrs if 3e5 < a.operations() < 1e7]
+    return min(proper, key=lambda a: a.operations(), default=attr)
+
+
+def test_everyday_functions_from_several_threads() -> None:
+    """Cold, on many shapes at once: the dispatcher's table is written by all of them."""
+    from test_everyday import as_tuple, example, function_of
+
+    examples = []
+    for row in (row.values[0] for row in cases.every_row()):
+        for seed in range(2):
+            given = example(row, seed=seed)[1]
+            results = as_tuple(function_of(row)(**given))
+            examples.append((function_of(row), given, [result.tobytes() for result in results]))
+    jk.functions.forget_all()
+
+    def call(number: int) -> None:
+        for _ in range(20):
+            for function, given, expected in examples:
+                assert [result.tobytes() for result in as_tuple(function(**given))] == expected
+
+    together(call)
+
+
+def test_workspace_is_freed_or_reused() -> None:
+    """Repeated calls from ever new threads do not pile up scratch memory."""
+    for row in (row.values[0] for row in cases.every_row()):
+        attr = testing.middle(row, "float32")
+        function: Any = jk.get_all_candidates(attr)["gen"]
+        arrays = attr.signature().sample()
+        for _ in range(20):
+            caller = threading.Thread(target=function, args=arrays)
+            caller.start()
+            caller.join()
+        testing.check_values(attr, function)
