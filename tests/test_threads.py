@@ -110,7 +110,9 @@ for attr, function in found:
 print(tasks() - before)
 """
     )
-    assert python(code, OMP_NUM_THREADS="4").split() == ["0", "3"]
+    alone, several = map(int, python(code, OMP_NUM_THREADS="4").split())
+    assert alone == 0
+    assert 1 <= several <= 3
 
 
 @needs_openmp

@@ -1,0 +1,227 @@
+"""The package as text: who imports whom, what is imported when, sizes, and names that are promised."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+from processes import python
+
+import jitkernels as jk
+from jitkernels.attrs.base import rows
+
+PACKAGE = Path(jk.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+MODULES = [pytest.param(path, id=str(path.relative_to(PACKAGE.parent))) for path in FILES]
+OPTIONAL = (
+    "numba",
+    "mkl",
+    "scipy_openblas32",
+    "onednn",
+    "onnx",
+    "torch",
+    "cffi",
+    "matplotlib",
+    "cyclopts",
+    "rich",
+)
+
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("errors", "disk", "machine", "kernel_types"),
+    ("signature",),
+    ("attrs",),
+    ("registry",),
+    ("native",),
+    ("tuning",),
+    ("refer", "gen", "more"),
+    ("kernel", "shipped"),
+    ("pins", "kernel_funcs"),
+    ("explanation", "functions", "testing", "docs"),
+    ("",),
+    ("cli", "tour", "__main__"),
+)
+"""From the bottom up; "" is ``jitkernels/__init__.py``. A layer imports from lower ones and from itself."""
+FORBIDDEN = {
+    "native": ("signature", "attrs", "registry"),
+    "tuning": ("native",),
+    "refer": ("native", "tuning", "machine", "disk"),
+    "gen": ("tuning", "more", "refer"),
+    "more": ("tuning", "refer"),
+    "attrs": ("native", "tuning"),
+}
+"""What a layer must not import though it lies above it: the machinery below the implementations is two trees."""
+
+
+def layer_of(part: str) -> int:
+    found = [number for number, layer in enumerate(LAYERS) if part in layer]
+    assert found, f"{part!r} belongs to no layer: add it to LAYERS"
+    return found[0]
+
+
+def part_of(path: Path) -> str:
+    """The folder or module directly below the package that a file belongs to."""
+    first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return "" if first == "__init__" else first
+
+
+def imported_by(path: Path) -> list[tuple[str, bool]]:
+    """Full names of what a file imports anywhere, and whether it does so when it is imported itself."""
+    tree = ast.parse(path.read_text())
+    lazy = {id(child) for node in ast.walk(tree) if _is_function(node) for child in ast.walk(node)}
+    found: list[tuple[str, bool]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, id(node) not in lazy) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found += [(name, id(node) not in lazy) for name in names]
+    return found
+
+
+def _is_function(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+
+
+def own_parts(path: Path) -> set[str]:
+    """Parts of the package that a file imports; a name of ``jitkernels`` itself counts as its ``__init__``."""
+    parts = set()
+    for name, _ in imported_by(path):
+        pieces = name.split(".")
+        if pieces[0] == "jitkernels":
+            below = pieces[1] if len(pieces) > 1 else ""
+            exists = (PACKAGE / below).is_dir() or (PACKAGE / f"{below}.py").exists()
+            parts.add(below if exists else "")
+    return parts
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_imports_go_downwards(path: Path) -> None:
+    part = part_of(path)
+    for other in own_parts(path):
+        assert layer_of(other) <= layer_of(part), f"{part or 'the package'} imports {other or 'the package'}"
+        assert other not in FORBIDDEN.get(part, ()), f"{part} imports {other}"
+
+
+def test_layers_are_all_there() -> None:
+    """No layer for what no longer exists, and no part without a layer."""
+    assert {part_of(path) for path in FILES} == {part for layer in LAYERS for part in layer}
+
+
+def test_upward_import_would_be_noticed(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(
+        "def later():\n    from jitkernels import kernel_funcs\n    import jitkernels.cli.main\n"
+    )
+    assert own_parts(wrong) == {"kernel_funcs", "cli"}
+    assert layer_of("kernel_funcs") > layer_of("native")
+    wrong.write_text("from jitkernels import Kernel\n")
+    assert own_parts(wrong) == {""}
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if "refer" in str(path.id)])
+def test_references_are_plain_numpy(path: Path) -> None:
+    """They define what kernels mean, so they lean on nothing but NumPy and the rows."""
+    outside = {name.split(".")[0] for name, _ in imported_by(path)} - {"jitkernels"}
+    assert outside <= {"numpy", *sys.stdlib_module_names}
+    assert own_parts(path) <= {"registry", "attrs", "signature"}
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_size_and_docstring(path: Path) -> None:
+    """Files of one idea: at most 400 lines, and a docstring that says why they exist."""
+    text = path.read_text()
+    assert len(text.splitlines()) <= 400
+    assert ast.get_docstring(ast.parse(text)), "no docstring"
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_nothing_dangerous(path: Path) -> None:
+    """No pickle in any form, and nothing that evaluates strings but the compiler of our own text."""
+    forbidden = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "joblib"}
+    assert not forbidden & {name.split(".")[0] for name, _ in imported_by(path)}
+    calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    names = {function.id for function in calls if isinstance(function, ast.Name)}
+    allowed = {"exec"} if path == PACKAGE / "native" / "compile.py" else set()
+    assert not ({"eval", "exec", "__import__"} & names) - allowed
+    attributes = {
+        (f.value.id, f.attr) for f in calls if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name)
+    }
+    assert not {("os", "system"), ("os", "popen"), ("np", "load"), ("yaml", "load")} & attributes
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_numba_has_one_door(path: Path) -> None:
+    """Only the compiler imports numba when it is imported, and only what needs an object imports the compiler."""
+    eager = {name for name, at_once in imported_by(path) if at_once}
+    if path != PACKAGE / "native" / "compile.py":
+        assert not {name for name in eager if name.split(".")[0] == "numba"}
+        assert not {name for name in eager if name.startswith("jitkernels.native.compile")}
+        assert "jitkernels.native.compile" not in eager
+
+
+def test_import_is_lean() -> None:
+    """Neither numba nor llvmlite's users nor any optional library come along."""
+    code = f"import sys, jitkernels\nprint([name for name in {OPTIONAL!r} if name in sys.modules])"
+    assert python(code) == "[]\n"
+
+
+def test_asking_for_rows_is_lean() -> None:
+    """Listing everything there is imports no library of an implementation."""
+    libraries = tuple(name for name in OPTIONAL if name != "cffi")
+    code = f"""
+import sys, jitkernels as jk
+from jitkernels.registry import all_rows, implementations
+for row in all_rows():
+    implementations(row)
+print([name for name in {libraries!r} if name in sys.modules])
+"""
+    assert python(code) == "[]\n"
+
+
+def test_warm_process_never_imports_numba(private_cache: Path) -> None:
+    """Every generated kernel and everyday function runs from the cache without it."""
+    code = """
+import sys, inspect
+import jitkernels as jk
+from jitkernels import testing
+from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.registry import all_rows
+for row in all_rows():
+    attr = testing.middle(row, "float32")
+    function = KernelFuncs.cache().at(attr)
+    function(*attr.signature().sample())
+    assert function.__self__.implementation == "gen"
+    getattr(jk, attr.name)
+print("numba" in sys.modules)
+"""
+    assert python(code, private_cache) == "True\n"
+    assert python(code, private_cache) == "False\n"
+
+
+def test_promised_names() -> None:
+    """``__all__`` is sorted, holds whatever is public, and nothing that is not there."""
+    promised = list(jk.__all__)
+    functions = {row.kernel_type.name.lower() for row in rows.values()}
+    classes = {row.__name__ for row in rows.values()}
+    fixed = [name for name in promised if name not in classes]
+    assert fixed == sorted(fixed)
+    assert [name for name in promised if name in classes] == sorted(classes)
+    assert all(hasattr(jk, name) for name in promised)
+    modules = {name for name in vars(jk) if isinstance(vars(jk)[name], type(sys))}
+    public = {name for name in vars(jk) if not name.startswith("_")} - modules - functions - {"Any"}
+    assert public <= set(promised), f"not in __all__: {public - set(promised)}"
+    assert functions | set(promised) <= set(dir(jk))
+    for name in functions:
+        assert callable(getattr(jk, name))
+
+
+def test_every_error_has_one_base() -> None:
+    """A caller can catch them all, or each as the built-in exception that NumPy would raise."""
+    errors = [value for value in vars(jk.errors).values() if isinstance(value, type)]
+    assert len(errors) > 5
+    for error in errors:
+        assert issubclass(error, jk.errors.JitKernelsError)
+        assert error.__doc__
+        if error is not jk.errors.JitKernelsError:
+            assert len(error.__mro__) > 4, f"{error.__name__} derives from no built-in exception"
