@@ -31,7 +31,9 @@ def _block(attr: SoftmaxAttr) -> int:
 
 
 @implements(SoftmaxAttr, variants=variants)
-def softmax(attr: SoftmaxAttr, grouped: bool = False, parallel: bool = False, vector_bytes: int = 64) -> LoopNest:
+def softmax(
+    attr: SoftmaxAttr, grouped: bool = False, parallel: bool = False, vector_bytes: int = 64
+) -> LoopNest:
     """A NaN that the maximum lost comes back in the exponentials and, through their sum, in the whole row."""
     number: Any = np.dtype(attr.dtype).type
     single = attr.dtype == "float32"
