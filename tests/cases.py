@@ -72,11 +72,13 @@ def in_scope(row: Row, name: str) -> list[KernelAttr]:
 def _in_scope(row: Row, name: str, attrs: Sequence[KernelAttr]) -> list[KernelAttr]:
     """Leave out what an implementation does not compute anywhere, such as a maximum by a library of sums.
 
-    One that cannot be used for any attr is missing its library: its tests stay, and are skipped with the reason.
+    One that cannot be used for any attr lacks its library: its middle cases stay, skipped with the reason.
     """
     found = implementation(row, name)
     usable_at_all = any(found.reason_against(case.attr) is None for case in testing.ci_cases(row))
-    return [attr for attr in attrs if not usable_at_all or found.reason_against(attr) is None]
+    if not usable_at_all:
+        return [attr for attr in attrs if attr in middles(row)]
+    return [attr for attr in attrs if found.reason_against(attr) is None]
 
 
 def _fields(attr: KernelAttr) -> str:
