@@ -12,7 +12,7 @@ import numpy as np
 import oracles
 import pytest
 from processes import python
-from test_everyday import example, function_of
+from test_everyday import SAME_VALUES, by_position, example, function_of
 
 import jitkernels as jk
 from jitkernels import functions, testing
@@ -183,6 +183,38 @@ def test_everyday_calls_leak_nothing(row: Row) -> None:
     after = [sys.getrefcount(value) for value in watched]
     assert all(abs(one - other) < 100 for one, other in zip(before, after, strict=True)), (before, after)
     assert sys.getrefcount(function(**given)) == sys.getrefcount(np.empty(3))
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_calls_that_fall_back_leak_nothing(row: Row) -> None:
+    """The dispatcher knows the shapes, but the memory or ``out`` does not fit: Python converts or refuses."""
+    _, given = example(row)
+    function = function_of(row)
+    outs = tuple(np.zeros_like(result) for result in as_tuple(function(**given)))
+    out: Any = outs if len(outs) > 1 else outs[0]
+    wrong = np.zeros(outs[0].shape, np.int8)
+    strided = {key: SAME_VALUES["strided"](v) if isinstance(v, np.ndarray) else v for key, v in given.items()}
+    watched: list[object] = [*given.values(), *outs, wrong, function]
+
+    plain, other = by_position(row, given), by_position(row, strided)
+
+    def call() -> None:
+        function(*plain)
+        function(*other)
+        function(*other, out=out)
+        function(**strided)
+        with pytest.raises(jk.errors.JitKernelsError):
+            function(*plain, out=wrong)
+
+    for _ in range(20):
+        call()
+    gc.collect()
+    before = [sys.getallocatedblocks(), *(sys.getrefcount(value) for value in watched)]
+    for _ in range(1000):
+        call()
+    gc.collect()
+    after = [sys.getallocatedblocks(), *(sys.getrefcount(value) for value in watched)]
+    assert all(abs(one - other) < 800 for one, other in zip(before, after, strict=True)), (before, after)
 
 
 def remembers(row: Row, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, dict[str, Any], list[int]]:
