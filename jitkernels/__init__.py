@@ -41,7 +41,7 @@ def set_num_threads(threads: int) -> None:
 
 def __getattr__(name: str) -> Any:
     """Everyday functions are made when first asked for, since they load the compiled dispatcher."""
-    if name.upper() in (kernel_type.name for kernel_type in _rows):
+    if name in (kernel_type.name.lower() for kernel_type in _rows):
         globals()[name] = _everyday(name)
         return globals()[name]
     raise AttributeError(f"module 'jitkernels' has no attribute {name!r}")

@@ -42,6 +42,9 @@ class Everyday(launch.Holder):
         documentation = self._documentation(parameters)
         self.callable = launch.everyday_launcher(self.name, documentation, self) or self._slow
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _holder_of, (self.name,)
+
     def _documentation(self, parameters: Sequence[inspect.Parameter]) -> str:
         listed = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters]
         signature = f"{self.name}({', '.join([*listed, 'out=None'])})"
@@ -49,9 +52,12 @@ class Everyday(launch.Holder):
 
     def call(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
         """Convert what needs converting, run the best kernel, give back arrays of the caller's shape."""
+        count = len(arguments) + len(named) + (out is not None)
         if len(arguments) > self._most:
             if len(arguments) > self._most + 1 or out is not None:
-                raise ArgumentTypeError(f"{self.name}: expected at most {self._most + 1} arguments")
+                raise ArgumentTypeError(
+                    f"{self.name}: expected at most {self._most + 1} arguments, got {count}"
+                )
             *rest, out = arguments
             arguments = tuple(rest)
         try:
@@ -164,15 +170,22 @@ def _apart(signature: Signature, inputs: Sequence[AnyArray], arrays: Sequence[An
 
 def everyday(name: str) -> Any:
     """The everyday function of a kernel; raises UnknownNameError for a name that is none."""
+    return _holder_of(name).callable
+
+
+def _holder_of(name: str) -> Everyday:
     if name not in _made:
         found = row(name)
         with _lock:
             if name not in _made:
                 _made[name] = Everyday(found)
-    return _made[name].callable
+    return _made[name]
 
 
 def forget_all() -> None:
     """Empty the tables of all everyday functions, after picks may have changed."""
-    for function in _made.values():
+    for function in list(_made.values()):
         function.forget()
+
+
+KernelFuncs.when_cleared(forget_all)

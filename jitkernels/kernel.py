@@ -9,7 +9,7 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import BuildError, WorkspaceError
 from jitkernels.native import launch, load
 from jitkernels.native.entry import WORKSPACE_FAILED
-from jitkernels.registry import Implementation, Variant
+from jitkernels.registry import Implementation, Variant, implementation
 from jitkernels.signature import Signature
 
 LONG_NANOSECONDS = 20_000
@@ -25,24 +25,24 @@ class Kernel(launch.Holder):
     """
 
     __slots__ = (
-        "_call_python", "_function", "_parameters", "_slow", "_words", "_words_memory", "address", "attr",
+        "_call_python", "_function", "_parameters", "_slow", "_words", "address", "attr",
         "callable", "implementation", "rule", "signature", "source", "timings", "variant",
     )  # fmt: skip
 
-    def __init__(self, attr: KernelAttr, implementation: Implementation, variant: Variant) -> None:
+    def __init__(self, attr: KernelAttr, found: Implementation, variant: Variant) -> None:
         self.attr = attr
-        self.implementation = implementation.name
+        self.implementation = found.name
         self.variant = dict(variant)
         self.rule = "asked for"
         self.timings: Mapping[str, float] = {}
         self.signature = attr.signature()
-        self._function = implementation.function
-        self._call_python = self._reference if implementation.is_reference else None
-        self._words_memory, self._words = _words(self.signature)
-        if implementation.is_reference:
-            self.source, self.address = _text_of(implementation.function), 0
+        self._function = found.function
+        self._call_python = self._reference if found.is_reference else None
+        self._words = _words(self.signature)
+        if found.is_reference:
+            self.source, self.address = _text_of(found.function), 0
         else:
-            source = implementation.function(attr, **variant)
+            source = found.function(attr, **variant)
             self.source, self.address = source.text, load.address_of(source)
         self._slow = self.run
         self._parameters = [
@@ -102,9 +102,17 @@ class Kernel(launch.Holder):
         if status != 0:
             raise BuildError(f"{self.attr.name}: {self.implementation} returned the unknown status {status}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy is built anew: machine code and addresses hold in one process only."""
+        return _rebuilt, (self.attr, self.implementation, self.variant)
+
     def __repr__(self) -> str:
         variant = "".join(f", {key}={value}" for key, value in self.variant.items())
         return f"<Kernel {self.attr.kernel_type.name}({self.attr.text()}) by {self.implementation}{variant}>"
+
+
+def _rebuilt(attr: KernelAttr, name: str, variant: Variant) -> Kernel:
+    return Kernel(attr, implementation(type(attr), name), variant)
 
 
 def _text_of(function: Any) -> str:
@@ -120,8 +128,14 @@ def _singleton(dtype: str) -> Any:
     return np.dtype(dtype)
 
 
-def _words(signature: Signature) -> tuple[Any, list[int]]:
-    """What the C function takes after the arrays: integers, and addresses of the floats, which are kept."""
-    floats = (ctypes.c_double * max(1, len(signature.floats)))(*[value for _, value in signature.floats])
-    addresses = [ctypes.addressof(floats) + 8 * i for i in range(len(signature.floats))]
-    return floats, [value for _, value in signature.integers] + addresses
+def _words(signature: Signature) -> list[int]:
+    """What the C function takes after the arrays: integers, and addresses of the floats."""
+    return [value for _, value in signature.integers] + [_address(value) for _, value in signature.floats]
+
+
+_floats: dict[float, Any] = {}
+
+
+def _address(value: float) -> int:
+    """Where a float lies in memory, for good: calls without the interpreter lock may outlive their kernel."""
+    return ctypes.addressof(_floats.setdefault(value, ctypes.c_double(value)))

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from jitkernels import pins, shipped
 from jitkernels.attrs.base import KernelAttr
@@ -25,6 +25,10 @@ BUILD_BUDGET = 3.0
 """Seconds of building candidates that one miss may cost under ``auto``."""
 PROCESS_BUDGET = 20.0
 """Seconds that all misses of a process may cost under ``auto``."""
+
+
+MOST_MEASURED = 1 << 28
+"""Bytes of arrays beyond which ``auto`` does not measure: drawing and checking them takes longer than timing."""
 
 
 class Place(NamedTuple):
@@ -53,6 +57,7 @@ class KernelFuncs:
     """The process-wide dictionary from (attr, place) to the best kernel. Get it by ``KernelFuncs.cache()``."""
 
     _instance: "KernelFuncs | None" = None
+    _followers: ClassVar[list[Callable[[], None]]] = []
 
     def __init__(self) -> None:
         self._found: dict[tuple[KernelAttr, Place], Callable[..., None]] = {}
@@ -72,7 +77,7 @@ class KernelFuncs:
         A hit takes no lock. Raises NotUsableError when a pinned implementation cannot be used, BuildError
         when a pinned one cannot be built.
         """
-        if pins.active():
+        if pins.active() and isinstance(attr, KernelAttr):
             pinned = pins.pinned(attr)
             if pinned is not None:
                 return get_kernel(attr, pinned)
@@ -85,19 +90,24 @@ class KernelFuncs:
     __getitem__ = at
 
     def _miss(self, key: tuple[KernelAttr, Place]) -> Callable[..., None]:
-        attr = key[0]
-        if not isinstance(attr, KernelAttr):
-            raise ArgumentTypeError(f"attr: expected an attr such as VMulAttr(n=8), got {attr!r}")
         with self._lock:
             if key not in self._found:
-                choice = self.choose(attr)
-                self._found[key] = _kernel(attr, choice).callable
+                choice = self.choose(key[0])
+                self._found[key] = _kernel(key[0], choice).callable
             return self._found[key]
 
     def clear(self) -> None:
-        """Forget every kernel, so that the next `at` looks again."""
+        """Forget every kernel, so that the next `at` and the next everyday call look again."""
         with self._lock:
             self._found.clear()
+            _kernels.clear()
+        for follow in self._followers:
+            follow()
+
+    @classmethod
+    def when_cleared(cls, follow: Callable[[], None]) -> None:
+        """Call a function after each `clear`: for those who remember kernels on their own."""
+        cls._followers.append(follow)
 
     def choose(self, attr: KernelAttr, *, may_measure: bool = True) -> Choice:
         """Which implementation computes an attr. The first of these that has an answer decides:
@@ -110,8 +120,10 @@ class KernelFuncs:
 
         ``JITKERNELS_TUNE=replay`` leaves out step 4, ``off`` steps 2 to 4; ``JITKERNELS_POLICY=reproducible``
         leaves out all but 1 and 5, so that results do not depend on measurements. Without `may_measure`,
-        step 4 is left out as well.
+        step 4 is left out as well, and so it is for arrays of more than `MOST_MEASURED` bytes.
         """
+        if not isinstance(attr, KernelAttr):
+            raise ArgumentTypeError(f"attr: expected an attr such as VMulAttr(n=8), got {attr!r}")
         pinned = pins.pinned(attr)
         if pinned is not None:
             return Choice(pinned, _first_variant(pinned, attr), "pinned")
@@ -125,7 +137,8 @@ class KernelFuncs:
                 choice = record and _from_record(attr, record, rule)
                 if choice:
                     return choice
-            if may_measure and mode == "auto" and self._spent < PROCESS_BUDGET:
+            affordable = may_measure and mode == "auto" and self._spent < PROCESS_BUDGET
+            if affordable and _nbytes(attr.tuning_class()) <= MOST_MEASURED:
                 choice = _from_record(attr, self.measure(attr.tuning_class()), "measured now")
                 if choice:
                     return choice
@@ -161,6 +174,10 @@ def candidates(attr: KernelAttr) -> list[Candidate]:
         if found.reason_against(attr) is None
         for variant in found.variants(attr)
     ]
+
+
+def _nbytes(attr: KernelAttr) -> int:
+    return sum(array.nbytes for array in attr.signature().arrays)
 
 
 def _first_variant(found: Implementation, attr: KernelAttr) -> Variant:
@@ -225,9 +242,8 @@ _kernels: dict[tuple[KernelAttr, str, str], Callable[..., None]] = {}
 
 def _named(attr: KernelAttr, found: Implementation, variant: Variant) -> Callable[..., None]:
     key = (attr, found.name, Measured(found.name, dict(variant)).label)
-    if key not in _kernels:
-        _kernels[key] = Kernel(attr, found, variant).callable
-    return _kernels[key]
+    kept = _kernels.get(key)
+    return kept if kept is not None else _kernels.setdefault(key, Kernel(attr, found, variant).callable)
 
 
 def best_variant(attr: KernelAttr, found: Implementation) -> Variant:

@@ -42,7 +42,7 @@ class KernelType(metaclass=_Members):
             cls._members[name] = member
         return cls._members[name]
 
-    def __new__(cls, name: str) -> "KernelType":  # noqa: PYI034  # it has no subclasses  # noqa: PYI034  # nobody derives from it
+    def __new__(cls, name: str) -> "KernelType":  # noqa: PYI034  # nobody derives from it
         """The existing member of that name; raises ValueError for another."""
         if name not in cls._members:
             raise ValueError(f"{name!r} is not a kernel type; known: {', '.join(cls._members)}")

@@ -4,6 +4,7 @@ Everything that decides machine code or a measurement is in one of the two envir
 of an environment names the folder of what was made under it. A changed environment is therefore a miss.
 """
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -140,18 +141,17 @@ def cache_root() -> Path | None:
     """
     chosen = os.environ.get("JITKERNELS_CACHE_DIR")
     if chosen:
-        return _private(Path(chosen))
+        return private(Path(chosen))
     import platformdirs
 
     user = str(os.getuid()) if hasattr(os, "getuid") else "user"
-    places = (
-        Path(platformdirs.user_cache_dir("jitkernels")),
-        Path(tempfile.gettempdir()) / f"jitkernels-{user}",
-    )
-    return next((place for place in map(_private, places) if place), None)
+    places = [Path(tempfile.gettempdir()) / f"jitkernels-{user}"]
+    with contextlib.suppress(RuntimeError):  # a user without a home, as in many containers
+        places.insert(0, Path(platformdirs.user_cache_dir("jitkernels")))
+    return next((place for place in places if place.is_absolute() and private(place)), None)
 
 
-def _private(place: Path) -> Path | None:
+def private(place: Path) -> Path | None:
     """The folder itself, made with mode 0700 if missing, or None if it is not ours alone."""
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)

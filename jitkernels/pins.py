@@ -25,7 +25,7 @@ def use(implementation: str | None = None, **kernels: str) -> Iterator[None]:
     that kernel alone, and wins over the former. Raises UnknownNameError for a name that does not exist.
     """
     global _open
-    chosen = dict(kernels)
+    chosen = {kernel.lower(): name for kernel, name in kernels.items()}
     if implementation is not None:
         chosen[EVERY] = implementation
     _validate("use", chosen)
@@ -36,10 +36,11 @@ def use(implementation: str | None = None, **kernels: str) -> Iterator[None]:
     try:
         yield
     finally:
-        _pins.reset(token)
+        chosen.clear()  # tasks started inside the block hold a copy of the context, but not the block
         with _lock:
             _open -= 1
             launch.set_bypass(_open > 0)
+        _pins.reset(token)
 
 
 def _validate(where: str, chosen: Mapping[str, str]) -> None:
@@ -60,7 +61,7 @@ def _from_environment() -> Mapping[str, str]:
     if text not in _parsed:
         entries = [part.strip() for part in text.split(",") if part.strip()]
         split = [part.partition("=") for part in entries]
-        chosen = {kernel: name for kernel, equals, name in split if equals}
+        chosen = {kernel.strip().lower(): name.strip() for kernel, equals, name in split if equals}
         chosen |= {EVERY: part for part in entries if "=" not in part}  # noqa: B035  # the last one wins
         _validate("JITKERNELS_USE", chosen)
         _parsed[text] = chosen
@@ -78,6 +79,7 @@ def pinned(attr: KernelAttr) -> Implementation | None:
         name = chosen.get(attr.name)
         if name is not None:
             return implementation(type(attr), name)
-        if EVERY in chosen and chosen[EVERY] in implementations(type(attr)):
-            return implementation(type(attr), chosen[EVERY])
+        every = chosen.get(EVERY)
+        if every is not None and every in implementations(type(attr)):
+            return implementation(type(attr), every)
     return None

@@ -1,8 +1,10 @@
 """Which implementation computes: the lookup order, policies, pins, records, budgets, and what is remembered."""
 
+import contextvars
 import dataclasses
 import json
 import logging
+import pickle
 import threading
 from pathlib import Path
 from typing import Any
@@ -449,3 +451,90 @@ def test_record_on_disk(attr: Any, fresh: Path) -> None:
     assert path.parent.stat().st_mode & 0o077 == 0
     assert store.load(attr, 3) == record("gen", "refer")
     assert store.load(attr, 4) is None
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), -1.0, 10**400, "1", [1]])
+def test_record_of_an_impossible_time_is_a_miss(
+    attr: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch, seconds: Any
+) -> None:
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    store.save(attr, record("theirs", "gen"), get_num_threads())
+    assert chosen(attr).rule == "measured"
+    (path,) = store.files(fresh)
+    content = json.loads(path.read_text())
+    content["candidates"][0]["seconds"] = seconds
+    path.write_text(json.dumps(content))
+    assert chosen(attr).rule == "static"
+    path.write_text("[" * 100_000)
+    assert chosen(attr).rule == "static"
+
+
+def test_pin_ends_with_its_block_in_copied_contexts(attr: Any) -> None:
+    """A task started inside ``with jk.use`` copies the context; its picks must not become everybody's."""
+    cache = KernelFuncs.cache()
+    with jk.use(implementation="refer"):
+        copied = contextvars.copy_context()
+    copied.run(cache.at, attr)
+    assert cache.at(attr).__self__.implementation == "gen"  # type: ignore[attr-defined]
+
+
+def test_pins_in_upper_case_and_with_spaces(monkeypatch: pytest.MonkeyPatch, fresh: Path) -> None:
+    attr = jk.VMulAttr(n=9)
+    with jk.use(VMUL="refer"):
+        assert chosen(attr).implementation == "refer"
+    for text in ("VMUL=refer", "vmul = refer", " Vmul =refer,"):
+        monkeypatch.setenv("JITKERNELS_USE", text)
+        assert chosen(attr).implementation == "refer"
+
+
+def test_arrays_too_large_to_measure(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JITKERNELS_TUNE", "auto")
+    attr = jk.VMulAttr(n=1 << 40)
+    function: Any = KernelFuncs.cache().at(attr)
+    assert function.__self__.rule == "static"
+
+
+def test_clear_reaches_everyday_functions(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.arange(9.0)
+    jk.vmul(x, x)
+    asked: list[Any] = []
+    at = KernelFuncs.at
+
+    def noticed(self: KernelFuncs, attr: jk.KernelAttr) -> Any:
+        asked.append(attr)
+        return at(self, attr)
+
+    monkeypatch.setattr(KernelFuncs, "at", noticed)
+    jk.vmul(x, x)
+    assert not asked
+    KernelFuncs.cache().clear()
+    jk.vmul(x, x)
+    assert asked
+
+
+@pytest.mark.parametrize("wrong", ["vmul", 3, jk.KernelType])
+def test_attr_that_is_none(wrong: Any) -> None:
+    for ask in (KernelFuncs.cache().at, jk.explain):
+        with pytest.raises(TypeError, match="attr: expected an attr"):
+            ask(wrong)
+        with jk.use(implementation="refer"), pytest.raises(TypeError, match="attr: expected an attr"):
+            ask(wrong)
+
+
+def test_kernels_and_everyday_functions_are_pickled(attr: Any) -> None:
+    for name, function in jk.get_all_candidates(attr).items():
+        copied: Any = pickle.loads(pickle.dumps(function))
+        assert copied.__self__.attr == attr
+        assert copied.__self__.implementation == name
+        arrays, expected = attr.signature().sample(), attr.signature().sample()
+        copied(*arrays)
+        function(*expected)
+        assert np.array_equal(arrays[-1], expected[-1])
+    assert pickle.loads(pickle.dumps(jk.vmul)) is jk.vmul
+    assert not hasattr(jk, "VMUL")
+
+
+@pytest.mark.parametrize("wrong", [np.complex64(1), 10**400, np.float64("inf"), np.True_, "1", None])
+def test_float_fields(wrong: Any) -> None:
+    with pytest.raises(jk.errors.AttrError, match="eps: expected a finite number"):
+        jk.LayerNormAttr(rows=2, n=3, eps=wrong)

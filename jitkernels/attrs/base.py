@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, dataclass_transform
@@ -165,9 +166,14 @@ def _bool(label: str, value: object) -> bool:
 
 
 def _float(label: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not np.isfinite(value):
+    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    try:
+        number = float(value) if real else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
         raise AttrError(f"{label}: expected a finite number, got {value!r}")
-    return float(value)
+    return number
 
 
 def _extent(label: str, value: Any) -> int:
@@ -227,6 +233,8 @@ def axis_last(
     """A view with one axis moved to the end, and the function that moves it back (None if it was there)."""
     if isinstance(axis, bool) or not isinstance(axis, int | np.integer):
         raise ArgumentTypeError(f"{kernel}: axis: expected an int, got {axis!r}")
+    if array.ndim == 0:
+        raise ArgumentError(f"{kernel}: x: expected at least 1 dimension, got 0")
     if not -array.ndim <= axis < array.ndim:
         raise ArgumentError(f"{kernel}: axis: expected -{array.ndim} to {array.ndim - 1}, got {axis}")
     if axis in (-1, array.ndim - 1):

@@ -38,18 +38,15 @@ def objects_directory() -> Path | None:
         return None
     environment = machine.environment_of_code()
     place = root / machine.digest(environment)[:16] / "objects"
-    try:
-        if not place.is_dir():
-            place.mkdir(mode=0o700, parents=True)
-            publish(
-                place.parent / "environment.json", json.dumps(environment, indent=1, sort_keys=True).encode()
-            )
-    except OSError as error:
+    new = not place.is_dir()
+    if machine.private(place.parent) is None or machine.private(place) is None:
         say_once(
             "cache",
-            f"the cache folder {root} cannot be written ({error}): kernels are rebuilt in each process",
+            f"the cache folder {place} cannot be written, or is not private: kernels are rebuilt in each process",
         )
         return None
+    if new:
+        publish(place.parent / "environment.json", json.dumps(environment, indent=1, sort_keys=True).encode())
     return place
 
 

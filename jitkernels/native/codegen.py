@@ -7,6 +7,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from jitkernels import machine
+from jitkernels.disk import say_once
 from jitkernels.native.source import External
 
 
@@ -56,6 +57,10 @@ def keep_intermediates(name: str, forms: dict[str, str], code: bytes) -> None:
     """Write Python, LLVM IR, assembly and object side by side if ``JITKERNELS_KEEP_INTERM`` asks for it."""
     if os.environ.get("JITKERNELS_KEEP_INTERM", "0") in ("", "0"):
         return
-    for suffix, text in forms.items():
-        (machine.work_directory() / f"{name}.{suffix}").write_text(text)
-    (machine.work_directory() / f"{name}.o").write_bytes(code)
+    try:
+        place = machine.work_directory()
+        for suffix, text in forms.items():
+            (place / f"{name}.{suffix}").write_text(text)
+        (place / f"{name}.o").write_bytes(code)
+    except OSError as error:
+        say_once("intermediates", f"cannot keep intermediate files ({error}): continuing without them")

@@ -54,6 +54,13 @@ class Holder:
 
     __slots__ = ("_context",)
     _context: "np.ndarray[Any, np.dtype[np.int64]]"
+    callable: Any
+
+    def __getattr__(self, name: str) -> Any:
+        """The launcher by its own name, which is how pickle looks for it behind its ``__self__``."""
+        if name != "callable" and name == getattr(self.callable, "__name__", None):
+            return self.callable
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 class _Method(ctypes.Structure):

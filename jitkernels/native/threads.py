@@ -14,10 +14,13 @@ import sys
 from pathlib import Path
 
 from jitkernels import machine
+from jitkernels.disk import say_once
 from jitkernels.errors import ArgumentError, ArgumentTypeError
 from jitkernels.native import codegen
 from jitkernels.native.source import External
 
+MOST = (1 << 31) - 1
+"""More threads than an OpenMP runtime can count."""
 NAMES = ("libgomp.so.1", "libiomp5.so", "libomp.so.5", "libomp.so")
 
 WITH_OPENMP = """
@@ -116,14 +119,25 @@ def _addresses() -> dict[str, int]:
     if runtime()[0] is None:
         return load.functions_of(_runtime_source(), (*own, *provided))
     found = load.functions_of(_runtime_source(), tuple(own)) | {name: _function(name) for name in provided}
-    ctypes.c_int64.from_address(found["jk_limit"]).value = get_num_threads()
+    _limit(found, get_num_threads())
     os.register_at_fork(after_in_child=lambda: _after_fork(found))
     return found
 
 
+_single = False
+"""Whether this is a forked child of a process that has had a parallel region."""
+
+
 def _after_fork(found: dict[str, int]) -> None:
+    global _single
     if ctypes.c_int64.from_address(found["jk_used"]).value:
-        ctypes.c_int64.from_address(found["jk_limit"]).value = 1
+        _single = True
+        _limit(found, 1)
+
+
+def _limit(found: dict[str, int], threads: int) -> None:
+    """Tell generated code how many threads it may use."""
+    ctypes.c_int64.from_address(found["jk_limit"]).value = 1 if _single else min(threads, MOST)
 
 
 def externals() -> tuple[External, ...]:
@@ -141,8 +155,15 @@ _chosen: int | None = None
 
 @functools.cache
 def _initial() -> int:
-    asked = os.environ.get("JITKERNELS_NUM_THREADS", "")
-    return int(asked) if asked.isdigit() and int(asked) > 0 else machine.cpu_count()
+    asked = os.environ.get("JITKERNELS_NUM_THREADS", "").strip()
+    if asked.isdecimal() and 0 < int(asked) <= MOST:
+        return int(asked)
+    cores = machine.cpu_count()
+    if asked:
+        say_once(
+            "threads", f"JITKERNELS_NUM_THREADS: expected an int of at least 1, got {asked!r}: using {cores}"
+        )
+    return cores
 
 
 def get_num_threads() -> int:
@@ -153,6 +174,8 @@ def get_num_threads() -> int:
 def set_num_threads(threads: int) -> None:
     """Limit kernels to so many threads, at once and for the whole process.
 
+    A forked child of a process that has had a parallel region stays on one thread all the same.
+
     Raises ArgumentTypeError if `threads` is not an int, ArgumentError if it is below 1.
     """
     global _chosen
@@ -162,4 +185,4 @@ def set_num_threads(threads: int) -> None:
         raise ArgumentError(f"threads: expected at least 1, got {threads}")
     _chosen = threads
     if _addresses.cache_info().currsize:
-        ctypes.c_int64.from_address(_addresses()["jk_limit"]).value = threads
+        _limit(_addresses(), threads)

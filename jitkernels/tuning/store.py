@@ -14,6 +14,7 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.disk import publish, say_once
 
 FORMAT = 1
+DAY = 86400
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,9 @@ def save(attr: KernelAttr, record: Record, threads: int) -> None:
         "complete": record.complete,
         "candidates": [asdict(candidate) for candidate in record.candidates],
     }
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        say_once("tuning", f"cannot write {path.parent} ({error}): measurements are not kept")
+    place = path.parent
+    if machine.private(place.parent) is None or machine.private(place) is None:
+        say_once("tuning", f"{place} cannot be written, or is not private: measurements are not kept")
         return
     publish(path, json.dumps(content, indent=1, sort_keys=True).encode())
 
@@ -104,7 +104,7 @@ def read(path: Path, attr: KernelAttr, environment: dict[str, str] | None) -> Re
         if not candidates or candidates[0].seconds is None:
             raise ValueError("it has no timing")
         return Record(candidates, bool(content["complete"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         say_once(str(path), f"ignoring the measurement {path}: {error}")
         return None
 
@@ -115,8 +115,8 @@ def _measured(**content: Any) -> Measured:
     numbers = (measured.seconds, measured.spread)
     if not isinstance(measured.implementation, str) or not isinstance(measured.variant, dict):
         raise ValueError("a candidate has no name or no variant")
-    if not all(number is None or isinstance(number, float | int) for number in numbers):
-        raise ValueError("a time is not a number")
+    if not all(number is None or isinstance(number, float | int) and 0 <= number < DAY for number in numbers):
+        raise ValueError("a time is not a number of seconds")
     if not isinstance(measured.error, str | None):
         raise ValueError("an error is not text")
     return measured

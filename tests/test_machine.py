@@ -1,0 +1,94 @@
+"""Settings and surroundings that are not as they should be: no home, shared folders, nonsense in variables."""
+
+import os
+from pathlib import Path
+
+import pytest
+from processes import python
+
+from jitkernels import machine
+
+CALL = """
+import logging
+logging.basicConfig(format="%(message)s")
+import numpy as np, jitkernels as jk
+x = np.arange(5.0)
+assert (jk.vmul(x, x) == x * x).all()
+"""
+posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX")
+
+
+def test_user_without_a_home(tmp_path: Path) -> None:
+    """A user whom the system does not know and who has no ``$HOME``, as in many containers."""
+    code = f"""
+import os, tempfile, platformdirs
+from jitkernels import machine
+tempfile.tempdir = {str(tmp_path)!r}
+def no_home(name):
+    raise RuntimeError("could not determine the home directory")
+platformdirs.user_cache_dir = no_home
+del os.environ["JITKERNELS_CACHE_DIR"]
+print(machine.cache_root())
+"""
+    assert Path(python(code).strip()).parent == tmp_path
+
+
+@posix
+def test_folders_are_private_whatever_the_umask(private_cache: Path) -> None:
+    private_cache.chmod(0o755)
+    python(f"import os\nos.umask(0o002)\n{CALL}", private_cache, JITKERNELS_TUNE="auto")
+    folders = [path for path in private_cache.rglob("*") if path.is_dir()]
+    assert {path.name for path in folders} >= {"objects", "tuning"}
+    assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
+
+
+@posix
+def test_objects_in_a_shared_folder_are_not_loaded(private_cache: Path) -> None:
+    python(CALL, private_cache)
+    (objects,) = private_cache.glob("*/objects")
+    before = sorted(objects.iterdir())
+    for folder in (objects, objects.parent):
+        folder.chmod(0o777)
+        for path in before:
+            path.unlink(missing_ok=True)
+        python(CALL, private_cache)
+        assert not list(objects.iterdir())
+        folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("text", ["many", "0", "-1", "\u00b2", "9" * 30])
+def test_nonsense_number_of_threads_is_said(text: str) -> None:
+    code = f"import sys\nsys.stderr = sys.stdout\n{CALL}print(jk.get_num_threads())"
+    said, _, number = python(code, JITKERNELS_NUM_THREADS=text).strip().rpartition("\n")
+    assert "JITKERNELS_NUM_THREADS" in said
+    assert int(number) == machine.cpu_count()
+
+
+def test_intermediates_that_cannot_be_written(private_cache: Path, tmp_path: Path) -> None:
+    taken = tmp_path / "file"
+    taken.touch()
+    python(CALL, private_cache, JITKERNELS_KEEP_INTERM="1", JITKERNELS_WORKDIR=str(taken))
+
+
+@posix
+def test_forked_child_stays_on_one_thread_when_told_otherwise() -> None:
+    code = """
+import os, signal, warnings
+warnings.simplefilter("ignore")
+import jitkernels as jk
+from jitkernels import testing
+from jitkernels.kernel import Kernel
+from jitkernels.registry import implementation
+jk.set_num_threads(2)
+attr = jk.VMulAttr(n=1 << 18)
+kernel = Kernel(attr, implementation(type(attr), "gen"), {"vector_bytes": 32, "parallel": True})
+testing.check_values(attr, kernel.callable)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    jk.set_num_threads(2)
+    testing.check_values(attr, kernel.callable)
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert python(code, OMP_NUM_THREADS="2") == "7\n"
