@@ -13,6 +13,7 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.disk import say_once
 from jitkernels.errors import ArgumentTypeError, BuildError, NotUsableError, UnknownNameError
 from jitkernels.kernel import Kernel
+from jitkernels.native.load import forkable
 from jitkernels.native.threads import get_num_threads
 from jitkernels.registry import Implementation, Variant, implementation, implementations
 from jitkernels.tuning import store
@@ -56,7 +57,7 @@ class Choice:
 class KernelFuncs:
     """The process-wide dictionary from (attr, place) to the best kernel. Get it by ``KernelFuncs.cache()``."""
 
-    _instance: "KernelFuncs | None" = None
+    _instance: ClassVar["KernelFuncs"]
     _followers: ClassVar[list[Callable[[], None]]] = []
 
     def __init__(self) -> None:
@@ -67,8 +68,6 @@ class KernelFuncs:
     @classmethod
     def cache(cls) -> "KernelFuncs":
         """The one instance of this process."""
-        if cls._instance is None:
-            cls._instance = cls()
         return cls._instance
 
     def at(self, attr: KernelAttr) -> Callable[..., None]:
@@ -153,6 +152,10 @@ class KernelFuncs:
         store.save(attr, record, get_num_threads())
         self._spent += perf_counter() - started
         return record
+
+
+KernelFuncs._instance = KernelFuncs()
+forkable(KernelFuncs.cache()._lock)
 
 
 def tuning_mode() -> str:

@@ -92,3 +92,31 @@ if child == 0:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     assert python(code, OMP_NUM_THREADS="2") == "7\n"
+
+
+@posix
+def test_fork_while_another_thread_looks_a_kernel_up() -> None:
+    code = """
+import os, signal, threading, time, warnings
+warnings.simplefilter("ignore")
+import jitkernels as jk
+from jitkernels.registry import implements
+inside = threading.Event()
+@implements(jk.VMulAttr, name="slow")
+def slow(attr):
+    inside.set()
+    time.sleep(0.5)
+    raise jk.errors.BuildError("never mind")
+at = jk.KernelFuncs.cache().at
+thread = threading.Thread(target=at, args=(jk.VMulAttr(n=8),))
+thread.start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    at(jk.VExpAttr(n=16))
+    os._exit(7)
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert python(code, JITKERNELS_TUNE="auto").splitlines()[-1] == "7"

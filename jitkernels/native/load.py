@@ -1,6 +1,7 @@
 """From a source to the address of its machine code in this process; llvmlite maps the object, no numba."""
 
 import functools
+import os
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,18 @@ from jitkernels.native.source import External, Source, symbol_of
 
 _lock = threading.RLock()
 _loaded: dict[str, int] = {}
+
+
+def forkable(lock: Any) -> None:
+    """Let forks wait until no other thread is inside: a child would find the lock taken for ever.
+
+    Locks that enclose others are given later than those, so that a fork takes them first.
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+
+
+forkable(_lock)
 
 
 @functools.cache
