@@ -23,7 +23,7 @@ def main() -> None:
             "numpy": np.multiply,
         }
         arguments = {"kernel": (x, y, z), "everyday": (x, y), "allocating": (x, y), "numpy": (x, y, z)}
-        timings = measure(calls, arguments, named={"everyday": {"out": z}}, budget=1.0, rounds=40)
+        timings = measure(calls, arguments, named={"everyday": {"out": z}}, budget=1.0, rounds=(3, 40))
         found = {name: timing.seconds * 1e9 for name, timing in timings.items()}
         cells = [found[name] for name in ("kernel", "everyday", "allocating")]
         print(

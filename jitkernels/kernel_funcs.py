@@ -3,7 +3,7 @@
 import functools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import ClassVar, NamedTuple
@@ -92,7 +92,7 @@ class KernelFuncs:
         with self._lock:
             if key not in self._found:
                 choice = self.choose(key[0])
-                self._found[key] = _kernel(key[0], choice).callable
+                self._found[key] = _picked(key[0], choice).callable
             return self._found[key]
 
     def clear(self) -> None:
@@ -128,27 +128,29 @@ class KernelFuncs:
             return Choice(pinned, _first_variant(pinned, attr), "pinned")
         mode = tuning_mode()
         if mode != "off":
-            threads = get_num_threads()
-            for rule, record in (
-                ("measured", store.load(attr.tuning_class(), threads)),
-                ("shipped", shipped.load(attr)),
-            ):
-                choice = record and _from_record(attr, record, rule)
-                if choice:
-                    return choice
+            record = store.load(attr.tuning_class(), get_num_threads())
+            choice = (record and _from_record(attr, record, "measured")) or _from_names(
+                attr, shipped.order(attr)
+            )
+            if choice:
+                return choice
             affordable = may_measure and mode == "auto" and self._spent < PROCESS_BUDGET
             if affordable and _nbytes(attr.tuning_class()) <= MOST_MEASURED:
-                choice = _from_record(attr, self.measure(attr.tuning_class()), "measured now")
+                choice = _from_record(attr, self.measure(attr.tuning_class(), rounds=(1, 15)), "measured now")
                 if choice:
                     return choice
         return _static(attr)
 
     def measure(
-        self, attr: KernelAttr, budget: float = MISS_BUDGET, build_budget: float = BUILD_BUDGET
+        self,
+        attr: KernelAttr,
+        budget: float = MISS_BUDGET,
+        build_budget: float = BUILD_BUDGET,
+        rounds: tuple[int, int] = (3, 15),
     ) -> Record:
-        """Tune an attr now and store the record."""
+        """Tune an attr now and store the record; see `jitkernels.tuning.tuner.tune` for the limits."""
         started = perf_counter()
-        record = tune(attr, candidates(attr), budget=budget, build_budget=build_budget)
+        record = tune(attr, candidates(attr), budget=budget, build_budget=build_budget, rounds=rounds)
         store.save(attr, record, get_num_threads())
         self._spent += perf_counter() - started
         return record
@@ -206,6 +208,14 @@ def _from_record(attr: KernelAttr, record: Record, rule: str) -> Choice | None:
     return None
 
 
+def _from_names(attr: KernelAttr, names: Sequence[str]) -> Choice | None:
+    """The first implementation of a shipped order that this attr can use."""
+    known = implementations(type(attr))
+    usable = (known[name] for name in names if name in known and known[name].reason_against(attr) is None)
+    found = next(usable, None)
+    return None if found is None else Choice(found, _first_variant(found, attr), "shipped")
+
+
 def _known_variant(found: Implementation, attr: KernelAttr, measured: Measured) -> Variant | None:
     """The variant of a record if there still is one like it, the static one if the record names none."""
     if not measured.variant:
@@ -214,10 +224,10 @@ def _known_variant(found: Implementation, attr: KernelAttr, measured: Measured) 
     return next((variant for variant in known if variant == measured.variant), None)
 
 
-def _kernel(attr: KernelAttr, choice: Choice) -> Kernel:
-    """Build the choice. One that fails to build is reported and the next of the static order serves."""
+def _picked(attr: KernelAttr, choice: Choice) -> Kernel:
+    """The kernel of a choice, with the reason for it. If it cannot be built, that is said and refer serves."""
     try:
-        kernel = Kernel(attr, choice.implementation, choice.variant)
+        kernel = _kernel(attr, choice.implementation, choice.variant)
     except BuildError as error:
         if choice.rule == "pinned" or choice.implementation.is_reference:
             raise
@@ -225,10 +235,10 @@ def _kernel(attr: KernelAttr, choice: Choice) -> Kernel:
             f"build {attr}", f"{choice.implementation.name} of {attr} cannot be built, using refer: {error}"
         )
         choice = Choice(implementation(type(attr), "refer"), {}, f"{choice.rule}, but it could not be built")
-        kernel = Kernel(attr, choice.implementation, choice.variant)
+        kernel = _kernel(attr, choice.implementation, choice.variant)
     kernel.rule = choice.rule
     if choice.record:
-        kernel.timings = {m.label: m.seconds for m in choice.record.candidates if m.seconds}
+        kernel.timings = {m.label: m.seconds for m in choice.record.candidates if m.seconds is not None}
     return kernel
 
 
@@ -237,16 +247,18 @@ def get_kernel(attr: KernelAttr, found: Implementation) -> Callable[..., None]:
     reason = found.reason_against(attr)
     if reason is not None:
         raise NotUsableError(f"{attr.kernel_type.name}({attr.text()}): {found.name} cannot be used: {reason}")
-    return _named(attr, found, best_variant(attr, found))
+    function: Callable[..., None] = _kernel(attr, found, best_variant(attr, found)).callable
+    return function
 
 
-_kernels: dict[tuple[KernelAttr, str, str], Callable[..., None]] = {}
+_kernels: dict[tuple[KernelAttr, str], Kernel] = {}
 
 
-def _named(attr: KernelAttr, found: Implementation, variant: Variant) -> Callable[..., None]:
-    key = (attr, found.name, Measured(found.name, dict(variant)).label)
+def _kernel(attr: KernelAttr, found: Implementation, variant: Variant) -> Kernel:
+    """The kernel of a variant, made once: a pick and a candidate of the same name are the same object."""
+    key = (attr, Measured(found.name, dict(variant)).label)
     kept = _kernels.get(key)
-    return kept if kept is not None else _kernels.setdefault(key, Kernel(attr, found, variant).callable)
+    return kept if kept is not None else _kernels.setdefault(key, Kernel(attr, found, variant))
 
 
 def best_variant(attr: KernelAttr, found: Implementation) -> Variant:

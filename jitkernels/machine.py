@@ -15,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from jitkernels.errors import UnknownNameError
+
 PACKAGES_OF_CODE = ("jitkernels", "numba", "llvmlite", "numpy")
 PACKAGES_OF_TIMINGS = ("mkl", "scipy-openblas32", "onednn", "cffi")
 
@@ -56,12 +58,22 @@ def cpu_name() -> str:
 def cpu_features() -> frozenset[str]:
     """LLVM's names of the features of the host CPU, overridden by ``JITKERNELS_CPU_FEATURES`` ("+avx2,-avx512f").
 
-    An override can only take features away: code for a feature that the CPU lacks would crash.
+    An override can only take features away: code for a feature that the CPU lacks would crash. Raises
+    UnknownNameError for a feature that LLVM does not know.
     """
     import llvmlite.binding as llvm
 
-    found = frozenset(name for name, present in llvm.get_host_cpu_features().items() if present)
-    removed = {f[1:] for f in os.environ.get("JITKERNELS_CPU_FEATURES", "").split(",") if f.startswith("-")}
+    known = llvm.get_host_cpu_features()
+    found = frozenset(name for name, present in known.items() if present)
+    asked = [
+        part.strip() for part in os.environ.get("JITKERNELS_CPU_FEATURES", "").split(",") if part.strip()
+    ]
+    for part in asked:
+        if part[0] not in "+-" or part[1:] not in known:
+            raise UnknownNameError(
+                f"JITKERNELS_CPU_FEATURES: expected features such as -avx512f, got {part!r}"
+            )
+    removed = {part[1:] for part in asked if part.startswith("-")}
     return found - _dependents(removed)
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from jitkernels import machine
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.tuning.store import Measured, Record
 
 FOLDER = Path(__file__).parent / "tuning" / "shipped"
 
@@ -21,7 +20,6 @@ def _table() -> dict[str, list[str]]:
     return table
 
 
-def load(attr: KernelAttr) -> Record | None:
-    """The shipped record of an attr's tuning class: an order of implementations, without timings of this machine."""
-    names = _table().get(f"{attr.name}({attr.tuning_class().text()})")
-    return Record(tuple(Measured(name, seconds=0.0) for name in names)) if names else None
+def order(attr: KernelAttr) -> list[str]:
+    """Implementations of an attr's tuning class from best to worst on this family of CPUs, empty if unknown."""
+    return _table().get(f"{attr.name}({attr.tuning_class().text()})", [])

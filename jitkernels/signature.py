@@ -130,7 +130,7 @@ class Signature:
 
 def _check_array(kernel: str, array: Array, value: object) -> None:
     label = f"{kernel}: {array.name}: expected {array.describe()}"
-    if not isinstance(value, np.ndarray):
+    if not isinstance(value, np.ndarray) or hasattr(value, "mask"):
         raise ArgumentTypeError(f"{label}, got {type(value).__name__}")
     if value.dtype != np.dtype(array.dtype):
         raise ArgumentTypeError(f"{label}, got dtype {value.dtype} ({value.dtype.str})")

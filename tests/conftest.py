@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-SETTINGS = ("USE", "POLICY", "NUM_THREADS", "CPU_FEATURES", "CPU_NAME", "KEEP_INTERM", "WORKDIR")
+SETTINGS = ("USE", "POLICY", "NUM_THREADS", "KEEP_INTERM", "WORKDIR")  # but CPU_FEATURES may be limited
 _own_cache: Path | None = None
 
 

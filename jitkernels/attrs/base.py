@@ -181,6 +181,8 @@ def _extent(label: str, value: Any) -> int:
         raise AttrError(f"{label}: expected an int, got {value!r}")
     if value < 0:
         raise AttrError(f"{label}: expected 0 or more, got {value}")
+    if value > MOST_BYTES:
+        raise AttrError(f"{label}: expected at most {MOST_BYTES}, got {value}")
     return int(value)
 
 
@@ -205,6 +207,8 @@ def float_arrays(kernel: str, **values: object) -> list[AnyArray]:
     """
     arrays = {}
     for name, value in values.items():
+        if hasattr(value, "mask"):
+            raise ArgumentTypeError(f"{kernel}: {name}: expected an array without a mask, got a masked array")
         array = np.asarray(value)
         if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
             raise ArgumentTypeError(f"{kernel}: {name}: expected real numbers, got dtype {array.dtype}")

@@ -25,17 +25,18 @@ def measure(
     *,
     named: Mapping[str, Mapping[str, Any]] | None = None,
     budget: float = 0.2,
-    rounds: int = 15,
+    rounds: tuple[int, int] = (3, 15),
 ) -> dict[str, Timing]:
     """Time callables against each other.
 
     `arguments` is what each is called with, or that by name of the callable; `named` are keyword arguments
     by name of the callable. `budget` bounds the whole in seconds, beyond
-    one warm-up call each; a single call longer than its share is timed three times all the same.
+    one warm-up call each and the fewest of `rounds`, which are (fewest, most).
     """
     timers: dict[str, timeit.Timer] = {}
     numbers: dict[str, int] = {}
-    share = budget / max(len(calls), 1) / (rounds + 1)
+    fewest, most = rounds
+    share = budget / max(len(calls), 1) / (most + 1)
     for name, function in calls.items():
         given = arguments[name] if isinstance(arguments, Mapping) else arguments
         names = [f"a{i}" for i in range(len(given))]
@@ -44,12 +45,11 @@ def measure(
             names.append(f"{keyword}={keyword}")
             values[keyword] = value
         timers[name] = timeit.Timer(f"function({', '.join(names)})", globals=values)
-        timers[name].timeit(1)
-        numbers[name] = _calls_in(timers[name], share)
+        numbers[name] = 1 if timers[name].timeit(1) > share else _calls_in(timers[name], share)
     samples: dict[str, list[float]] = {name: [] for name in calls}
     started = perf_counter()
-    for done in range(rounds):
-        if done >= 3 and perf_counter() - started > budget:
+    for done in range(most):
+        if done >= fewest and perf_counter() - started > budget:
             break
         for name, timer in timers.items():
             samples[name].append(timer.timeit(numbers[name]) / numbers[name])

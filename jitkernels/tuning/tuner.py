@@ -31,20 +31,26 @@ class Candidate:
         return Measured(self.implementation, dict(self.variant))
 
 
-def tune(attr: KernelAttr, candidates: Sequence[Candidate], *, budget: float, build_budget: float) -> Record:
+def tune(
+    attr: KernelAttr,
+    candidates: Sequence[Candidate],
+    *,
+    budget: float,
+    build_budget: float,
+    rounds: tuple[int, int] = (3, 15),
+) -> Record:
     """Measure candidates, given in the static order with ``refer`` last, and order them: the pick first.
 
-    A candidate that cannot be built or gives a wrong result is recorded with its error and never picked.
-    Building stops after `build_budget` seconds; timing takes about `budget` seconds.
+    A candidate that cannot be built, fails, gives a wrong result or writes to an input is recorded with its
+    error and never picked. Building and checking stop after `build_budget` seconds; timing takes about
+    `budget` seconds, but at least the fewest and at most the most of `rounds`.
     """
     started = perf_counter()
-    reference = candidates[-1].callable()
-    expected = _results(attr, reference)
+    expected = _results(attr, candidates[-1].callable())
     ready: dict[str, tuple[Candidate, Callable[..., Any]]] = {}
     failed: list[Measured] = []
     complete = True
     for candidate in candidates:
-        label = candidate.measured.label
         if perf_counter() - started > build_budget and candidate is not candidates[-1] and ready:
             complete = False
             continue
@@ -52,16 +58,48 @@ def tune(attr: KernelAttr, candidates: Sequence[Candidate], *, budget: float, bu
             function = candidate.callable()
             wrong = _first_difference(attr, expected, _results(attr, function))
         except Exception as error:  # noqa: BLE001  # whatever a third-party candidate raises disqualifies only itself
-            wrong = f"{type(error).__name__}: {error}"
+            wrong = _in_words(error)
         if wrong is None:
-            ready[label] = candidate, function
+            ready[candidate.measured.label] = candidate, function
         else:
-            log.warning("%s of %s(%s) is not used: %s", label, attr.kernel_type.name, attr.text(), wrong)
-            failed.append(Measured(candidate.implementation, dict(candidate.variant), error=wrong))
-    arrays = attr.signature().sample()
-    found = measure({label: function for label, (_, function) in ready.items()}, arrays, budget=budget)
-    timed = [_with_time(candidate, found[label]) for label, (candidate, _) in ready.items()]
+            failed.append(_disqualified(attr, candidate, wrong))
+    timings = _time(attr, ready, failed, budget, rounds)
+    timed = [
+        _with_time(candidate, timings[label]) for label, (candidate, _) in ready.items() if label in timings
+    ]
     return Record((*ordered(timed), *failed), complete)
+
+
+def _time(
+    attr: KernelAttr,
+    ready: dict[str, tuple[Candidate, Callable[..., Any]]],
+    failed: list[Measured],
+    budget: float,
+    rounds: tuple[int, int],
+) -> dict[str, Timing]:
+    """Time all against each other; if one fails now, tell which by timing each alone."""
+    arrays = attr.signature().sample()
+    calls = {label: function for label, (_, function) in ready.items()}
+    try:
+        return measure(calls, arrays, budget=budget, rounds=rounds)
+    except Exception:  # noqa: BLE001  # as above: the one that raised is found below
+        found: dict[str, Timing] = {}
+        for label, function in calls.items():
+            try:
+                found |= measure({label: function}, arrays, budget=budget / len(calls), rounds=rounds)
+            except Exception as error:  # noqa: BLE001  # as above
+                failed.append(_disqualified(attr, ready[label][0], _in_words(error)))
+        return found
+
+
+def _in_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _disqualified(attr: KernelAttr, candidate: Candidate, why: str) -> Measured:
+    label = candidate.measured.label
+    log.warning("%s of %s(%s) is not used: %s", label, attr.kernel_type.name, attr.text(), why)
+    return Measured(candidate.implementation, dict(candidate.variant), error=why)
 
 
 def ordered(timed: Sequence[Measured]) -> list[Measured]:
@@ -76,16 +114,19 @@ def _with_time(candidate: Candidate, timing: Timing) -> Measured:
 
 
 def _results(attr: KernelAttr, function: Callable[..., Any]) -> list[AnyArray]:
+    """All arrays after a call: outputs to compare, inputs to see that they were left alone."""
     arrays = attr.signature().sample()
     function(*arrays)
-    return [
-        array for array, parameter in zip(arrays, attr.signature().arrays, strict=True) if parameter.output
-    ]
+    return arrays
 
 
 def _first_difference(attr: KernelAttr, expected: Sequence[AnyArray], got: Sequence[AnyArray]) -> str | None:
     tolerance = attr.tolerance()
-    for parameter, right, value in zip(attr.signature().outputs, expected, got, strict=True):
+    for parameter, right, value in zip(attr.signature().arrays, expected, got, strict=True):
+        if not parameter.output:
+            if not np.array_equal(value, right):
+                return f"it wrote to {parameter.name}, which is an input"
+            continue
         # Both sides may be off by the tolerance, in opposite directions.
         off = beyond(value, right, Tolerance(2 * tolerance.ulp, 2 * tolerance.absolute))
         if off.any():
