@@ -17,7 +17,7 @@ from jitkernels.errors import ArgumentError, ArgumentTypeError
 from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.native import launch
-from jitkernels.native.launch_ir import TABLE_HEADER
+from jitkernels.native.layout import Table
 from jitkernels.registry import row
 from jitkernels.signature import AnyArray, Array, Signature
 
@@ -126,7 +126,7 @@ class Everyday(launch.Holder):
     def forget(self) -> None:
         """Empty the dispatcher's table."""
         with _lock:
-            self._context[TABLE_HEADER:] = 0
+            self._context[Table.CONTEXTS :] = 0
             self._kept.clear()
 
 

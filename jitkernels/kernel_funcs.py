@@ -203,8 +203,8 @@ def _from_record(attr: KernelAttr, record: Record, rule: str) -> Choice | None:
         if measured.seconds is None or found is None or found.reason_against(attr) is not None:
             continue
         variant = _known_variant(found, attr, measured)
-        if variant is not None:
-            return Choice(found, variant, rule, record)
+        # A variant that no longer exists tells of other code: what came second to it is no answer.
+        return None if variant is None else Choice(found, variant, rule, record)
     return None
 
 

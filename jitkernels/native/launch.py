@@ -20,17 +20,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.native import codegen
-from jitkernels.native.launch_ir import (
+from jitkernels.native.launch_ir import Pattern, pattern_text
+from jitkernels.native.launch_ir import text as launcher_text
+from jitkernels.native.layout import (
     ALIGNED,
     CONTIGUOUS,
     MOST_DIMENSIONS,
     MOST_WORDS,
-    TABLE_HEADER,
     TABLE_SIZE,
-    Pattern,
-    pattern_text,
+    WRITEABLE,
+    Context,
+    Offset,
+    Table,
 )
-from jitkernels.native.launch_ir import text as launcher_text
 from jitkernels.native.source import External
 
 FASTCALL, KEYWORDS = 0x80, 0x2
@@ -80,20 +82,21 @@ def _layout_is_known(slot: int) -> bool:
     """Whether ndarray, tuple and Holder objects look in memory as the launcher assumes."""
     sample = np.zeros((3, 5), np.float32)
     sample.flags.writeable = False
-    dimensions = _word(id(sample) + 32)
+    extents = _word(id(sample) + Offset.ARRAY_EXTENTS)
+    flags = ctypes.c_int32.from_address(id(sample) + Offset.ARRAY_FLAGS).value
     holder = Holder()
     holder._context = np.zeros(1, np.int64)
     pair = ("out", "in")
     return (
-        _word(id(sample) + 8) == id(np.ndarray)
-        and _word(id(sample) + 16) == sample.ctypes.data
-        and ctypes.c_int32.from_address(id(sample) + 24).value == 2
-        and (_word(dimensions), _word(dimensions + 8)) == (3, 5)
-        and _word(id(sample) + 56) == id(np.dtype(np.float32))
-        and ctypes.c_int32.from_address(id(sample) + 64).value & 0x701 == ALIGNED | CONTIGUOUS
+        _word(id(sample) + Offset.TYPE) == id(np.ndarray)
+        and _word(id(sample) + Offset.ARRAY_DATA) == sample.ctypes.data
+        and ctypes.c_int32.from_address(id(sample) + Offset.ARRAY_DIMENSIONS).value == 2
+        and (_word(extents), _word(extents + 8)) == (3, 5)
+        and _word(id(sample) + Offset.ARRAY_DTYPE) == id(np.dtype(np.float32))
+        and flags & (ALIGNED | CONTIGUOUS | WRITEABLE) == ALIGNED | CONTIGUOUS
         and _word(id(holder) + slot) == id(holder._context)
-        and _word(id(pair) + 16) == 2
-        and _word(id(pair) + 24) == id(pair[0])
+        and _word(id(pair) + Offset.TUPLE_SIZE) == 2
+        and _word(id(pair) + Offset.TUPLE_ITEMS) == id(pair[0])
     )
 
 
@@ -185,13 +188,20 @@ def context(
         len(words),
         entry != 0,
     )
-    header = [entry, len(parameters), 0, int(long), id(slow), id(python), 0, _pattern_address(pattern)]
-    table: list[int] = []
+    header = {
+        Context.ENTRY: entry,
+        Context.COUNT: len(parameters),
+        Context.LONG: int(long),
+        Context.SLOW: id(slow),
+        Context.PYTHON: id(python),
+        Context.CALL: _pattern_address(pattern),
+    }
+    records: list[int] = []
     for parameter in parameters:
         size = parameter.dtype.itemsize * math.prod(parameter.shape)
-        dimensions = [*parameter.shape, *[0] * (MOST_DIMENSIONS - len(parameter.shape))]
-        table += [id(parameter.dtype), 0, len(parameter.shape), size, 0, 0, *dimensions]
-    return np.array([*header, *table, *words], np.int64)
+        extents = [*parameter.shape, *[0] * (MOST_DIMENSIONS - len(parameter.shape))]
+        records += [id(parameter.dtype), len(parameter.shape), size, *extents]
+    return np.array([*(header[word] for word in sorted(header)), *records, *words], np.int64)
 
 
 @functools.cache
@@ -242,8 +252,9 @@ def table(slow: object, inputs: int, out_follows: bool) -> "np.ndarray[Any, np.d
 
     It takes up to `inputs` positional arrays; ``out`` comes by name, or after all of them if `out_follows`.
     """
-    header = [id(slow), inputs, int(out_follows), id(_OUT)]
-    return np.array([*header, *[0] * (TABLE_HEADER - len(header) + TABLE_SIZE)], np.int64)
+    words = np.zeros(Table.CONTEXTS + TABLE_SIZE, np.int64)
+    words[: Table.CONTEXTS] = [id(slow), inputs, int(out_follows), id(_OUT)]
+    return words
 
 
 def place_in_table(parameters: Sequence[Parameter]) -> int:
@@ -255,7 +266,7 @@ def place_in_table(parameters: Sequence[Parameter]) -> int:
             for dimension in parameter.shape:
                 mixed = mixed * 31 + dimension
     mixed &= (1 << 64) - 1
-    return TABLE_HEADER + ((mixed ^ (mixed >> 12)) & (TABLE_SIZE - 1))
+    return Table.CONTEXTS + ((mixed ^ (mixed >> 12)) & (TABLE_SIZE - 1))
 
 
 def set_bypass(active: bool) -> None:

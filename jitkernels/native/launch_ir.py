@@ -1,14 +1,18 @@
 """LLVM IR of the launcher, as text: see `jitkernels.native.launch` for what it does and why."""
 
+from string import Template
 from typing import NamedTuple
 
-ALIGNED, CONTIGUOUS, WRITEABLE = 0x100, 0x1, 0x400
-HEADER_WORDS = 8
-ARRAY_WORDS = 10
-MOST_DIMENSIONS = ARRAY_WORDS - 6
-MOST_WORDS = 16
-TABLE_HEADER = 8
-TABLE_SIZE = 64
+from jitkernels.native.layout import (
+    ALIGNED,
+    CONTIGUOUS,
+    RECORD_WORDS,
+    WRITEABLE,
+    Context,
+    Offset,
+    Record,
+    constants,
+)
 
 _DECLARATIONS = """
 @jk_ndarray = external global i8
@@ -22,9 +26,9 @@ declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyArray_Empty(i32, ptr, ptr, i32)
 
 define internal ptr @context_of(ptr %self) alwaysinline {
-  %holder = getelementptr i8, ptr %self, i64 SLOT
+  %holder = getelementptr i8, ptr %self, i64 $SLOT
   %array = load ptr, ptr %holder
-  %words.p = getelementptr i8, ptr %array, i64 16
+  %words.p = getelementptr i8, ptr %array, i64 $OFFSET_ARRAY_DATA
   %words = load ptr, ptr %words.p
   ret ptr %words
 }
@@ -33,16 +37,16 @@ define internal ptr @context_of(ptr %self) alwaysinline {
 _LAUNCH = """
 define ptr @jk_launch(ptr %self, ptr %objects, i64 %given) {
   %context = call ptr @context_of(ptr %self)
-  %count.p = getelementptr i64, ptr %context, i64 1
+  %count.p = getelementptr i64, ptr %context, i64 $CONTEXT_COUNT
   %count = load i64, ptr %count.p
-  %slow.p = getelementptr i64, ptr %context, i64 4
+  %slow.p = getelementptr i64, ptr %context, i64 $CONTEXT_SLOW
   %slow.function = load ptr, ptr %slow.p
   %as.many = icmp eq i64 %given, %count
   br i1 %as.many, label %try, label %slow, !prof !0
 try:
-  %call.p = getelementptr i64, ptr %context, i64 7
+  %call.p = getelementptr i64, ptr %context, i64 $CONTEXT_CALL
   %call = load ptr, ptr %call.p
-  %python.p = getelementptr i64, ptr %context, i64 5
+  %python.p = getelementptr i64, ptr %context, i64 $CONTEXT_PYTHON
   %python = load ptr, ptr %python.p
   %status = call i64 %call(ptr %context, ptr %objects)
   %fine = icmp eq i64 %status, 0
@@ -63,10 +67,11 @@ slow:
 
 define ptr @jk_everyday(ptr %self, ptr %objects, i64 %given, ptr %names) {
 start:
-  %all = alloca [MOST_WORDS x ptr]
+  %all = alloca [$MOST_WORDS x ptr]
   %table = call ptr @context_of(ptr %self)
-  %slow.function = load ptr, ptr %table
-  %most.p = getelementptr i64, ptr %table, i64 1
+  %table.slow.p = getelementptr i64, ptr %table, i64 $TABLE_SLOW
+  %slow.function = load ptr, ptr %table.slow.p
+  %most.p = getelementptr i64, ptr %table, i64 $TABLE_INPUTS
   %most = load i64, ptr %most.p
   %bypass = load atomic i64, ptr @jk_bypass monotonic, align 8
   %pinned = icmp ne i64 %bypass, 0
@@ -80,22 +85,22 @@ positional:
 positional.out:
   %one.more = add i64 %most, 1
   %has.out = icmp eq i64 %given, %one.more
-  %follows.p = getelementptr i64, ptr %table, i64 2
+  %follows.p = getelementptr i64, ptr %table, i64 $TABLE_OUT_FOLLOWS
   %follows = load i64, ptr %follows.p
   %may.follow = icmp ne i64 %follows, 0
   %takes = and i1 %has.out, %may.follow
   br i1 %takes, label %given.out, label %slow
 keyword:
-  %keywords.p = getelementptr i8, ptr %names, i64 16
+  %keywords.p = getelementptr i8, ptr %names, i64 $OFFSET_TUPLE_SIZE
   %keywords = load i64, ptr %keywords.p
   %one.keyword = icmp eq i64 %keywords, 1
   %enough = icmp ule i64 %given, %most
   %right = and i1 %one.keyword, %enough
   br i1 %right, label %keyword.name, label %slow
 keyword.name:
-  %name.p = getelementptr i8, ptr %names, i64 24
+  %name.p = getelementptr i8, ptr %names, i64 $OFFSET_TUPLE_ITEMS
   %name = load i64, ptr %name.p
-  %out.name.p = getelementptr i64, ptr %table, i64 3
+  %out.name.p = getelementptr i64, ptr %table, i64 $TABLE_OUT_NAME
   %out.name = load i64, ptr %out.name.p
   %is.out = icmp eq i64 %name, %out.name
   br i1 %is.out, label %given.out, label %slow
@@ -120,20 +125,20 @@ input:
   %object = load ptr, ptr %object.p
   %slot = getelementptr ptr, ptr %all, i64 %i
   store ptr %object, ptr %slot
-  %type.p = getelementptr i8, ptr %object, i64 8
+  %type.p = getelementptr i8, ptr %object, i64 $OFFSET_TYPE
   %type = load ptr, ptr %type.p
   %is.array = icmp eq ptr %type, @jk_ndarray
   br i1 %is.array, label %mix, label %slow
 mix:
-  %descr.p = getelementptr i8, ptr %object, i64 56
+  %descr.p = getelementptr i8, ptr %object, i64 $OFFSET_ARRAY_DTYPE
   %descr = load i64, ptr %descr.p
   %descr.bits = lshr i64 %descr, 4
   %scaled = mul i64 %sum, 31
   %sum.descr = add i64 %scaled, %descr.bits
-  %ndim.p = getelementptr i8, ptr %object, i64 24
+  %ndim.p = getelementptr i8, ptr %object, i64 $OFFSET_ARRAY_DIMENSIONS
   %ndim32 = load i32, ptr %ndim.p
   %ndim = zext i32 %ndim32 to i64
-  %dims.p = getelementptr i8, ptr %object, i64 32
+  %dims.p = getelementptr i8, ptr %object, i64 $OFFSET_ARRAY_EXTENTS
   %dims = load ptr, ptr %dims.p
   br label %next.dim
 next.dim:
@@ -154,14 +159,14 @@ hashed:
 find:
   %high = lshr i64 %sum, 12
   %folded = xor i64 %sum, %high
-  %bucket = and i64 %folded, TABLE_MASK
-  %place = add i64 %bucket, TABLE_HEADER
+  %bucket = and i64 %folded, $TABLE_MASK
+  %place = add i64 %bucket, $TABLE_CONTEXTS
   %context.p = getelementptr ptr, ptr %table, i64 %place
   %context = load ptr, ptr %context.p
   %unknown = icmp eq ptr %context, null
   br i1 %unknown, label %slow, label %known
 known:
-  %count.p = getelementptr i64, ptr %context, i64 1
+  %count.p = getelementptr i64, ptr %context, i64 $CONTEXT_COUNT
   %count = load i64, ptr %count.p
   %matches = add i64 %inputs, 1
   %same.count = icmp eq i64 %count, %matches
@@ -173,14 +178,15 @@ keep:
   call void @Py_IncRef(ptr %out)
   br label %complete
 allocate:
-  %o.at = mul i64 %inputs, ARRAY_WORDS
-  %o.position = add i64 %o.at, HEADER_WORDS
+  %o.at = mul i64 %inputs, $RECORD_WORDS
+  %o.position = add i64 %o.at, $CONTEXT_RECORDS
   %o.record = getelementptr i64, ptr %context, i64 %o.position
-  %o.descr = load ptr, ptr %o.record
-  %o.ndim.p = getelementptr i64, ptr %o.record, i64 2
+  %o.descr.p = getelementptr i64, ptr %o.record, i64 $RECORD_DTYPE
+  %o.descr = load ptr, ptr %o.descr.p
+  %o.ndim.p = getelementptr i64, ptr %o.record, i64 $RECORD_DIMENSIONS
   %o.ndim = load i64, ptr %o.ndim.p
   %o.ndim32 = trunc i64 %o.ndim to i32
-  %o.dims = getelementptr i64, ptr %o.record, i64 6
+  %o.dims = getelementptr i64, ptr %o.record, i64 $RECORD_EXTENTS
   call void @Py_IncRef(ptr %o.descr)
   %fresh = call ptr @PyArray_Empty(i32 %o.ndim32, ptr %o.dims, ptr %o.descr, i32 0)
   %no.memory = icmp eq ptr %fresh, null
@@ -191,12 +197,12 @@ complete:
   %result = phi ptr [ %out, %keep ], [ %fresh, %allocate ]
   %last = getelementptr ptr, ptr %all, i64 %inputs
   store ptr %result, ptr %last
-  %python.p = getelementptr i64, ptr %context, i64 5
+  %python.p = getelementptr i64, ptr %context, i64 $CONTEXT_PYTHON
   %python = load ptr, ptr %python.p
   %native = icmp eq ptr %python, @jk_none
   br i1 %native, label %try, label %drop
 try:
-  %call.p = getelementptr i64, ptr %context, i64 7
+  %call.p = getelementptr i64, ptr %context, i64 $CONTEXT_CALL
   %call = load ptr, ptr %call.p
   %status = call i64 %call(ptr %context, ptr %all)
   %fine = icmp eq i64 %status, 0
@@ -224,7 +230,7 @@ class _Writer:
         """A value at a byte offset from a pointer."""
         self.count += 1
         n = self.count
-        self.lines.append(f"  %p{n} = getelementptr i8, ptr {base}, i64 {offset}")
+        self.lines.append(f"  %p{n} = getelementptr i8, ptr {base}, i64 {int(offset)}")
         self.lines.append(f"  %v{n} = load {kind}, ptr %p{n}")
         return f"%v{n}"
 
@@ -265,11 +271,11 @@ def pattern_text(pattern: Pattern) -> str:
             if output and i != j and not (pattern.outputs[j] and j < i):
                 _check_apart(writer, arrays[i], arrays[j], pattern.in_place[i] and pattern.in_place[j])
     if pattern.native:
-        first = 8 * (HEADER_WORDS + ARRAY_WORDS * len(arrays))
+        first = 8 * (Context.RECORDS + RECORD_WORDS * len(arrays))
         words = [writer.load("i64", "%context", first + 8 * i) for i in range(pattern.words)]
         passed = ", ".join(f"i64 {value}" for value in [*(address for address, _ in arrays), *words])
-        entry = writer.load("ptr", "%context", 0)
-        held = writer.compute(f"icmp eq i64 {writer.load('i64', '%context', 24)}, 0")
+        entry = writer.load("ptr", "%context", 8 * Context.ENTRY)
+        held = writer.compute(f"icmp eq i64 {writer.load('i64', '%context', 8 * Context.LONG)}, 0")
         writer.lines += [
             f"  br i1 {held}, label %short, label %long, !prof !0",
             "short:",
@@ -299,23 +305,26 @@ no:
 
 def _check_array(writer: _Writer, number: int, dimensions: int, output: bool) -> tuple[str, str]:
     """Check one argument against its record; returns the values of its address and its size in bytes."""
-    record = 8 * (HEADER_WORDS + ARRAY_WORDS * number)
+    record = 8 * (Context.RECORDS + RECORD_WORDS * number)
     flags = ALIGNED | CONTIGUOUS | (WRITEABLE if output else 0)
     array = writer.load("ptr", "%objects", 8 * number)
-    writer.require(writer.compute(f"icmp eq ptr {writer.load('ptr', array, 8)}, @jk_ndarray"))
-    masked = writer.compute(f"and i32 {writer.load('i32', array, 64)}, {flags}")
+    writer.require(writer.compute(f"icmp eq ptr {writer.load('ptr', array, Offset.TYPE)}, @jk_ndarray"))
+    masked = writer.compute(f"and i32 {writer.load('i32', array, Offset.ARRAY_FLAGS)}, {flags}")
+    wanted = writer.load("i64", "%context", record + 8 * Record.DTYPE)
     checks = [
-        f"icmp eq i64 {writer.load('i64', array, 56)}, {writer.load('i64', '%context', record)}",
+        f"icmp eq i64 {writer.load('i64', array, Offset.ARRAY_DTYPE)}, {wanted}",
         f"icmp eq i32 {masked}, {flags}",
-        f"icmp eq i32 {writer.load('i32', array, 24)}, {dimensions}",
+        f"icmp eq i32 {writer.load('i32', array, Offset.ARRAY_DIMENSIONS)}, {dimensions}",
     ]
     for check in checks:
         writer.require(writer.compute(check))
-    extents = writer.load("ptr", array, 32)
+    extents = writer.load("ptr", array, Offset.ARRAY_EXTENTS)
     for i in range(dimensions):
-        want = writer.load("i64", "%context", record + 8 * (6 + i))
+        want = writer.load("i64", "%context", record + 8 * (Record.EXTENTS + i))
         writer.require(writer.compute(f"icmp eq i64 {writer.load('i64', extents, 8 * i)}, {want}"))
-    return writer.load("i64", array, 16), writer.load("i64", "%context", record + 24)
+    return writer.load("i64", array, Offset.ARRAY_DATA), writer.load(
+        "i64", "%context", record + 8 * Record.BYTES
+    )
 
 
 def _check_apart(writer: _Writer, one: tuple[str, str], other: tuple[str, str], may_be_same: bool) -> None:
@@ -339,14 +348,4 @@ def text(slot: int) -> str:
     """The module of ``jk_launch`` and ``jk_everyday``; `slot` is the offset of the context in a Holder."""
     module = _DECLARATIONS + _LAUNCH + "\ndefine i64 @entry() {\n  ret i64 0\n}\n"
     module += '!0 = !{!"branch_weights", i32 1000, i32 1}\n'
-    constants = {
-        "HEADER_WORDS": HEADER_WORDS,
-        "ARRAY_WORDS": ARRAY_WORDS,
-        "MOST_WORDS": MOST_WORDS,
-        "TABLE_MASK": TABLE_SIZE - 1,
-        "TABLE_HEADER": TABLE_HEADER,
-        "SLOT": slot,
-    }
-    for name, value in constants.items():
-        module = module.replace(name, str(value))
-    return module
+    return Template(module).substitute(constants(), SLOT=slot)
