@@ -189,17 +189,21 @@ def test_invalid_record_is_a_miss(
 
 
 @pytest.mark.parametrize(
-    ("name", "variant"),
-    [("gone", {}), ("theirs", {"vector_bytes": 7777}), ("theirs", {"no_such_parameter": 1})],
+    ("name", "variant", "answer"),
+    [
+        ("gone", {}, ("refer", "measured")),
+        ("theirs", {"vector_bytes": 7777}, ("gen", "static")),
+        ("theirs", {"no_such_parameter": 1}, ("gen", "static")),
+    ],
 )
 def test_record_of_what_no_longer_exists(
-    attr: Any, monkeypatch: pytest.MonkeyPatch, name: str, variant: dict[str, Any]
+    attr: Any, monkeypatch: pytest.MonkeyPatch, name: str, variant: dict[str, Any], answer: tuple[str, str]
 ) -> None:
-    """An implementation or a variant that an edit took away is passed over, and the next of the record serves."""
+    """The next of the record serves for an implementation that is gone; an unknown variant spoils the record."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     gone = Record((Measured(name, variant, 1e-9, 0.0), Measured("refer", {}, 1e-6, 0.0)))
     store.save(attr, gone, get_num_threads())
-    assert chosen(attr).implementation == "refer"
+    assert (chosen(attr).implementation, chosen(attr).rule) == answer
     with jk.use(implementation="theirs"):
         function: Any = KernelFuncs.cache().at(attr)
         assert function.__self__.variant == {"vector_bytes": 32}
