@@ -1,35 +1,34 @@
-"""Do two full tunes agree? Tunes the whole ``full`` sweep twice, in caches of their own, and compares picks.
+"""Do two full tunes agree? Compares the picks of two cache folders of one machine.
 
-Run ``python bench/stability.py``. Objects are shared, so that the second tune measures and builds nothing.
+Run ``JITKERNELS_CACHE_DIR=A jitkernels tune``, the same with ``B``, then ``python bench/stability.py A B``.
 """
 
 import sys
+from pathlib import Path
 
-from jitkernels.kernel_funcs import candidates
-from jitkernels.registry import all_rows, row
-from jitkernels.tuning.tuner import tune
+from jitkernels.native.threads import get_num_threads
+from jitkernels.registry import all_rows
+from jitkernels.tuning import store
 
 
 def main() -> None:
-    chosen = [row(name) for name in sys.argv[1:]] or all_rows()
-    attrs = list(
-        dict.fromkeys(
-            case.attr.tuning_class() for found in chosen for case in found.sweep() if "full" in case.tags
-        )
-    )
-    picks = []
-    for number in (1, 2):
-        found = {}
-        for attr in attrs:
-            record = tune(attr, candidates(attr), budget=0.3, build_budget=120.0)
-            found[attr] = record.pick
-        picks.append(found)
-        print(f"tune {number}: {len(found)} attrs", flush=True)
-    differing = [attr for attr in attrs if picks[0][attr].implementation != picks[1][attr].implementation]
-    for attr in differing:
-        first, second = picks[0][attr], picks[1][attr]
-        print(f"  {attr}: {first.label} {first.seconds:.3g} s, then {second.label} {second.seconds:.3g} s")
-    print(f"same implementation for {1 - len(differing) / len(attrs):.1%} of {len(attrs)} attrs")
+    folders = [Path(argument) for argument in sys.argv[1:3]]
+    same: list[bool] = []
+    for row in all_rows():
+        for attr in dict.fromkeys(case.attr.tuning_class() for case in row.sweep() if "full" in case.tags):
+            path = store.path_of(attr, get_num_threads())
+            if path is None:
+                raise SystemExit("no cache folder")
+            records = [
+                store.read(folder / path.parent.parent.name / "tuning" / path.name, attr, None) for folder in folders
+            ]
+            if None in records or len(records) < 2:
+                raise SystemExit(f"{attr} is not measured in both folders")
+            first, second = (record.pick for record in records if record)
+            same.append(first.implementation == second.implementation)
+            if not same[-1]:
+                print(f"  {attr}: {first.label} {first.seconds:.3g} s, then {second.label} {second.seconds:.3g} s")
+    print(f"same implementation for {sum(same) / len(same):.1%} of {len(same)} attrs")
 
 
 if __name__ == "__main__":

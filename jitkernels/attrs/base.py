@@ -251,6 +251,11 @@ def power_of_two(extent: int) -> int:
     return 1 << max(extent - 1, 0).bit_length()
 
 
+def size_class(extent: int) -> int:
+    """The extent itself up to 64, where tails decide what is fastest; beyond that the next power of two."""
+    return extent if extent <= 64 else power_of_two(extent)
+
+
 def cases(attrs: Iterable[KernelAttr], *, ci: Iterable[KernelAttr] = ()) -> list[Case]:
     """Cases named after their fields: all tagged "full", those also in `ci` tagged "ci" too."""
     everywhere = dict.fromkeys(ci)

@@ -16,6 +16,7 @@ from jitkernels.attrs.base import (
     dtype_name,
     float_arrays,
     power_of_two,
+    size_class,
 )
 from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, DataIndexError
 from jitkernels.signature import AnyArray, Array, Signature
@@ -75,10 +76,12 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
         return cases(attrs(full), ci=attrs(ci))
 
     def tuning_class(self) -> Self:
-        """All extents at the next power of two, the table cut to 64 Ki rows."""
-        extents = {name: power_of_two(getattr(self, name)) for name in ("table_w", "idx_h", "idx_w")}
+        """Extents at the next power of two, table_w exact up to 64, the table cut to 64 Ki rows."""
         rows = min(power_of_two(self.table_h), 1 << 16)
-        return type(self)(table_h=rows, **extents, pool=self.pool, dtype=self.dtype)
+        extents = {"idx_h": power_of_two(self.idx_h), "idx_w": power_of_two(self.idx_w)}
+        return type(self)(
+            table_h=rows, table_w=size_class(self.table_w), **extents, pool=self.pool, dtype=self.dtype
+        )
 
     def check_data(self, arrays: Sequence[AnyArray]) -> None:
         ids = arrays[1]

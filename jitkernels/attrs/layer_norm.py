@@ -15,6 +15,7 @@ from jitkernels.attrs.base import (
     dtype_name,
     float_arrays,
     power_of_two,
+    size_class,
 )
 from jitkernels.errors import ArgumentError, AttrError
 from jitkernels.signature import Array, Signature
@@ -71,8 +72,8 @@ class LayerNormAttr(KernelAttr, kernel_type="LAYER_NORM"):
         )
 
     def tuning_class(self) -> Self:
-        """Both extents at the next power of two, with the usual eps."""
-        extents = {"rows": power_of_two(self.rows), "n": power_of_two(self.n)}
+        """Rows at the next power of two, n too but exact up to 64, and the usual eps."""
+        extents = {"rows": power_of_two(self.rows), "n": size_class(self.n)}
         return type(self)(**extents, affine=self.affine, dtype=self.dtype)
 
     @classmethod

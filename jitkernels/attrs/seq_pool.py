@@ -16,6 +16,7 @@ from jitkernels.attrs.base import (
     dtype_name,
     float_arrays,
     power_of_two,
+    size_class,
 )
 from jitkernels.errors import ArgumentError, AttrError
 from jitkernels.signature import Array, Signature
@@ -58,8 +59,8 @@ class SeqPoolAttr(KernelAttr, kernel_type="SEQ_POOL"):
         )
 
     def tuning_class(self) -> Self:
-        """Both extents at the next power of two."""
-        return type(self)(h=power_of_two(self.h), w=power_of_two(self.w), pool=self.pool, dtype=self.dtype)
+        """The height at the next power of two; the width too, but exact up to 64."""
+        return type(self)(h=power_of_two(self.h), w=size_class(self.w), pool=self.pool, dtype=self.dtype)
 
     @classmethod
     def call(cls, x: Any, pool: str = "sum") -> Call:

@@ -16,6 +16,7 @@ from jitkernels.attrs.base import (
     dtype_name,
     float_arrays,
     power_of_two,
+    size_class,
 )
 from jitkernels.errors import AttrError
 from jitkernels.signature import Array, Signature
@@ -58,8 +59,8 @@ class SoftmaxAttr(KernelAttr, kernel_type="SOFTMAX"):
         )
 
     def tuning_class(self) -> Self:
-        """Both extents at the next power of two."""
-        return type(self)(rows=power_of_two(self.rows), n=power_of_two(self.n), dtype=self.dtype)
+        """Rows at the next power of two; n too, but exact up to 64."""
+        return type(self)(rows=power_of_two(self.rows), n=size_class(self.n), dtype=self.dtype)
 
     @classmethod
     def call(cls, x: Any, axis: int = -1) -> Call:

@@ -2,12 +2,15 @@
 
 Candidates are interleaved in rounds, so that a disturbance from outside hits them all alike, and the
 minimum over the rounds counts, because whatever is not the code itself only ever adds time.
+
+Threads of OpenMP and OpenBLAS go on spinning for 10 to 100 ms after their work. Where candidates use
+threads, each waits until those of the one before have gone to sleep, or it would be timed on a busy machine.
 """
 
 import timeit
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, process_time, sleep
 from typing import Any
 
 
@@ -35,6 +38,7 @@ def measure(
     """
     timers: dict[str, timeit.Timer] = {}
     numbers: dict[str, int] = {}
+    spinning: set[str] = set()
     fewest, most = rounds
     share = budget / max(len(calls), 1) / (most + 1)
     for name, function in calls.items():
@@ -46,6 +50,9 @@ def measure(
             values[keyword] = value
         timers[name] = timeit.Timer(f"function({', '.join(names)})", globals=values)
         numbers[name] = 1 if timers[name].timeit(1) > share else _calls_in(timers[name], share)
+        if _occupies_other_cores(timers[name], numbers[name]) and len(calls) > 1:
+            spinning.add(name)
+            _wait_until_quiet()
     samples: dict[str, list[float]] = {name: [] for name in calls}
     started = perf_counter()
     for done in range(most):
@@ -53,6 +60,8 @@ def measure(
             break
         for name, timer in timers.items():
             samples[name].append(timer.timeit(numbers[name]) / numbers[name])
+            if name in spinning:
+                _wait_until_quiet()
     return {name: _timing(sorted(found)) for name, found in samples.items()}
 
 
@@ -64,6 +73,23 @@ def _calls_in(timer: timeit.Timer, seconds: float) -> int:
         if taken > min(seconds, 2e-5) or number >= 1 << 20:
             return max(1, int(number * seconds / max(taken, 1e-9)))
         number *= 4
+
+
+def _occupies_other_cores(timer: timeit.Timer, number: int) -> bool:
+    """Whether the process uses more processor time in a run than the run lasts."""
+    used = process_time()
+    taken = timer.timeit(number)
+    return process_time() - used > 1.2 * taken + 1e-4
+
+
+def _wait_until_quiet(longest: float = 0.3) -> None:
+    """Sleep until this process uses no processor time while it sleeps."""
+    deadline = perf_counter() + longest
+    while perf_counter() < deadline:
+        used = process_time()
+        sleep(0.002)
+        if process_time() - used < 5e-4:
+            return
 
 
 def _timing(found: list[float]) -> Timing:
