@@ -1,11 +1,13 @@
 """What all tests share: a private cache, nothing measured by accident, and skips that CI can refuse."""
 
+import dataclasses
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -80,3 +82,17 @@ def toy() -> Iterator[ModuleType]:
 
     with module.registered():
         yield module
+
+
+@pytest.fixture
+def attr(toy: Any, fresh: Path) -> Any:
+    """An attr of a row that has ``gen``, ``theirs`` (two variants, the same code) and ``refer``."""
+    from jitkernels.registry import implements
+
+    def with_variants(attr: Any, **variant: Any) -> Any:
+        return dataclasses.replace(toy.right(attr), vector_bytes=variant["vector_bytes"])
+
+    implements(toy.ToyAttr, name="gen")(toy.right)
+    both = [{"vector_bytes": 32}, {"vector_bytes": 64}]
+    implements(toy.ToyAttr, name="theirs", variants=lambda attr: both)(with_variants)
+    return toy.ToyAttr(n=9)

@@ -1,0 +1,178 @@
+"""Records of the tuner: when they hold, and when they are a miss."""
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from picks import chosen, record
+
+import jitkernels as jk
+from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.native.threads import get_num_threads
+from jitkernels.tuning import store
+from jitkernels.tuning.store import Measured, Record
+
+
+def damaged(path: Path, change: str) -> None:
+    """A record with one thing wrong."""
+    content = json.loads(path.read_text())
+    if change == "torn":
+        path.write_text(path.read_text()[:-20])
+    elif change == "empty":
+        path.write_text("")
+    elif change == "binary":
+        path.write_bytes(b"\xff\x00\x80" * 9)
+    elif change == "list":
+        path.write_text("[]")
+    else:
+        edits: dict[str, dict[str, Any]] = {
+            "foreign attr": {"attr": {"kernel": "OTHER"}},
+            "foreign environment": {"environment": content["environment"] | {"cpu": "another"}},
+            "future format": {"format": 2},
+            "no candidates": {"candidates": []},
+            "no timing": {"candidates": [content["candidates"][0] | {"seconds": None}]},
+            "seconds are text": {"candidates": [content["candidates"][0] | {"seconds": "fast"}]},
+            "variant is text": {"candidates": [content["candidates"][0] | {"variant": "wide"}]},
+            "unknown key": {"candidates": [content["candidates"][0] | {"colour": "red"}]},
+            "name is a number": {"candidates": [content["candidates"][0] | {"implementation": 5}]},
+            "candidates are text": {"candidates": "refer"},
+        }
+        path.write_text(json.dumps(content | edits[change]))
+
+
+DAMAGES = [
+    "torn", "empty", "binary", "list", "foreign attr", "foreign environment", "future format", "no candidates",
+    "no timing", "seconds are text", "variant is text", "unknown key", "name is a number", "candidates are text",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_invalid_record_is_a_miss(
+    attr: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, damage: str
+) -> None:
+    """Never an error, never a wrong pick; and one log line, however often it is read."""
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    store.save(attr, record("refer"), get_num_threads())
+    path = store.path_of(attr, get_num_threads())
+    assert path is not None
+    damaged(path, damage)
+    with caplog.at_level(logging.WARNING, "jitkernels"):
+        for _ in range(3):
+            assert (chosen(attr).implementation, chosen(attr).rule) == ("gen", "static")
+            jk.explain(attr)
+    assert len([line for line in caplog.records if str(path) in line.getMessage()]) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "answer"),
+    [
+        ("gone", {}, ("refer", "measured")),
+        ("theirs", {"vector_bytes": 7777}, ("gen", "static")),
+        ("theirs", {"no_such_parameter": 1}, ("gen", "static")),
+    ],
+)
+def test_record_of_what_no_longer_exists(
+    attr: Any, monkeypatch: pytest.MonkeyPatch, name: str, variant: dict[str, Any], answer: tuple[str, str]
+) -> None:
+    """The next of the record serves for an implementation that is gone; an unknown variant spoils the record."""
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    gone = Record((Measured(name, variant, 1e-9, 0.0), Measured("refer", {}, 1e-6, 0.0)))
+    store.save(attr, gone, get_num_threads())
+    assert (chosen(attr).implementation, chosen(attr).rule) == answer
+    with jk.use(implementation="theirs"):
+        function: Any = KernelFuncs.cache().at(attr)
+        assert function.__self__.variant == {"vector_bytes": 32}
+
+
+def test_disqualified_candidate_is_never_picked(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    wrong = Measured("gen", {}, error="y[0] is 1, the reference gives 2")
+    store.save(attr, Record((Measured("refer", {}, 1e-6, 0.0), wrong)), get_num_threads())
+    assert chosen(attr).implementation == "refer"
+    assert "disqualified: y[0] is 1" in str(jk.explain(attr))
+
+
+def test_record_is_that_of_the_tuning_class(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One measurement serves all attrs of a class; those of other numbers of threads are others."""
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    row, small = next(
+        (row, small) for row in jk.registry.all_rows() if (small := _in_a_class(row)) is not None
+    )
+    store.save(small.tuning_class(), record("refer"), get_num_threads())
+    assert (chosen(small).implementation, chosen(small).rule) == ("refer", "measured")
+    assert issubclass(row, jk.KernelAttr)
+    before = get_num_threads()
+    try:
+        jk.set_num_threads(before + 1)
+        assert KernelFuncs.cache().choose(small).rule == "static"
+    finally:
+        jk.set_num_threads(before)
+
+
+def _in_a_class(row: Any) -> Any:
+    attrs = (case.attr for case in row.sweep())
+    return next((attr for attr in attrs if attr.tuning_class() != attr), None)
+
+
+def test_record_on_disk(attr: Any, fresh: Path) -> None:
+    """Readable JSON with sorted keys that names attr and environment; written whole, in a private folder."""
+    store.save(attr, record("gen", "refer"), 3)
+    (path,) = store.files(fresh)
+    text = path.read_text()
+    content = json.loads(text)
+    assert text == json.dumps(content, indent=1, sort_keys=True)
+    assert content["attr"] == {"kernel": "TOY_TAKE", **attr.fields()}
+    assert content["environment"]["threads"] == "3"
+    assert {"numba", "llvmlite", "numpy", "cpu", "features"} <= set(content["environment"])
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    assert path.parent.stat().st_mode & 0o077 == 0
+    assert store.load(attr, 3) == record("gen", "refer")
+    assert store.load(attr, 4) is None
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), -1.0, 10**400, "1", [1]])
+def test_record_of_an_impossible_time_is_a_miss(
+    attr: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch, seconds: Any
+) -> None:
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    store.save(attr, record("theirs", "gen"), get_num_threads())
+    assert chosen(attr).rule == "measured"
+    (path,) = store.files(fresh)
+    content = json.loads(path.read_text())
+    content["candidates"][0]["seconds"] = seconds
+    path.write_text(json.dumps(content))
+    assert chosen(attr).rule == "static"
+    path.write_text("[" * 100_000)
+    assert chosen(attr).rule == "static"
+
+
+def test_noise_does_not_overturn_the_static_order() -> None:
+    """A candidate behind in the static order wins only by more than the noise."""
+    from jitkernels.tuning.tuner import NOISE, ordered
+
+    near = [Measured("gen", {}, 1.0 + NOISE / 2), Measured("mkl", {}, 1.0), Measured("refer", {}, 5.0)]
+    assert [measured.implementation for measured in ordered(near)] == ["gen", "mkl", "refer"]
+    far = [Measured("gen", {}, 1.0 + 3 * NOISE), Measured("mkl", {}, 1.0)]
+    assert [measured.implementation for measured in ordered(far)] == ["mkl", "gen"]
+
+
+def test_first_tune_is_the_second_process_s_record(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one process measured, the next one reads; `explain` shows all of it and measures nothing."""
+    monkeypatch.setenv("JITKERNELS_TUNE", "auto")
+    assert "not measured" in str(jk.explain(attr))
+    first = chosen(attr)
+    assert first.rule == "measured now"
+    again = chosen(attr)
+    assert (again.rule, again.implementation, again.variant) == (
+        "measured",
+        first.implementation,
+        first.variant,
+    )
+    explanation = jk.explain(attr)
+    assert explanation.winner == first.implementation
+    assert explanation.rule == "measured"
+    assert [line.implementation for line in explanation.lines] == ["gen", "theirs", "refer"]
+    assert all(line.seconds is not None and line.reason is None for line in explanation.lines)
+    assert str(explanation).count("us") >= 3
