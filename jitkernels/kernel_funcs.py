@@ -81,10 +81,11 @@ class KernelFuncs:
             if pinned is not None:
                 return get_kernel(attr, pinned)
         key = (attr, _place(get_num_threads()))
-        found = self._found.get(key)
-        if found is None:
-            found = self._miss(key)
-        return found
+        try:
+            found = self._found.get(key)
+        except TypeError:  # not hashable, so not an attr
+            raise ArgumentTypeError(f"attr: expected an attr such as VMulAttr(n=8), got {attr!r}") from None
+        return found if found is not None else self._miss(key)
 
     __getitem__ = at
 

@@ -80,10 +80,12 @@ def implements(
     """
 
     def register(function: Function) -> Function:
-        chosen = name or function.__module__.split(".")[-2]
-        known = _implementations.setdefault(attr_class, {})
-        if not issubclass(attr_class, KernelAttr) or attr_class not in rows.values():
+        if attr_class not in rows.values():
             raise RegistrationError(f"{attr_class.__name__} is not a row: it has no kernel type")
+        chosen = name or function.__module__.rpartition(".")[0].rpartition(".")[2]
+        if not chosen:
+            raise RegistrationError(f"{function.__module__} is in no folder: give the implementation a name")
+        known = _implementations.setdefault(attr_class, {})
         if chosen != "refer":
             _import_from("refer", attr_class)  # another family's module may import this one first
         if chosen != "refer" and "refer" not in known:

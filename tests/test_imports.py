@@ -127,7 +127,12 @@ def test_references_are_plain_numpy(path: Path) -> None:
     assert own_parts(path) <= {"registry", "attrs", "signature"}
 
 
-@pytest.mark.parametrize("path", MODULES)
+TREE = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize(
+    "path", [*MODULES, *sorted(TREE.glob("tests/*.py")), *sorted(TREE.glob("bench/*.py"))]
+)
 def test_size_and_docstring(path: Path) -> None:
     """Files of one idea: at most 400 lines, and a docstring that says why they exist."""
     text = path.read_text()

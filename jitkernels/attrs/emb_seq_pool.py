@@ -28,6 +28,7 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
     """out[w * table_w + j] = sum (mean, max) over h of table[ids[h, w], j].
 
     Each column of ids is a sequence. Every id must lie in 0..table_h - 1; otherwise nothing is written.
+    While the kernel runs no other thread may write to ids.
     """
 
     table_h: int
