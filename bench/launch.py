@@ -15,7 +15,7 @@ def main() -> None:
     )
     for n in (8, 32, 128, 1024):
         x, y, z = (np.ones(n, np.float32) for _ in range(3))
-        jk.vmul(x, y)
+        jk.vmul(x, y, out=z)
         calls = {
             "kernel": jk.KernelFuncs.cache().at(jk.VMulAttr(n=n)),
             "everyday": jk.vmul,

@@ -28,14 +28,16 @@ _made: dict[str, "Everyday"] = {}
 class Everyday(launch.Holder):
     """The Python side of one everyday function; `callable` is what users get."""
 
-    __slots__ = ("_attr_class", "_kept", "_most", "_slow", "callable", "name")
+    __slots__ = ("_attr_class", "_kept", "_signature", "_slow", "callable", "name")
 
     def __init__(self, attr_class: type[KernelAttr]) -> None:
         self._attr_class = attr_class
         self.name = attr_class.kernel_type.name.lower()
-        parameters = list(inspect.signature(attr_class.call).parameters.values())
+        self._signature = inspect.signature(attr_class.call).replace(
+            return_annotation=inspect.Signature.empty
+        )
+        parameters = list(self._signature.parameters.values())
         inputs = sum(parameter.default in (parameter.empty, None) for parameter in parameters)
-        self._most = len(parameters)
         self._slow = self.call
         self._kept: dict[int, Any] = {}
         self._context = launch.table(self._slow, inputs, out_follows=len(parameters) == inputs)
@@ -52,24 +54,10 @@ class Everyday(launch.Holder):
 
     def call(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
         """Convert what needs converting, run the best kernel, give back arrays of the caller's shape."""
-        count = len(arguments) + len(named) + (out is not None)
-        if len(arguments) > self._most:
-            if len(arguments) > self._most + 1 or out is not None:
-                raise ArgumentTypeError(
-                    f"{self.name}: expected at most {self._most + 1} arguments, got {count}"
-                )
+        if len(arguments) == len(self._signature.parameters) + 1 and out is None:
             *rest, out = arguments
             arguments = tuple(rest)
-        try:
-            call = self._attr_class.call(*arguments, **named)
-        except TypeError as error:
-            if (
-                isinstance(error, ArgumentTypeError)
-                or error.__traceback__ is None
-                or error.__traceback__.tb_next
-            ):
-                raise
-            raise ArgumentTypeError(f"{self.name}: {str(error).partition('() ')[2]}") from None
+        call = self._bound(arguments, named)
         kernel = _kernel_of(KernelFuncs.cache().at(call.attr))
         outputs = kernel.signature.outputs
         targets = self._targets(call, outputs, out)
@@ -77,23 +65,33 @@ class Everyday(launch.Holder):
             np.empty(o.shape, o.dtype) if t is None else t for o, t in zip(outputs, targets, strict=True)
         ]
         kernel.callable(*_apart(kernel.signature, call.inputs, arrays), *arrays)
+        self._remember(kernel, call, arguments, named)
         results = [array.reshape(shape) for array, shape in zip(arrays, call.shapes, strict=True)]
         if call.finish is not None:
             results = [call.finish(result) for result in results]
-        if out is not None:
-            given = out if isinstance(out, tuple) else (out,)
-            for array, result, target in zip(given, results, targets, strict=True):
-                if target is None:
-                    array[...] = result
-            return out
-        self._remember(kernel, call, arguments, named)
-        return results[0] if len(results) == 1 else tuple(results)
+        if out is None:
+            return results[0] if len(results) == 1 else tuple(results)
+        for array, result, target in zip(_several(out), results, targets, strict=True):
+            if target is None:
+                array[...] = result
+        return out
+
+    def _bound(self, arguments: Sequence[Any], named: dict[str, Any]) -> Call:
+        """The call in terms of a kernel; arguments that do not fit the function's are said to be wrong."""
+        try:
+            return self._attr_class.call(*arguments, **named)
+        except TypeError:
+            try:
+                self._signature.bind(*arguments, **named)
+            except TypeError as error:
+                raise ArgumentTypeError(f"{self.name}{self._signature}: {error}") from None
+            raise
 
     def _targets(self, call: Call, outputs: Sequence[Array], out: Any) -> list[AnyArray | None]:
         """For each output the memory of ``out`` in the kernel's shape, or None where it cannot be used directly."""
         if out is None:
             return [None] * len(outputs)
-        given = out if isinstance(out, tuple) else (out,)
+        given = _several(out)
         if len(given) != len(outputs):
             raise ArgumentTypeError(f"{self.name}: out: expected {len(outputs)} arrays, got {len(given)}")
         targets: list[AnyArray | None] = []
@@ -128,6 +126,10 @@ class Everyday(launch.Holder):
         with _lock:
             self._context[Table.CONTEXTS :] = 0
             self._kept.clear()
+
+
+def _several(out: Any) -> tuple[Any, ...]:
+    return out if isinstance(out, tuple) else (out,)
 
 
 def _kernel_of(function: Any) -> Kernel:

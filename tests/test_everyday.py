@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import cases
@@ -11,9 +12,10 @@ import oracles
 import pytest
 
 import jitkernels as jk
-from jitkernels import testing
+from jitkernels import functions, testing
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import ArgumentError, ArgumentTypeError, JitKernelsError
+from jitkernels.native.layout import Table
 from jitkernels.signature import AnyArray
 
 Keywords = dict[str, Any]
@@ -355,3 +357,13 @@ def test_documentation(row: Row) -> None:
     assert row.__doc__ is not None
     assert row.__doc__.split("\n")[0] in (function.__doc__ or "")
     assert list(inspect.signature(function).parameters) == [*inspect.signature(row.call).parameters, "out"]
+
+
+def test_a_first_call_with_out_is_remembered_too(fresh: Path) -> None:
+    """Whoever only ever passes ``out`` gets the compiled dispatcher as well."""
+    holder = functions._holder_of("vmul")
+    for call in (lambda x, z: jk.vmul(x, x, out=z), lambda x, z: jk.vmul(x, x, z)):
+        holder.forget()
+        x, z = np.ones(9, np.float32), np.empty(9, np.float32)
+        call(x, z)
+        assert np.count_nonzero(holder._context[Table.CONTEXTS :]) == 1
