@@ -362,8 +362,8 @@ def test_documentation(row: Row) -> None:
 def test_a_first_call_with_out_is_remembered_too(fresh: Path) -> None:
     """Whoever only ever passes ``out`` gets the compiled dispatcher as well."""
     holder = functions._holder_of("vmul")
-    for call in (lambda x, z: jk.vmul(x, x, out=z), lambda x, z: jk.vmul(x, x, z)):
+    x, z = np.ones(9, np.float32), np.empty(9, np.float32)
+    for arguments, named in (((x, x), {"out": z}), ((x, x, z), {})):
         holder.forget()
-        x, z = np.ones(9, np.float32), np.empty(9, np.float32)
-        call(x, z)
+        jk.vmul(*arguments, **named)
         assert np.count_nonzero(holder._context[Table.CONTEXTS :]) == 1
