@@ -20,14 +20,17 @@ def main() -> None:
             if path is None:
                 raise SystemExit("no cache folder")
             records = [
-                store.read(folder / path.parent.parent.name / "tuning" / path.name, attr, None) for folder in folders
+                store.read(folder / path.parent.parent.name / "tuning" / path.name, attr, None)
+                for folder in folders
             ]
             if None in records or len(records) < 2:
                 raise SystemExit(f"{attr} is not measured in both folders")
             first, second = (record.pick for record in records if record)
             same.append(first.implementation == second.implementation)
             if not same[-1]:
-                print(f"  {attr}: {first.label} {first.seconds:.3g} s, then {second.label} {second.seconds:.3g} s")
+                print(
+                    f"  {attr}: {first.label} {first.seconds:.3g} s, then {second.label} {second.seconds:.3g} s"
+                )
     print(f"same implementation for {sum(same) / len(same):.1%} of {len(same)} attrs")
 
 
