@@ -52,7 +52,7 @@ class UnaryVectorAttr(VectorAttr):
         )
 
     def tolerance(self) -> Tolerance:
-        return Tolerance(ulp=3)
+        return Tolerance(ulp=4)
 
     def operations(self) -> float:
         return 16.0 * self.n
