@@ -1,12 +1,12 @@
 """The launcher: what stands between a Python call and a C function, in tens of nanoseconds.
 
-One compiled object serves every kernel. ``launch`` is the C function behind a `Kernel`: it finds the
-kernel's context through ``self``, checks each argument against it and calls the entry. ``everyday`` is the
-C function behind ``jk.vmul`` and its like: it finds a context by the shapes of the arguments first. Whatever
+``launch`` is the C function behind every `Kernel`: it finds the kernel's context through ``self`` and calls
+the compiled checks that the context names, one object per pattern of arguments, which call the entry when all
+arguments fit. ``everyday`` is the C function behind ``jk.vmul`` and its like: it finds a context by the shapes of the arguments first. Whatever
 does not pass goes to a Python callable, which raises a clear error or converts.
 
-A context is an array of int64 words (see `context`); its layout, and that of NumPy's and Python's objects,
-is in the constants below. The latter are verified at start against NumPy's own answers.
+A context is an array of int64 words (see `context`); its layout, and that of NumPy's and Python's objects, is in
+`jitkernels.native.layout`. The latter is verified at start against NumPy's own answers.
 """
 
 import ctypes

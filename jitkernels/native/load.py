@@ -3,7 +3,6 @@
 import functools
 import os
 import threading
-from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -85,17 +84,3 @@ def _object_code(source: Source, symbol: str) -> bytes:
 def _link(externals: tuple[External, ...]) -> None:
     for external in externals:
         llvm.add_symbol(external.symbol, external.address())
-
-
-@dataclass(frozen=True)
-class Built:
-    """A source in machine code: where it starts, and the symbol by which other objects can call it."""
-
-    source: Source
-    symbol: str
-    address: int
-
-
-def build(source: Source) -> Built:
-    """Machine code for a source, built at most once per process."""
-    return Built(source, symbol_of(source), address_of(source))
