@@ -2,8 +2,8 @@
 
 ``launch`` is the C function behind every `Kernel`: it finds the kernel's context through ``self`` and calls
 the compiled checks that the context names, one object per pattern of arguments, which call the entry when all
-arguments fit. ``everyday`` is the C function behind ``jk.vmul`` and its like: it finds a context by the shapes of the arguments first. Whatever
-does not pass goes to a Python callable, which raises a clear error or converts.
+arguments fit. ``everyday`` is the C function behind ``jk.vmul`` and its like: it finds a context by the shapes
+of the arguments first. Whatever does not pass goes to a Python callable, which raises a clear error or converts.
 
 A context is an array of int64 words (see `context`); its layout, and that of NumPy's and Python's objects, is in
 `jitkernels.native.layout`. The latter is verified at start against NumPy's own answers.
