@@ -80,7 +80,7 @@ def _field(field: "dataclasses.Field[Any]") -> str:
 
 
 def _everyday(row: type[KernelAttr]) -> str:
-    parameters = inspect.signature(row.call).parameters.values()
+    parameters = row.parameters().parameters.values()
     listed = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters]
     return f"{row.kernel_type.name.lower()}({', '.join([*listed, 'out=None'])})"
 

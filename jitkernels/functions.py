@@ -33,9 +33,7 @@ class Everyday(launch.Holder):
     def __init__(self, attr_class: type[KernelAttr]) -> None:
         self._attr_class = attr_class
         self.name = attr_class.kernel_type.name.lower()
-        self._signature = inspect.signature(attr_class.call).replace(
-            return_annotation=inspect.Signature.empty
-        )
+        self._signature = attr_class.parameters()
         parameters = list(self._signature.parameters.values())
         inputs = sum(parameter.default in (parameter.empty, None) for parameter in parameters)
         self._slow = self.call
@@ -57,7 +55,7 @@ class Everyday(launch.Holder):
         if len(arguments) == len(self._signature.parameters) + 1 and out is None:
             *rest, out = arguments
             arguments = tuple(rest)
-        call = self._bound(arguments, named)
+        call = self._attr_class.call(*arguments, **named)
         kernel = _kernel_of(KernelFuncs.cache().at(call.attr))
         outputs = kernel.signature.outputs
         targets = self._targets(call, outputs, out)
@@ -75,17 +73,6 @@ class Everyday(launch.Holder):
             if target is None:
                 array[...] = result
         return out
-
-    def _bound(self, arguments: Sequence[Any], named: dict[str, Any]) -> Call:
-        """The call in terms of a kernel; arguments that do not fit the function's are said to be wrong."""
-        try:
-            return self._attr_class.call(*arguments, **named)
-        except TypeError:
-            try:
-                self._signature.bind(*arguments, **named)
-            except TypeError as error:
-                raise ArgumentTypeError(f"{self.name}{self._signature}: {error}") from None
-            raise
 
     def _targets(self, call: Call, outputs: Sequence[Array], out: Any) -> list[AnyArray | None]:
         """For each output the memory of ``out`` in the kernel's shape, or None where it cannot be used directly."""

@@ -1,15 +1,98 @@
-"""The arguments of a kernel as data: what every launcher, test, benchmark and C header reads from a row."""
+"""The arguments of a kernel as data: what every launcher, test, benchmark and C header reads from a row.
 
-from collections.abc import Sequence
+A row declares each array once, as an `Argument` with a symbolic shape; an attr binds the symbols and gives a
+`Signature` of `Array`s with numbers.
+"""
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from jitkernels.errors import ArgumentError, ArgumentTypeError
+from jitkernels.errors import ArgumentError, ArgumentTypeError, RegistrationError
 
 AnyArray = np.ndarray[Any, np.dtype[Any]]
 C_TYPES = {"float32": "float", "float64": "double", "int64": "int64"}
+
+
+@dataclass(frozen=True)
+class Extent:
+    """One extent of a symbolic shape: a number times symbols.
+
+    `spread` (written ``*rows``) stands for any number of leading dimensions and their product; `optional`
+    (written ``?n``) may be missing in an everyday call and is 1 then.
+    """
+
+    symbols: tuple[str, ...]
+    factor: int = 1
+    spread: bool = False
+    optional: bool = False
+
+    def value(self, fields: Mapping[str, Any]) -> int:
+        """The number for given values of the symbols."""
+        return self.factor * math.prod(int(fields[symbol]) for symbol in self.symbols)
+
+    def __str__(self) -> str:
+        return "*".join([*([str(self.factor)] if self.factor != 1 else []), *self.symbols])
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One array as a row declares it, such as ``Argument("x", "in", "*rows n")``.
+
+    shape: extents separated by blanks; each is a field of the row, or a product such as ``4*d``. A leading
+    ``*`` lets everyday calls give any number of dimensions there (none counts as 1); a leading ``?`` lets
+    them leave that one out. dtype: the attr's own if None. domain: as in `Array`; its ends may name fields.
+    when: a bool field without which the array is not there. turned: a bool field that says that the last two
+    extents are exchanged in memory. read: a field that makes an output an input as well unless it is 0.
+    """
+
+    name: str
+    role: Literal["in", "out"]
+    shape: str
+    dtype: str | None = None
+    in_place: bool = False
+    domain: tuple[float | str, float | str] = (-2.0, 2.0)
+    when: str | None = None
+    turned: str | None = None
+    read: str | None = None
+
+    @functools.cached_property
+    def extents(self) -> tuple[Extent, ...]:
+        """The shape, parsed. Raises RegistrationError if it is not one."""
+        return tuple(_extent(self, word) for word in self.shape.split())
+
+    @property
+    def symbols(self) -> str:
+        """The shape as documentation prints it, such as ``[rows, n]``."""
+        return f"[{', '.join(map(str, self.extents))}]"
+
+    def array(self, fields: Mapping[str, Any]) -> "Array | None":
+        """The array for given values of all fields, or None where it is not there."""
+        if self.when is not None and not fields[self.when]:
+            return None
+        shape = [extent.value(fields) for extent in self.extents]
+        if self.turned is not None and fields[self.turned]:
+            shape[-2:] = reversed(shape[-2:])
+        role = "inout" if self.read is not None and fields[self.read] else self.role
+        low, high = (float(fields[end]) if isinstance(end, str) else end for end in self.domain)
+        return Array(self.name, role, tuple(shape), self.dtype or fields["dtype"], self.in_place, (low, high))
+
+
+def _extent(argument: Argument, word: str) -> Extent:
+    spread, optional = word.startswith("*"), word.startswith("?")
+    parts = word.lstrip("*?").split("*")
+    factor = math.prod(int(part) for part in parts if part.isdecimal())
+    symbols = tuple(part for part in parts if not part.isdecimal())
+    if not symbols or not all(symbol.isidentifier() for symbol in symbols):
+        raise RegistrationError(
+            f"array {argument.name}: shape {argument.shape!r}: expected names of fields or products of them "
+            f"with numbers, got {word!r}"
+        )
+    return Extent(symbols, factor, spread, optional)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ Row = Any
 
 def example(row: Row, dtype: str = "float32", seed: int = 0) -> tuple[KernelAttr, Keywords]:
     """An attr that an everyday call can ask for, and that call's arguments by name."""
-    parameters = inspect.signature(row.call).parameters
+    parameters = row.parameters().parameters
     attrs = [case.attr for case in testing.ci_cases(row) if case.attr.fields()["dtype"] == dtype]
     for attr in [testing.middle(row, dtype), *reversed(attrs)]:
         signature = attr.signature()
@@ -91,7 +91,7 @@ def function_of(row: Row) -> Any:
 
 def by_position(row: Row, given: Keywords) -> list[Any]:
     """The arguments as far as they are given, defaults in between."""
-    parameters = inspect.signature(row.call).parameters
+    parameters = row.parameters().parameters
     last = max(list(parameters).index(key) for key in given)
     return [given.get(key, parameter.default) for key, parameter in list(parameters.items())[: last + 1]]
 
@@ -194,7 +194,7 @@ def test_not_numbers(row: Row) -> None:
 def test_wrong_names_and_counts(row: Row) -> None:
     _, given = example(row)
     function = function_of(row)
-    parameters = inspect.signature(row.call).parameters
+    parameters = row.parameters().parameters
     for arguments, named in (
         ((), {}),
         (tuple(given.values()), {"nonsense": 1}),
@@ -245,7 +245,7 @@ def test_out(row: Row, form: str) -> None:
 def test_out_by_position(row: Row) -> None:
     """After all parameters comes ``out``, in the compiled dispatcher and in Python."""
     _, given = example(row)
-    parameters = inspect.signature(row.call).parameters
+    parameters = row.parameters().parameters
     every = [given.get(key, parameter.default) for key, parameter in parameters.items()]
     for _ in range(3):
         outs = outs_of(row, given)
@@ -308,7 +308,7 @@ def test_out_over_an_input(row: Row, place: str) -> None:
 @pytest.mark.parametrize("row", cases.every_row())
 def test_axis(row: Row) -> None:
     """Where there is an axis, any of them gives what moving it to the end and back gives."""
-    parameters = inspect.signature(row.call).parameters
+    parameters = row.parameters().parameters
     if "axis" not in parameters:
         return
     first = next(iter(parameters))
@@ -356,7 +356,7 @@ def test_documentation(row: Row) -> None:
     assert function.__name__ == row.kernel_type.name.lower()
     assert row.__doc__ is not None
     assert row.__doc__.split("\n")[0] in (function.__doc__ or "")
-    assert list(inspect.signature(function).parameters) == [*inspect.signature(row.call).parameters, "out"]
+    assert list(inspect.signature(function).parameters) == [*row.parameters().parameters, "out"]
 
 
 def test_a_first_call_with_out_is_remembered_too(fresh: Path) -> None:

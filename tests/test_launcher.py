@@ -1,7 +1,6 @@
 """The compiled launcher: that it really is what serves calls, that it leaks nothing, and its slow twin."""
 
 import gc
-import inspect
 import sys
 import types
 from collections.abc import Iterator
@@ -234,7 +233,7 @@ def remembers(row: Row, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, dict[str,
 
 def plain(row: Row, given: dict[str, Any]) -> list[Any] | None:
     """The arguments by position if all of them are arrays, as the dispatcher takes them; one result."""
-    parameters = inspect.signature(row.call).parameters
+    parameters = row.parameters().parameters
     arrays = {key: value for key, value in given.items() if isinstance(value, np.ndarray)}
     others = {key: value for key, value in given.items() if key not in arrays}
     defaults = all(parameters[key].default == value for key, value in others.items())
@@ -282,7 +281,7 @@ def test_alternating_shapes(row: Row) -> None:
     for attr in testing.attrs_around(row, range(1, 40)):
         signature = attr.signature()
         fields = attr.fields()
-        parameters = inspect.signature(row.call).parameters
+        parameters = row.parameters().parameters
         arrays = {
             p.name: a for p, a in zip(signature.arrays, signature.sample(), strict=True) if p.role == "in"
         }

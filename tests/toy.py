@@ -16,7 +16,7 @@ from jitkernels.errors import DataIndexError
 from jitkernels.kernel_types import KernelType
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import implements
-from jitkernels.signature import AnyArray, Array, Signature
+from jitkernels.signature import AnyArray, Argument
 
 
 class ToyAttr(KernelAttr, kernel_type="TOY_TAKE"):
@@ -26,14 +26,12 @@ class ToyAttr(KernelAttr, kernel_type="TOY_TAKE"):
     m: int = 5
     dtype: str = "float32"
 
-    def signature(self) -> Signature:
-        arrays = (
-            Array("x", "in", (self.n,), self.dtype, in_place=True),
-            Array("table", "in", (self.m,), self.dtype),
-            Array("ids", "in", (self.n,), "int64", domain=(0, self.m)),
-            Array("y", "out", (self.n,), self.dtype, in_place=True),
-        )
-        return Signature(arrays, (("n", self.n), ("m", self.m)))
+    arrays = (
+        Argument("x", "in", "n", in_place=True),
+        Argument("table", "in", "m"),
+        Argument("ids", "in", "n", dtype="int64", domain=(0, "m")),
+        Argument("y", "out", "n", in_place=True),
+    )
 
     def tolerance(self) -> Tolerance:
         return Tolerance(ulp=1)

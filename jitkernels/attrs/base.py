@@ -1,21 +1,33 @@
 """What every row has: the base class of attrs, and the small types that rows answer with."""
 
-import dataclasses
 import functools
-import math
-from collections.abc import Callable, Iterable, Sequence
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 from typing import Any, ClassVar, Self, dataclass_transform
 
-import numpy as np
-
-from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, RegistrationError
+from jitkernels.attrs import binding
+from jitkernels.attrs.binding import Call
+from jitkernels.attrs.fields import (
+    FLOATS,
+    MOST_BYTES,
+    Field,
+    choice,
+    custom,
+    fields_of,
+    in_dtype,
+    in_words,
+    real,
+)
+from jitkernels.errors import AttrError, RegistrationError
 from jitkernels.kernel_types import KernelType
-from jitkernels.signature import AnyArray, Signature
+from jitkernels.signature import AnyArray, Argument, Signature
 
-FLOATS = ("float32", "float64")
-_NAMES = {np.dtype(name): name for name in FLOATS}
-MOST_BYTES = 1 << 62
+__all__ = [
+    "FLOATS", "Call", "Case", "KernelAttr", "Tolerance", "cases", "choice", "custom", "power_of_two", "real", "rows",
+]  # fmt: skip
+
 rows: dict[KernelType, type["KernelAttr"]] = {}
 
 
@@ -36,34 +48,22 @@ class Case:
     tags: frozenset[str]
 
 
-@dataclass(frozen=True)
-class Call:
-    """An everyday call in terms of a kernel: its attr, its input arrays, and what the caller gets back.
-
-    `shapes` are the shapes of the results as the caller sees them, in the memory order of the kernel's
-    outputs. `finish`, if given, turns a result of that shape into the caller's (a view with axes moved).
-    """
-
-    attr: "KernelAttr"
-    inputs: Sequence[AnyArray]
-    shapes: Sequence[tuple[int, ...]]
-    finish: Callable[[AnyArray], AnyArray] | None = None
-
-
-def choice(*values: str, default: str) -> Any:
-    """A field that takes one of these strings."""
-    return dataclasses.field(default=default, metadata={"values": values})
-
-
-@dataclass_transform(frozen_default=True, kw_only_default=True)
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(choice, custom, real))
 class KernelAttr:
     """Base of all attrs: a frozen value that names one kernel and all that it is specialised by.
 
     A subclass written ``class VMulAttr(VectorAttr, kernel_type="VMUL")`` becomes a row of the registry and a
     frozen keyword-only dataclass. Raises AttrError when a field has a wrong type or value.
+
+    arrays: what the kernel takes, inputs first. floats: float fields that the C function takes after the
+    integers (all int fields), as ``const double *``. options: what the everyday function takes after its
+    arrays: fields by name, or ``axis``.
     """
 
     kernel_type: ClassVar[KernelType]
+    arrays: ClassVar[tuple[Argument, ...]] = ()
+    floats: ClassVar[tuple[str, ...]] = ()
+    options: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, kernel_type: str | None = None) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
@@ -71,6 +71,7 @@ class KernelAttr:
             return
         if kernel_type != kernel_type.upper() or not kernel_type.isidentifier():
             raise RegistrationError(f"kernel type {kernel_type!r}: expected an upper-case identifier")
+        binding.check_declaration(cls)
         cls.kernel_type = KernelType.add(kernel_type)
         if rows.setdefault(cls.kernel_type, cls) is not cls:
             raise RegistrationError(
@@ -79,11 +80,22 @@ class KernelAttr:
 
     def __post_init__(self) -> None:
         values = self.__dict__
-        for name, checked in _checks(type(self)):  # type: ignore[arg-type]  # a class is hashable
-            values[name] = checked(values[name])
-        for array in self.signature().arrays:
-            if array.nbytes > MOST_BYTES:
+        known = self.known_fields()
+        for name, field in known.items():
+            values[name] = field.canonical(f"{type(self).__name__}: {name}", values[name])
+        for name, field in known.items():
+            if field.kind == "float":
+                label = f"{type(self).__name__}: {name}"
+                values[name] = in_dtype(label, values[name], values.get("dtype", "float64"))
+        for argument in self.arrays:
+            array = argument.array(values)
+            if array is not None and array.nbytes > MOST_BYTES:
                 raise AttrError(f"{type(self).__name__}: array {array.name} would have {array.nbytes} bytes")
+
+    @classmethod
+    def known_fields(cls) -> Mapping[str, Field]:
+        """How each field is checked and stored, by name."""
+        return _fields(cls)  # type: ignore[arg-type]  # a class is hashable
 
     @property
     def name(self) -> str:
@@ -92,7 +104,16 @@ class KernelAttr:
 
     def signature(self) -> Signature:
         """The arguments of the kernel for this attr."""
-        raise NotImplementedError
+        values = self.__dict__
+        arrays = (argument.array(values) for argument in self.arrays)
+        integers = [
+            (name, values[name]) for name, field in self.known_fields().items() if field.kind == "int"
+        ]
+        return Signature(
+            tuple(array for array in arrays if array is not None),
+            tuple(integers),
+            tuple((name, values[name]) for name in self.floats),
+        )
 
     def tolerance(self) -> Tolerance:
         """How far from the true result an implementation may be, for inputs from the domain."""
@@ -108,152 +129,76 @@ class KernelAttr:
         raise NotImplementedError
 
     def tuning_class(self) -> Self:
-        """The attr that is measured on behalf of this one."""
-        return self
+        """The attr that is measured on behalf of this one: extents at the next power of two, usual floats.
+
+        Every other field is kept, and a float that is 0 stays 0, as that may be another computation.
+        """
+        changed = dict(self.__dict__)
+        defaults = {f.name: f.default for f in dataclass_fields(type(self))}  # type: ignore[arg-type]  # a dataclass
+        for name, field in self.known_fields().items():
+            if field.kind == "int":
+                changed[name] = power_of_two(changed[name])
+            elif field.kind == "float" and changed[name]:
+                changed[name] = defaults[name] or 1.0
+        changed = {name: value for name, value in changed.items() if name in defaults}
+        return type(self)(**changed)
 
     @classmethod
     def call(cls, *arguments: Any, **named: Any) -> Call:
-        """An everyday call: its parameters, in each row by name, are those of the everyday function.
+        """An everyday call in terms of the kernel; its parameters are `parameters`.
 
-        Array parameters come first, optional ones with the default None; then others with their defaults.
+        Raises ArgumentTypeError, ArgumentError or AttrError naming the argument, what was expected and what came.
         """
-        raise NotImplementedError
+        return binding.bound(cls, arguments, named)
+
+    @classmethod
+    def parameters(cls) -> inspect.Signature:
+        """Parameters of the everyday function, but for ``out``: arrays, then options."""
+        return _parameters(cls)  # type: ignore[arg-type]  # a class is hashable
 
     def check_data(self, arrays: Sequence[AnyArray]) -> None:
         """Raise DataIndexError if the values in the arrays point outside others."""
 
     def text(self) -> str:
         """Fields as ``n=1024, dtype=float32``."""
-        return ", ".join(f"{key}={value}" for key, value in self.fields().items())
+        dtype = self.__dict__.get("dtype")
+        return ", ".join(f"{key}={in_words(value, dtype)}" for key, value in self.fields().items())
 
     def fields(self) -> dict[str, Any]:
         """Fields by name."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return {name: self.__dict__[name] for name in self.known_fields()}
 
+    def to_json(self) -> dict[str, Any]:
+        """Kernel and fields as plain JSON values."""
+        known = self.known_fields()
+        values = {name: field.to_json(self.__dict__[name]) for name, field in known.items()}
+        return {"kernel": self.kernel_type.name, **values}
 
-Check = Callable[[object], object]
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """The attr that `to_json` was called on; raises AttrError where that cannot be."""
+        known = cls.known_fields()
+        if content.get("kernel") != cls.kernel_type.name or {*content} != {"kernel", *known}:
+            raise AttrError(f"{cls.__name__}: expected kernel and fields {', '.join(known)}, got {content!r}")
+        try:
+            return cls(**{name: field.from_json(content[name]) for name, field in known.items()})
+        except (KeyError, TypeError, ValueError) as error:
+            raise AttrError(f"{cls.__name__}: cannot be read from {content!r}: {error}") from error
 
 
 @functools.cache
-def _checks(attr_class: type[KernelAttr]) -> tuple[tuple[str, Check], ...]:
-    """For each field the function that gives its value in canonical type or raises AttrError."""
-    by_type: dict[object, Callable[[str, Any], object]] = {
-        "bool": _bool,
-        bool: _bool,
-        "float": _float,
-        float: _float,
-    }
-    found = []
-    for field in dataclasses.fields(attr_class):  # type: ignore[arg-type]  # subclasses are dataclasses
-        label = f"{attr_class.__name__}: {field.name}"
-        check = _dtype if field.name == "dtype" else by_type.get(field.type, _extent)
-        if values := field.metadata.get("values"):
-            check = functools.partial(_one_of, values)
-        found.append((field.name, functools.partial(check, label)))
-    return tuple(found)
+def _fields(attr_class: type[KernelAttr]) -> dict[str, Field]:
+    return fields_of(attr_class)
 
 
-def _one_of(values: tuple[str, ...], label: str, value: object) -> object:
-    if not isinstance(value, str) or value not in values:
-        raise AttrError(f"{label}: expected one of {', '.join(values)}, got {value!r}")
-    return value
-
-
-def _bool(label: str, value: object) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise AttrError(f"{label}: expected a bool, got {value!r}")
-    return bool(value)
-
-
-def _float(label: str, value: Any) -> float:
-    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    try:
-        number = float(value) if real else math.nan
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise AttrError(f"{label}: expected a finite number, got {value!r}")
-    return number
-
-
-def _extent(label: str, value: Any) -> int:
-    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, int | np.integer)):
-        raise AttrError(f"{label}: expected an int, got {value!r}")
-    if value < 0:
-        raise AttrError(f"{label}: expected 0 or more, got {value}")
-    if value > MOST_BYTES:
-        raise AttrError(f"{label}: expected at most {MOST_BYTES}, got {value}")
-    return int(value)
-
-
-def _dtype(label: str, value: object) -> str:
-    if type(value) is str and value in FLOATS:
-        return value
-    try:
-        dtype = np.dtype(value)  # type: ignore[call-overload]
-        name = dtype.name if dtype.isnative and value is not None else dtype.str  # None would mean float64
-    except TypeError:
-        name = str(value)
-    if name not in FLOATS:
-        raise AttrError(f"{label}: expected one of {', '.join(FLOATS)}, got {value!r}")
-    return str(name)
-
-
-def float_arrays(kernel: str, **values: object) -> list[AnyArray]:
-    """Array-likes as aligned C-contiguous arrays of one dtype: float32 if it holds them all, else float64.
-
-    Integers and booleans count as float64, float16 as float32, Python numbers take the arrays' dtype.
-    Raises ArgumentTypeError for anything that is not real numbers.
-    """
-    arrays = {}
-    for name, value in values.items():
-        if hasattr(value, "mask"):
-            raise ArgumentTypeError(f"{kernel}: {name}: expected an array without a mask, got a masked array")
-        array = np.asarray(value)
-        if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
-            raise ArgumentTypeError(f"{kernel}: {name}: expected real numbers, got dtype {array.dtype}")
-        arrays[name] = array
-    first, *others = arrays.values()
-    if all(array.dtype is first.dtype for array in others) and first.dtype in _NAMES:
-        return [a if _plain(a) else np.require(a, None, ["C", "A"]) for a in arrays.values()]
-    weak = [v if isinstance(v, int | float) else arrays[name] for name, v in values.items()]
-    common = np.result_type(*weak)
-    dtype = np.float32 if common in (np.dtype(np.float16), np.dtype(np.float32)) else np.float64
-    return [np.require(array, dtype, ["C", "A"]) for array in arrays.values()]
-
-
-def dtype_name(array: AnyArray) -> str:
-    """The dtype field for an array that `float_arrays` returned; ``dtype.name`` takes 3 us to spell it."""
-    return _NAMES[array.dtype]
-
-
-def _plain(array: AnyArray) -> bool:
-    return array.flags.c_contiguous and array.flags.aligned and type(array) is np.ndarray
-
-
-def axis_last(
-    kernel: str, array: AnyArray, axis: object
-) -> tuple[AnyArray, Callable[[AnyArray], AnyArray] | None]:
-    """A view with one axis moved to the end, and the function that moves it back (None if it was there)."""
-    if isinstance(axis, bool) or not isinstance(axis, int | np.integer):
-        raise ArgumentTypeError(f"{kernel}: axis: expected an int, got {axis!r}")
-    if array.ndim == 0:
-        raise ArgumentError(f"{kernel}: x: expected at least 1 dimension, got 0")
-    if not -array.ndim <= axis < array.ndim:
-        raise ArgumentError(f"{kernel}: axis: expected -{array.ndim} to {array.ndim - 1}, got {axis}")
-    if axis in (-1, array.ndim - 1):
-        return array, None
-    return np.moveaxis(array, int(axis), -1), lambda result: np.moveaxis(result, -1, int(axis))
+@functools.cache
+def _parameters(attr_class: type[KernelAttr]) -> inspect.Signature:
+    return binding.parameters(attr_class)
 
 
 def power_of_two(extent: int) -> int:
     """The next power of two, 1 for 0."""
     return 1 << max(extent - 1, 0).bit_length()
-
-
-def size_class(extent: int) -> int:
-    """The extent itself up to 64, where tails decide what is fastest; beyond that the next power of two."""
-    return extent if extent <= 64 else power_of_two(extent)
 
 
 def cases(attrs: Iterable[KernelAttr], *, ci: Iterable[KernelAttr] = ()) -> list[Case]:
@@ -265,5 +210,6 @@ def cases(attrs: Iterable[KernelAttr], *, ci: Iterable[KernelAttr] = ()) -> list
 
 
 def _case_name(attr: KernelAttr) -> str:
-    parts = [f"{key}{value}" for key, value in attr.fields().items() if key != "dtype"]
-    return "-".join([*parts, attr.fields()["dtype"].replace("float", "f")])
+    dtype = attr.fields().get("dtype", "")
+    parts = [f"{key}{in_words(value, dtype)}" for key, value in attr.fields().items() if key != "dtype"]
+    return "-".join([*parts, dtype.replace("float", "f")]) if dtype else "-".join(parts)

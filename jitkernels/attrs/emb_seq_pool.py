@@ -1,25 +1,13 @@
 """EMB_SEQ_POOL: rows of an embedding table looked up and pooled."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from jitkernels.attrs.base import (
-    FLOATS,
-    Call,
-    Case,
-    KernelAttr,
-    Tolerance,
-    cases,
-    choice,
-    dtype_name,
-    float_arrays,
-    power_of_two,
-    size_class,
-)
-from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, DataIndexError
-from jitkernels.signature import AnyArray, Array, Signature
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
+from jitkernels.errors import AttrError, DataIndexError
+from jitkernels.signature import AnyArray, Argument
 
 POOLS = ("sum", "mean", "max")
 
@@ -37,20 +25,17 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
     idx_w: int
     pool: str = choice(*POOLS, default="sum")
     dtype: str = "float32"
+    arrays = (
+        Argument("table", "in", "table_h table_w"),
+        Argument("ids", "in", "idx_h idx_w", dtype="int64", domain=(0, "table_h")),
+        Argument("out", "out", "idx_w*table_w"),
+    )
+    options = ("pool",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.idx_h == 0 and self.pool != "sum":
             raise AttrError(f"EmbSeqPoolAttr: idx_h: expected at least 1 for {self.pool}, got 0")
-
-    def signature(self) -> Signature:
-        arrays = (
-            Array("table", "in", (self.table_h, self.table_w), self.dtype),
-            Array("ids", "in", (self.idx_h, self.idx_w), "int64", domain=(0, self.table_h)),
-            Array("out", "out", (self.idx_w * self.table_w,), self.dtype),
-        )
-        names = ("table_h", "table_w", "idx_h", "idx_w")
-        return Signature(arrays, tuple((name, int(getattr(self, name))) for name in names))
 
     def tolerance(self) -> Tolerance:
         unit = float(np.finfo(self.dtype).eps)
@@ -77,12 +62,9 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
         return cases(attrs(full), ci=attrs(ci))
 
     def tuning_class(self) -> Self:
-        """Extents at the next power of two, table_w exact up to 64, the table cut to 64 Ki rows."""
-        rows = min(power_of_two(self.table_h), 1 << 16)
-        extents = {"idx_h": power_of_two(self.idx_h), "idx_w": power_of_two(self.idx_w)}
-        return type(self)(
-            table_h=rows, table_w=size_class(self.table_w), **extents, pool=self.pool, dtype=self.dtype
-        )
+        """As for all kernels, the table cut to 64 Ki rows: beyond that only its cache misses count."""
+        found = super().tuning_class()
+        return type(self)(**found.fields() | {"table_h": min(found.table_h, 1 << 16)})
 
     def check_data(self, arrays: Sequence[AnyArray]) -> None:
         ids = arrays[1]
@@ -93,25 +75,3 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
                 f"emb_seq_pool: ids: expected 0 to {self.table_h - 1} (the rows of table), "
                 f"got {int(ids[at])} at [{at[0]}, {at[1]}]"
             )
-
-    @classmethod
-    def call(cls, table: Any, ids: Any, pool: str = "sum") -> Call:
-        (rows,) = float_arrays("emb_seq_pool", table=table)
-        numbers = np.asarray(ids)
-        if numbers.dtype.kind not in "iu":
-            raise ArgumentTypeError(f"emb_seq_pool: ids: expected integers, got dtype {numbers.dtype}")
-        if rows.ndim != 2 or numbers.ndim != 2:
-            raise ArgumentError(
-                f"emb_seq_pool: table and ids: expected 2 dimensions, got {rows.ndim} and {numbers.ndim}"
-            )
-        if numbers.dtype == np.uint64 and numbers.size and int(numbers.max()) > np.iinfo(np.int64).max:
-            raise DataIndexError(
-                f"emb_seq_pool: ids: expected 0 to {rows.shape[0] - 1}, got {int(numbers.max())}"
-            )
-        numbers = np.require(numbers, np.int64, ["C", "A"])
-        table_h, table_w = rows.shape
-        idx_h, idx_w = numbers.shape
-        attr = cls(
-            table_h=table_h, table_w=table_w, idx_h=idx_h, idx_w=idx_w, pool=pool, dtype=dtype_name(rows)
-        )
-        return Call(attr, [rows, numbers], [(idx_w * table_w,)])

@@ -1,23 +1,11 @@
 """LSTM_CTHT: the elementwise part of one step of an LSTM."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import (
-    FLOATS,
-    Call,
-    Case,
-    KernelAttr,
-    Tolerance,
-    cases,
-    choice,
-    dtype_name,
-    float_arrays,
-)
-from jitkernels.errors import ArgumentError
-from jitkernels.signature import Array, Signature
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
+from jitkernels.signature import Argument
 
 ACTIVATIONS = ("sigmoid", "tanh", "relu", "identity")
 
@@ -35,16 +23,14 @@ class LSTMCtHtAttr(KernelAttr, kernel_type="LSTM_CTHT"):
     act_cell: str = choice(*ACTIVATIONS, default="tanh")
     use_peephole: bool = False
     dtype: str = "float32"
-
-    def signature(self) -> Signature:
-        gates = Array("gates", "in", (4 * self.d,), self.dtype)
-        ct_1 = Array("ct_1", "in", (self.d,), self.dtype, in_place=True, domain=(-1.0, 1.0))
-        peephole = (
-            [Array("wp", "in", (3 * self.d,), self.dtype, domain=(-1.0, 1.0))] if self.use_peephole else []
-        )
-        ct = Array("ct", "out", (self.d,), self.dtype, in_place=True)
-        ht = Array("ht", "out", (self.d,), self.dtype)
-        return Signature((gates, ct_1, *peephole, ct, ht), (("d", self.d),))
+    arrays = (
+        Argument("gates", "in", "4*d"),
+        Argument("ct_1", "in", "d", in_place=True, domain=(-1.0, 1.0)),
+        Argument("wp", "in", "3*d", domain=(-1.0, 1.0), when="use_peephole"),
+        Argument("ct", "out", "d", in_place=True),
+        Argument("ht", "out", "d"),
+    )
+    options = ("act_gate", "act_cand", "act_cell")
 
     def tolerance(self) -> Tolerance:
         """Every activation is off by at most 3 units; the sum of two products may cancel."""
@@ -74,29 +60,3 @@ class LSTMCtHtAttr(KernelAttr, kernel_type="LSTM_CTHT"):
             )
         ]
         return cases(usual, ci=ci)
-
-    @classmethod
-    def call(
-        cls,
-        gates: Any,
-        ct_1: Any,
-        wp: Any = None,
-        act_gate: str = "sigmoid",
-        act_cand: str = "tanh",
-        act_cell: str = "tanh",
-    ) -> Call:
-        peephole = {} if wp is None else {"wp": wp}
-        arrays = float_arrays("lstm_ctht", gates=gates, ct_1=ct_1, **peephole)
-        d = arrays[1].size
-        for name, array, times in zip(("gates", "ct_1", "wp"), arrays, (4, 1, 3), strict=False):
-            if array.shape != (times * d,):
-                raise ArgumentError(f"lstm_ctht: {name}: expected shape {(times * d,)}, got {array.shape}")
-        attr = cls(
-            d=d,
-            act_gate=act_gate,
-            act_cand=act_cand,
-            act_cell=act_cell,
-            use_peephole=wp is not None,
-            dtype=dtype_name(arrays[0]),
-        )
-        return Call(attr, arrays, [(d,), (d,)])

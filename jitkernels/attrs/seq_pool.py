@@ -1,25 +1,12 @@
 """SEQ_POOL: the rows of one sequence pooled into one row."""
 
 from collections.abc import Iterable
-from typing import Any, Self
 
 import numpy as np
 
-from jitkernels.attrs.base import (
-    FLOATS,
-    Call,
-    Case,
-    KernelAttr,
-    Tolerance,
-    cases,
-    choice,
-    dtype_name,
-    float_arrays,
-    power_of_two,
-    size_class,
-)
-from jitkernels.errors import ArgumentError, AttrError
-from jitkernels.signature import Array, Signature
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
+from jitkernels.errors import AttrError
+from jitkernels.signature import Argument
 
 POOLS = ("sum", "mean", "sqrt", "max")
 
@@ -31,15 +18,13 @@ class SeqPoolAttr(KernelAttr, kernel_type="SEQ_POOL"):
     w: int
     pool: str = choice(*POOLS, default="sum")
     dtype: str = "float32"
+    arrays = (Argument("x", "in", "h w"), Argument("y", "out", "w"))
+    options = ("pool",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.h == 0 and self.pool != "sum":
             raise AttrError(f"SeqPoolAttr: h: expected at least 1 for {self.pool}, got 0")
-
-    def signature(self) -> Signature:
-        arrays = (Array("x", "in", (self.h, self.w), self.dtype), Array("y", "out", (self.w,), self.dtype))
-        return Signature(arrays, (("h", self.h), ("w", self.w)))
 
     def tolerance(self) -> Tolerance:
         """Sums of h terms of order 1 lose sqrt(h) units of a sum of order sqrt(h)."""
@@ -57,17 +42,3 @@ class SeqPoolAttr(KernelAttr, kernel_type="SEQ_POOL"):
             [cls(h=h, w=w, pool=pool, dtype=dtype) for dtype in FLOATS for pool in POOLS for h, w in full],
             ci=[cls(h=h, w=w, pool=pool, dtype=dtype) for dtype in FLOATS for pool in POOLS for h, w in ci],
         )
-
-    def tuning_class(self) -> Self:
-        """The height at the next power of two; the width too, but exact up to 64."""
-        return type(self)(h=power_of_two(self.h), w=size_class(self.w), pool=self.pool, dtype=self.dtype)
-
-    @classmethod
-    def call(cls, x: Any, pool: str = "sum") -> Call:
-        (array,) = float_arrays("seq_pool", x=x)
-        if array.ndim != 2:
-            raise ArgumentError(
-                f"seq_pool: x: expected 2 dimensions (rows of one sequence), got {array.ndim}"
-            )
-        h, w = array.shape
-        return Call(cls(h=h, w=w, pool=pool, dtype=dtype_name(array)), [array], [(w,)])

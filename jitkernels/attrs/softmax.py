@@ -1,25 +1,10 @@
 """SOFTMAX over the last axis of a matrix."""
 
 from collections.abc import Iterable
-from typing import Any, Self
 
-import numpy as np
-
-from jitkernels.attrs.base import (
-    FLOATS,
-    Call,
-    Case,
-    KernelAttr,
-    Tolerance,
-    axis_last,
-    cases,
-    dtype_name,
-    float_arrays,
-    power_of_two,
-    size_class,
-)
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
 from jitkernels.errors import AttrError
-from jitkernels.signature import Array, Signature
+from jitkernels.signature import Argument
 
 
 class SoftmaxAttr(KernelAttr, kernel_type="SOFTMAX"):
@@ -28,19 +13,16 @@ class SoftmaxAttr(KernelAttr, kernel_type="SOFTMAX"):
     rows: int
     n: int
     dtype: str = "float32"
+    arrays = (
+        Argument("x", "in", "*rows n", in_place=True, domain=(-8.0, 8.0)),
+        Argument("y", "out", "*rows n", in_place=True),
+    )
+    options = ("axis",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n == 0 and self.rows > 0:
             raise AttrError("SoftmaxAttr: n: expected at least 1 where there are rows, got 0")
-
-    def signature(self) -> Signature:
-        shape = (self.rows, self.n)
-        arrays = (
-            Array("x", "in", shape, self.dtype, in_place=True, domain=(-8.0, 8.0)),
-            Array("y", "out", shape, self.dtype, in_place=True),
-        )
-        return Signature(arrays, (("rows", self.rows), ("n", self.n)))
 
     def tolerance(self) -> Tolerance:
         """exp of a rounded difference is off by half a unit times the difference; the sum by sqrt(n) units."""
@@ -57,16 +39,3 @@ class SoftmaxAttr(KernelAttr, kernel_type="SOFTMAX"):
             [cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in full],
             ci=[cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in ci],
         )
-
-    def tuning_class(self) -> Self:
-        """Rows at the next power of two; n too, but exact up to 64."""
-        return type(self)(rows=power_of_two(self.rows), n=size_class(self.n), dtype=self.dtype)
-
-    @classmethod
-    def call(cls, x: Any, axis: int = -1) -> Call:
-        (array,) = float_arrays("softmax", x=x)
-        moved, finish = axis_last("softmax", array, axis)
-        n = moved.shape[-1]
-        rows = moved.size // n if n else 0
-        flat = np.ascontiguousarray(moved).reshape(rows, n)
-        return Call(cls(rows=rows, n=n, dtype=dtype_name(array)), [flat], [moved.shape], finish)

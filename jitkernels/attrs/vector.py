@@ -1,23 +1,15 @@
 """Elementwise kernels on vectors: VMUL, VEXP, VSIGMOID."""
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, Literal
 
-import numpy as np
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.signature import Argument
 
-from jitkernels.attrs.base import (
-    FLOATS,
-    Call,
-    Case,
-    KernelAttr,
-    Tolerance,
-    cases,
-    dtype_name,
-    float_arrays,
-    power_of_two,
-)
-from jitkernels.errors import ArgumentError
-from jitkernels.signature import Array, Signature
+
+def vector(name: str, role: Literal["in", "out"], **more: Any) -> Argument:
+    """An array of an elementwise kernel: any shape, broadcast against the others; results may be inputs."""
+    return Argument(name, role, "*n", in_place=True, **more)
 
 
 class VectorAttr(KernelAttr):
@@ -25,9 +17,6 @@ class VectorAttr(KernelAttr):
 
     n: int
     dtype: str = "float32"
-
-    def _array(self, name: str, role: Any, **more: Any) -> Array:
-        return Array(name, role, (self.n,), self.dtype, in_place=True, **more)
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:
@@ -38,18 +27,11 @@ class VectorAttr(KernelAttr):
             ci=[cls(n=n, dtype=dtype) for dtype in FLOATS for n in ci],
         )
 
-    def tuning_class(self) -> Self:
-        """The next power of two."""
-        return type(self)(n=power_of_two(self.n), dtype=self.dtype)
-
 
 class UnaryVectorAttr(VectorAttr):
     """Elementwise kernels of one input."""
 
-    def signature(self) -> Signature:
-        return Signature(
-            (self._array("x", "in", domain=(-10.0, 10.0)), self._array("y", "out")), (("n", self.n),)
-        )
+    arrays = (vector("x", "in", domain=(-10.0, 10.0)), vector("y", "out"))
 
     def tolerance(self) -> Tolerance:
         return Tolerance(ulp=4)
@@ -57,36 +39,17 @@ class UnaryVectorAttr(VectorAttr):
     def operations(self) -> float:
         return 16.0 * self.n
 
-    @classmethod
-    def call(cls, x: Any) -> Call:
-        (array,) = float_arrays(cls.kernel_type.name.lower(), x=x)
-        return Call(cls(n=array.size, dtype=dtype_name(array)), [array.reshape(-1)], [array.shape])
-
 
 class VMulAttr(VectorAttr, kernel_type="VMUL"):
     """z = x * y, element by element."""
 
-    def signature(self) -> Signature:
-        arrays = (self._array("x", "in"), self._array("y", "in"), self._array("z", "out"))
-        return Signature(arrays, (("n", self.n),))
+    arrays = (vector("x", "in"), vector("y", "in"), vector("z", "out"))
 
     def tolerance(self) -> Tolerance:
         return Tolerance(ulp=0)
 
     def operations(self) -> float:
         return float(self.n)
-
-    @classmethod
-    def call(cls, x: Any, y: Any) -> Call:
-        arrays = float_arrays("vmul", x=x, y=y)
-        if arrays[0].shape != arrays[1].shape:
-            try:
-                arrays = [np.ascontiguousarray(array) for array in np.broadcast_arrays(*arrays)]
-            except ValueError:
-                shapes = " and ".join(str(array.shape) for array in arrays)
-                raise ArgumentError(f"vmul: x and y: expected shapes that broadcast, got {shapes}") from None
-        attr = cls(n=arrays[0].size, dtype=dtype_name(arrays[0]))
-        return Call(attr, [array.reshape(-1) for array in arrays], [arrays[0].shape])
 
 
 class VExpAttr(UnaryVectorAttr, kernel_type="VEXP"):

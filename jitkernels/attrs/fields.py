@@ -1,0 +1,224 @@
+"""The fields of attrs: for every type of field its canonical value, and the JSON form of that.
+
+Equal attrs must be equal values, since they are keys of dictionaries and of files. So ``n=np.int64(8)`` becomes
+8, a dtype its name, and a float the nearest number of the attr's dtype, which is all that a kernel can see of it.
+"""
+
+import ctypes
+import dataclasses
+import enum
+import math
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitkernels.errors import AttrError, RegistrationError
+
+FLOATS = ("float32", "float64")
+MOST_BYTES = 1 << 62
+Canonical = Callable[[str, Any], Any]
+
+
+@dataclass(frozen=True)
+class Field:
+    """How one field is checked, stored and read back.
+
+    canonical: from a label for messages and any value to the canonical one; raises AttrError. to_json and
+    from_json: to plain JSON values and back. values: all that the field may be, if they are few.
+    """
+
+    name: str
+    kind: str
+    canonical: Canonical
+    to_json: Callable[[Any], Any] = lambda value: value
+    from_json: Callable[[Any], Any] = lambda value: value
+    values: tuple[Any, ...] = ()
+
+
+def choice(*values: str, default: str) -> Any:
+    """A field that takes one of these strings."""
+    return dataclasses.field(default=default, metadata={"values": values})
+
+
+def real(*, default: float, least: float = -math.inf, samples: tuple[float, ...] = ()) -> Any:
+    """A field that takes finite floats from `least` on; tests try `samples` beside the default."""
+    return dataclasses.field(default=default, metadata={"least": least, "samples": samples})
+
+
+def custom(
+    canonical: Callable[[Any], Any],
+    *,
+    to_json: Callable[[Any], Any] = lambda value: value,
+    from_json: Callable[[Any], Any] = lambda value: value,
+    **more: Any,
+) -> Any:
+    """A field of any other type: `canonical` gives its hashable value or raises ValueError or TypeError."""
+    metadata = {"canonical": canonical, "to_json": to_json, "from_json": from_json}
+    return dataclasses.field(metadata=metadata, **more)
+
+
+def fields_of(attr_class: type) -> dict[str, Field]:
+    """The fields of an attr class by name. Raises RegistrationError for a type that has no canonical form."""
+    hints = typing.get_type_hints(attr_class)
+    return {
+        field.name: _field(attr_class, field, hints[field.name])
+        for field in dataclasses.fields(attr_class)  # subclasses are dataclasses
+    }
+
+
+def _field(attr_class: type, field: "dataclasses.Field[Any]", hint: Any) -> Field:
+    given = field.metadata
+    origin = typing.get_origin(hint)
+    if "canonical" in given:
+        check = _from_function(given["canonical"])
+        return Field(field.name, "custom", check, given["to_json"], given["from_json"])
+    if "values" in given:
+        return Field(field.name, "choice", _one_of(given["values"]), values=given["values"])
+    if hint is str and (field.name == "dtype" or field.name.endswith("_dtype")):
+        return Field(field.name, "dtype", _dtype(given.get("dtypes", FLOATS)))
+    if hint is bool:
+        return Field(field.name, "bool", _bool, values=(False, True))
+    if hint is int:
+        return Field(field.name, "int", _extent)
+    if hint is float:
+        return Field(field.name, "float", _float(given.get("least", -math.inf)))
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return Field(field.name, "choice", _member(hint), lambda m: m.name, lambda n: hint[n], tuple(hint))
+    if hint is tuple or origin is tuple:
+        return Field(field.name, "tuple", _tuple, _list, lambda value: _tuple("", value))
+    raise RegistrationError(
+        f"{attr_class.__name__}: {field.name}: expected int, bool, float, a dtype, tuple, Enum, choice(...) or "
+        f"custom(...), got the type {hint!r}"
+    )
+
+
+def in_dtype(label: str, value: float, dtype: str) -> float:
+    """The nearest number of a dtype; raises AttrError where there is none."""
+    nearest = ctypes.c_float(value).value if dtype == "float32" else value
+    if not math.isfinite(nearest):
+        raise AttrError(f"{label}: expected a number that {dtype} can hold, got {value}")
+    return nearest
+
+
+def in_words(value: Any, dtype: object) -> str:
+    """A field's value as text: floats as short as their dtype allows."""
+    if isinstance(value, float) and dtype == "float32":
+        return str(np.float32(value))
+    return value.name if isinstance(value, enum.Enum) else str(value)
+
+
+def _from_function(canonical: Callable[[Any], Any]) -> Canonical:
+    def check(label: str, value: Any) -> Any:
+        try:
+            found = canonical(value)
+            hash(found)
+        except (ValueError, TypeError) as error:
+            raise AttrError(f"{label}: {error}") from error
+        return found
+
+    return check
+
+
+def _one_of(values: tuple[str, ...]) -> Canonical:
+    def check(label: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in values:
+            raise AttrError(f"{label}: expected one of {', '.join(values)}, got {_shown(value)}")
+        return str(value)
+
+    return check
+
+
+def _member(kind: type[enum.Enum]) -> Canonical:
+    def check(label: str, value: Any) -> enum.Enum:
+        for member in kind:
+            if value is member or (isinstance(value, str) and value == member.name):
+                return member
+        names = ", ".join(member.name for member in kind)
+        raise AttrError(f"{label}: expected one of {names}, got {_shown(value)}")
+
+    return check
+
+
+def _bool(label: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise AttrError(f"{label}: expected a bool, got {_shown(value)}")
+    return bool(value)
+
+
+def _float(least: float) -> Canonical:
+    def check(label: str, value: Any) -> float:
+        real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+        try:
+            number = float(value) if real else math.nan
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            raise AttrError(f"{label}: expected a finite number, got {_shown(value)}")
+        if number < least:
+            raise AttrError(f"{label}: expected {least:g} or more, got {number}")
+        return number + 0.0  # minus zero is zero
+
+    return check
+
+
+def _extent(label: str, value: Any) -> int:
+    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, int | np.integer)):
+        raise AttrError(f"{label}: expected an int, got {_shown(value)}")
+    if value < 0:
+        raise AttrError(f"{label}: expected 0 or more, got {value}")
+    if value > MOST_BYTES:
+        raise AttrError(f"{label}: expected at most {MOST_BYTES}, got {_shown(value)}")
+    return int(value)
+
+
+def _dtype(known: tuple[str, ...]) -> Canonical:
+    def check(label: str, value: Any) -> str:
+        if type(value) is str and value in known:
+            return value
+        try:
+            dtype = np.dtype(value)
+            name = (
+                dtype.name if dtype.isnative and value is not None else dtype.str
+            )  # None would mean float64
+        except Exception:  # noqa: BLE001  # np.dtype raises what the strange object raises
+            name = _shown(value)
+        if name not in known:
+            raise AttrError(f"{label}: expected one of {', '.join(known)}, got {_shown(value)}")
+        return str(name)
+
+    return check
+
+
+def _tuple(label: str, value: Any) -> tuple[Any, ...]:
+    """Tuples of ints, floats, strings, bools, None and such tuples; lists and arrays are taken as tuples."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, tuple | list):
+        raise AttrError(f"{label}: expected a tuple, got {_shown(value)}")
+    return tuple(_item(label, item) for item in value)
+
+
+def _item(label: str, value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, tuple | list | np.ndarray):
+        return _tuple(label, value)
+    if value is None or isinstance(value, int | float | str):
+        return value
+    raise AttrError(f"{label}: expected numbers, strings and tuples of them, got {_shown(value)}")
+
+
+def _list(value: Any) -> Any:
+    return [_list(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _shown(value: object) -> str:
+    """``repr``, whatever the object's own one does, and never long."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001  # a strange object must not hide which argument is wrong
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= 200 else f"{text[:200]}..."
