@@ -1,7 +1,7 @@
 """The everyday functions, one per kernel: any array-like, any strides, allocating when ``out`` is None.
 
-Arrays that a kernel can take as they are go from a compiled dispatcher straight to the kernel's entry. All
-else comes here, is converted, and, if it needed no conversion, is remembered for the dispatcher.
+Calls go through a compiled dispatcher, which finds a kernel by dtype, options and size class and takes the extents
+from the arrays. The first call of a class comes here, and so does whatever is wrong or rare.
 """
 
 import inspect
@@ -13,11 +13,12 @@ import numpy as np
 
 from jitkernels import pins
 from jitkernels.attrs.base import Call, KernelAttr
-from jitkernels.errors import ArgumentError, ArgumentTypeError
+from jitkernels.attrs.binding import AXIS, inputs_of, is_everyday, outputs_of
+from jitkernels.errors import ArgumentError, ArgumentTypeError, UnknownNameError, WorkspaceError
 from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.native import launch
-from jitkernels.native.layout import Table
+from jitkernels.native.table import Dispatch, Real
 from jitkernels.registry import row
 from jitkernels.signature import AnyArray, Array, Signature
 
@@ -28,24 +29,26 @@ _made: dict[str, "Everyday"] = {}
 class Everyday(launch.Holder):
     """The Python side of one everyday function; `callable` is what users get."""
 
-    __slots__ = ("_attr_class", "_kept", "_signature", "_slow", "callable", "name")
+    __slots__ = ("_attr_class", "_dispatch", "_signature", "_slow", "callable", "name")
 
     def __init__(self, attr_class: type[KernelAttr]) -> None:
         self._attr_class = attr_class
         self.name = attr_class.kernel_type.name.lower()
         self._signature = attr_class.parameters()
-        parameters = list(self._signature.parameters.values())
-        inputs = sum(parameter.default in (parameter.empty, None) for parameter in parameters)
         self._slow = self.call
-        self._kept: dict[int, Any] = {}
-        self._context = launch.table(self._slow, inputs, out_follows=len(parameters) == inputs)
-        documentation = self._documentation(parameters)
-        self.callable = launch.everyday_launcher(self.name, documentation, self) or self._slow
+        self._dispatch = _dispatch(attr_class)
+        made = None
+        if self._dispatch is not None:
+            self._context = self._dispatch.words
+            self._context[0] = id(self._slow)
+            made = launch.everyday_launcher(self.name, self._documentation(), self)
+        self.callable = made or self._slow
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _holder_of, (self.name,)
 
-    def _documentation(self, parameters: Sequence[inspect.Parameter]) -> str:
+    def _documentation(self) -> str:
+        parameters = self._signature.parameters.values()
         listed = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters]
         signature = f"{self.name}({', '.join([*listed, 'out=None'])})"
         return f"{signature}\n--\n\n{inspect.cleandoc(self._attr_class.__doc__ or '')}"
@@ -56,23 +59,33 @@ class Everyday(launch.Holder):
             *rest, out = arguments
             arguments = tuple(rest)
         call = self._attr_class.call(*arguments, **named)
-        kernel = _kernel_of(KernelFuncs.cache().at(call.attr))
-        outputs = kernel.signature.outputs
+        signature = call.attr.signature()
+        outputs = signature.outputs
         targets = self._targets(call, outputs, out)
-        arrays = [
-            np.empty(o.shape, o.dtype) if t is None else t for o, t in zip(outputs, targets, strict=True)
-        ]
-        kernel.callable(*_apart(kernel.signature, call.inputs, arrays), *arrays)
-        self._remember(kernel, call, arguments, named)
+        arrays = [_new(self.name, o) if t is None else t for o, t in zip(outputs, targets, strict=True)]
+        self._compute(call, [*_apart(signature, call.inputs, arrays), *arrays])
         results = [array.reshape(shape) for array, shape in zip(arrays, call.shapes, strict=True)]
         if call.finish is not None:
             results = [call.finish(result) for result in results]
         if out is None:
+            results = [np.ascontiguousarray(result) if call.finish else result for result in results]
             return results[0] if len(results) == 1 else tuple(results)
         for array, result, target in zip(_several(out), results, targets, strict=True):
             if target is None:
-                array[...] = result
+                with np.errstate(all="ignore"):
+                    array[...] = result
         return out
+
+    def _compute(self, call: Call, arrays: Sequence[AnyArray]) -> None:
+        """Run the kernel of the call's size class, and let the dispatcher take the next call of that class."""
+        if pins.active():
+            KernelFuncs.cache().at(call.attr)(*arrays)
+            return
+        kernel = kernel_of_class(call.attr)
+        kernel.run_as(call.attr, arrays)
+        if kernel.address and self._dispatch is not None:
+            with _lock:
+                self._dispatch.put(self._dispatch.key(call.attr.fields()), kernel.address, kernel.is_long, kernel)
 
     def _targets(self, call: Call, outputs: Sequence[Array], out: Any) -> list[AnyArray | None]:
         """For each output the memory of ``out`` in the kernel's shape, or None where it cannot be used directly."""
@@ -88,48 +101,61 @@ class Everyday(launch.Holder):
             direct = call.finish is None and array.flags.carray and array.dtype == output.dtype
             direct = direct and array.dtype.isnative
             targets.append(array.reshape(output.shape) if direct else None)
+        if any(np.may_share_memory(one, other) for i, one in enumerate(given) for other in given[:i]):
+            raise ArgumentError(f"{self.name}: out: expected arrays that do not overlap")
         return targets
 
-    def _remember(self, kernel: Kernel, call: Call, arguments: Sequence[Any], named: dict[str, Any]) -> None:
-        """Let the dispatcher take the next call of these shapes, if it needs none of the above."""
-        if named or pins.active() or len(call.shapes) != 1 or kernel.address == 0:
-            return
-        if call.finish or len(arguments) != len(call.inputs):
-            return
-        if not all(_is_memory_of(given, used) for given, used in zip(arguments, call.inputs, strict=True)):
-            return
-        array_shapes = [*(given.shape for given in arguments), tuple(call.shapes[0])]
-        parameters = kernel.parameters(array_shapes)
-        if parameters is None:
-            return
-        words = kernel.context(parameters)
-        with _lock:
-            place = launch.place_in_table(parameters)
-            self._kept[place] = words, kernel
-            self._context[place] = words.ctypes.data
-
     def forget(self) -> None:
-        """Empty the dispatcher's table."""
-        with _lock:
-            self._context[Table.CONTEXTS :] = 0
-            self._kept.clear()
+        """Let the dispatcher know no kernel any more."""
+        if self._dispatch is not None:
+            with _lock:
+                self._dispatch.forget()
 
 
 def _several(out: Any) -> tuple[Any, ...]:
     return out if isinstance(out, tuple) else (out,)
 
 
-def _kernel_of(function: Any) -> Kernel:
-    kernel = function.__self__
+def kernel_of_class(attr: KernelAttr) -> Kernel:
+    """The best kernel that serves every size of an attr's class."""
+    kernel = KernelFuncs.cache().at(attr.tuning_class()).__self__  # type: ignore[attr-defined]
     assert isinstance(kernel, Kernel)
     return kernel
 
 
-def _is_memory_of(given: Any, used: AnyArray) -> bool:
-    """Whether a kernel's input is the caller's array, seen in another shape at most."""
-    if type(given) is not np.ndarray or given.dtype is not used.dtype or not given.flags.c_contiguous:
-        return False
-    return bool(given.ctypes.data == used.ctypes.data)
+def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
+    """The dispatcher's table of a row, or None where Python must serve all calls."""
+    if launch.reason_for_slow_path() is not None:
+        return None
+    fields = attr_class.known_fields()
+    options: dict[str, Any] = {}
+    for name in attr_class.options:
+        default = attr_class.parameters().parameters[name].default
+        if name == AXIS:
+            options[name] = default
+        elif fields[name].values:
+            others = [value for value in fields[name].values if value != default]
+            options[name] = (default, *others)
+        elif fields[name].kind == "float" and name in attr_class.floats:
+            options[name] = Real(default, fields[name].least)
+        else:
+            return None
+    symbols = [name for name, field in fields.items() if field.kind == "int"]
+    told = {*options, *symbols, "dtype"} | {flag for a in attr_class.arrays for flag in (a.when, a.turned) if flag}
+    fixed = [n for n in fields if n not in told and n not in {a.read for a in attr_class.arrays}]
+    if fixed or [name for name in attr_class.options if name in attr_class.floats] != list(attr_class.floats):
+        return None
+    try:
+        return Dispatch(inputs_of(attr_class), outputs_of(attr_class), symbols, options, exact=False)
+    except ValueError:
+        return None
+
+
+def _new(kernel: str, output: Array) -> AnyArray:
+    try:
+        return np.empty(output.shape, output.dtype)
+    except (MemoryError, ValueError) as error:
+        raise WorkspaceError(f"{kernel}: {output.name}: no memory for {output.describe()}: {error}") from None
 
 
 def _check_out(kernel: str, output: Array, array: Any, shape: tuple[int, ...]) -> None:
@@ -165,6 +191,8 @@ def everyday(name: str) -> Any:
 def _holder_of(name: str) -> Everyday:
     if name not in _made:
         found = row(name)
+        if not is_everyday(found):
+            raise UnknownNameError(f"{name} has no everyday function: its inputs do not tell all extents")
         with _lock:
             if name not in _made:
                 _made[name] = Everyday(found)

@@ -2,7 +2,7 @@
 
 import ctypes
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jitkernels.attrs.base import KernelAttr
@@ -58,11 +58,6 @@ class Kernel(launch.Holder):
         self._context = self.context(self._parameters)
         return launch.launcher(self.attr.name, type(self.attr).__doc__ or "", self) or self.run
 
-    def parameters(self, shapes: "list[tuple[int, ...]]") -> "list[launch.Parameter] | None":
-        """The launcher's parameters for arrays of other shapes, or None if they are too many dimensions."""
-        changed = [own._replace(shape=shape) for own, shape in zip(self._parameters, shapes, strict=True)]
-        return changed if launch.fits(changed, self._words) else None
-
     def context(self, parameters: "list[launch.Parameter]") -> Any:
         """A launcher context of this kernel for arrays of other shapes over the same memory."""
         return launch.context(
@@ -71,10 +66,11 @@ class Kernel(launch.Holder):
             entry=self.address,
             python=self._call_python,
             slow=self._slow,
-            long=self._is_long(),
+            long=self.is_long,
         )
 
-    def _is_long(self) -> bool:
+    @property
+    def is_long(self) -> bool:
         """Rough estimate: 10 operations or 20 bytes per nanosecond."""
         nbytes = sum(array.nbytes for array in self.signature.arrays)
         return self.address != 0 and max(self.attr.operations() / 10, nbytes / 20) > LONG_NANOSECONDS
@@ -89,18 +85,23 @@ class Kernel(launch.Holder):
         Raises ArgumentTypeError, ArgumentError or DataIndexError naming the argument, what was expected and
         what came; nothing is written then.
         """
-        self.signature.check(self.attr.name, arrays)
-        self.attr.check_data(arrays)
+        self.run_as(self.attr, arrays)
+
+    def run_as(self, attr: KernelAttr, arrays: Sequence[Any]) -> None:
+        """As `run`, for any attr of the kernel's size class: extents are arguments of the machine code."""
+        signature = self.signature if attr is self.attr else attr.signature()
+        signature.check(attr.name, arrays)
+        attr.check_data(arrays)
         if self._call_python is not None:
-            self._call_python(*arrays)
+            self._function(attr, *arrays)
             return
-        words = [array.ctypes.data for array in arrays] + self._words
+        words = [array.ctypes.data for array in arrays] + _words(signature)
         entry = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(self.address)
         status = entry(*words)
         if status == WORKSPACE_FAILED:
-            raise WorkspaceError(f"{self.attr.name}: no memory for the workspace")
+            raise WorkspaceError(f"{attr.name}: no memory for the workspace")
         if status != 0:
-            raise BuildError(f"{self.attr.name}: {self.implementation} returned the unknown status {status}")
+            raise BuildError(f"{attr.name}: {self.implementation} returned the unknown status {status}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is built anew: machine code and addresses hold in one process only."""

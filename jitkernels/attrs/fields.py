@@ -36,6 +36,7 @@ class Field:
     to_json: Callable[[Any], Any] = lambda value: value
     from_json: Callable[[Any], Any] = lambda value: value
     values: tuple[Any, ...] = ()
+    least: float = -math.inf
 
 
 def choice(*values: str, default: str) -> Any:
@@ -84,7 +85,8 @@ def _field(attr_class: type, field: "dataclasses.Field[Any]", hint: Any) -> Fiel
     if hint is int:
         return Field(field.name, "int", _extent)
     if hint is float:
-        return Field(field.name, "float", _float(given.get("least", -math.inf)))
+        least = given.get("least", -math.inf)
+        return Field(field.name, "float", _float(least), least=least)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return Field(field.name, "choice", _member(hint), lambda m: m.name, lambda n: hint[n], tuple(hint))
     if hint is tuple or origin is tuple:

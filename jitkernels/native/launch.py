@@ -15,31 +15,44 @@ import math
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.native import codegen
+from jitkernels.native import codegen, copying, dispatch, words
 from jitkernels.native.launch_ir import Pattern, pattern_text
-from jitkernels.native.launch_ir import text as launcher_text
 from jitkernels.native.layout import (
     ALIGNED,
     CONTIGUOUS,
+    MOST_CALL_WORDS,
     MOST_DIMENSIONS,
     MOST_WORDS,
-    TABLE_SIZE,
+    NATIVE,
     WRITEABLE,
     Context,
+    Known,
     Offset,
-    Table,
+    constants,
 )
 from jitkernels.native.source import External
 
 FASTCALL, KEYWORDS = 0x80, 0x2
-EMPTY_IN_NUMPY_API = 184
+NUMPY_API = {"PyArray_FromAny": 69, "PyArray_Empty": 184}
+"""Places in NumPy's table of C functions."""
 C_API = (
-    "Py_IncRef", "Py_DecRef", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread",
+    "Py_IncRef", "Py_DecRef", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Clear",
+    "PyErr_Occurred", "PyNumber_Float", "PyLong_AsLong", "PyTuple_New",
 )  # fmt: skip
+LIBC = ("malloc", "free")
+OBJECTS: dict[str, object] = {
+    "jk_ndarray": np.ndarray, "jk_none": None, "jk_float": float, "jk_int": int, "jk_bool": bool, "jk_tuple": tuple,
+    "jk_list": list,
+    "jk_float32": np.dtype(np.float32), "jk_float64": np.dtype(np.float64),
+}  # fmt: skip
+"""What translated code compares with, by the names it has there."""
+NEVER = 1 << 62
+"""A countdown that no process lives to see the end of."""
 
 
 class Parameter(NamedTuple):
@@ -83,6 +96,9 @@ def _layout_is_known(slot: int) -> bool:
     sample = np.zeros((3, 5), np.float32)
     sample.flags.writeable = False
     extents = _word(id(sample) + Offset.ARRAY_EXTENTS)
+    strides = _word(id(sample) + Offset.ARRAY_STRIDES)
+    number = 2.5
+    items = [number]
     flags = ctypes.c_int32.from_address(id(sample) + Offset.ARRAY_FLAGS).value
     holder = Holder()
     holder._context = np.zeros(1, np.int64)
@@ -97,6 +113,28 @@ def _layout_is_known(slot: int) -> bool:
         and _word(id(holder) + slot) == id(holder._context)
         and _word(id(pair) + Offset.TUPLE_SIZE) == 2
         and _word(id(pair) + Offset.TUPLE_ITEMS) == id(pair[0])
+        and (_word(strides), _word(strides + 8)) == (20, 4)
+        and ctypes.c_double.from_address(id(number) + Offset.FLOAT_VALUE).value == number
+        and _word(_word(id(items) + Offset.LIST_ITEMS)) == id(number)
+        and _word(id(items) + Offset.TUPLE_SIZE) == 1
+        and all(_number_is_known(dtype.type(1)) for dtype in SCALARS)
+        and all(_dtype_is_known(np.dtype(name)) for name in ("float32", "int64", "float16", "bool"))
+    )
+
+
+def _number_is_known(number: "np.generic") -> bool:
+    """Whether a number of NumPy holds its value where the dispatcher reads it."""
+    value = ctypes.string_at(id(number) + Offset.FLOAT_VALUE, number.itemsize)
+    return bool(value == number.tobytes())
+
+
+def _dtype_is_known(dtype: "np.dtype[Any]") -> bool:
+    """Whether a dtype object looks in memory as the dispatcher assumes."""
+    return (
+        ctypes.c_int32.from_address(id(dtype) + Offset.DTYPE_NUMBER).value == dtype.num
+        and ctypes.c_char.from_address(id(dtype) + Offset.DTYPE_ORDER).value == dtype.byteorder.encode()
+        and _word(id(dtype) + Offset.DTYPE_BYTES) == dtype.itemsize
+        and dtype.byteorder in (chr(NATIVE), "|")
     )
 
 
@@ -108,14 +146,14 @@ def _slot_offset() -> int:
     return next((at for at in range(16, size, 8) if _word(id(holder) + at) == id(holder._context)), -1)
 
 
-def _numpy_empty() -> int:
-    """Address of NumPy's ``PyArray_Empty``, verified by a call."""
+def _numpy_function(name: str) -> int:
+    """Address of a function of NumPy's C interface."""
     from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     table = pointer(_multiarray_umath._ARRAY_API, None)
-    return _word(table + 8 * EMPTY_IN_NUMPY_API)
+    return _word(table + 8 * NUMPY_API[name])
 
 
 def _empty_works(address: int) -> bool:
@@ -127,24 +165,84 @@ def _empty_works(address: int) -> bool:
     return isinstance(made, np.ndarray) and made.shape == (3, 5) and made.dtype == np.float64
 
 
+def _from_any_works(address: int) -> bool:
+    make = ctypes.PYFUNCTYPE(
+        ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p
+    )(address)
+    made = make([[1, 2.5]], None, 0, 0, ALIGNED, None)
+    return isinstance(made, np.ndarray) and made.tolist() == [[1.0, 2.5]]
+
+
+SCALARS = tuple(np.dtype(code) for code in "?bBhHiIlLqQfde")
+"""Types of NumPy's own numbers, and none derived from them, whose values the dispatcher reads where they lie."""
+_scalars = np.array([len(SCALARS), *(w for d in SCALARS for w in (id(d.type), d.num, d.itemsize))], np.int64)
+
+
 def _c_api(name: str) -> Callable[[], int]:
     return lambda: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 
+def _libc(name: str) -> Callable[[], int]:
+    return lambda: ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
+
+
 @functools.cache
 def _externals() -> tuple[External, ...]:
-    """What the launcher links to: functions of Python and NumPy, and the objects it compares with."""
-    functions = [External(name, "void", (), _c_api(name)) for name in C_API]
-    objects = (
-        External("jk_ndarray", "void", (), lambda: id(np.ndarray)),
-        External("jk_none", "void", (), lambda: id(None)),
+    """What the launcher links to: functions of Python, NumPy and C, and the objects it compares with."""
+    return (
+        *(External(name, "void", (), _c_api(name)) for name in C_API),
+        *(External(name, "void", (), _libc(name)) for name in LIBC),
+        *(External(name, "void", (), functools.partial(_numpy_function, name)) for name in NUMPY_API),
+        *(External(name, "void", (), functools.partial(id, value)) for name, value in OBJECTS.items()),
+        External("jk_scalars", "void", (), lambda: _scalars.ctypes.data),
     )
-    return (*functions, External("PyArray_Empty", "void", (), _numpy_empty), *objects)
+
+
+def _source(slot: int) -> words.WordSource:
+    """Launcher and dispatcher; `slot` is the offset of the context in a Holder."""
+    named = {
+        **constants(),
+        "SLOT": slot,
+        "READABLE": ALIGNED | CONTIGUOUS,
+        "WRITABLE": ALIGNED | CONTIGUOUS | WRITEABLE,
+        "HAS_FLOAT16": int(copying.has_float16()),
+        "FLOAT16": copying.FLOAT16,
+        "FLOAT32": copying.FLOAT32,
+        "FLOAT64": copying.FLOAT64,
+        "TO_FLOAT32": copying.pair(copying.FLOAT64, copying.FLOAT32),
+        "TO_FLOAT64": copying.pair(copying.FLOAT32, copying.FLOAT64),
+        "INFINITY_BITS": 0x7FF << 52,
+        "ERROR": dispatch.ERROR,
+    }
+    written = "".join(Path(module.__file__ or "").read_text() for module in (words, copying, dispatch))
+
+    def ir() -> str:
+        provided = ("copy_run", "fill", "called", "jk_bypass")
+        exported = ("jk_launch", "jk_everyday")
+        text = words.translated(dispatch.FUNCTIONS, exported, named, provided)
+        return f"@jk_bypass = global i64 0\n{text}{copying.ir()}{_calls()}define i64 @entry() {{\n  ret i64 0\n}}\n"
+
+    return words.WordSource("launcher", f"{written}\n{named}\n", ir, _externals())
+
+
+def _calls() -> str:
+    """``called(entry, words, count)``: the C function with so many arguments."""
+    lines = ["define internal i64 @called(i64 %entry, i64 %words, i64 %count) nounwind {"]
+    lines += ["  %f = inttoptr i64 %entry to ptr", "  %w = inttoptr i64 %words to ptr"]
+    for i in range(MOST_CALL_WORDS):
+        lines += [f"  %p{i} = getelementptr i64, ptr %w, i64 {i}"]
+    cases = " ".join(f"i64 {count}, label %c{count}" for count in range(1, MOST_CALL_WORDS + 1))
+    lines += [f"  switch i64 %count, label %none [ {cases} ]", "none:", "  ret i64 -1"]
+    for count in range(1, MOST_CALL_WORDS + 1):
+        lines += [f"c{count}:", *(f"  %a{count}.{i} = load i64, ptr %p{i}" for i in range(count))]
+        passed = ", ".join(f"i64 %a{count}.{i}" for i in range(count))
+        lines += [f"  %r{count} = call i64 %f({passed})", f"  ret i64 %r{count}"]
+    return "\n".join([*lines, "}", ""])
 
 
 @functools.cache
 def _functions() -> dict[str, int] | str:
-    """Addresses of ``launch``, ``everyday`` and ``jk_bypass``, or the reason why the slow path serves all."""
+    """Addresses of ``jk_launch``, ``jk_everyday`` and ``jk_bypass``, or the reason why the slow path serves all."""
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return "a free-threaded Python: objects have another layout"
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
@@ -152,12 +250,11 @@ def _functions() -> dict[str, int] | str:
     slot = _slot_offset()
     if not _layout_is_known(slot):
         return f"NumPy {np.__version__} on Python {sys.version.split()[0]} has another object layout"
-    if not _empty_works(_numpy_empty()):
+    if not (_empty_works(_numpy_function("PyArray_Empty")) and _from_any_works(_numpy_function("PyArray_FromAny"))):
         return f"NumPy {np.__version__} has another C interface"
     from jitkernels.native import load
 
-    source = codegen.IRSource("launcher", launcher_text(slot), _externals())
-    return load.functions_of(source, ("jk_launch", "jk_everyday", "jk_bypass"))
+    return load.functions_of(_source(slot), ("jk_launch", "jk_everyday", "jk_bypass"))
 
 
 def reason_for_slow_path() -> str | None:
@@ -195,6 +292,7 @@ def context(
         Context.SLOW: id(slow),
         Context.PYTHON: id(python),
         Context.CALL: _pattern_address(pattern),
+        Context.COUNTDOWN: NEVER,
     }
     records: list[int] = []
     for parameter in parameters:
@@ -244,29 +342,10 @@ def everyday_launcher(name: str, documentation: str, holder: Holder) -> Any:
     return _bind("jk_everyday", FASTCALL | KEYWORDS, name, documentation, holder)
 
 
-_OUT = sys.intern("out")
-
-
-def table(slow: object, inputs: int, out_follows: bool) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """An empty table of contexts for `everyday_launcher`.
-
-    It takes up to `inputs` positional arrays; ``out`` comes by name, or after all of them if `out_follows`.
-    """
-    words = np.zeros(Table.CONTEXTS + TABLE_SIZE, np.int64)
-    words[: Table.CONTEXTS] = [id(slow), inputs, int(out_follows), id(_OUT)]
-    return words
-
-
-def place_in_table(parameters: Sequence[Parameter]) -> int:
-    """Index of the word in a table that ``everyday`` reads for these inputs (it computes the same sum)."""
-    mixed = 0
-    for parameter in parameters:
-        if not parameter.output:
-            mixed = mixed * 31 + (id(parameter.dtype) >> 4)
-            for dimension in parameter.shape:
-                mixed = mixed * 31 + dimension
-    mixed &= (1 << 64) - 1
-    return Table.CONTEXTS + ((mixed ^ (mixed >> 12)) & (TABLE_SIZE - 1))
+def known_context(entry: int, long: bool, countdown: int = NEVER) -> "np.ndarray[Any, np.dtype[np.int64]]":
+    """The words of a size class of an everyday function."""
+    found = {Known.ENTRY: entry, Known.LONG: int(long), Known.COUNTDOWN: countdown}
+    return np.array([found[word] for word in sorted(found)], np.int64)
 
 
 def set_bypass(active: bool) -> None:

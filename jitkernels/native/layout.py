@@ -7,61 +7,143 @@ from enum import IntEnum
 
 ALIGNED, CONTIGUOUS, WRITEABLE = 0x100, 0x1, 0x400
 """NumPy's bits in an array's flags."""
-MOST_DIMENSIONS = 4
-MOST_WORDS = 16
-"""Arrays and words that a C function may take."""
-TABLE_SIZE = 64
+IN_FORTRAN_ORDER = 0x2
+NATIVE, NO_ORDER = ord("="), ord("|")
+"""NumPy's characters for the machine's own byte order, and for one byte."""
+MOST_DIMENSIONS = 8
+MOST_WORDS = 80
+"""Arrays and words that a C function may take behind a kernel's launcher."""
+MOST_OPERANDS = 16
+MOST_SYMBOLS = 8
+MOST_FLOATS = 4
+MOST_SHAPE = 4
+MOST_CALL_WORDS = MOST_OPERANDS + MOST_SYMBOLS + MOST_FLOATS
+MOST_SLOTS = 32
+"""Parameters of an everyday function."""
+MOST_OPERAND_DIMENSIONS = 18
+"""Dimensions of arrays that the dispatcher takes, and two more."""
+MOST_VALUES = 8
+"""Values of a choice."""
+BUFFER_BYTES = 8192
+"""What the block of one operand takes in its buffer: a few of them stay in the first-level cache."""
+STACK_BUFFER_BYTES = 32768
+"""Buffers up to this size lie on the stack."""
+KEY_BASE = 1 << 10
+"""What makes keys differ from 0, and from shorter ones: options and dtypes take the bits below."""
+EXACT_BITS = 12
+"""Bits of an extent in the key of exactly these extents."""
 
 
 class Context(IntEnum):
-    """Words of a context.
+    """Words of a kernel's context.
 
     The C function (or 0), the number of arrays, whether to release the interpreter lock, what to call for
-    all that does not pass, what to call instead of a C function (or None), and the compiled checks. A record
-    per array follows, then the words that the C function takes after the arrays.
+    all that does not pass, what to call instead of a C function (or None), the compiled checks, and how many
+    calls Python wants to pass before it sees one. A record per array follows, then the words that the C
+    function takes after the arrays.
     """
 
-    ENTRY, COUNT, LONG, SLOW, PYTHON, CALL, RECORDS = range(7)
+    ENTRY, COUNT, LONG, SLOW, PYTHON, CALL, COUNTDOWN, RECORDS = range(8)
 
 
-class Record(IntEnum):
-    """Words of an array's record in a context; its extents are the last of them."""
+class ArrayRecord(IntEnum):
+    """Words of an array's record in a kernel's context; its extents are the last of them."""
 
     DTYPE, DIMENSIONS, BYTES, EXTENTS = range(4)
 
 
-RECORD_WORDS = Record.EXTENTS + MOST_DIMENSIONS
+RECORD_WORDS = ArrayRecord.EXTENTS + MOST_DIMENSIONS
+
+
+class Known(IntEnum):
+    """Words of an everyday function's context of one size class: entry, lock, and calls until Python sees one."""
+
+    ENTRY, LONG, COUNTDOWN = range(3)
 
 
 class Table(IntEnum):
     """Words of an everyday function's table.
 
-    The Python function behind it, how many arrays it takes at most, whether ``out`` may follow them, the
-    string "out"; then `TABLE_SIZE` addresses of contexts.
+    The Python function behind it; how many inputs, options, outputs, parameters (``out`` included), symbols
+    and floats it has; the symbol of its leading dimensions or -1; the inputs of a plain elementwise function
+    or 0; whether there may be contexts of exact extents; the hash table of contexts (pairs of key and
+    address) and its mask; where the options are described; then the parameters' names and the records.
     """
 
-    SLOW, INPUTS, OUT_FOLLOWS, OUT_NAME, CONTEXTS = range(5)
+    (
+        SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, ELEMENTWISE, EXACT, KEYS, MASK, CHOICES,
+        NAMES,
+    ) = range(14)  # fmt: skip
+    RECORDS = NAMES + MOST_SLOTS
+
+
+class Record(IntEnum):
+    """Words of an input or output in a table.
+
+    WHEN: what its presence adds to the options, LEADER: the first input of its optional group, or -1.
+    INTEGER: int64 instead of floats. LEADS: has leading dimensions. FIXED: how many others; the last may be
+    missing if OPTIONAL. TURN: what lying transposed adds to the options. SHAPE: factor, symbol and second
+    symbol (or -1) of each extent.
+    """
+
+    WHEN, LEADER, INTEGER, LEADS, FIXED, OPTIONAL, TURN, IN_PLACE, SHAPE = range(9)
+    WORDS = SHAPE + 3 * MOST_SHAPE
+
+
+class Choice(IntEnum):
+    """Words of an option in a table, and its kinds.
+
+    For OF_VALUES the factor in the key, the default's number and the objects it may be; for A_FLOAT the
+    default's bits, and in COUNT whether it must not be negative.
+    """
+
+    KIND, FACTOR, DEFAULT, COUNT, VALUES = range(5)
+    WORDS = VALUES + MOST_VALUES
+    OF_VALUES, AXIS, A_FLOAT = 100, 101, 102
+
+
+class Operand(IntEnum):
+    """Words of an operand while a call is served; extents and strides are those of its loop once laid out."""
+
+    (
+        PRESENT, ARRAY, OWNED, DATA, KIND, ITEM, WANTED, DIMENSIONS, CONTIGUOUS, INNER, DIRECT, TURNED, COPY, PAIR,
+        BASE, LOW, HIGH, EXTENTS,
+    ) = range(18)  # fmt: skip
+    STRIDES = EXTENTS + MOST_OPERAND_DIMENSIONS
+    WORDS = STRIDES + MOST_OPERAND_DIMENSIONS
+
+
+class Frame(IntEnum):
+    """Words of a call while it is served: what holds for all operands."""
+
+    WIDE, OPTIONS, AXIS, MOVED, MISSING, EMPTY, MEMORY, FORTRAN, LEADING, LEAD = range(10)
+    EXTENTS = LEAD + MOST_OPERAND_DIMENSIONS
+    FLOATS = EXTENTS + MOST_SYMBOLS
+    WORDS = FLOATS + MOST_FLOATS
 
 
 class Offset(IntEnum):
-    """Bytes from the start of an object, verified at start against NumPy's own answers."""
+    """Bytes from the start of an object, verified at start against the answers of Python and NumPy."""
 
     TYPE = 8
     ARRAY_DATA = 16
     ARRAY_DIMENSIONS = 24
     ARRAY_EXTENTS = 32
+    ARRAY_STRIDES = 40
     ARRAY_DTYPE = 56
     ARRAY_FLAGS = 64
+    DTYPE_ORDER = 26
+    DTYPE_NUMBER = 28
+    DTYPE_BYTES = 40
     TUPLE_SIZE = 16
     TUPLE_ITEMS = 24
+    LIST_ITEMS = 24
+    FLOAT_VALUE = 16
 
 
 def constants() -> dict[str, int]:
-    """All of the above by the names that the IR uses, such as ``CONTEXT_COUNT``."""
-    kinds = (Context, Record, Table, Offset)
-    named = {
-        f"{kind.__name__.upper()}_{name}": int(item)
-        for kind in kinds
-        for name, item in kind.__members__.items()
-    }
-    return {**named, "RECORD_WORDS": RECORD_WORDS, "MOST_WORDS": MOST_WORDS, "TABLE_MASK": TABLE_SIZE - 1}
+    """All of the above by the names that translated code uses, such as ``Context.COUNT``."""
+    kinds = (Context, ArrayRecord, Known, Table, Record, Choice, Operand, Frame, Offset)
+    named = {f"{kind.__name__}.{name}": int(item) for kind in kinds for name, item in kind.__members__.items()}
+    plain = {name: value for name, value in globals().items() if name.isupper() and isinstance(value, int)}
+    return {**named, **plain}

@@ -8,7 +8,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from jitkernels.errors import BuildError
-from jitkernels.native import cache, codegen
+from jitkernels.native import cache, codegen, words
 from jitkernels.native.source import External, Source, symbol_of
 
 _lock = threading.RLock()
@@ -72,6 +72,8 @@ def functions_of(source: Source, names: tuple[str, ...]) -> dict[str, int]:
 
 
 def _object_code(source: Source, symbol: str) -> bytes:
+    if isinstance(source, words.WordSource):
+        return source.object_code(symbol)
     if isinstance(source, codegen.IRSource):
         return codegen.object_code(source, symbol)
     from jitkernels.native import compile, loop_nest

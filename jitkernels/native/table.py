@@ -1,0 +1,222 @@
+"""What the dispatcher knows of an everyday function: its row's arrays and options as words, and its contexts by key.
+
+The layout is in `jitkernels.native.layout`. The key of a context is options, dtype and the size class of every extent,
+six bits each; a context for exactly some extents has these in place of their classes.
+"""
+
+import struct
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitkernels.native import launch
+from jitkernels.native.layout import (
+    EXACT_BITS,
+    KEY_BASE,
+    MOST_FLOATS,
+    MOST_OPERANDS,
+    MOST_SHAPE,
+    MOST_SLOTS,
+    MOST_SYMBOLS,
+    MOST_VALUES,
+    Choice,
+    Record,
+    Table,
+)
+from jitkernels.signature import Argument
+
+FLOATS = ("float32", "float64")
+_GOLDEN = 0x9E3779B97F4A7C1
+_MASK = (1 << 64) - 1
+
+
+class Dispatch:
+    """The table of one everyday function; raises ValueError where the row has more than it can hold.
+
+    parameters are the names of inputs, options and ``out``; symbols the names of the extents in the order of the
+    C function; values the objects that each option may be, by name (a float: its default and least value).
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Argument],
+        outputs: Sequence[Argument],
+        symbols: Sequence[str],
+        options: Mapping[str, Any],
+        exact: bool,
+    ) -> None:
+        self._inputs, self._symbols, self._options = inputs, list(symbols), dict(options)
+        self._names = [sys.intern(name) for name in (*(a.name for a in inputs), *options, "out")]
+        self._kept: list[object] = []
+        self._factors: dict[str, int] = {}
+        self._exact = exact and len(self._symbols) * EXACT_BITS + 11 < 62
+        self._weigh()
+        self._check(outputs)
+        self.words = self._table(outputs)
+        self._contexts: dict[int, tuple[Any, list[object]]] = {}
+        self._listed: set[int] = set()
+        self.forget()
+
+    def _weigh(self) -> None:
+        """The factor of each optional group, transposed input and choice in the options of a key."""
+        factor = 1
+        for argument in self._inputs:
+            for flag in (argument.when, argument.turned):
+                if flag is not None and flag not in self._factors:
+                    self._factors[flag] = factor
+                    factor *= 2
+        for name, values in self._options.items():
+            if isinstance(values, tuple) and name != "axis":
+                self._factors[name] = factor
+                factor *= len(values)
+        if 2 * factor > KEY_BASE:
+            raise ValueError("too many options")
+
+    def _check(self, outputs: Sequence[Argument]) -> None:
+        arrays = [*self._inputs, *outputs]
+        spread = {extent.symbols[0] for a in arrays for extent in a.extents if extent.spread}
+        limits = (
+            (len(arrays), MOST_OPERANDS, "arrays"),
+            (len(self._symbols), MOST_SYMBOLS, "extents"),
+            (len(self._names), MOST_SLOTS, "parameters"),
+            (len(spread), 1, "kinds of leading dimensions"),
+            (max(len(a.extents) for a in arrays), MOST_SHAPE, "dimensions"),
+            (max((len(e.symbols) for a in arrays for e in a.extents), default=0), 2, "symbols in an extent"),
+            (max((len(e.symbols) for a in self._inputs for e in a.extents), default=0), 1, "symbols in an input"),
+            (max((len(v) for v in self._options.values() if isinstance(v, tuple)), default=0), MOST_VALUES, "values"),
+            (sum(isinstance(v, Real) for v in self._options.values()), MOST_FLOATS, "floats"),
+        )
+        for count, most, what in limits:
+            if count > most:
+                raise ValueError(f"{count} {what}")
+        if any(a.dtype not in (None, "int64") for a in self._inputs) or any(a.dtype for a in outputs):
+            raise ValueError("a dtype of its own")
+        if any(e.spread and i for a in arrays for i, e in enumerate(a.extents)):
+            raise ValueError("leading dimensions that do not lead")
+
+    def _table(self, outputs: Sequence[Argument]) -> "np.ndarray[Any, np.dtype[np.int64]]":
+        records = [self._record(a) for a in (*self._inputs, *outputs)]
+        choices = [self._choice(name, values) for name, values in self._options.items()]
+        start = Table.RECORDS + Record.WORDS * len(records)
+        words = np.zeros(start + Choice.WORDS * len(choices), np.int64)
+        spread = [self._symbols.index(e.symbols[0]) for a in self._inputs for e in a.extents if e.spread]
+        elementwise = len(self._inputs) <= 2 and len(outputs) == 1 and not self._options and len(self._symbols) == 1
+        elementwise = elementwise and all(
+            [str(e) for e in a.extents] == self._symbols and a.extents[0].spread and a.in_place and a.when is None
+            and a.dtype is None and a.turned is None
+            for a in (*self._inputs, *outputs)
+        )  # fmt: skip
+        header = {
+            Table.INPUTS: len(self._inputs),
+            Table.OPTIONS: len(self._options),
+            Table.OUTPUTS: len(outputs),
+            Table.PARAMETERS: len(self._names),
+            Table.SYMBOLS: len(self._symbols),
+            Table.FLOATS: sum(isinstance(values, Real) for values in self._options.values()),
+            Table.SPREAD: spread[0] if spread else -1,
+            Table.ELEMENTWISE: len(self._inputs) if elementwise else 0,
+            Table.EXACT: int(self._exact),
+            Table.CHOICES: start,
+        }
+        for place, value in header.items():
+            words[place] = value
+        words[Table.NAMES : Table.NAMES + len(self._names)] = [id(name) for name in self._names]
+        words[Table.RECORDS : start] = [word for record in records for word in record]
+        words[start:] = [word for option in choices for word in option]
+        return words
+
+    def _record(self, argument: Argument) -> list[int]:
+        fixed = [extent for extent in argument.extents if not extent.spread]
+        group = [a.name for a in self._inputs if a.when == argument.when] if argument.when else []
+        leads = group[:1] == [argument.name]
+        first = [a.name for a in self._inputs].index(group[0]) if group else -1
+        header = {
+            Record.WHEN: self._factors[argument.when] if argument.when and leads else 0,
+            Record.LEADER: first,
+            Record.INTEGER: int(argument.dtype is not None),
+            Record.LEADS: int(len(fixed) < len(argument.extents)),
+            Record.FIXED: len(fixed),
+            Record.OPTIONAL: int(bool(fixed) and fixed[-1].optional),
+            Record.TURN: self._factors[argument.turned] if argument.turned else 0,
+            Record.IN_PLACE: int(argument.in_place),
+        }
+        shape: list[int] = []
+        for extent in fixed:
+            places = [self._symbols.index(symbol) for symbol in extent.symbols]
+            shape += [extent.factor, places[0], places[1] if len(places) > 1 else -1]
+        shape += [0] * (3 * MOST_SHAPE - len(shape))
+        return [*(header[word] for word in sorted(header)), *shape]
+
+    def _choice(self, name: str, values: Any) -> list[int]:
+        if name == "axis":
+            found = [Choice.AXIS, 0, values, 0]
+        elif isinstance(values, Real):
+            bits = struct.unpack("q", struct.pack("d", values.default))[0]
+            found = [Choice.A_FLOAT, 0, bits, int(values.least >= 0)]
+        else:
+            kept = [sys.intern(value) if isinstance(value, str) else value for value in values]
+            found = [Choice.OF_VALUES, self._factors[name], 0, len(kept), *map(id, kept)]
+            self._kept.append(kept)
+        return [*found, *[0] * (Choice.WORDS - len(found))]
+
+    def key(self, fields: Mapping[str, Any], exact: bool = False) -> int:
+        """The key of an attr's fields: of its size class, or of exactly its extents."""
+        options = sum(
+            factor * (self._options[name].index(fields[name]) if name in self._options else int(fields[name]))
+            for name, factor in self._factors.items()
+        )
+        key = 2 * options + FLOATS.index(fields["dtype"]) + KEY_BASE
+        for symbol in self._symbols:
+            extent = int(fields[symbol])
+            key = key << EXACT_BITS | extent if exact else key << 6 | max(extent - 1, 0).bit_length()
+        return key | 1 << 62 if exact else key
+
+    def can_be_exact(self, fields: Mapping[str, Any]) -> bool:
+        """Whether there may be a context for exactly these extents."""
+        return self._exact and all(fields[symbol] < 1 << EXACT_BITS for symbol in self._symbols)
+
+    def put(self, key: int, entry: int, long: bool, kernel: object, countdown: int = launch.NEVER) -> None:
+        """Let the dispatcher find the kernel of a key, which lives as long as the table.
+
+        The words of a key stay where they are for ever, as a call without the interpreter lock may be reading them.
+        """
+        if 4 * (len(self._contexts) + 1) > len(self._keys):
+            self._use(np.zeros(2 * len(self._keys), np.int64))
+            for known in self._listed:
+                self._list(known)
+        context = launch.known_context(entry, long, countdown)
+        if key in self._contexts:
+            kept, kernels = self._contexts[key]
+            kept[:] = context
+            kernels.append(kernel)
+        else:
+            self._contexts[key] = context, [kernel]
+        self._listed.add(key)
+        self._list(key)
+
+    def _list(self, key: int) -> None:
+        slots = len(self._keys) // 2
+        place = (((key * _GOLDEN) & _MASK) >> 32) & (slots - 1)
+        while self._keys[2 * place] not in (0, key):
+            place = (place + 1) & (slots - 1)
+        self._keys[2 * place + 1] = self._contexts[key][0].ctypes.data
+        self._keys[2 * place] = key
+
+    def _use(self, keys: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
+        self._keys = keys
+        self.words[Table.KEYS] = keys.ctypes.data
+        self.words[Table.MASK] = len(keys) // 2 - 1
+
+    def forget(self) -> None:
+        """Let the dispatcher find nothing any more."""
+        self._listed.clear()
+        self._use(np.zeros(128, np.int64))
+
+
+class Real:
+    """What a float option may be: its default, and the least value."""
+
+    def __init__(self, default: float, least: float) -> None:
+        self.default, self.least = default, least
