@@ -92,7 +92,7 @@ class Everyday(launch.Holder):
 
     def _remember(self, kernel: Kernel, call: Call, arguments: Sequence[Any], named: dict[str, Any]) -> None:
         """Let the dispatcher take the next call of these shapes, if it needs none of the above."""
-        if named or pins.active() or len(call.shapes) != 1 or kernel.address == 0:
+        if named or pins.blocks or len(call.shapes) != 1 or kernel.address == 0:
             return
         if call.finish or len(arguments) != len(call.inputs):
             return
