@@ -10,6 +10,7 @@ from jitkernels.errors import ArgumentTypeError, UnknownNameError
 from jitkernels.native.threads import get_num_threads
 from jitkernels.registry import Implementation, Variant, implementations
 from jitkernels.tuning import store
+from jitkernels.tuning.classes import has_elements, measured_member
 from jitkernels.tuning.store import Measured, Record
 
 
@@ -71,8 +72,8 @@ def tuning_mode() -> str:
 
 
 def known_record(attr: KernelAttr) -> Record | None:
-    """The stored record of an attr's tuning class, for the present number of threads."""
-    return store.load(attr.tuning_class(), get_num_threads())
+    """The stored record of an attr's tuning class, for the present number of threads; none without elements."""
+    return store.load(attr.tuning_class(), get_num_threads()) if has_elements(attr) else None
 
 
 def checked(attr: KernelAttr) -> KernelAttr:
@@ -84,7 +85,7 @@ def checked(attr: KernelAttr) -> KernelAttr:
 
 def _preferences(attr: KernelAttr) -> Iterator[Choice]:
     """Everything that steps 2 to 4 have to offer, best first; step 4 offers every usable variant."""
-    if tuning_mode() != "off":
+    if tuning_mode() != "off" and has_elements(attr):
         record = known_record(attr)
         if record is not None:
             yield from _offered(attr, record.candidates, "measured", record)
@@ -104,12 +105,17 @@ def _offered(
         found = known.get(measured.implementation)
         if measured.seconds is None or found is None or found.reason_against(attr) is not None:
             continue
-        own, of_class = found.variants(attr), found.variants(attr.tuning_class())
-        if measured.variant and measured.variant not in (*own, *of_class):
+        own = found.variants(attr)
+        if measured.variant and not _exists(measured.variant, found, attr, own):
             return  # it tells of other code: what came second to it is no answer
         variant = _likest(own, measured.variant)
         if variant is not None:
             yield Choice(found, variant, rule, record)
+
+
+def _exists(wanted: Variant, found: Implementation, attr: KernelAttr, own: Sequence[Variant]) -> bool:
+    """Whether an implementation still has a variant, for this attr or for the one measured on its behalf."""
+    return wanted in own or wanted in found.variants(measured_member(attr))
 
 
 def _likest(own: Sequence[Variant], wanted: Variant) -> Variant | None:

@@ -65,10 +65,10 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def _forget() -> None:
-    from jitkernels import disk, earning, kernel_funcs
+    from jitkernels import disk, kernel_funcs, ledger
 
     kernel_funcs.KernelFuncs.cache().clear()
-    earning._ledgers.clear()
+    ledger._ledgers.clear()
     disk._said.clear()
 
 

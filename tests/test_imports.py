@@ -39,6 +39,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("kernel", "explanation"),
     ("kernel_funcs",),
     ("functions", "testing", "docs", "measuring"),
+    ("ledger",),
     ("earning",),
     ("",),
     ("cli", "tour", "__main__"),

@@ -19,6 +19,8 @@ PARTS = 16
 """Parts that a candidate's turn in a round is timed in, so that a short disturbance spoils only some."""
 THREADED_SECONDS = 2e-5
 """Calls longer than this may use threads."""
+LONG_SECONDS = 2e-2
+"""In a call of so long it does not matter whether threads were awake when it began."""
 THREADED_LOAD = 1.3
 """Processor seconds per second of a call that must have used threads."""
 
@@ -55,21 +57,28 @@ class Stopwatch:
         """Seconds of one call; whether it used threads is noted."""
         busy = process_time()
         taken = self._timer.timeit(1)
-        if taken > THREADED_SECONDS and process_time() - busy > THREADED_LOAD * taken + 1e-4:
-            self.threaded = True
+        self._note_threads(taken, taken, process_time() - busy)
         return taken
 
     def turn(self, seconds: float) -> None:
         """Call for about so long, at least once. Threads are woken before and asleep again after it."""
-        if self.threaded:
+        known = min(self.samples, default=0.0)
+        if self.threaded and known < LONG_SECONDS:
             self._wake()
-        number = self._number or self._calls_in(seconds)
+        number = 1 if known >= seconds else self._number or self._calls_in(seconds)
         if not self.threaded:
             self._number = number  # else again in each turn: threads may have found no core this time
         part = max(1, number // PARTS)
+        busy, started = process_time(), perf_counter()
         self.samples += [taken / part for taken in self._timer.repeat(min(PARTS, number), part)]
+        self._note_threads(self.samples[-1], perf_counter() - started, process_time() - busy)
         if self.threaded:
             wait_until_quiet()
+
+    def _note_threads(self, call: float, taken: float, busy: float) -> None:
+        """Some libraries start threads of their own: more processor time than time has passed tells."""
+        if call > THREADED_SECONDS and busy > THREADED_LOAD * taken + 1e-4:
+            self.threaded = True
 
     @property
     def seconds(self) -> float:
