@@ -13,7 +13,7 @@ import threadpoolctl
 
 import jitkernels as jk
 from jitkernels import machine
-from jitkernels.kernel_funcs import KernelFuncs, best_variant
+from jitkernels.choosing import best_variant, known_record
 from jitkernels.native import codegen, load
 from jitkernels.registry import implementation
 from jitkernels.tuning.timer import measure
@@ -63,8 +63,8 @@ done:
 
 def calls_for(n: int) -> dict[str, Callable[..., Any]]:
     attr = jk.MatMulAttr(m=n, n=n, k=n)
-    if KernelFuncs.cache().choose(attr, may_measure=False).record is None:
-        KernelFuncs.cache().measure(attr.tuning_class(), budget=2.0, build_budget=120.0)
+    if known_record(attr) is None:
+        jk.tune(attr)
     found = jk.get_all_candidates(attr)
     print(f"# n = {n}: gen variant {dict(best_variant(attr, implementation(jk.MatMulAttr, 'gen')))}")
     return {name: found[name] for name in ("gen", "mkl", "openblas") if name in found} | {"numpy": np.matmul}

@@ -12,11 +12,11 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.attrs.base import rows as _rows
 from jitkernels.explanation import Explanation, explain
 from jitkernels.functions import everyday as _everyday
-from jitkernels.functions import forget_all as _forget_all
 from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs, get_all_candidates, get_default_best, get_refer
 from jitkernels.kernel_types import KernelType
 from jitkernels.machine import version as _version
+from jitkernels.measuring import tune
 from jitkernels.native.threads import get_num_threads
 from jitkernels.native.threads import set_num_threads as _set_num_threads
 from jitkernels.pins import use
@@ -28,7 +28,7 @@ globals().update({row.__name__: row for row in _rows.values()})
 
 __all__ = [
     "Explanation", "Kernel", "KernelAttr", "KernelFuncs", "KernelType", "errors", "explain", "get_all_candidates",
-    "get_default_best", "get_num_threads", "get_refer", "implements", "set_num_threads", "use",
+    "get_default_best", "get_num_threads", "get_refer", "implements", "set_num_threads", "tune", "use",
     *sorted(row.__name__ for row in _rows.values()),
 ]  # fmt: skip
 
@@ -36,7 +36,7 @@ __all__ = [
 def set_num_threads(threads: int) -> None:
     """Let kernels use at most so many threads. Picks made for another number are looked up again."""
     _set_num_threads(threads)
-    _forget_all()
+    KernelFuncs.cache().clear()
 
 
 def __getattr__(name: str) -> Any:

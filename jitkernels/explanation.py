@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.kernel_funcs import KernelFuncs
-from jitkernels.native.threads import get_num_threads
+from jitkernels.choosing import choose, known_record
 from jitkernels.registry import implementations
-from jitkernels.tuning import store
 from jitkernels.tuning.store import Measured
 
 
@@ -53,10 +51,11 @@ def _text(line: Line) -> str:
 def explain(attr: KernelAttr) -> Explanation:
     """Every implementation of an attr: usable or why not, its time if measured, who wins and by which rule.
 
-    Times are those of the attr's tuning class. Looks only: nothing is measured or built.
+    Times are those of the attr's tuning class. Looks only: nothing is measured or built. Raises NotUsableError,
+    as looking for the kernel does, where an implementation is pinned for this kernel that cannot be used.
     """
-    choice = KernelFuncs.cache().choose(attr, may_measure=False)
-    record = choice.record or store.load(attr.tuning_class(), get_num_threads())
+    choice = choose(attr)
+    record = choice.record or known_record(attr)
     lines = tuple(
         _line(name, found.reason_against(attr), record.candidates if record else ())
         for name, found in implementations(type(attr)).items()
@@ -66,6 +65,8 @@ def explain(attr: KernelAttr) -> Explanation:
 
 def _line(name: str, reason: str | None, measured: tuple[Measured, ...]) -> Line:
     own = [m for m in measured if m.implementation == name]
-    seconds = min((m.seconds for m in own if m.seconds), default=None)
+    seconds = next(
+        (m.seconds for m in own if m.seconds), None
+    )  # best first: that of the variant it would use
     error = next((m.error for m in own if m.error), None) if seconds is None else None
     return Line(name, reason, seconds, error)

@@ -78,7 +78,7 @@ class Everyday(launch.Holder):
 
     def _compute(self, call: Call, arrays: Sequence[AnyArray]) -> None:
         """Run the kernel of the call's size class, and let the dispatcher take the next call of that class."""
-        if pins.active():
+        if pins.blocks:
             KernelFuncs.cache().at(call.attr)(*arrays)
             return
         kernel = kernel_of_class(call.attr)

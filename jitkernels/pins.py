@@ -13,24 +13,26 @@ from jitkernels.registry import Implementation, all_rows, implementation, implem
 
 _pins: ContextVar[tuple[Mapping[str, str], ...]] = ContextVar("pins", default=())
 _lock = threading.Lock()
-_open = 0
 EVERY = "*"
+blocks = 0
+"""How many ``with jk.use(...)`` are open in this process; read on the hot path."""
 
 
 @contextlib.contextmanager
 def use(implementation: str | None = None, **kernels: str) -> Iterator[None]:
     """Pin implementations inside a ``with`` block, in this thread or task only.
 
-    ``use(implementation="refer")`` holds for every kernel that has one of that name; ``use(vmul="mkl")`` for
-    that kernel alone, and wins over the former. Raises UnknownNameError for a name that does not exist.
+    ``use(implementation="refer")`` holds for every kernel that has one of that name, wherever it can be used;
+    ``use(vmul="mkl")`` for that kernel alone, wins over the former, and where it cannot be used looking for a
+    kernel raises NotUsableError with the reason. Raises UnknownNameError for a name that does not exist.
     """
-    global _open
+    global blocks
     chosen = {kernel.lower(): name for kernel, name in kernels.items()}
     if implementation is not None:
         chosen[EVERY] = implementation
     _validate("use", chosen)
     with _lock:
-        _open += 1
+        blocks += 1
         launch.set_bypass(True)
     token = _pins.set((chosen, *_pins.get()))
     try:
@@ -38,8 +40,8 @@ def use(implementation: str | None = None, **kernels: str) -> Iterator[None]:
     finally:
         chosen.clear()  # tasks started inside the block hold a copy of the context, but not the block
         with _lock:
-            _open -= 1
-            launch.set_bypass(_open > 0)
+            blocks -= 1
+            launch.set_bypass(blocks > 0)
         _pins.reset(token)
 
 
@@ -68,18 +70,19 @@ def _from_environment() -> Mapping[str, str]:
     return _parsed[text]
 
 
-def active() -> bool:
-    """Whether any pin may be in force in this process; quick, for the hot path."""
-    return _open > 0
-
-
 def pinned(attr: KernelAttr) -> Implementation | None:
-    """The implementation that is pinned for an attr here, innermost context first, environment last."""
+    """The implementation that is pinned for an attr here, innermost context first, environment last.
+
+    A pin of this kernel holds or fails: raises NotUsableError with the reason if its implementation cannot be
+    used for the attr. A pin of every kernel passes over those that its implementation cannot compute.
+    """
     for chosen in (*_pins.get(), _from_environment()):
         name = chosen.get(attr.name)
         if name is not None:
-            return implementation(type(attr), name)
-        every = chosen.get(EVERY)
-        if every is not None and every in implementations(type(attr)):
-            return implementation(type(attr), every)
+            found = implementation(type(attr), name)
+            found.demand(attr)
+            return found
+        everywhere = implementations(type(attr)).get(chosen.get(EVERY, ""))
+        if everywhere is not None and everywhere.reason_against(attr) is None:
+            return everywhere
     return None

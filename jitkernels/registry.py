@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from jitkernels.attrs.base import KernelAttr, rows
-from jitkernels.errors import RegistrationError, UnknownNameError
+from jitkernels.errors import NotUsableError, RegistrationError, UnknownNameError
 from jitkernels.kernel_types import KernelType
 
 MORE = ("mkl", "openblas", "intrinsic", "mix")
@@ -58,6 +58,13 @@ class Implementation:
         if answer is True:
             return None
         return answer or "can_be_used gave no reason"
+
+    def demand(self, attr: KernelAttr) -> None:
+        """Raise NotUsableError with the reason if it cannot be used for this attr here."""
+        reason = self.reason_against(attr)
+        if reason is not None:
+            kernel = f"{attr.kernel_type.name}({attr.text()})"
+            raise NotUsableError(f"{kernel}: {self.name} cannot be used: {reason}")
 
 
 _implementations: dict[type[KernelAttr], dict[str, Implementation]] = {}

@@ -25,7 +25,7 @@ from jitkernels.errors import AttrError, DataIndexError
 from jitkernels.kernel import Kernel
 from jitkernels.registry import implementation
 from jitkernels.signature import AnyArray
-from jitkernels.tuning.tuner import beyond
+from jitkernels.tuning.agreement import beyond
 
 Oracle = Callable[[KernelAttr, Sequence[AnyArray]], Sequence[AnyArray]]
 """The true outputs of an attr for the arrays of one call; an inout array still holds its input."""

@@ -65,13 +65,10 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def _forget() -> None:
-    from jitkernels import disk, functions, kernel_funcs
+    from jitkernels import disk, kernel_funcs, ledger
 
-    cache = kernel_funcs.KernelFuncs.cache()
-    cache.clear()
-    cache._spent = 0.0
-    kernel_funcs._kernels.clear()
-    functions.forget_all()
+    kernel_funcs.KernelFuncs.cache().clear()
+    ledger._ledgers.clear()
     disk._said.clear()
 
 

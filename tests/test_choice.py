@@ -11,16 +11,17 @@ import pytest
 from picks import chosen, record, ship
 
 import jitkernels as jk
-from jitkernels import kernel_funcs
+from jitkernels.choosing import choose
 from jitkernels.errors import BuildError, UnknownNameError
 from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.measuring import tune_class
 from jitkernels.native.threads import get_num_threads
 from jitkernels.registry import implements
 from jitkernels.tuning import store
 
 
-def test_all_five_steps(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_four_steps(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step has another answer; taking the earlier ones away brings the next one up."""
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
     store.save(attr, record("theirs", variant={"vector_bytes": 64}), get_num_threads())
@@ -28,7 +29,7 @@ def test_all_five_steps(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with jk.use(toy_take="refer"):
         function: Any = KernelFuncs.cache().at(attr)
         assert function.__self__.implementation == "refer"
-        assert KernelFuncs.cache().choose(attr).rule == "pinned"
+        assert choose(attr).rule == "pinned"
     measured = chosen(attr)
     assert (measured.implementation, measured.rule) == ("theirs", "measured")
     assert measured.variant == {"vector_bytes": 64}
@@ -38,12 +39,8 @@ def test_all_five_steps(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     path.unlink()
     assert (chosen(attr).implementation, chosen(attr).rule) == ("refer", "shipped")
     ship(monkeypatch, attr)
-    assert chosen(attr).rule == "measured now"
-    assert path.exists()
-    path.unlink()
-    monkeypatch.setattr(KernelFuncs.cache(), "_spent", kernel_funcs.PROCESS_BUDGET)
     assert (chosen(attr).implementation, chosen(attr).rule) == ("gen", "static")
-    assert not path.exists()
+    assert not path.exists(), "a miss measures nothing"
 
 
 def test_replay_never_measures(attr: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,19 +139,11 @@ def test_hit_takes_no_lock(attr: Any) -> None:
 
 def test_build_budget(attr: Any) -> None:
     """What there was no time to build is left out, the record says so, and there is a pick all the same."""
-    found = KernelFuncs.cache().measure(attr, budget=0.01, build_budget=0.0)
+    found = tune_class(attr, budget=0.01, build_budget=0.0)
     assert not found.complete
     assert {measured.implementation for measured in found.candidates} >= {"refer"}
     assert len(found.candidates) < 4
-    assert KernelFuncs.cache().measure(attr, budget=0.01, build_budget=60).complete
-
-
-def test_process_budget(attr: Any, toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once the process has spent its time, nothing more is measured."""
-    monkeypatch.setenv("JITKERNELS_TUNE", "auto")
-    monkeypatch.setattr(kernel_funcs, "PROCESS_BUDGET", 1e-9)
-    assert chosen(attr).rule == "measured now"
-    assert chosen(toy.ToyAttr(n=11)).rule == "static"
+    assert tune_class(attr, budget=0.01, build_budget=60).complete
 
 
 def test_what_cannot_be_built(attr: Any, toy: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -171,13 +160,6 @@ def test_what_cannot_be_built(attr: Any, toy: Any, caplog: pytest.LogCaptureFixt
         for _ in range(3):
             assert chosen(attr).implementation != "openblas"
     assert caplog.text.count("no such instruction") == 1
-
-
-def test_arrays_too_large_to_measure(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JITKERNELS_TUNE", "auto")
-    attr = jk.VMulAttr(n=1 << 40)
-    function: Any = KernelFuncs.cache().at(attr)
-    assert function.__self__.rule == "static"
 
 
 def test_clear_reaches_everyday_functions(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:

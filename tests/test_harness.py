@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 from processes import python
 
+import jitkernels as jk
 from jitkernels import testing
-from jitkernels.kernel_funcs import KernelFuncs, candidates
+from jitkernels.choosing import choose
+from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.measuring import candidates
 from jitkernels.registry import implements
-from jitkernels.tuning.tuner import tune
+from jitkernels.tuning.tuner import contest
 
 PLANTED = ["wrong_value", "forgotten_tail", "changes_input", "drops_nan", "reads_late", "unchecked"]
 CAUGHT_AS = {
@@ -100,7 +103,7 @@ def test_tuner_never_picks_a_wrong_kernel(toy: Any, planted: str, caplog: pytest
     attr = toy.ToyAttr(n=9)
     implements(toy.ToyAttr, name="planted")(toy.WRONG[planted])
     with caplog.at_level(logging.WARNING, "jitkernels"):
-        record = tune(attr, candidates(attr), budget=0.01, build_budget=30)
+        record = contest(attr, candidates(attr), jk.get_refer(attr), budget=0.01, build_budget=30)
     assert record.pick.implementation == "refer"
     (wrong,) = (measured for measured in record.candidates if measured.implementation == "planted")
     assert wrong.seconds is None
@@ -120,9 +123,10 @@ def test_tuner_survives_what_candidates_raise(
     implements(toy.ToyAttr, name="right")(toy.right)
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
     attr = toy.ToyAttr(n=9)
+    jk.tune(attr)
     kernel: Any = KernelFuncs.cache().at(attr)
     assert kernel.__self__.implementation in ("right", "refer")
-    record = KernelFuncs.cache().choose(attr).record
+    record = choose(attr).record
     assert record is not None
     errors = {measured.implementation: measured.error for measured in record.candidates}
     assert errors["broken"] == "RuntimeError: no such thing"

@@ -27,16 +27,20 @@ OPTIONAL = (
 )
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "disk", "machine", "kernel_types"),
+    ("errors", "disk", "machine", "kernel_types", "patience"),
     ("signature",),
     ("attrs",),
     ("registry",),
     ("native",),
     ("tuning",),
+    ("shipped", "pins"),
+    ("choosing",),
     ("refer", "gen", "more"),
-    ("kernel", "shipped"),
-    ("pins", "kernel_funcs"),
-    ("explanation", "functions", "testing", "docs"),
+    ("kernel", "explanation"),
+    ("kernel_funcs",),
+    ("functions", "testing", "docs", "measuring"),
+    ("ledger",),
+    ("earning",),
     ("",),
     ("cli", "tour", "__main__"),
 )

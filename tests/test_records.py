@@ -9,10 +9,12 @@ import pytest
 from picks import chosen, record
 
 import jitkernels as jk
+from jitkernels.choosing import choose
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.native.threads import get_num_threads
 from jitkernels.tuning import store
 from jitkernels.tuning.store import Measured, Record
+from jitkernels.tuning.tuner import NOISE, ordered
 
 
 def damaged(path: Path, change: str) -> None:
@@ -106,7 +108,7 @@ def test_record_is_that_of_the_tuning_class(fresh: Path, monkeypatch: pytest.Mon
     before = get_num_threads()
     try:
         jk.set_num_threads(before + 1)
-        assert KernelFuncs.cache().choose(small).rule == "static"
+        assert choose(small).rule == "static"
     finally:
         jk.set_num_threads(before)
 
@@ -150,29 +152,29 @@ def test_record_of_an_impossible_time_is_a_miss(
 
 def test_noise_does_not_overturn_the_static_order() -> None:
     """A candidate behind in the static order wins only by more than the noise."""
-    from jitkernels.tuning.tuner import NOISE, ordered
-
-    near = [Measured("gen", {}, 1.0 + NOISE / 2), Measured("mkl", {}, 1.0), Measured("refer", {}, 5.0)]
-    assert [measured.implementation for measured in ordered(near)] == ["gen", "mkl", "refer"]
-    far = [Measured("gen", {}, 1.0 + 3 * NOISE), Measured("mkl", {}, 1.0)]
-    assert [measured.implementation for measured in ordered(far)] == ["mkl", "gen"]
+    near = {"gen": 1.0 + NOISE / 2, "mkl": 1.0, "refer": 5.0}
+    assert _names(near) == ["gen", "mkl", "refer"]
+    assert _names({"gen": 1.0 + 3 * NOISE, "mkl": 1.0}) == ["mkl", "gen"]
+    assert ordered([]) == []
 
 
-def test_first_tune_is_the_second_process_s_record(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def _names(ranks: dict[str, float]) -> list[str]:
+    ranked = [(rank, Measured(name, {}, 1.0)) for name, rank in ranks.items()]
+    return [measured.implementation for measured in ordered(ranked)]
+
+
+def test_what_was_tuned_once_is_the_second_process_s_record(
+    attr: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What one process measured, the next one reads; `explain` shows all of it and measures nothing."""
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
     assert "not measured" in str(jk.explain(attr))
-    first = chosen(attr)
-    assert first.rule == "measured now"
+    assert chosen(attr).rule == "static", "a miss never measures"
+    told = jk.tune(attr)
     again = chosen(attr)
-    assert (again.rule, again.implementation, again.variant) == (
-        "measured",
-        first.implementation,
-        first.variant,
-    )
+    assert (again.rule, again.implementation, again.variant) == ("measured", told.winner, told.variant)
     explanation = jk.explain(attr)
-    assert explanation.winner == first.implementation
-    assert explanation.rule == "measured"
+    assert explanation == told
     assert [line.implementation for line in explanation.lines] == ["gen", "theirs", "refer"]
     assert all(line.seconds is not None and line.reason is None for line in explanation.lines)
     assert str(explanation).count("us") >= 3

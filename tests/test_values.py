@@ -7,7 +7,7 @@ import pytest
 
 from jitkernels import set_num_threads, testing
 from jitkernels.attrs.base import KernelAttr, Tolerance
-from jitkernels.tuning.tuner import beyond
+from jitkernels.tuning.agreement import beyond
 
 
 @pytest.mark.parametrize(("attr", "name"), cases.every_attr())

@@ -66,7 +66,7 @@ class KernelAttr:
     options: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, kernel_type: str | None = None) -> None:
-        dataclass(frozen=True, kw_only=True)(cls)
+        dataclass(frozen=True, kw_only=True, eq=False)(cls)  # equality and hash are those below
         if kernel_type is None:
             return
         if kernel_type != kernel_type.upper() or not kernel_type.isidentifier():
@@ -91,6 +91,23 @@ class KernelAttr:
             array = argument.array(values)
             if array is not None and array.nbytes > MOST_BYTES:
                 raise AttrError(f"{type(self).__name__}: array {array.name} would have {array.nbytes} bytes")
+        values["_key"] = key = (type(self), *(values[name] for name in known))
+        values["_hash"] = hash(key)
+
+    def __eq__(self, other: object) -> bool:
+        """Of the same class and equal in every field."""
+        try:
+            return self._key == other._key  # type: ignore[attr-defined,no-any-return]
+        except AttributeError:
+            return NotImplemented
+
+    def __hash__(self) -> int:
+        """Computed once: attrs are looked up at each call, and attrs of other classes differ in it."""
+        return self._hash  # type: ignore[attr-defined,no-any-return]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy is made anew from its fields: hashes hold in one process only."""
+        return _remade, (type(self), self.fields())
 
     @classmethod
     def known_fields(cls) -> Mapping[str, Field]:
@@ -184,6 +201,10 @@ class KernelAttr:
             return cls(**{name: field.from_json(content[name]) for name, field in known.items()})
         except (KeyError, TypeError, ValueError) as error:
             raise AttrError(f"{cls.__name__}: cannot be read from {content!r}: {error}") from error
+
+
+def _remade(attr_class: type[KernelAttr], fields: dict[str, Any]) -> KernelAttr:
+    return attr_class(**fields)
 
 
 @functools.cache

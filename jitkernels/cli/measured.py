@@ -1,28 +1,19 @@
-"""Records of the tuner as lines of a table, and the measuring of what has no record yet."""
+"""Records of the tuner as lines of a table."""
 
 from collections.abc import Iterable
 
 from rich.table import Table
 
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.choosing import known_record
 from jitkernels.cli import output
-from jitkernels.kernel_funcs import KernelFuncs
-from jitkernels.native.threads import get_num_threads
-from jitkernels.tuning import store
 from jitkernels.tuning.store import Record
 
 
 def complete_record(attr: KernelAttr) -> Record | None:
     """The stored record of an attr if every candidate had its turn."""
-    record = store.load(attr, get_num_threads())
+    record = known_record(attr)
     return record if record and record.complete else None
-
-
-def measure(attr: KernelAttr, *, seconds: float, build_seconds: float) -> Record:
-    """Measure an attr now, and let kernels that were chosen before be chosen again."""
-    record = KernelFuncs.cache().measure(attr, budget=seconds, build_budget=build_seconds)
-    KernelFuncs.cache().clear()
-    return record
 
 
 def table(records: Iterable[tuple[KernelAttr, Record]]) -> Table:

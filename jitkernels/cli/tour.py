@@ -10,8 +10,9 @@ from rich.markup import escape
 import jitkernels
 from jitkernels import tour
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.choosing import tuning_mode
 from jitkernels.cli import measured, output
-from jitkernels.kernel_funcs import tuning_mode
+from jitkernels.measuring import tune_class
 from jitkernels.registry import row
 from jitkernels.signature import AnyArray
 from jitkernels.tuning.store import Record
@@ -69,7 +70,7 @@ def _tuned(given: tour.Documents) -> dict[KernelAttr, Record]:
             bar.update(task, description=escape(f"measuring {kernel} {attr.text()}"))
             record = measured.complete_record(attr)
             if record is None and may_measure:
-                record = measured.measure(attr, seconds=1.0, build_seconds=15.0)
+                record = tune_class(attr, build_budget=15.0)
             if record is not None:
                 records[attr] = record
             bar.advance(task)

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from rich.markup import escape
 
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.choosing import tuning_mode
 from jitkernels.cli import measured, output
 from jitkernels.errors import UnknownNameError
-from jitkernels.kernel_funcs import tuning_mode
+from jitkernels.measuring import tune_class
 from jitkernels.registry import all_rows, row
 from jitkernels.tuning.store import Record
 
@@ -30,7 +31,7 @@ def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int
             bar.update(task, description=escape(f"{attr.name} {attr.text()}"))
             record = None if force else measured.complete_record(attr)
             if record is None:
-                record = measured.measure(attr, seconds=seconds, build_seconds=BUILD_SECONDS)
+                record = tune_class(attr, budget=seconds, build_budget=BUILD_SECONDS)
                 done += 1
             records[attr] = record
             bar.advance(task)

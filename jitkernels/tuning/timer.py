@@ -3,9 +3,10 @@
 Candidates take turns in rounds, so that a disturbance from outside hits them all alike, and the minimum
 counts, because whatever is not the code itself only ever adds time.
 
-Threads of OpenMP and OpenBLAS go on spinning for 10 to 100 ms after their work, and may take milliseconds to
-come back and find cores of their own once they sleep. Calls long enough to use threads are therefore timed
-awake, in fewer and longer turns, and each candidate waits until the threads of the one before are asleep.
+Threads of OpenMP and OpenBLAS go on spinning for 1 to 100 ms after their work, and may take milliseconds to
+come back and find cores of their own once they sleep. What uses threads is therefore timed awake, and whoever
+comes next waits until those threads are asleep. What threads cost a user who pauses between calls is measured
+in `jitkernels.tuning.pauses`.
 """
 
 import timeit
@@ -18,6 +19,10 @@ PARTS = 16
 """Parts that a candidate's turn in a round is timed in, so that a short disturbance spoils only some."""
 THREADED_SECONDS = 2e-5
 """Calls longer than this may use threads."""
+LONG_SECONDS = 2e-2
+"""In a call of so long it does not matter whether threads were awake when it began."""
+THREADED_LOAD = 1.3
+"""Processor seconds per second of a call that must have used threads."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,85 @@ class Timing:
 
     seconds: float
     spread: float
+
+
+class Stopwatch:
+    """The calls of one candidate: takes a turn whenever asked to, and keeps what it saw."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[Any],
+        named: Mapping[str, Any] | None = None,
+        *,
+        threaded: bool = False,
+    ) -> None:
+        values: dict[str, Any] = {f"a{i}": value for i, value in enumerate(arguments)}
+        options = dict(named or {})
+        listed = ", ".join([*values, *(f"{keyword}={keyword}" for keyword in options)])
+        # Each argument is a local variable, so that a call costs what a user's does.
+        self._timer = timeit.Timer(f"function({listed})", globals={"function": function, **values, **options})
+        self._number = 0
+        self.samples: list[float] = []
+        self.threaded = threaded
+
+    def call(self) -> float:
+        """Seconds of one call; whether it used threads is noted."""
+        busy = process_time()
+        taken = self._timer.timeit(1)
+        self._note_threads(taken, taken, process_time() - busy)
+        return taken
+
+    def turn(self, seconds: float) -> None:
+        """Call for about so long, at least once. Threads are woken before and asleep again after it."""
+        known = min(self.samples, default=0.0)
+        if self.threaded and known < LONG_SECONDS:
+            self._wake()
+        number = 1 if known >= seconds else self._number or self._calls_in(seconds)
+        if not self.threaded:
+            self._number = number  # else again in each turn: threads may have found no core this time
+        part = max(1, number // PARTS)
+        busy, started = process_time(), perf_counter()
+        self.samples += [taken / part for taken in self._timer.repeat(min(PARTS, number), part)]
+        self._note_threads(self.samples[-1], perf_counter() - started, process_time() - busy)
+        if self.threaded:
+            wait_until_quiet()
+
+    def _note_threads(self, call: float, taken: float, busy: float) -> None:
+        """Some libraries start threads of their own: more processor time than time has passed tells."""
+        if call > THREADED_SECONDS and busy > THREADED_LOAD * taken + 1e-4:
+            self.threaded = True
+
+    @property
+    def seconds(self) -> float:
+        """The shortest call so far."""
+        return min(self.samples)
+
+    @property
+    def timing(self) -> Timing:
+        found = sorted(self.samples)
+        return Timing(found[0], found[len(found) // 2] - found[0])
+
+    def _calls_in(self, seconds: float) -> int:
+        """How many calls fill that time, from runs that grow until the clock can read them."""
+        number = 1
+        while True:
+            taken = self._timer.timeit(number)
+            if taken > min(seconds, 2e-5) or number >= 1 << 20:
+                return max(1, int(number * seconds / max(taken, 1e-9)))
+            number *= 4
+
+    def _wake(self, least: float = 0.005, most: float = 0.1) -> None:
+        """Run without timing until threads are awake and have cores of their own: the last calls are alike."""
+        started = perf_counter()
+        fastest = last = self._timer.timeit(1)
+        count = 1
+        while (spent := perf_counter() - started) < most and (
+            spent < least or count < 4 or last > 1.5 * fastest
+        ):
+            last = self._timer.timeit(1)
+            fastest = min(fastest, last)
+            count += 1
 
 
 def measure(
@@ -39,84 +123,37 @@ def measure(
     """Time callables against each other.
 
     `arguments` is what each is called with, or that by name of the callable; `named` are keyword arguments
-    by name of the callable. `budget` bounds the whole in seconds, beyond
-    one warm-up call each and the fewest of `rounds`, which are (fewest, most).
+    by name of the callable. `budget` bounds the whole in seconds, beyond two warm-up calls each, the waking of
+    threads, and the fewest of `rounds`, which are (fewest, most).
     """
-    timers = {name: _timer(name, function, arguments, named or {}) for name, function in calls.items()}
+    watches = {
+        name: Stopwatch(
+            function,
+            arguments[name] if isinstance(arguments, Mapping) else arguments,
+            (named or {}).get(name),
+        )
+        for name, function in calls.items()
+    }
+    for watch in watches.values():
+        watch.call()
+        watch.call()
+    wait_until_quiet()
     fewest, most = rounds
-    threaded = len(calls) > 1 and max(timer.timeit(1) for timer in timers.values()) > THREADED_SECONDS
-    turns = fewest if threaded else most
-    share = budget / max(len(calls), 1) / (turns + 1)
-    numbers: dict[str, int] = {}
-    samples: dict[str, list[float]] = {name: [] for name in calls}
+    share = budget / max(len(calls), 1) / (most + 1)
     started = perf_counter()
-    for done in range(turns):
+    for done in range(most):
         if done >= fewest and perf_counter() - started > budget:
             break
-        for name, timer in timers.items():
-            if threaded:
-                _wake(timer)
-            number = numbers.get(name) or _calls_in(timer, share)
-            if not threaded:
-                numbers[name] = number  # else again in each turn: threads may have been asleep this time
-            part = max(1, number // PARTS)
-            samples[name] += [taken / part for taken in timer.repeat(min(PARTS, number), part)]
-            if threaded:
-                _wait_until_quiet()
-    return {name: _timing(sorted(found)) for name, found in samples.items()}
+        for watch in watches.values():
+            watch.turn(share)
+    return {name: watch.timing for name, watch in watches.items()}
 
 
-def _timer(
-    name: str,
-    function: Callable[..., Any],
-    arguments: Mapping[str, Sequence[Any]] | Sequence[Any],
-    named: Mapping[str, Mapping[str, Any]],
-) -> timeit.Timer:
-    """A timer of calls with these arguments, each a local variable so that a call costs what a user's does."""
-    given = arguments[name] if isinstance(arguments, Mapping) else arguments
-    values: dict[str, Any] = {f"a{i}": value for i, value in enumerate(given)}
-    listed = ", ".join([*values, *(f"{keyword}={keyword}" for keyword in named.get(name, {}))])
-    return timeit.Timer(
-        f"function({listed})", globals={"function": function, **values, **named.get(name, {})}
-    )
-
-
-def _calls_in(timer: timeit.Timer, seconds: float) -> int:
-    """How many calls fill that time, from runs that grow until the clock can read them."""
-    number = 1
-    while True:
-        taken = timer.timeit(number)
-        if taken > min(seconds, 2e-5) or number >= 1 << 20:
-            return max(1, int(number * seconds / max(taken, 1e-9)))
-        number *= 4
-
-
-def _goes_on_spinning() -> bool:
-    """Whether this process uses processor time while it sleeps, as threads do that wait for more work."""
-    used = process_time()
-    sleep(0.002)
-    return process_time() - used > 5e-4
-
-
-def _wake(timer: timeit.Timer, least: float = 0.01, most: float = 0.1) -> None:
-    """Run without timing until threads are awake and have cores of their own: a dozen calls, the last ones alike."""
-    started = perf_counter()
-    fastest = last = timer.timeit(1)
-    count = 1
-    while (spent := perf_counter() - started) < most and (
-        spent < least or count < 12 or last > 1.5 * fastest
-    ):
-        last = timer.timeit(1)
-        fastest = min(fastest, last)
-        count += 1
-
-
-def _wait_until_quiet(longest: float = 0.3) -> None:
-    """Sleep until this process uses no processor time while it sleeps."""
+def wait_until_quiet(longest: float = 0.3) -> None:
+    """Sleep until this process uses no processor time while it sleeps, as threads do that wait for work."""
     deadline = perf_counter() + longest
-    while perf_counter() < deadline and _goes_on_spinning():
-        pass
-
-
-def _timing(found: list[float]) -> Timing:
-    return Timing(found[0], found[len(found) // 2] - found[0])
+    while perf_counter() < deadline:
+        used = process_time()
+        sleep(0.002)
+        if process_time() - used < 5e-4:
+            return

@@ -1,4 +1,7 @@
-"""The tuner: throw out what is wrong, time what is right, and let noise never overturn the static order."""
+"""The tuner: throw out what is wrong, drop what is slow after one call, and let noise never overturn the order.
+
+Threads have to win by a clear margin: they cost another core, and their calls have long tails.
+"""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -6,16 +9,29 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
-from jitkernels.attrs.base import KernelAttr, Tolerance
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.tuning.agreement import first_difference
+from jitkernels.tuning.pauses import worst_ratio
 from jitkernels.tuning.store import Measured, Record
-from jitkernels.tuning.timer import Timing, measure
+from jitkernels.tuning.timer import Stopwatch
 
 log = logging.getLogger("jitkernels")
-NOISE = 0.06
+NOISE = 0.04
 """A candidate earlier in the static order keeps its place unless another is faster by more than this."""
+THREADS_MARGIN = 1.25
+"""Threads win only by this factor."""
+BUDGET = 0.06
+"""Seconds of timing that tell the candidates of most attrs apart."""
+HOPELESS = 4.0
+"""A candidate whose first call takes so many times the best one's is not called again."""
+SLOW = (2.0, 1.5, 1.25, 1.25, 1.12)
+"""After each round candidates beyond so many times the best drop out; the last holds for all further ones."""
+ROUNDS = (2, 4, 16)
+"""Fewest rounds where they take many times the budget, else, and most rounds."""
+LONG = 1e-3
+"""First calls shorter than this say nothing: they load code and touch memory for the first time."""
+LONGEST_DUEL = 2e-2
+"""Seconds of a call beyond which waking threads is nothing to it."""
 
 
 @dataclass(frozen=True)
@@ -30,125 +46,155 @@ class Candidate:
     def measured(self) -> Measured:
         return Measured(self.implementation, dict(self.variant))
 
+    @property
+    def label(self) -> str:
+        return self.measured.label
 
-def tune(
+
+def contest(
     attr: KernelAttr,
     candidates: Sequence[Candidate],
+    reference: Callable[..., Any],
     *,
-    budget: float,
-    build_budget: float,
-    rounds: tuple[int, int] = (3, 15),
+    budget: float = BUDGET,
+    build_budget: float = float("inf"),
 ) -> Record:
-    """Measure candidates, given in the static order with ``refer`` last, and order them: the pick first.
+    """Measure candidates, given in the static order, and order them: the pick first.
 
-    A candidate that cannot be built, fails, gives a wrong result or writes to an input is recorded with its
-    error and never picked. Building and checking stop after `build_budget` seconds; timing takes about
-    `budget` seconds, but at least the fewest and at most the most of `rounds`.
+    A candidate that cannot be built, fails, gives a result other than the reference's or writes to an input is
+    recorded with its error and never picked. Building and checking stop after `build_budget` seconds, but not
+    before one candidate is ready; timing takes about `budget` seconds, but at least the fewest of `ROUNDS`.
     """
     started = perf_counter()
-    expected = _results(attr, candidates[-1].callable())
-    ready: dict[str, tuple[Candidate, Callable[..., Any]]] = {}
-    failed: list[Measured] = []
+    trial = Trial(attr, reference)
     complete = True
     for candidate in candidates:
-        if perf_counter() - started > build_budget and candidate is not candidates[-1] and ready:
+        if perf_counter() - started > build_budget and trial.watches and candidate is not candidates[-1]:
             complete = False
-            continue
+        else:
+            trial.admit(candidate)
+    trial.run(budget)
+    return Record(trial.results(candidates), complete)
+
+
+class Trial:
+    """One contest: the arrays, what the reference makes of them, and a stopwatch for each candidate that agrees."""
+
+    def __init__(self, attr: KernelAttr, reference: Callable[..., Any]) -> None:
+        self._attr = attr
+        self._given = attr.signature().sample()
+        self._expected = [array.copy() for array in self._given]
+        self._arrays = [array.copy() for array in self._given]
+        started = perf_counter()
+        reference(*self._expected)
+        self._best = perf_counter() - started
+        self._functions: dict[str, Callable[..., Any]] = {}
+        self._out: dict[str, Measured] = {}
+        self.watches: dict[str, Stopwatch] = {}
+        self._penalty = THREADS_MARGIN
+
+    def admit(self, candidate: Candidate) -> None:
+        """Build and check a candidate; it is out if that fails or its one call is hopelessly slow."""
+        label = candidate.label
+        for array, given in zip(self._arrays, self._given, strict=True):
+            array[...] = given
         try:
             function = candidate.callable()
-            wrong = _first_difference(attr, expected, _results(attr, function))
+            watch = Stopwatch(function, self._arrays, threaded=bool(candidate.variant.get("parallel")))
+            taken = watch.call()
+            if watch.threaded:
+                taken = min(taken, watch.call())  # the first call may have made the threads
+            wrong = first_difference(self._attr, self._given, self._expected, self._arrays)
         except Exception as error:  # noqa: BLE001  # whatever a third-party candidate raises disqualifies only itself
-            wrong = _in_words(error)
-        if wrong is None:
-            ready[candidate.measured.label] = candidate, function
+            wrong = f"{type(error).__name__}: {error}"
+        if wrong is not None:
+            self._disqualify(candidate.measured, wrong)
+        elif taken > LONG and taken > HOPELESS * self._best:
+            self._out[label] = _with_time(candidate.measured, taken, 0.0)
         else:
-            failed.append(_disqualified(attr, candidate, wrong))
-    timings = _time(attr, ready, failed, budget, rounds)
-    timed = [
-        _with_time(candidate, timings[label]) for label, (candidate, _) in ready.items() if label in timings
-    ]
-    return Record((*ordered(timed), *failed), complete)
+            self._best = min(self._best, taken)
+            self._functions[label], self.watches[label] = function, watch
+            watch.samples.append(taken)
+            self._out[label] = candidate.measured
+
+    def run(self, budget: float) -> None:
+        """Let the candidates take turns, fewer of them from round to round, and look at threads closely."""
+        running = dict(self.watches)
+        least, fewest, most = ROUNDS
+        started = perf_counter()
+        for done in range(most):
+            taken = (perf_counter() - started) / budget if budget else float("inf")
+            if len(running) < 2 or (done >= fewest and taken > 1) or (done >= least and taken > 4):
+                break
+            share = budget / (most * len(running))
+            for label, watch in list(running.items()):
+                try:
+                    watch.turn(share)
+                except Exception as error:  # noqa: BLE001  # as above
+                    running.pop(label), self.watches.pop(label)
+                    self._disqualify(self._out[label], f"{type(error).__name__}: {error}")
+            running = _still_in(running, SLOW[min(done, len(SLOW) - 1)])
+        self._look_at_threads()
+
+    def _look_at_threads(self) -> None:
+        """How much worse threads are as users see them than awake: the margin that they have to win by."""
+        threaded, serial = _fastest(self.watches, True), _fastest(self.watches, False)
+        if threaded is None or serial is None:
+            return
+        awake = self.watches[threaded].seconds / self.watches[serial].seconds
+        if awake * THREADS_MARGIN <= 1 and self.watches[serial].seconds < LONGEST_DUEL:
+            used = worst_ratio(self._functions[threaded], self._functions[serial], self._arrays)
+            self._penalty = THREADS_MARGIN * max(1.0, used / awake)
+
+    def results(self, candidates: Sequence[Candidate]) -> tuple[Measured, ...]:
+        """All that were admitted, ranked, then those that failed."""
+        ranked: list[tuple[float, Measured]] = []
+        failed: list[Measured] = []
+        for found in (self._out[c.label] for c in candidates if c.label in self._out):
+            watch = self.watches.get(found.label)
+            if found.error is not None:
+                failed.append(found)
+            elif watch is None:
+                ranked.append((found.seconds or float("inf"), found))
+            else:
+                timing = watch.timing
+                rank = timing.seconds * (self._penalty if watch.threaded else 1.0)
+                ranked.append((rank, _with_time(found, timing.seconds, timing.spread)))
+        return (*ordered(ranked), *failed)
+
+    def _disqualify(self, found: Measured, why: str) -> None:
+        kernel = f"{self._attr.kernel_type.name}({self._attr.text()})"
+        log.warning("%s of %s is not used: %s", found.label, kernel, why)
+        self._out[found.label] = Measured(found.implementation, dict(found.variant), error=why)
 
 
-def _time(
-    attr: KernelAttr,
-    ready: dict[str, tuple[Candidate, Callable[..., Any]]],
-    failed: list[Measured],
-    budget: float,
-    rounds: tuple[int, int],
-) -> dict[str, Timing]:
-    """Time all against each other; if one fails now, tell which by timing each alone."""
-    arrays = attr.signature().sample()
-    calls = {label: function for label, (_, function) in ready.items()}
-    try:
-        return measure(calls, arrays, budget=budget, rounds=rounds)
-    except Exception:  # noqa: BLE001  # as above: the one that raised is found below
-        found: dict[str, Timing] = {}
-        for label, function in calls.items():
-            try:
-                found |= measure({label: function}, arrays, budget=budget / len(calls), rounds=rounds)
-            except Exception as error:  # noqa: BLE001  # as above
-                failed.append(_disqualified(attr, ready[label][0], _in_words(error)))
-        return found
+def ordered(ranked: Sequence[tuple[float, Measured]]) -> list[Measured]:
+    """Candidates by rank, except that the first of the static order within noise of the best comes first."""
+    if not ranked:
+        return []
+    best = min(rank for rank, _ in ranked)
+    pick = next(found for rank, found in ranked if rank <= best * (1 + NOISE))
+    rest = [(rank, found) for rank, found in ranked if found is not pick]
+    return [pick, *(found for _, found in sorted(rest, key=lambda entry: entry[0]))]
 
 
-def _in_words(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def _still_in(running: Mapping[str, Stopwatch], slow: float) -> dict[str, Stopwatch]:
+    """Those within so many times the best, the fastest serial one always: threads are compared with it."""
+    if not running:
+        return {}
+    serial = _fastest(running, False)
+    limit = slow * min(watch.seconds * _handicap(watch) for watch in running.values())
+    return {n: w for n, w in running.items() if n == serial or w.seconds * _handicap(w) <= limit}
 
 
-def _disqualified(attr: KernelAttr, candidate: Candidate, why: str) -> Measured:
-    label = candidate.measured.label
-    log.warning("%s of %s(%s) is not used: %s", label, attr.kernel_type.name, attr.text(), why)
-    return Measured(candidate.implementation, dict(candidate.variant), error=why)
+def _handicap(watch: Stopwatch) -> float:
+    return THREADS_MARGIN if watch.threaded else 1.0
 
 
-def ordered(timed: Sequence[Measured]) -> list[Measured]:
-    """Candidates by time, except that the first of the static order within noise of the fastest comes first."""
-    fastest = min(measured.seconds or 0.0 for measured in timed)
-    pick = next(m for m in timed if m.seconds is not None and m.seconds <= fastest * (1 + NOISE))
-    return [pick, *sorted((m for m in timed if m is not pick), key=lambda m: m.seconds or 0.0)]
+def _fastest(watches: Mapping[str, Stopwatch], threaded: bool) -> str | None:
+    kind = {label: watch for label, watch in watches.items() if watch.threaded == threaded}
+    return min(kind, key=lambda label: kind[label].seconds, default=None)
 
 
-def _with_time(candidate: Candidate, timing: Timing) -> Measured:
-    return Measured(candidate.implementation, dict(candidate.variant), timing.seconds, timing.spread)
-
-
-def _results(attr: KernelAttr, function: Callable[..., Any]) -> list[AnyArray]:
-    """All arrays after a call: outputs to compare, inputs to see that they were left alone."""
-    arrays = attr.signature().sample()
-    function(*arrays)
-    return arrays
-
-
-def _first_difference(attr: KernelAttr, expected: Sequence[AnyArray], got: Sequence[AnyArray]) -> str | None:
-    tolerance = attr.tolerance()
-    for parameter, right, value in zip(attr.signature().arrays, expected, got, strict=True):
-        if not parameter.output:
-            if not np.array_equal(value, right):
-                return f"it wrote to {parameter.name}, which is an input"
-            continue
-        # Both sides may be off by the tolerance, in opposite directions.
-        off = beyond(value, right, Tolerance(2 * tolerance.ulp, 2 * tolerance.absolute))
-        if off.any():
-            at = tuple(int(i) for i in np.argwhere(off)[0])
-            return f"{parameter.name}{list(at)} is {value[at]!r}, the reference gives {right[at]!r}"
-    return None
-
-
-def beyond(got: AnyArray, expected: AnyArray, tolerance: Tolerance) -> "np.ndarray[Any, np.dtype[np.bool_]]":
-    """Which elements are further from the expected value than the tolerance allows.
-
-    A unit in the last place is the spacing of the result's dtype at the expected value; NaN agrees with
-    NaN, an infinity with itself.
-    """
-    if got.dtype.kind != "f":
-        return np.not_equal(got, expected)
-    wide = np.result_type(expected.dtype, np.float64).type
-    with np.errstate(all="ignore"):
-        unit = np.abs(np.spacing(np.abs(expected).astype(got.dtype))).astype(wide)
-        unit = np.where(np.isfinite(unit), unit, np.spacing(np.finfo(got.dtype).max).astype(wide))
-        distance = np.abs(got.astype(wide) - expected.astype(wide))
-        fine = distance <= tolerance.ulp * unit + wide(tolerance.absolute)
-    same = (got == expected) | (np.isnan(got) & np.isnan(expected))
-    result: np.ndarray[Any, np.dtype[np.bool_]] = ~(fine | same)
-    return result
+def _with_time(found: Measured, seconds: float, spread: float) -> Measured:
+    return Measured(found.implementation, dict(found.variant), seconds, spread)

@@ -2,17 +2,19 @@
 
 from typing import Any
 
-from jitkernels import registry
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.choosing import choose_component
 from jitkernels.native import load
 from jitkernels.native.source import External, symbol_of
 
 
 def component(attr: KernelAttr) -> Any:
-    """The generated kernel of an attr as a C function for loop nests.
+    """The best kernel of an attr that runs on one thread, as a C function for loop nests.
 
-    Elementwise kernels take any length: the same object serves them all.
+    Elementwise kernels take any length: the same object serves them all. What is best was measured before or is
+    static; nothing is measured here.
     """
-    source = registry.implementation(type(attr), "gen").function(attr)
+    choice = choose_component(attr)
+    source = choice.implementation.function(attr, **choice.variant)
     arguments = attr.signature().c_arguments
     return External(symbol_of(source), "int64", arguments, lambda: load.address_of(source))

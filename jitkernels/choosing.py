@@ -1,0 +1,133 @@
+"""Which implementation computes an attr: the lookup order. It looks and answers; it builds and keeps nothing."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jitkernels import pins, shipped
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.errors import ArgumentTypeError, UnknownNameError
+from jitkernels.native.threads import get_num_threads
+from jitkernels.registry import Implementation, Variant, implementations
+from jitkernels.tuning import store
+from jitkernels.tuning.classes import has_elements, measured_member
+from jitkernels.tuning.store import Measured, Record
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the lookup order came to: an implementation, its variant, the rule, and the record if there is one."""
+
+    implementation: Implementation
+    variant: Variant
+    rule: str
+    record: Record | None = None
+
+
+def choose(attr: KernelAttr) -> Choice:
+    """Which implementation computes an attr. The first of these that has an answer decides:
+
+    1. pinned: by ``jk.use(...)`` in this context, then by ``JITKERNELS_USE``, in its best known variant;
+    2. measured: the stored record of the attr's tuning class on this machine and these versions;
+    3. shipped: the table that came with the package for this family of CPUs;
+    4. static: the first usable of gen, more, refer.
+
+    Nothing is measured here: under ``JITKERNELS_TUNE=auto`` the calls of a kernel earn its record (see
+    `jitkernels.earning`), under ``replay`` there are only the records that exist, ``off`` leaves out steps 2
+    and 3. So does ``JITKERNELS_POLICY=reproducible``, so that results do not depend on measurements.
+    """
+    found = pins.pinned(checked(attr))
+    if found is not None:
+        return Choice(found, best_variant(attr, found), "pinned")
+    return next(_preferences(attr))
+
+
+def best_variant(attr: KernelAttr, found: Implementation) -> Variant:
+    """The variant of an implementation that measured best, else the shipped, else its static one."""
+    return next(choice.variant for choice in _preferences(attr) if choice.implementation is found)
+
+
+def choose_component(attr: KernelAttr) -> Choice:
+    """What computes an attr inside another kernel: one C function on one thread, and no composition itself.
+
+    Steps 2 to 4; pins do not count, because the kernel around it is kept beyond their block.
+    """
+    return next(choice for choice in _preferences(attr) if _can_be_inside(choice))
+
+
+def _can_be_inside(choice: Choice) -> bool:
+    found = choice.implementation
+    return not (found.is_reference or found.name == "mix" or choice.variant.get("parallel"))
+
+
+def tuning_mode() -> str:
+    """The mode "auto", "replay" or "off", from ``JITKERNELS_TUNE`` and ``JITKERNELS_POLICY``."""
+    mode = os.environ.get("JITKERNELS_TUNE") or "auto"
+    if mode not in ("auto", "replay", "off"):
+        raise UnknownNameError(f"JITKERNELS_TUNE: expected auto, replay or off, got {mode!r}")
+    policy = os.environ.get("JITKERNELS_POLICY") or "fastest"
+    if policy not in ("fastest", "reproducible"):
+        raise UnknownNameError(f"JITKERNELS_POLICY: expected fastest or reproducible, got {policy!r}")
+    return "off" if policy == "reproducible" else mode
+
+
+def known_record(attr: KernelAttr) -> Record | None:
+    """The stored record of an attr's tuning class, for the present number of threads; none without elements."""
+    return store.load(attr.tuning_class(), get_num_threads()) if has_elements(attr) else None
+
+
+def checked(attr: KernelAttr) -> KernelAttr:
+    """The attr itself. Raises ArgumentTypeError if it is none."""
+    if not isinstance(attr, KernelAttr):
+        raise ArgumentTypeError(f"attr: expected an attr such as VMulAttr(n=8), got {attr!r}")
+    return attr
+
+
+def _preferences(attr: KernelAttr) -> Iterator[Choice]:
+    """Everything that steps 2 to 4 have to offer, best first; step 4 offers every usable variant."""
+    if tuning_mode() != "off" and has_elements(attr):
+        record = known_record(attr)
+        if record is not None:
+            yield from _offered(attr, record.candidates, "measured", record)
+        yield from _offered(attr, shipped.order(attr), "shipped")
+    for found in implementations(type(attr)).values():
+        if found.reason_against(attr) is None:
+            for variant in found.variants(attr):
+                yield Choice(found, variant, "static")
+
+
+def _offered(
+    attr: KernelAttr, ranked: Sequence[Measured], rule: str, record: Record | None = None
+) -> Iterator[Choice]:
+    """Those of a ranking of the attr's tuning class that this attr can use."""
+    known = implementations(type(attr))
+    for measured in ranked:
+        found = known.get(measured.implementation)
+        if measured.seconds is None or found is None or found.reason_against(attr) is not None:
+            continue
+        own = found.variants(attr)
+        if measured.variant and not _exists(measured.variant, found, attr, own):
+            return  # it tells of other code: what came second to it is no answer
+        variant = _likest(own, measured.variant)
+        if variant is not None:
+            yield Choice(found, variant, rule, record)
+
+
+def _exists(wanted: Variant, found: Implementation, attr: KernelAttr, own: Sequence[Variant]) -> bool:
+    """Whether an implementation still has a variant, for this attr or for the one measured on its behalf."""
+    return wanted in own or wanted in found.variants(measured_member(attr))
+
+
+def _likest(own: Sequence[Variant], wanted: Variant) -> Variant | None:
+    """The variant of an attr that is most like the one measured for its class; None if none is of that kind.
+
+    Tiles follow from the exact extents; of the parameters that are words or yes and no, all must agree.
+    """
+    if not wanted:
+        return own[0]
+    alike = [v for v in own if v.keys() == wanted.keys() and _kind(v) == _kind(wanted)]
+    return max(alike, key=lambda v: sum(v[name] == wanted[name] for name in wanted), default=None)
+
+
+def _kind(variant: Variant) -> dict[str, object]:
+    return {name: value for name, value in variant.items() if isinstance(value, str | bool)}

@@ -1,0 +1,88 @@
+"""Measuring at once: every candidate of a tuning class against the others, and the record that is kept of it."""
+
+import logging
+import os
+import threading
+from time import perf_counter
+
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.choosing import checked, tuning_mode
+from jitkernels.errors import NotUsableError
+from jitkernels.explanation import Explanation, explain
+from jitkernels.kernel import Kernel
+from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.native.threads import get_num_threads
+from jitkernels.patience import saying
+from jitkernels.registry import implementation, implementations
+from jitkernels.tuning import store
+from jitkernels.tuning.classes import has_elements, measured_member
+from jitkernels.tuning.store import Record
+from jitkernels.tuning.tuner import BUDGET, Candidate, contest
+
+log = logging.getLogger("jitkernels")
+one_at_a_time = threading.Lock()
+"""Held while anything is measured: two contests at once would measure each other."""
+
+
+def tune(attr: KernelAttr) -> Explanation:
+    """Measure every implementation and variant for an attr's tuning class now, whatever has been measured before.
+
+    The result is stored, and kernels are chosen anew. Returns what `explain` then says. Attrs without
+    elements are not measured. Raises NotUsableError where measurements would not be used.
+    """
+    if tuning_mode() == "off":
+        raise NotUsableError(
+            "tune: JITKERNELS_TUNE=off or JITKERNELS_POLICY=reproducible: measurements would not be used"
+        )
+    if has_elements(checked(attr)):
+        tune_class(attr)
+    return explain(attr)
+
+
+def tune_class(attr: KernelAttr, *, budget: float = BUDGET, build_budget: float = float("inf")) -> Record:
+    """The record of all candidates of an attr's tuning class, measured now; for the budgets see `contest`."""
+    member = measured_member(attr)
+    started = perf_counter()
+    with one_at_a_time, saying(f"measuring {member.kernel_type.name}({member.text()})"):
+        found = candidates(member)
+        record = contest(member, found, found[-1].callable(), budget=budget, build_budget=build_budget)
+        keep(attr, record, perf_counter() - started)
+    KernelFuncs.cache().clear()
+    return record
+
+
+def keep(attr: KernelAttr, record: Record, took: float) -> None:
+    """Store the record of an attr's tuning class, and say so."""
+    of_class = attr.tuning_class()
+    store.save(of_class, record, get_num_threads())
+    log.info(
+        "tuned %s(%s) for %d threads in %.2f s: %s first of %d%s",
+        of_class.kernel_type.name, of_class.text(), get_num_threads(), took, record.pick.label,
+        len(record.candidates), "" if record.complete else ", others wait their turn",
+    )  # fmt: skip
+
+
+def candidates(attr: KernelAttr) -> list[Candidate]:
+    """Everything that can compute an attr here, variant by variant, in the static order, ``refer`` last."""
+    return [
+        Candidate(found.name, variant, lambda f=found, v=variant: Kernel(attr, f, v).callable)  # type: ignore[misc]
+        for found in implementations(type(attr)).values()
+        if found.reason_against(attr) is None
+        for variant in found.variants(attr)
+    ]
+
+
+def reference(attr: KernelAttr) -> Candidate:
+    """The candidate that needs no building and is right."""
+    found = implementation(type(attr), "refer")
+    return Candidate(found.name, {}, lambda: Kernel(attr, found, {}).callable)
+
+
+def _after_fork() -> None:
+    """The thread that was measuring is not in the child."""
+    global one_at_a_time
+    one_at_a_time = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,30 @@
+"""A word to whoever waits at a terminal for something that takes longer than a second."""
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator
+
+PATIENCE = 1.0
+"""Seconds before anything is said."""
+
+
+@contextlib.contextmanager
+def saying(what: str) -> Iterator[None]:
+    """Write "jitkernels: <what> ..." to a terminal if the block takes more than `PATIENCE`; nothing elsewhere."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    timer = threading.Timer(PATIENCE, _say, [what])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _say(what: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # a terminal that is gone
+        sys.stderr.write(f"jitkernels: {what} ...\n")
+        sys.stderr.flush()

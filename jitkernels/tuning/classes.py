@@ -1,0 +1,39 @@
+"""What is measured on behalf of a tuning class: one member of it, and none where there is nothing to measure."""
+
+import dataclasses
+import math
+
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.errors import AttrError
+
+MOST_MEASURED = 1 << 28
+"""Bytes of arrays beyond which only who asks for it measures: drawing and checking take longer than timing."""
+
+
+def nbytes(attr: KernelAttr) -> int:
+    """Bytes of all arrays of a call."""
+    return sum(array.nbytes for array in attr.signature().arrays)
+
+
+def has_elements(attr: KernelAttr) -> bool:
+    """Whether a call has anything to do: some array of no elements means that it has (almost) nothing."""
+    return all(math.prod(array.shape) > 0 for array in attr.signature().arrays)
+
+
+def measured_member(attr: KernelAttr) -> KernelAttr:
+    """The member of an attr's tuning class that is measured on behalf of all.
+
+    A power of two is a special size: aligned, without tails, and with rows that compete for the same cache
+    sets. So every extent is taken at three quarters of it, the middle of the class; of the members tried that
+    is the one whose fastest candidate is best for the others. Rows whose fields do not allow that are measured
+    at the class itself.
+    """
+    of_class = attr.tuning_class()
+    extents = {
+        name: 3 * value // 4 for name, value in of_class.fields().items() if type(value) is int and value > 2
+    }
+    try:
+        member = dataclasses.replace(of_class, **extents)  # type: ignore[type-var]  # subclasses are dataclasses
+    except AttrError:
+        return of_class
+    return member if member.tuning_class() == of_class else of_class

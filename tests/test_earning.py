@@ -1,0 +1,201 @@
+"""Earned tuning: nothing before it is paid for, everything in the end, and never more than the calls have cost."""
+
+import logging
+import threading
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pytest
+from picks import chosen, record
+
+import jitkernels as jk
+from jitkernels import earning, ledger, measuring
+from jitkernels.choosing import choose, known_record
+from jitkernels.earning import Account, open_account
+from jitkernels.kernel import Kernel
+from jitkernels.native.threads import get_num_threads
+from jitkernels.tuning import store
+
+
+class Caller:
+    """What a compiled context does: counts calls down, settles when they are up, and follows the new choice."""
+
+    def __init__(self, attr: Any) -> None:
+        self.attr = attr
+        self.arrays = attr.signature().sample()
+        self.settled = self.spent = self.called = 0.0
+        self._choose()
+
+    def _choose(self) -> None:
+        choice = choose(self.attr)
+        self.kernel = Kernel(self.attr, choice.implementation, choice.variant)
+        self.account = open_account(self.attr, choice)
+        self.left = self.account.calls if self.account else 0
+
+    def call(self, calls: int) -> None:
+        function, arrays = self.kernel.callable, self.arrays
+        while calls:
+            now = min(calls, self.left or calls)
+            started = perf_counter()
+            for _ in range(now):
+                function(*arrays)
+            self.called += perf_counter() - started
+            calls -= now
+            if self.account is not None and self.left:
+                self.left -= now
+                if self.left == 0:
+                    self._settle(self.account)
+                    function = self.kernel.callable
+
+    def _settle(self, account: Account) -> None:
+        started = perf_counter()
+        changed = account.settle()
+        self.spent += perf_counter() - started
+        self.settled += 1
+        if changed:
+            self._choose()
+        else:
+            self.left = account.calls
+
+
+@pytest.fixture
+def earned(attr: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("JITKERNELS_TUNE", "auto")
+    return attr
+
+
+@pytest.fixture
+def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is paid for almost at once."""
+    monkeypatch.setattr(earning, "_seconds_per_call", lambda attr, choice: 1.0)
+
+
+def test_nothing_is_measured_before_it_is_paid_for(earned: Any, fresh: Path) -> None:
+    caller = Caller(earned)
+    assert caller.account is not None
+    assert caller.account.calls > 1000
+    caller.call(caller.account.calls - 1)
+    assert caller.settled == 0
+    caller.call(1)
+    assert caller.settled == 1
+    assert not list(store.files(fresh)), "one settlement of short calls pays for nothing but itself"
+
+
+def test_paid_candidates_are_all_measured(earned: Any, cheap: None, caplog: pytest.LogCaptureFixture) -> None:
+    """Then the record is complete, the account is closed, and one INFO line per contest says so."""
+    caller = Caller(earned)
+    with caplog.at_level(logging.INFO, "jitkernels"):
+        for _ in range(5):
+            if caller.account is not None and caller.account.calls:
+                caller.call(caller.left)
+    found = known_record(earned)
+    assert found is not None
+    assert found.complete
+    labels = [measured.label for measured in found.candidates]
+    assert sorted(labels) == sorted(candidate.label for candidate in measuring.candidates(earned))
+    assert caller.account is None or caller.account.calls == 0
+    assert open_account(earned, choose(earned)) is None
+    lines = [line for line in caplog.records if "tuned TOY_TAKE" in line.getMessage()]
+    assert 1 <= len(lines) <= 4
+    assert all(line.levelno == logging.INFO for line in lines)
+    assert chosen(earned).rule == "measured"
+
+
+def test_tuning_costs_less_than_the_calls(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measured, in a cold cache, for short calls and for longer ones."""
+    monkeypatch.setenv("JITKERNELS_TUNE", "auto")
+    for attr in (jk.VMulAttr(n=8), jk.SoftmaxAttr(rows=30, n=500)):
+        caller = Caller(attr)
+        caller.call(100_000)
+        assert caller.spent <= caller.called, attr
+
+
+def test_one_contest_at_a_time_is_bought(earned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class that has earned one build gets one, not all."""
+    monkeypatch.setattr(ledger.Ledger, "_cost", lambda self, candidate: 10.0)
+    monkeypatch.setattr(earning, "_seconds_per_call", lambda attr, choice: 1e-6)
+    caller = Caller(earned)
+    account: Any = caller.account
+    account._ledger.earned = ledger.SAFETY * 10.5
+    account.settle()
+    found = known_record(earned)
+    assert found is not None
+    assert not found.complete
+    assert [m.label for m in found.candidates if m.implementation == "theirs"] == ["theirs[vector_bytes=32]"]
+    assert account._ledger.open
+
+
+def test_what_one_process_began_another_ends(earned: Any, cheap: None) -> None:
+    """Candidates of an incomplete record are not measured again but for the best, which has to be beaten."""
+    begun = record("gen", "refer")
+    store.save(earned, store.Record(begun.candidates, complete=False), get_num_threads())
+    caller = Caller(earned)
+    assert choose(earned).rule == "measured"
+    for _ in range(3):
+        if caller.account is not None and caller.account.calls:
+            caller.call(caller.left)
+    found = known_record(earned)
+    assert found is not None
+    assert found.complete
+    refer = next(measured for measured in found.candidates if measured.implementation == "refer")
+    assert refer in begun.candidates
+
+
+def test_calls_of_all_members_pay_for_their_class(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JITKERNELS_TUNE", "auto")
+    small, large = jk.VMulAttr(n=600), jk.VMulAttr(n=1000)
+    assert small.tuning_class() == large.tuning_class()
+    accounts: list[Any] = [open_account(attr, choose(attr)) for attr in (small, large)]
+    assert accounts[0]._ledger is accounts[1]._ledger
+    other: Any = open_account(jk.VMulAttr(n=100), choose(jk.VMulAttr(n=100)))
+    assert other._ledger is not accounts[0]._ledger
+
+
+def test_settling_while_another_measures_is_put_off(earned: Any, cheap: None) -> None:
+    account = open_account(earned, choose(earned))
+    assert account is not None
+    calls = account.calls
+    answers: list[bool] = []
+    with measuring.one_at_a_time:
+        thread = threading.Thread(target=lambda: answers.append(account.settle()))
+        thread.start()
+        thread.join(30)
+    assert answers == [False]
+    assert account.calls == calls
+
+
+@pytest.mark.parametrize("mode", ["replay", "off"])
+def test_other_modes_open_no_account(attr: Any, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    monkeypatch.setenv("JITKERNELS_TUNE", mode)
+    assert open_account(attr, choose(attr)) is None
+
+
+def test_no_account_for_what_is_not_measured(earned: Any) -> None:
+    with jk.use(toy_take="theirs"):
+        assert open_account(earned, choose(earned)) is None
+    store.save(earned, record("gen", "theirs", "refer"), get_num_threads())
+    assert open_account(earned, choose(earned)) is None
+    for attr in (jk.VMulAttr(n=0), jk.SoftmaxAttr(rows=0, n=5), jk.VMulAttr(n=1 << 40)):
+        assert open_account(attr, choose(attr)) is None
+
+
+def test_tuning_at_once(earned: Any) -> None:
+    """`jk.tune` measures all, whatever is known; a kernel asked for again is the one that won."""
+    store.save(earned, record("refer"), get_num_threads())
+    before: Any = jk.get_default_best(earned)
+    assert before.__self__.implementation == "refer"
+    told = jk.tune(earned)
+    assert told == jk.explain(earned)
+    assert all(line.seconds is not None for line in told.lines)
+    after: Any = jk.get_default_best(earned)
+    assert after.__self__.implementation == told.winner
+    with pytest.raises(TypeError, match="attr: expected an attr"):
+        jk.tune(3)  # type: ignore[arg-type]
+
+
+def test_tuning_that_would_not_be_used(attr: Any, fresh: Path) -> None:
+    """The suite runs with measurements off."""
+    with pytest.raises(jk.errors.NotUsableError, match="would not be used"):
+        jk.tune(attr)
+    assert not list(store.files(fresh))
