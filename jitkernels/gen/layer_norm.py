@@ -70,5 +70,6 @@ def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
         affine if attr.affine else plain,
         extent=signature.index("rows"),
         block=_block(attr) if variant.get("parallel") else 1,
+        reads_first=True,
         **variant,
     )

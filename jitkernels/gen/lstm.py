@@ -65,5 +65,6 @@ def lstm_ctht(attr: LSTMCtHtAttr, **variant: Any) -> LoopNest:
         peephole if attr.use_peephole else plain,
         extent=signature.index("d"),
         block=BLOCK,
+        reads_first=True,
         **variant,
     )

@@ -98,7 +98,14 @@ def seq_pool(attr: SeqPoolAttr, folded: bool = False, **variant: Any) -> LoopNes
     if folded and _is_narrow(attr):  # the tuned variant of a class comes to attrs of other widths too
         scratch = FOLD * np.dtype(attr.dtype).itemsize
         name = f"seq_pool_{attr.pool}_{attr.dtype}"
-        return LoopNest(name, signature.c_arguments, narrow, extent=signature.index("w"), workspace=scratch)
+        return LoopNest(
+            name,
+            signature.c_arguments,
+            narrow,
+            extent=signature.index("w"),
+            workspace=scratch,
+            workspace_dtype=attr.dtype,
+        )
     name = f"seq_pool_{attr.pool}_{attr.dtype}"
     return LoopNest(
         name, signature.c_arguments, body, extent=signature.index("w"), block=BLOCK_COLUMNS, **variant

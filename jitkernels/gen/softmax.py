@@ -81,4 +81,5 @@ def softmax(
         block=together if parallel else 1,
         parallel=parallel,
         vector_bytes=vector_bytes,
+        reads_first=True,
     )

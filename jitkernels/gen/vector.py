@@ -23,7 +23,15 @@ def elementwise(attr: VectorAttr, body: Callable[..., None], **variant: Any) -> 
     """The loop nest of an elementwise kernel; one object serves every n."""
     signature = attr.signature()
     name = f"{attr.name}_{attr.dtype}"
-    return LoopNest(name, signature.c_arguments, body, extent=signature.index("n"), block=BLOCK, **variant)
+    return LoopNest(
+        name,
+        signature.c_arguments,
+        body,
+        extent=signature.index("n"),
+        block=BLOCK,
+        reads_first=True,
+        **variant,
+    )
 
 
 def unary(attr: UnaryVectorAttr, function: Callable[..., Any], **variant: Any) -> LoopNest:

@@ -40,5 +40,7 @@ def sigmoid_nest(
         block=BLOCK,
         parallel=parallel,
         workspace=PIECE * np.dtype(attr.dtype).itemsize,
+        workspace_dtype=attr.dtype,
+        reads_first=True,
         flags=("contract",),
     )

@@ -61,4 +61,5 @@ def softmax_nest(
         extent=signature.index("rows"),
         block=2 * together,
         parallel=parallel,
+        reads_first=True,
     )

@@ -81,4 +81,6 @@ def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> LoopNest:
         block=PIECE,
         parallel=parallel,
         workspace=3 * PIECE * np.dtype(attr.dtype).itemsize,
+        workspace_dtype=attr.dtype,
+        reads_first=True,
     )
