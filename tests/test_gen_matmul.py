@@ -10,8 +10,8 @@ import pytest
 from jitkernels import machine
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.gen.matmul import matmul, variants
-from jitkernels.gen.matmul_plan import Product, candidates, simplified
 from jitkernels.kernel import Kernel
+from jitkernels.loops.matmul_plan import Product, candidates, simplified
 from jitkernels.registry import implementation
 
 SHAPES = [

@@ -35,6 +35,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("registry",),
     ("native",),
     ("tuning",),
+    ("maths",),
+    ("loops",),
     ("refer", "gen", "more"),
     ("kernel", "shipped"),
     ("pins", "kernel_funcs"),
@@ -46,6 +48,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 FORBIDDEN = {
     "native": ("signature", "attrs", "registry"),
     "tuning": ("native",),
+    "maths": ("attrs", "registry", "tuning"),
+    "loops": ("tuning",),
     "refer": ("native", "tuning", "machine", "disk"),
     "gen": ("tuning", "more", "refer"),
     "more": ("tuning", "refer"),
@@ -95,6 +99,19 @@ def own_parts(path: Path) -> set[str]:
             exists = (PACKAGE / below).is_dir() or (PACKAGE / f"{below}.py").exists()
             parts.add(below if exists else "")
     return parts
+
+
+def test_folders_are_the_table_of_coverage() -> None:
+    """Every family of rows has its references and its generated kernels, and nothing else lies beside them."""
+    own = [row.__module__ for row in rows.values() if row.__module__.startswith("jitkernels.attrs.")]
+    families = {f"{module.rpartition('.')[2]}.py" for module in own} | {"__init__.py"}
+    for folder in ("refer", "gen"):
+        assert {path.name for path in (PACKAGE / folder).glob("*.py")} == families
+        assert [path for path in (PACKAGE / folder).iterdir() if path.is_dir()] in (
+            [],
+            [PACKAGE / folder / "__pycache__"],
+        )
+    assert {path.name for path in (PACKAGE / "more").glob("*.py")} == {"__init__.py"}
 
 
 @pytest.mark.parametrize("path", MODULES)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from jitkernels import machine
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.gen.matmul_dot import dot_nest
-from jitkernels.gen.matmul_packed import packed_nest
-from jitkernels.gen.matmul_plan import Product, blocking, candidates, simplified
-from jitkernels.gen.matmul_small import SmallShape, small_nest
-from jitkernels.gen.matmul_turned import turned_nest
+from jitkernels.loops.matmul_dot import dot_nest
+from jitkernels.loops.matmul_packed import packed_nest
+from jitkernels.loops.matmul_plan import Product, blocking, candidates, simplified
+from jitkernels.loops.matmul_small import SmallShape, small_nest
+from jitkernels.loops.matmul_turned import turned_nest
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import Variant, implements
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.seq_pool import SeqPoolAttr
-from jitkernels.gen.math.sqrt import sqrt_float32, sqrt_float64
-from jitkernels.gen.pooling import larger, plus
-from jitkernels.gen.variants import widths_and_threads
+from jitkernels.loops.pooling import larger, plus
+from jitkernels.loops.variants import widths_and_threads
+from jitkernels.maths.sqrt import sqrt_float32, sqrt_float64
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import Variant, implements
 

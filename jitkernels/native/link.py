@@ -45,5 +45,5 @@ def refuse_undefined(name: str, module: Any, calls: Iterable[str]) -> None:
         if function.is_declaration and not function.name.startswith("llvm.") and function.name not in allowed:
             raise BuildError(
                 f"the loop nest {name} calls {function.name}, which is not an external of its own; "
-                "vector maths comes from jitkernels.gen.math, not from numpy"
+                "vector maths comes from jitkernels.maths, not from numpy"
             )

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from jitkernels import dtypes
-from jitkernels.gen.pack import PACK_ARGUMENTS, copy_panel, packing_slack, transpose_panel
-from jitkernels.gen.tile import TILE_ARGUMENTS, Tile, element_size
+from jitkernels.loops.pack import PACK_ARGUMENTS, copy_panel, packing_slack, transpose_panel
+from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import IRFunction
 

@@ -1,17 +1,17 @@
 """Matrix multiply by dot products: a matrix times a vector, or few rows times a transposed matrix.
 
 Used where ``k`` is contiguous in both operands and C is thin, so that packing or transposing would cost more
-than the arithmetic.  Sizes are baked in, as in `jitkernels.gen.matmul_small`.
+than the arithmetic.  Sizes are baked in, as in `jitkernels.loops.matmul_small`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from jitkernels.gen.dot_tile import DotTile
-from jitkernels.gen.matmul_packed import ir_function, matmul_arguments
-from jitkernels.gen.tile import element_size
-from jitkernels.gen.tile_column import COLUMN_ARGUMENTS, TileColumn
+from jitkernels.loops.dot_tile import DotTile
+from jitkernels.loops.matmul_packed import ir_function, matmul_arguments
+from jitkernels.loops.tile import element_size
+from jitkernels.loops.tile_column import COLUMN_ARGUMENTS, TileColumn
 from jitkernels.native.loop_nest import LoopNest
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.gen.matmul_packed import matmul_arguments
-from jitkernels.gen.matmul_small import SmallShape, tile_columns
-from jitkernels.gen.tile import element_size
+from jitkernels.loops.matmul_packed import matmul_arguments
+from jitkernels.loops.matmul_small import SmallShape, tile_columns
+from jitkernels.loops.tile import element_size
 from jitkernels.native.loop_nest import LoopNest
 
 

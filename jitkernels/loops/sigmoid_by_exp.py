@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.vector import VSigmoidAttr
-from jitkernels.more.pieces import BLOCK, PIECE, ignore, nothing
+from jitkernels.loops.pieces import BLOCK, PIECE, ignore, nothing
 from jitkernels.native.loop_nest import LoopNest
 
 

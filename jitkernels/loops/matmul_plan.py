@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jitkernels.gen.matmul_packed import Blocking
-from jitkernels.gen.tile import element_size
+from jitkernels.loops.matmul_packed import Blocking
+from jitkernels.loops.tile import element_size
 
 #: Products of fewer multiply-adds than this are done before a second thread has helped.
 PARALLEL_WORK = 160**3

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from jitkernels.gen.matmul_packed import ir_function, matmul_arguments
-from jitkernels.gen.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
-from jitkernels.gen.tile import Tile, element_size
-from jitkernels.gen.tile_column import COLUMN_ARGUMENTS, TileColumn
+from jitkernels.loops.matmul_packed import ir_function, matmul_arguments
+from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
+from jitkernels.loops.tile import Tile, element_size
+from jitkernels.loops.tile_column import COLUMN_ARGUMENTS, TileColumn
 from jitkernels.native.loop_nest import LoopNest
 
 #: The rows that are worked on together should stay, of A and C, in half of a common second-level cache.
