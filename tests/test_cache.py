@@ -198,7 +198,7 @@ from jitkernels.registry import all_rows, implementation
 for row in all_rows():
     attr = testing.middle(row, "float32")
     testing.check_values(attr, jk.get_all_candidates(attr)["gen"])
-print(machine.digest(machine.environment_of_code())[:16], machine.vector_bytes())
+print(machine.digest(machine.environment_of_code())[:16], machine.target().vector_bytes)
 """
 
 

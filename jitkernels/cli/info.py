@@ -44,7 +44,7 @@ def collect() -> dict[str, Any]:
         },
         "cpu": machine.cpu_name(),
         "features": sorted(machine.cpu_features()),
-        "vector_bytes": machine.vector_bytes(),
+        "vector_bytes": machine.target().vector_bytes,
         "cores": machine.cpu_count(),
         "threads": threads.get_num_threads(),
         "openmp": {"found": library is not None, "text": origin},

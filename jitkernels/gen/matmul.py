@@ -18,15 +18,9 @@ def product_of(attr: MatMulAttr) -> Product:
     return simplified(Product(attr.m, attr.n, attr.k, attr.trans_a, attr.trans_b, attr.dtype))
 
 
-def registers() -> int:
-    """Vector registers of this machine."""
-    return 32 if machine.vector_bytes() == 64 else 16
-
-
 def variants(attr: MatMulAttr) -> list[Variant]:
     """Algorithms and tiles worth measuring for a shape, the static choice first."""
-    product = product_of(attr)
-    return list(candidates(product, registers(), machine.vector_bytes() // product.size))
+    return list(candidates(product_of(attr), machine.target()))
 
 
 @implements(MatMulAttr, variants=variants)
@@ -36,7 +30,8 @@ def matmul(
 ) -> LoopNest:  # fmt: skip
     """``C = op(A) @ op(B) + beta * C``; a beta of 0 never reads C."""
     product = product_of(attr)
-    lanes = machine.vector_bytes() // product.size
+    target = machine.target()
+    lanes = target.lanes(product.dtype)
     m, n, k, dtype, beta = product.m, product.n, product.k, product.dtype, attr.beta
     longer = "columns" if n >= m else "rows"
     if 0 in (m, n):
@@ -53,7 +48,7 @@ def matmul(
         )  # fmt: skip
         return turned_nest(shape) if product.swapped and m > 1 else small_nest(shape)
     return packed_nest(
-        dtype, lanes, blocking(dtype, registers(), machine.vector_bytes()),
+        dtype, lanes, blocking(dtype, target),
         trans_a=attr.trans_a, trans_b=attr.trans_b, beta=beta,
         split="columns" if attr.n >= attr.m else "rows", parallel=parallel,
     )  # fmt: skip

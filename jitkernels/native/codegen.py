@@ -28,16 +28,23 @@ class IRSource:
         return finished(module, symbol, self.externals)
 
 
+def features_of(target: machine.Target, vector_bytes: int) -> str:
+    """LLVM's text for the features of a target, of whose vectors only those of so many bytes are used."""
+    known = sorted({*llvm.get_host_cpu_features(), *target.features})
+    features = [f"{'+' if name in target.features else '-'}{name}" for name in known]
+    if target.is_x86:  # elsewhere LLVM does not know the word, and says so
+        features.append("-prefer-256-bit" if vector_bytes >= 64 else "+prefer-256-bit")
+    return ",".join(features)
+
+
 def target_machine(vector_bytes: int) -> Any:
-    """The code generator for the host, limited to vectors of so many bytes."""
+    """The code generator for `machine.target`, limited to vectors of so many bytes."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    present = machine.cpu_features()
-    features = [f"{'+' if name in present else '-'}{name}" for name in sorted(llvm.get_host_cpu_features())]
-    features.append("-prefer-256-bit" if vector_bytes >= 64 else "+prefer-256-bit")
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    return target.create_target_machine(
-        cpu=machine.cpu_name(), features=",".join(features), opt=3, reloc="pic", codemodel="default"
+    target = machine.target()
+    features = features_of(target, vector_bytes)
+    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+        cpu=target.name, features=features, opt=3, reloc="pic", codemodel="default"
     )
 
 
