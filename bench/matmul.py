@@ -26,7 +26,7 @@ def peak_loop() -> tuple[Callable[[], object], float]:
     """A call that does nothing but fused multiply-adds, and how many operations it does."""
     import ctypes
 
-    lanes = machine.vector_bytes() // 4
+    lanes = machine.target().lanes("float32")
     vector = f"<{lanes} x float>"
     ones = ", ".join(["float 1.0"] * lanes)
     phis = "\n".join(f"  %x{i} = phi {vector} [ <{ones}>, %start ], [ %y{i}, %loop ]" for i in range(CHAINS))

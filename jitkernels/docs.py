@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
+from jitkernels import dtypes
 from jitkernels.attrs.base import KernelAttr, rows
 from jitkernels.registry import implementations
 from jitkernels.signature import Signature
@@ -20,7 +21,6 @@ implementations can be used depends on the machine: `jitkernels explain KERNEL f
 Tolerances are how far any implementation may be from the true result, in units in the last place (ulp) plus
 an absolute part, for inputs from the domain.
 """
-C_TYPES = {"float32": "float", "float64": "double", "int64": "int64_t"}
 
 
 def page() -> str:
@@ -89,7 +89,7 @@ def c_declaration(attr: KernelAttr) -> str:
     """The C function of an attr's kernel: arrays, then integers, then pointers to floats."""
     signature: Signature = attr.signature()
     arrays = [
-        f"{'' if array.output else 'const '}{C_TYPES[array.dtype]} *{array.name}"
+        f"{'' if array.output else 'const '}{dtypes.named(array.dtype).c} *{array.name}"
         for array in signature.arrays
     ]
     integers = [f"int64_t {name}" for name, _ in signature.integers]

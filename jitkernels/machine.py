@@ -13,8 +13,10 @@ import platform
 import stat
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
+from jitkernels import dtypes
 from jitkernels.errors import UnknownNameError
 
 PACKAGES_OF_CODE = ("jitkernels", "numba", "llvmlite", "numpy")
@@ -91,11 +93,48 @@ def _dependents(removed: set[str]) -> set[str]:
     return gone
 
 
+@dataclass(frozen=True)
+class Target:
+    """What generated code is made for: everything about a CPU that kernels choose their code by.
+
+    name and features are LLVM's; `vector_bytes` is the width of the widest vector registers, `registers` how
+    many of them there are.
+    """
+
+    architecture: str
+    name: str
+    features: frozenset[str]
+    vector_bytes: int
+    registers: int
+
+    def lanes(self, dtype: str) -> int:
+        """Elements of a type in one vector register."""
+        return self.vector_bytes // dtypes.named(dtype).size
+
+    @property
+    def is_x86(self) -> bool:
+        return self.architecture in ("x86_64", "amd64")
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Bytes of the vectors worth trying: a CPU may run slower for its widest ones."""
+        return (64, 32) if self.vector_bytes == 64 else (self.vector_bytes,)
+
+
+def target_of(architecture: str, name: str, features: frozenset[str]) -> Target:
+    """The target that a CPU of these features is: AVX-512, AVX2, or 16-byte vectors, of which NEON has 32."""
+    if "avx512f" in features:
+        return Target(architecture, name, features, vector_bytes=64, registers=32)
+    if "avx2" in features:
+        return Target(architecture, name, features, vector_bytes=32, registers=16)
+    registers = 32 if architecture in ("aarch64", "arm64") else 16
+    return Target(architecture, name, features, vector_bytes=16, registers=registers)
+
+
 @functools.cache
-def vector_bytes() -> int:
-    """Width of the widest vector registers that code may use here: 64 with AVX-512, 32 with AVX, else 16."""
-    features = cpu_features()
-    return 64 if "avx512f" in features else 32 if "avx2" in features else 16
+def target() -> Target:
+    """What code is generated for here: this machine, less what ``JITKERNELS_CPU_FEATURES`` takes away."""
+    return target_of(platform.machine().lower(), cpu_name(), cpu_features())
 
 
 @functools.cache

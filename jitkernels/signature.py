@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from jitkernels import dtypes
 from jitkernels.errors import ArgumentError, ArgumentTypeError, RegistrationError
 
 AnyArray = np.ndarray[Any, np.dtype[Any]]
-C_TYPES = {"float32": "float", "float64": "double", "int64": "int64"}
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,8 @@ class Array:
 
     @property
     def c_type(self) -> str:
-        return f"{C_TYPES[self.dtype]}*"
+        """The C type of the pointer; ``restrict`` unless another argument may be the same memory."""
+        return f"{dtypes.named(self.dtype).c}*{'' if self.in_place else ' restrict'}"
 
     @property
     def nbytes(self) -> int:
@@ -163,7 +164,7 @@ class Signature:
     def c_arguments(self) -> tuple[str, ...]:
         """C types of the arguments, in order."""
         arrays = [array.c_type for array in self.arrays]
-        return (*arrays, *["int64"] * len(self.integers), *["double*"] * len(self.floats))
+        return (*arrays, *["int64"] * len(self.integers), *["double* restrict"] * len(self.floats))
 
     def index(self, name: str) -> int:
         """Position of an argument in the C function."""

@@ -18,11 +18,13 @@ import jitkernels as jk
 from jitkernels.native import load
 from jitkernels.registry import implements
 
-original = load._object_code
-def counted(source, symbol):
-    print("built:", symbol, flush=True)
-    return original(source, symbol)
-load._object_code = counted
+original = load.cache.fetch
+def counted(text, suffix, build):
+    def announced():
+        print("built:", text.partition("\\n")[0], flush=True)
+        return build()
+    return original(text, suffix, announced)
+load.cache.fetch = counted
 implements(toy.ToyAttr, name="gen")(toy.right)
 """
 CALL = """
@@ -76,12 +78,12 @@ def test_sixteen_cold_processes(private_cache: Path) -> None:
 
 
 BLOCKED = PREPARE.replace(
-    "return original(source, symbol)",
-    """if "toy" in symbol:
-        print("blocked", flush=True)
-        import time
-        time.sleep(600)
-    return original(source, symbol)""",
+    "return build()",
+    """if "toy" in text:
+            print("blocked", flush=True)
+            import time
+            time.sleep(600)
+        return build()""",
 )
 
 
@@ -196,7 +198,7 @@ from jitkernels.registry import all_rows, implementation
 for row in all_rows():
     attr = testing.middle(row, "float32")
     testing.check_values(attr, jk.get_all_candidates(attr)["gen"])
-print(machine.digest(machine.environment_of_code())[:16], machine.vector_bytes())
+print(machine.digest(machine.environment_of_code())[:16], machine.target().vector_bytes)
 """
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,22 @@ import pytest
 from jitkernels import machine
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.gen.matmul import matmul, variants
-from jitkernels.gen.matmul_plan import Product, candidates, simplified
 from jitkernels.kernel import Kernel
+from jitkernels.loops.matmul_plan import Product, candidates, simplified
 from jitkernels.registry import implementation
 
 SHAPES = [
     (5, 1, 100), (1, 5, 100), (1, 300, 40), (300, 1, 40), (40, 3, 80), (3, 40, 80), (33, 8, 70), (16, 200, 64),
     (31, 33, 17), (100, 100, 100), (256, 256, 256), (60, 700, 20), (7, 9, 0), (12, 1, 0), (0, 5, 4), (100, 0, 100),
 ]  # fmt: skip
+
+
+TARGETS = [
+    machine.target_of("x86_64", "znver5", frozenset({"avx512f", "avx2"})),
+    machine.target_of("x86_64", "haswell", frozenset({"avx2"})),
+    machine.target_of("x86_64", "nehalem", frozenset()),
+    machine.target_of("aarch64", "neoverse-n1", frozenset({"neon"})),
+]
 
 
 def kernel(attr: MatMulAttr, variant: Any) -> Kernel:
@@ -55,6 +64,27 @@ def test_static_choice_and_choice_of_the_class(m: int, n: int, k: int, trans_a: 
             assert np.all(np.abs(c - product(attr, a, b, start)) <= bound), (attr, variant)
 
 
+@pytest.mark.parametrize("target", TARGETS[1:], ids=lambda target: target.name)
+def test_tiles_of_other_targets(target: machine.Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their lanes and registers, in instructions of this machine, which has them if its vectors are as wide."""
+    own = machine.target()
+    if own.vector_bytes < target.vector_bytes:
+        pytest.skip(f"vectors of {target.vector_bytes} bytes do not exist here")
+    monkeypatch.setattr(machine, "target", lambda: replace(target, name=own.name, features=own.features))
+    for m, n, k, trans_b in (
+        (31, 33, 17, False),
+        (100, 60, 50, True),
+        (5, 1, 100, False),
+        (300, 20, 300, False),
+    ):
+        attr = MatMulAttr(m=m, n=n, k=k, trans_b=trans_b)
+        a, b, c = operands(attr)
+        for variant in variants(attr):
+            kernel(attr, variant).callable(a, b, c)
+            bound = 4 * (k + 4) * float(np.finfo("float32").eps)
+            assert np.all(np.abs(c - product(attr, a, b, c)) <= bound * (1 + np.abs(c))), (attr, variant)
+
+
 @pytest.mark.parametrize("shape", [(200, 190, 180), (16, 300, 300), (300, 300, 600)])
 def test_every_algorithm_that_sums_in_order_gives_the_same_bits(shape: tuple[int, int, int]) -> None:
     """Tiles of any shape add the products of an element of C in the order of k, so parts do not matter."""
@@ -71,17 +101,17 @@ def test_every_algorithm_that_sums_in_order_gives_the_same_bits(shape: tuple[int
 
 def test_candidates_are_few_and_fit_registers() -> None:
     """At most six per shape, and no tile that would spill."""
-    for registers, lanes in ((32, 16), (32, 8), (16, 8), (16, 4), (16, 2)):
+    for target in TARGETS:
         for m in (1, 2, 3, 4, 5, 8, 9, 16, 64, 700, 4096):
             for n in (1, 2, 3, 7, 12, 16, 33, 48, 100, 513, 4096):
                 for k in (0, 1, 8, 100, 5000):
                     for turn in range(4):
                         given = simplified(Product(m, n, k, bool(turn & 1), bool(turn & 2), "float32"))
-                        found = candidates(given, registers, lanes)
+                        found = candidates(given, target)
                         assert 1 <= len(found) <= 6
                         for variant in found:
                             tile = variant.get("rows", 1) * variant.get("vectors", variant.get("columns", 1))
-                            assert tile <= registers - 4
+                            assert tile <= target.registers - 4
 
 
 def test_text_needs_no_compiler() -> None:
@@ -98,6 +128,5 @@ def test_text_needs_no_compiler() -> None:
 
 def test_one_packed_object_serves_every_size() -> None:
     """Sizes are arguments of the packed algorithm and no part of its text."""
-    assert machine.vector_bytes() >= 16
     small, large = MatMulAttr(m=70, n=80, k=90), MatMulAttr(m=1000, n=1100, k=1200)
     assert matmul(small).text == matmul(large).text

@@ -2,7 +2,9 @@
 
 import ast
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from processes import python
@@ -27,12 +29,14 @@ OPTIONAL = (
 )
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "disk", "machine", "kernel_types", "patience"),
+    ("errors", "dtypes", "disk", "machine", "kernel_types", "patience"),
     ("signature",),
     ("attrs",),
     ("registry",),
     ("native",),
     ("tuning",),
+    ("maths",),
+    ("loops",),
     ("shipped", "pins"),
     ("choosing",),
     ("refer", "gen", "more"),
@@ -48,6 +52,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 FORBIDDEN = {
     "native": ("signature", "attrs", "registry"),
     "tuning": ("native",),
+    "maths": ("attrs", "registry", "tuning"),
+    "loops": ("tuning",),
     "refer": ("native", "tuning", "machine", "disk"),
     "gen": ("tuning", "more", "refer"),
     "more": ("tuning", "refer"),
@@ -99,6 +105,19 @@ def own_parts(path: Path) -> set[str]:
     return parts
 
 
+def test_folders_are_the_table_of_coverage() -> None:
+    """Every family of rows has its references and its generated kernels, and nothing else lies beside them."""
+    own = [row.__module__ for row in rows.values() if row.__module__.startswith("jitkernels.attrs.")]
+    families = {f"{module.rpartition('.')[2]}.py" for module in own} | {"__init__.py"}
+    for folder in ("refer", "gen"):
+        assert {path.name for path in (PACKAGE / folder).glob("*.py")} == families
+        assert [path for path in (PACKAGE / folder).iterdir() if path.is_dir()] in (
+            [],
+            [PACKAGE / folder / "__pycache__"],
+        )
+    assert {path.name for path in (PACKAGE / "more").glob("*.py")} == {"__init__.py"}
+
+
 @pytest.mark.parametrize("path", MODULES)
 def test_imports_go_downwards(path: Path) -> None:
     part = part_of(path)
@@ -129,6 +148,78 @@ def test_references_are_plain_numpy(path: Path) -> None:
     outside = {name.split(".")[0] for name, _ in imported_by(path)} - {"jitkernels"}
     assert outside <= {"numpy", *sys.stdlib_module_names}
     assert own_parts(path) <= {"registry", "attrs", "signature"}
+
+
+def without_type_checking(tree: ast.Module) -> ast.Module:
+    """A module without what only type checkers import."""
+
+    class Dropped(ast.NodeTransformer):
+        def visit_If(self, node: ast.If) -> Any:
+            return None if "TYPE_CHECKING" in ast.unparse(node.test) else self.generic_visit(node)
+
+    Dropped().visit(tree)
+    return tree
+
+
+def imports_between(files: Sequence[Path], package: Path) -> dict[str, set[str]]:
+    """For each module the modules that it imports, at once or inside a function."""
+    names = {".".join(file.relative_to(package.parent).with_suffix("").parts): file for file in files}
+    modules = {name.removesuffix(".__init__"): file for name, file in names.items()}
+    found: dict[str, set[str]] = {}
+    for module, file in modules.items():
+        targets = found.setdefault(module, set())
+        for node in ast.walk(without_type_checking(ast.parse(file.read_text()))):
+            if isinstance(node, ast.Import):
+                targets |= {alias.name for alias in node.names} & modules.keys()
+            elif isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    below = f"{node.module}.{alias.name}"
+                    targets |= {below if below in modules else str(node.module)} & modules.keys()
+        targets.discard(module)
+    return found
+
+
+def circle_in(imports: dict[str, set[str]]) -> list[str]:
+    """Modules that import one another in a circle, or nothing."""
+    finished: set[str] = set()
+
+    def visit(module: str, way: list[str]) -> list[str]:
+        if module in way:
+            return [*way[way.index(module) :], module]
+        if module not in finished:
+            for other in sorted(imports[module]):
+                if circle := visit(other, [*way, module]):
+                    return circle
+            finished.add(module)
+        return []
+
+    return next((circle for module in imports if (circle := visit(module, []))), [])
+
+
+def test_no_import_goes_in_a_circle() -> None:
+    """Neither when modules are imported nor later, inside functions."""
+    imports = imports_between(FILES, PACKAGE)
+    assert len(imports) == len(FILES)
+    assert sum(map(len, imports.values())) > 2 * len(FILES)
+    assert circle_in(imports) == []
+
+
+def test_circle_would_be_noticed(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    texts = {
+        "__init__": "",
+        "low": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from package import high\n",
+        "middle": "from package import low\n",
+        "high": "import package.middle\nfrom package.low import anything\n",
+    }
+    files = []
+    for name, text in texts.items():
+        files.append(package / f"{name}.py")
+        files[-1].write_text(text)
+    assert circle_in(imports_between(files, package)) == []
+    (package / "low.py").write_text("def later():\n    from package.high import something\n")
+    assert set(circle_in(imports_between(files, package))) == {"package.low", "package.high"}
 
 
 TREE = Path(__file__).parent.parent

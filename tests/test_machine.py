@@ -7,6 +7,7 @@ import pytest
 from processes import python
 
 from jitkernels import machine
+from jitkernels.native import codegen
 
 CALL = """
 import logging
@@ -120,3 +121,30 @@ thread.join()
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     assert python(code, JITKERNELS_TUNE="auto").splitlines()[-1] == "7"
+
+
+def test_targets() -> None:
+    """Vectors and registers as the manuals have them; no word of x86 reaches another architecture's LLVM."""
+    wide, narrow, plain, arm = (
+        machine.target_of(architecture, "any", frozenset(features))
+        for architecture, features in (
+            ("x86_64", ("avx2", "avx512f")), ("x86_64", ("avx2",)), ("x86_64", ()), ("aarch64", ("neon",)),
+        )
+    )  # fmt: skip
+    found = [(target.vector_bytes, target.registers) for target in (wide, narrow, plain, arm)]
+    assert found == [(64, 32), (32, 16), (16, 16), (16, 32)]
+    assert [target.lanes("float32") for target in (wide, narrow, plain, arm)] == [16, 8, 4, 4]
+    assert arm.lanes("float64") == 2
+    assert arm.lanes("int8") == 16
+    assert [target.widths for target in (wide, narrow, plain, arm)] == [(64, 32), (32,), (16,), (16,)]
+    assert codegen.features_of(wide, 64).endswith(",-prefer-256-bit")
+    assert codegen.features_of(narrow, 32).endswith(",+prefer-256-bit")
+    assert "prefer" not in codegen.features_of(arm, 16)
+    assert "+neon" in codegen.features_of(arm, 16)
+
+
+def test_target_of_this_machine() -> None:
+    target = machine.target()
+    assert (target.name, target.features) == (machine.cpu_name(), machine.cpu_features())
+    assert target == machine.target_of(target.architecture, target.name, target.features)
+    assert target.widths[0] == target.vector_bytes

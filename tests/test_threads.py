@@ -15,7 +15,7 @@ import jitkernels as jk
 from jitkernels import testing
 from jitkernels.errors import ArgumentError, ArgumentTypeError
 from jitkernels.kernel import Kernel
-from jitkernels.native import threads
+from jitkernels.native import openmp
 from jitkernels.signature import AnyArray
 
 PARALLEL = """
@@ -23,7 +23,7 @@ import os, signal, sys
 import jitkernels as jk, numpy as np
 from jitkernels import testing
 from jitkernels.kernel import Kernel
-from jitkernels.native import threads
+from jitkernels.native import openmp
 from jitkernels.registry import all_rows, implementation
 
 signal.alarm(100)
@@ -46,7 +46,7 @@ def tasks():
     return len(os.listdir("/proc/self/task"))
 """
 needs_proc = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts threads in /proc")
-needs_openmp = pytest.mark.skipif(threads.runtime()[0] is None, reason=threads.runtime()[1])
+needs_openmp = pytest.mark.skipif(openmp.runtime()[0] is None, reason=openmp.runtime()[1])
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
 
@@ -60,7 +60,7 @@ def restored() -> Iterator[int]:
 
 def team(wanted: int) -> int:
     """How many threads a loop nest would get now that has work for so many."""
-    address = threads._addresses()["jk_team"]
+    address = openmp._addresses()["jk_team"]
     return int(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(wanted))
 
 
@@ -126,7 +126,7 @@ import ctypes
 from threadpoolctl import threadpool_limits
 jk.set_num_threads(8)
 found = list(kernels())
-team = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(threads._addresses()["jk_team"])
+team = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(openmp._addresses()["jk_team"])
 before = tasks()
 with threadpool_limits(1):
     print(team(100))
@@ -201,7 +201,7 @@ def test_without_a_runtime() -> None:
     code = (
         PARALLEL
         + """
-threads.runtime = lambda: (None, "none for this test")
+openmp.runtime = lambda: (None, "none for this test")
 jk.set_num_threads(4)
 for attr, function in kernels():
     testing.check_values(attr, function)

@@ -13,7 +13,7 @@ import jitkernels
 import jitkernels.more
 from jitkernels import machine
 from jitkernels.cli import cache, output
-from jitkernels.native import c, launch, threads
+from jitkernels.native import c, launch, openmp, threads
 
 
 def run(*, json: bool) -> int:
@@ -35,7 +35,7 @@ def run(*, json: bool) -> int:
 def collect() -> dict[str, Any]:
     """Everything found, ready for JSON."""
     slow = launch.reason_for_slow_path()
-    library, origin = threads.runtime()
+    library, origin = openmp.runtime()
     return {
         "jitkernels": jitkernels.__version__,
         "python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -44,7 +44,7 @@ def collect() -> dict[str, Any]:
         },
         "cpu": machine.cpu_name(),
         "features": sorted(machine.cpu_features()),
-        "vector_bytes": machine.vector_bytes(),
+        "vector_bytes": machine.target().vector_bytes,
         "cores": machine.cpu_count(),
         "threads": threads.get_num_threads(),
         "openmp": {"found": library is not None, "text": origin},

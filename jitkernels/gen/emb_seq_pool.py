@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
-from jitkernels.gen.pooling import larger, plus
-from jitkernels.gen.variants import widths_and_threads
+from jitkernels.loops.pooling import larger, plus
+from jitkernels.loops.variants import widths_and_threads
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import Variant, implements
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.layer_norm import LayerNormAttr
-from jitkernels.gen.math.sqrt import sqrt_float32, sqrt_float64
-from jitkernels.gen.variants import widths_and_threads
+from jitkernels.loops.variants import widths_and_threads
+from jitkernels.maths.sqrt import sqrt_float32, sqrt_float64
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined
 from jitkernels.registry import Variant, implements
@@ -70,5 +70,6 @@ def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
         affine if attr.affine else plain,
         extent=signature.index("rows"),
         block=_block(attr) if variant.get("parallel") else 1,
+        reads_first=True,
         **variant,
     )

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.lstm import LSTMCtHtAttr
-from jitkernels.gen.math.sigmoid import sigmoid_float32, sigmoid_float64
-from jitkernels.gen.math.tanh import tanh_float32, tanh_float64
-from jitkernels.gen.variants import widths_and_threads
+from jitkernels.loops.variants import widths_and_threads
+from jitkernels.maths.sigmoid import sigmoid_float32, sigmoid_float64
+from jitkernels.maths.tanh import tanh_float32, tanh_float64
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined
 from jitkernels.registry import Variant, implements
@@ -65,5 +65,6 @@ def lstm_ctht(attr: LSTMCtHtAttr, **variant: Any) -> LoopNest:
         peephole if attr.use_peephole else plain,
         extent=signature.index("d"),
         block=BLOCK,
+        reads_first=True,
         **variant,
     )

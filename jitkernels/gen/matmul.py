@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from jitkernels import machine
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.gen.matmul_dot import dot_nest
-from jitkernels.gen.matmul_packed import packed_nest
-from jitkernels.gen.matmul_plan import Product, blocking, candidates, simplified
-from jitkernels.gen.matmul_small import SmallShape, small_nest
-from jitkernels.gen.matmul_turned import turned_nest
+from jitkernels.loops.matmul_dot import dot_nest
+from jitkernels.loops.matmul_packed import packed_nest
+from jitkernels.loops.matmul_plan import Product, blocking, candidates, simplified
+from jitkernels.loops.matmul_small import SmallShape, small_nest
+from jitkernels.loops.matmul_turned import turned_nest
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import Variant, implements
 
@@ -18,15 +18,9 @@ def product_of(attr: MatMulAttr) -> Product:
     return simplified(Product(attr.m, attr.n, attr.k, attr.trans_a, attr.trans_b, attr.dtype))
 
 
-def registers() -> int:
-    """Vector registers of this machine."""
-    return 32 if machine.vector_bytes() == 64 else 16
-
-
 def variants(attr: MatMulAttr) -> list[Variant]:
     """Algorithms and tiles worth measuring for a shape, the static choice first."""
-    product = product_of(attr)
-    return list(candidates(product, registers(), machine.vector_bytes() // product.size))
+    return list(candidates(product_of(attr), machine.target()))
 
 
 @implements(MatMulAttr, variants=variants)
@@ -36,7 +30,8 @@ def matmul(
 ) -> LoopNest:  # fmt: skip
     """``C = op(A) @ op(B) + beta * C``; a beta of 0 never reads C."""
     product = product_of(attr)
-    lanes = machine.vector_bytes() // product.size
+    target = machine.target()
+    lanes = target.lanes(product.dtype)
     m, n, k, dtype, beta = product.m, product.n, product.k, product.dtype, attr.beta
     longer = "columns" if n >= m else "rows"
     if 0 in (m, n):
@@ -53,7 +48,7 @@ def matmul(
         )  # fmt: skip
         return turned_nest(shape) if product.swapped and m > 1 else small_nest(shape)
     return packed_nest(
-        dtype, lanes, blocking(dtype, registers(), machine.vector_bytes()),
+        dtype, lanes, blocking(dtype, target),
         trans_a=attr.trans_a, trans_b=attr.trans_b, beta=beta,
         split="columns" if attr.n >= attr.m else "rows", parallel=parallel,
     )  # fmt: skip

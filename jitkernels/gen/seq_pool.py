@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.seq_pool import SeqPoolAttr
-from jitkernels.gen.math.sqrt import sqrt_float32, sqrt_float64
-from jitkernels.gen.pooling import larger, plus
-from jitkernels.gen.variants import widths_and_threads
+from jitkernels.loops.pooling import larger, plus
+from jitkernels.loops.variants import widths_and_threads
+from jitkernels.maths.sqrt import sqrt_float32, sqrt_float64
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import Variant, implements
 
@@ -98,7 +98,14 @@ def seq_pool(attr: SeqPoolAttr, folded: bool = False, **variant: Any) -> LoopNes
     if folded and _is_narrow(attr):  # the tuned variant of a class comes to attrs of other widths too
         scratch = FOLD * np.dtype(attr.dtype).itemsize
         name = f"seq_pool_{attr.pool}_{attr.dtype}"
-        return LoopNest(name, signature.c_arguments, narrow, extent=signature.index("w"), workspace=scratch)
+        return LoopNest(
+            name,
+            signature.c_arguments,
+            narrow,
+            extent=signature.index("w"),
+            workspace=scratch,
+            workspace_dtype=attr.dtype,
+        )
     name = f"seq_pool_{attr.pool}_{attr.dtype}"
     return LoopNest(
         name, signature.c_arguments, body, extent=signature.index("w"), block=BLOCK_COLUMNS, **variant

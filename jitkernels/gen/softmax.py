@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.softmax import SoftmaxAttr
-from jitkernels.gen.math.exp import LOWEST_32, LOWEST_64, limited_exp_float32, limited_exp_float64
-from jitkernels.gen.math.row_maximum import row_maximum_float32, row_maximum_float64
-from jitkernels.gen.variants import widths_and_threads
+from jitkernels.loops.variants import widths_and_threads
+from jitkernels.maths.exp import LOWEST_32, LOWEST_64, limited_exp_float32, limited_exp_float64
+from jitkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import Variant, implements
 
@@ -81,4 +81,5 @@ def softmax(
         block=together if parallel else 1,
         parallel=parallel,
         vector_bytes=vector_bytes,
+        reads_first=True,
     )

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from jitkernels.attrs.vector import UnaryVectorAttr, VectorAttr, VExpAttr, VMulAttr, VSigmoidAttr
-from jitkernels.gen.math.exp import exp_float32, exp_float64
-from jitkernels.gen.math.sigmoid import sigmoid_float32, sigmoid_float64
-from jitkernels.gen.variants import widths_and_threads
+from jitkernels.loops.variants import widths_and_threads
+from jitkernels.maths.exp import exp_float32, exp_float64
+from jitkernels.maths.sigmoid import sigmoid_float32, sigmoid_float64
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import Variant, implements
 
@@ -23,7 +23,15 @@ def elementwise(attr: VectorAttr, body: Callable[..., None], **variant: Any) -> 
     """The loop nest of an elementwise kernel; one object serves every n."""
     signature = attr.signature()
     name = f"{attr.name}_{attr.dtype}"
-    return LoopNest(name, signature.c_arguments, body, extent=signature.index("n"), block=BLOCK, **variant)
+    return LoopNest(
+        name,
+        signature.c_arguments,
+        body,
+        extent=signature.index("n"),
+        block=BLOCK,
+        reads_first=True,
+        **variant,
+    )
 
 
 def unary(attr: UnaryVectorAttr, function: Callable[..., Any], **variant: Any) -> LoopNest:

@@ -1,33 +1,33 @@
 """C sources built with the C compiler of this machine, for kernels written with SIMD intrinsics.
 
-cffi writes the C of an extension module around the source, which checks it against its declaration; the
-compiler is then started here and not through setuptools, so that its output can be captured and nothing
-but a compiler and the headers of Python is needed. The module is kept in the cache like any other object.
+Plain C and nothing of Python's: a compiler is all that is needed. The function that a source names is called
+by one of known arguments and of the source's symbol, which is the only one that the library shows; that way
+the compiler checks the code against its declaration. It is started with its output captured.
 """
 
 import functools
-import importlib.machinery
-import importlib.util
 import os
 import shlex
 import shutil
-import sysconfig
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
-from jitkernels import machine
+from jitkernels import dtypes, machine
 from jitkernels.errors import BuildError
-from jitkernels.native import cache, codegen
+from jitkernels.native import codegen
 from jitkernels.native.source import External
 
 COMPILERS = ("cc", "gcc", "clang")
-OPTIONS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-fno-math-errno", "-Werror=incompatible-pointer-types")
-POINTERS = {"float*": "float *", "double*": "double *", "int64*": "int64_t *", "int64": "int64_t "}
-
-_modules: list[Any] = []
+OPTIONS = (
+    "-O3", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-math-errno",
+    "-Werror=incompatible-pointer-types", "-Werror=int-conversion", "-Werror=implicit-function-declaration",
+)  # fmt: skip
+LIBRARIES = ("-lm",)
+ENTRY = "jk_entry"
+"""What the entry is called in the text of a source, which cannot know its own symbol."""
 
 
 @functools.cache
@@ -45,10 +45,6 @@ def compiler() -> tuple[tuple[str, ...], str]:
     if not found:
         wanted = f"CC={asked} is not" if asked else "neither cc nor gcc nor clang is"
         return (), f"no C compiler: {wanted} in PATH"
-    if importlib.util.find_spec("cffi") is None:
-        return (), "cffi is not installed"
-    if not any(Path(folder, "Python.h").is_file() for folder in _include_folders()):
-        return (), f"no Python headers: {_include_folders()[0]}/Python.h does not exist"
     return (found[0], *words[1:]), found[0]
 
 
@@ -85,10 +81,6 @@ def _identity() -> str:
     )
 
 
-def _include_folders() -> list[str]:
-    return list(dict.fromkeys(sysconfig.get_path(name) for name in ("include", "platinclude")))
-
-
 @dataclass(frozen=True)
 class CSource:
     """The C function `function`, one of those that `code` defines, returning ``int64_t``.
@@ -102,66 +94,38 @@ class CSource:
     code: str
     flags: tuple[str, ...] = ()
     externals: tuple[External, ...] = ()
+    suffix: ClassVar[str] = ".so"
 
     @property
-    def declaration(self) -> str:
-        """The prototype by which cffi checks the code."""
-        return f"int64_t {self.function}({', '.join(POINTERS[argument].strip() for argument in self.arguments)});"
+    def entry(self) -> str:
+        """The C of the visible function, by whose call the compiler checks the code."""
+        names = [f"a{i}" for i in range(len(self.arguments))]
+        kinds = [dtypes.c_type(argument) for argument in self.arguments]
+        parameters = ", ".join(kind.declare(name) for kind, name in zip(kinds, names, strict=True))
+        return (
+            f'__attribute__((visibility("default"))) int64_t {ENTRY}({parameters}) {{\n'
+            f"  return {self.function}({', '.join(names)});\n}}\n"
+        )
 
     @functools.cached_property
     def text(self) -> str:
-        """Everything that decides the machine code: compiler, options, declaration, code."""
-        options = shlex.join([*OPTIONS, *self.flags])
-        return f"// {_identity()}\n// {options}\n// {self.declaration}\n{self.code}"
+        """Everything that decides the machine code: compiler, options, code, entry."""
+        options = shlex.join([*OPTIONS, *self.flags, *LIBRARIES])
+        return f"// {_identity()}\n// {options}\n#include <stdint.h>\n{self.code}\n{self.entry}"
 
-    def load(self, symbol: str) -> int:
-        """Address of the function in this process, built unless the cache has it. Raises BuildError."""
-        content, path = cache.fetch(self.text, ".so", lambda: self._shared_object(symbol))
-        if path is not None:
-            return self._address(symbol, path)
-        with tempfile.TemporaryDirectory(prefix="jitkernels-") as folder:
-            file = Path(folder, f"{symbol}.so")
-            file.write_bytes(content)
-            return self._address(symbol, file)
-
-    def _address(self, symbol: str, path: Path) -> int:
-        loader = importlib.machinery.ExtensionFileLoader(symbol, str(path))
-        spec = importlib.util.spec_from_loader(symbol, loader)
-        try:
-            module: Any = importlib.util.module_from_spec(spec) if spec else None
-            loader.exec_module(module)
-            address = int(module.ffi.cast("uintptr_t", module.ffi.addressof(module.lib, self.function)))
-        except (ImportError, AttributeError) as error:
-            raise BuildError(f"cannot load {self.name} ({path}): {error}") from error
-        _modules.append(module)
-        return address
-
-    def _shared_object(self, symbol: str) -> bytes:
+    def object_code(self, symbol: str) -> bytes:
+        """A shared library that shows the entry and nothing else."""
         command, reason = compiler()
         if not command:
             raise BuildError(f"cannot build {self.name}: {reason}")
-        import cffi
-
-        builder = cffi.FFI()
-        builder.cdef(self.declaration)
-        builder.set_source(symbol, self.code, compiler_verbose=0)  # else it prints
+        defined = [f"-D{ENTRY}={symbol}"]
         try:
             with tempfile.TemporaryDirectory(prefix="jitkernels-") as folder:
                 file, built = Path(folder, "module.c"), Path(folder, "module.so")
-                builder.emit_c_code(str(file))
-                includes = [f"-I{place}" for place in _include_folders()]
-                _run(
-                    [
-                        *command,
-                        *OPTIONS,
-                        *self.flags,
-                        *includes,
-                        "-save-temps=obj",
-                        str(file),
-                        "-o",
-                        str(built),
-                    ]
-                )
+                file.write_text(self.text, encoding="utf-8")
+                kept = ["-save-temps=obj"] if codegen.keeps_intermediates() else []
+                places = [str(file), "-o", str(built)]
+                _run([*command, *OPTIONS, *self.flags, *defined, *kept, *places, *LIBRARIES])
                 assembly = "".join(path.read_text() for path in sorted(Path(folder).glob("*.s")))
                 code = built.read_bytes()
                 codegen.keep_intermediates(symbol, {"c": self.text, "s": assembly}, code)

@@ -7,6 +7,7 @@ A cache that cannot be written (read-only, full, foreign) costs a rebuild and on
 """
 
 import contextlib
+import functools
 import hashlib
 import json
 from collections.abc import Callable, Iterator
@@ -23,11 +24,14 @@ def key_of(text: str) -> str:
     return machine.digest([text, _compiler_version(), machine.environment_of_code()])
 
 
+COMPILER = ("compile.py", "codegen.py", "link.py", "loop_nest.py", "c.py")
+
+
+@functools.cache
 def _compiler_version() -> str:
     """Hash of the modules that turn a text into code, so that an edit of the compiler is a miss too."""
     here = Path(__file__).parent
-    content = b"".join((here / name).read_bytes() for name in ("compile.py", "codegen.py", "c.py"))
-    return hashlib.sha256(content).hexdigest()
+    return hashlib.sha256(b"".join((here / name).read_bytes() for name in COMPILER)).hexdigest()
 
 
 def objects_directory() -> Path | None:

@@ -1,13 +1,15 @@
 """LLVM's optimiser and code generator for this machine, through llvmlite alone."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import llvmlite.binding as llvm
 
 from jitkernels import machine
 from jitkernels.disk import say_once
+from jitkernels.native.link import parsed, refuse_undefined
 from jitkernels.native.source import External
 
 
@@ -18,18 +20,31 @@ class IRSource:
     name: str
     text: str
     externals: tuple[External, ...] = ()
+    suffix: ClassVar[str] = ".o"
+
+    def object_code(self, symbol: str) -> bytes:
+        """The object file of the functions."""
+        module = parsed(self.name, self.text.replace("@entry(", f"@{symbol}("))
+        return finished(module, symbol, self.externals)
+
+
+def features_of(target: machine.Target, vector_bytes: int) -> str:
+    """LLVM's text for the features of a target, of whose vectors only those of so many bytes are used."""
+    known = sorted({*llvm.get_host_cpu_features(), *target.features})
+    features = [f"{'+' if name in target.features else '-'}{name}" for name in known]
+    if target.is_x86:  # elsewhere LLVM does not know the word, and says so
+        features.append("-prefer-256-bit" if vector_bytes >= 64 else "+prefer-256-bit")
+    return ",".join(features)
 
 
 def target_machine(vector_bytes: int) -> Any:
-    """The code generator for the host, limited to vectors of so many bytes."""
+    """The code generator for `machine.target`, limited to vectors of so many bytes."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    present = machine.cpu_features()
-    features = [f"{'+' if name in present else '-'}{name}" for name in sorted(llvm.get_host_cpu_features())]
-    features.append("-prefer-256-bit" if vector_bytes >= 64 else "+prefer-256-bit")
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    return target.create_target_machine(
-        cpu=machine.cpu_name(), features=",".join(features), opt=3, reloc="pic", codemodel="default"
+    target = machine.target()
+    features = features_of(target, vector_bytes)
+    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+        cpu=target.name, features=features, opt=3, reloc="pic", codemodel="default"
     )
 
 
@@ -42,20 +57,33 @@ def optimise(module: Any, target: Any) -> None:
     builder.getModulePassManager().run(module, builder)
 
 
-def object_code(source: IRSource, symbol: str) -> bytes:
-    """The object file of functions written in LLVM IR."""
-    module = llvm.parse_assembly(source.text.replace("@entry(", f"@{symbol}("))
-    module.verify()
-    target = target_machine(64)
+def finished(
+    module: Any, symbol: str, externals: Iterable[External], vector_bytes: int = 64, **forms: str
+) -> bytes:
+    """The object file of a module, optimised, which may leave its externals undefined and nothing else.
+
+    `forms` are what it was made from, by the suffix of the file that keeps them for those who ask.
+    """
+    if keeps_intermediates():
+        forms["unoptimised.ll"] = str(module)
+    target = target_machine(vector_bytes)
     optimise(module, target)
+    refuse_undefined(symbol, module, [external.symbol for external in externals])
     code = bytes(target.emit_object(module))
-    keep_intermediates(symbol, {"ll": str(module), "s": target.emit_assembly(module)}, code)
+    if keeps_intermediates():
+        forms |= {"ll": str(module), "s": target.emit_assembly(module)}
+        keep_intermediates(symbol, forms, code)
     return code
 
 
+def keeps_intermediates() -> bool:
+    """Whether ``JITKERNELS_KEEP_INTERM`` asks for the forms between source and object."""
+    return os.environ.get("JITKERNELS_KEEP_INTERM", "0") not in ("", "0")
+
+
 def keep_intermediates(name: str, forms: dict[str, str], code: bytes) -> None:
-    """Write Python, LLVM IR, assembly and object side by side if ``JITKERNELS_KEEP_INTERM`` asks for it."""
-    if os.environ.get("JITKERNELS_KEEP_INTERM", "0") in ("", "0"):
+    """Write the forms of a source and its object side by side, if that is asked for."""
+    if not keeps_intermediates():
         return
     try:
         place = machine.work_directory()

@@ -1,8 +1,11 @@
-"""From the text of a loop nest to an object file: numba as front end, LLVM's optimiser and code generator.
+"""From Python functions to LLVM bitcode: numba as front end, and nothing else of it.
 
-This is the only module that imports numba, and it is imported only when the cache has no object.
+This is the only module that imports numba, and it is imported only when the cache has no object of a source
+that is written in Python. The names of numba that it leans on are verified before, in `numba_names`.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -13,21 +16,16 @@ from numba.core import codegen as numba_codegen
 from numba.core import compiler, registry
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.cpu_options import FastMathOptions
-from numba.core.types import CPointer, ExternalFunction, float32, float64, int32, int64, void, voidptr  # type: ignore[attr-defined]  # partly typed
+from numba.core.types import CPointer, ExternalFunction, int64, void, voidptr  # type: ignore[attr-defined]  # partly typed
 from numba.extending import intrinsic
 
+from jitkernels import dtypes
 from jitkernels.errors import BuildError
-from jitkernels.native import codegen
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import symbol_of
-
-RUNTIME = ("jk_team", "jk_parallel", "omp_get_thread_num", "omp_get_num_threads")
-LIBC = ("aligned_alloc", "free", "memcpy", "memset", "memmove")
-SCALARS = {"float": float32, "double": float64, "int32": int32, "int64": int64}
+from jitkernels.native.source import Module
 
 
 class _Library(numba_codegen.AOTCodeLibrary):
-    """Leaves the module as the front end made it: the pipeline of `object_code` is the only optimiser."""
+    """Leaves the module as the front end made it: the pipeline of `codegen` is the only optimiser."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -37,13 +35,21 @@ class _Codegen(numba_codegen.AOTCPUCodegen):
     _library_class = _Library
 
 
-def c_type(name: str) -> Any:
+@dataclass(frozen=True)
+class Prototype:
+    """What a function of a module becomes: a C function of these arguments and result."""
+
+    arguments: tuple[str, ...]
+    result: str
+
+
+def numba_type(text: str) -> Any:
     """numba's type for a C type: "float*" is a pointer to float32, "void" is None."""
-    if name == "void":
-        return void
-    if name.endswith("*"):
-        return CPointer(SCALARS[name[:-1]]) if name[:-1] in SCALARS else voidptr
-    return SCALARS[name]
+    kind = dtypes.c_type(text)
+    if kind.element is None:
+        return voidptr if kind.is_pointer else void
+    element = numba.from_dtype(kind.element.numpy)
+    return CPointer(element) if kind.is_pointer else element
 
 
 @intrinsic
@@ -58,7 +64,7 @@ def _offset(typing_context: Any, pointer: Any, elements: Any) -> Any:
 
 
 def _external(symbol: str, result: str, arguments: tuple[str, ...]) -> Any:
-    return ExternalFunction(symbol, c_type(result)(*map(c_type, arguments)))
+    return ExternalFunction(symbol, numba_type(result)(*map(numba_type, arguments)))
 
 
 def _compiled(function: Any, flags: list[str]) -> Any:
@@ -66,75 +72,47 @@ def _compiled(function: Any, flags: list[str]) -> Any:
     return numba.njit(fastmath=set(flags) or False, **options)(function)
 
 
-def object_code(nest: LoopNest) -> bytes:
-    """The object file of a loop nest: one entry, no undefined symbol besides its externals."""
+def bitcode(name: str, module: Module, prototypes: Mapping[str, Prototype]) -> bytes:
+    """Bitcode that defines the functions of a generated module, under the names and types of `prototypes`.
+
+    Raises BuildError with numba's explanation when it cannot compile one of them.
+    """
     namespace: dict[str, Any] = {
         "np": np,
         "pointer_offset": _offset,
         "external": _external,
         "compiled": _compiled,
     }
-    for name in nest.module.ir:
+    for symbol in module.ir:
         # numba links each helper into its own engine as well, which ends the process for an unknown symbol.
         # Nothing is ever run there, so any address will do.
-        llvm.add_symbol(name, id(None))
-    exec(compile(nest.module.text, f"<{nest.name}>", "exec"), namespace)  # our own generated text
-    symbol = symbol_of(nest)
+        llvm.add_symbol(symbol, id(None))
+    exec(compile(module.text, f"<{name}>", "exec"), namespace)  # our own generated text
     with global_compiler_lock:
-        module = _front_end(nest, namespace)
-        module.link_in(llvm.parse_assembly(nest.entry.replace("@entry(", f"@{symbol}(")))
-        for function in nest.module.ir.values():
-            module.link_in(llvm.parse_assembly(function.text))
-        _prepare(module, symbol, {function.symbol for function in nest.module.ir.values()})
-        unoptimised = str(module)
-        target = codegen.target_machine(nest.vector_bytes)
-        codegen.optimise(module, target)
-        _refuse_undefined(module, nest)
-        assembly = target.emit_assembly(module)
-        code = bytes(target.emit_object(module))
-        forms = {"py": nest.text, "unoptimised.ll": unoptimised, "ll": str(module), "s": assembly}
-        codegen.keep_intermediates(symbol, forms, code)
-        return code
+        target = registry.cpu_target
+        context = target.target_context.subtarget(
+            _internal_codegen=_Codegen("jitkernels", "host"), aot_mode=True
+        )
+        context.refresh()
+        target.typing_context.refresh()
+        library = context.codegen().create_library(name)
+        for function, prototype in prototypes.items():
+            _bridge(library, context, function, namespace[function], prototype)
+        library.finalize()
+        for definition in library._final_module.functions:
+            if not definition.is_declaration and definition.name not in prototypes:
+                definition.add_function_attribute("alwaysinline")
+        return bytes(library._final_module.as_bitcode())
 
 
-def _front_end(nest: LoopNest, namespace: dict[str, Any]) -> Any:
-    """numba's LLVM module of the body and the check, each behind a function of plain C arguments."""
-    target = registry.cpu_target
-    context = target.target_context.subtarget(_internal_codegen=_Codegen("jitkernels", "host"), aot_mode=True)
-    context.refresh()
-    target.typing_context.refresh()
-    arguments = [c_type(argument) for argument in nest.arguments]
-    workspace = [CPointer(_element(nest))] if nest.workspace else []
-    library = context.codegen().create_library(nest.name)
-    ranged = [*arguments, *workspace, int64, int64]
-    _bridge(library, context, "body", namespace["body"], ranged, void, nest.parallel)
-    if nest.check is not None:
-        _bridge(library, context, "check", namespace["check"], arguments, int64)
-    library.finalize()
-    return library._final_module
-
-
-def _element(nest: LoopNest) -> Any:
-    """Element type of the workspace: that of the first floating-point array."""
-    floats = [argument for argument in nest.arguments if argument in ("float*", "double*")]
-    return SCALARS[floats[0][:-1]] if floats else float64
-
-
-def _bridge(
-    library: Any,
-    context: Any,
-    name: str,
-    dispatcher: Any,
-    arguments: list[Any],
-    result: Any,
-    parallel: bool = False,
-) -> None:
+def _bridge(library: Any, context: Any, name: str, dispatcher: Any, prototype: Prototype) -> None:
     """Compile one function and add ``@name`` calling it, in the calling convention of C."""
     flags = compiler.Flags()
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
     flags.error_model = "numpy"
     flags.nrt = False
     flags.fastmath = FastMathOptions(dispatcher.targetoptions.get("fastmath", False))
+    arguments, result = [numba_type(text) for text in prototype.arguments], numba_type(prototype.result)
     try:
         compiled = compiler.compile_extra(
             registry.cpu_target.typing_context, context, dispatcher.py_func, arguments, result, flags, {}
@@ -147,38 +125,13 @@ def _bridge(
     inner_type = convention.get_function_type(compiled.fndesc.restype, compiled.fndesc.argtypes)
     inner = ir.Function(module, inner_type, compiled.fndesc.llvm_func_name)
     values = [context.get_value_type(argument) for argument in arguments]
-    outer = ir.Function(
-        module, ir.FunctionType(ir.VoidType() if result is void else ir.IntType(64), values), name
-    )
+    returned_type = ir.VoidType() if result is void else context.get_value_type(result)
+    outer = ir.Function(module, ir.FunctionType(returned_type, values), name)
     builder = ir.IRBuilder(outer.append_basic_block())
     _, returned = convention.call_function(builder, inner, result, arguments, outer.args)
     builder.ret_void() if result is void else builder.ret(returned)
-    for argument in outer.args:
-        if isinstance(argument.type, ir.PointerType):
-            argument.add_attribute("noalias")
-    outer.attributes.add("noinline" if name == "check" or parallel else "alwaysinline")
+    for value, text in zip(outer.args, prototype.arguments, strict=True):
+        if dtypes.c_type(text).is_restrict:
+            value.add_attribute("noalias")
+    outer.attributes.add("noinline")  # what ``noalias`` says of its arguments would be lost otherwise
     library.add_ir_module(module)
-
-
-def _prepare(module: Any, symbol: str, own: set[str]) -> None:
-    """Make everything but the entry internal, and inline all of numba's functions into ``@body``."""
-    for function in module.functions:
-        if function.is_declaration or function.name == symbol:
-            continue
-        function.linkage = "internal"
-        if function.name not in own and function.name not in ("part", "region", "body", "check"):
-            function.add_function_attribute("alwaysinline")
-    for variable in module.global_variables:
-        if variable.linkage not in (llvm.Linkage.internal, llvm.Linkage.private):
-            variable.linkage = "internal"
-
-
-def _refuse_undefined(module: Any, nest: LoopNest) -> None:
-    """An object may call only what the loader will give it."""
-    allowed = {*RUNTIME, *LIBC, *(external.symbol for external in nest.externals)}
-    for function in module.functions:
-        if function.is_declaration and not function.name.startswith("llvm.") and function.name not in allowed:
-            raise BuildError(
-                f"the loop nest {nest.name} calls {function.name}, which is not an external of its own; "
-                "vector maths comes from jitkernels.gen.math, not from numpy"
-            )

@@ -3,35 +3,30 @@
 Written as text and not with a builder because it is part of the key that every warm start computes.
 """
 
+from jitkernels import dtypes
+
 SLOTS = 64
 WORKSPACE_FAILED = -1
 """Status of an entry that could not allocate its workspace."""
 
 
 def types_of(arguments: tuple[str, ...]) -> list[str]:
-    """LLVM types of C arguments: every pointer is ``ptr``, every integer ``i64``."""
-    return ["ptr" if argument.endswith("*") else "i64" for argument in arguments]
+    """LLVM types of C arguments."""
+    return [dtypes.c_type(argument).llvm for argument in arguments]
 
 
 def ir(
     arguments: tuple[str, ...], *, extent: int, block: int, parallel: bool, workspace: int, check: bool
 ) -> str:
-    """The function ``i64 @entry(arguments)`` calling ``@body`` (and ``@check``), which the compiler adds.
-
-    All pointers are ``noalias``: the launcher refuses overlapping arrays, except an output that is exactly
-    an input of an elementwise kernel, where each element is read before it is written.
-    """
+    """The function ``i64 @entry(arguments)`` calling ``@body`` (and ``@check``), which the compiler adds."""
     kinds = types_of(arguments)
     names = [f"{kind} %a{i}" for i, kind in enumerate(kinds)]
-    parameters = ", ".join(
-        f"{kind} noalias %a{i}" if kind == "ptr" else f"{kind} %a{i}" for i, kind in enumerate(kinds)
-    )
     passed = ", ".join(names)
     scratch = ["ptr"] if workspace else []
     lines = [f"declare void @body({', '.join([*kinds, *scratch, 'i64', 'i64'])})"]
     if check:
         lines += [f"declare i64 @check({', '.join(kinds)})"]
-    lines += [f"define i64 @entry({parameters}) {{", "start:"]
+    lines += [f"define i64 @entry({passed}) {{", "start:"]
     if check:
         lines += [
             f"  %status = call i64 @check({passed})",

@@ -1,14 +1,17 @@
-"""From a source to the address of its machine code in this process; llvmlite maps the object, no numba."""
+"""From a source to the address of its machine code in this process: built once, kept, mapped, remembered."""
 
+import ctypes
 import functools
 import os
+import tempfile
 import threading
+from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
 
 from jitkernels.errors import BuildError
-from jitkernels.native import cache, codegen, words
+from jitkernels.native import cache
 from jitkernels.native.source import External, Source, symbol_of
 
 _lock = threading.RLock()
@@ -39,48 +42,54 @@ def _engine() -> Any:
 def address_of(source: Source) -> int:
     """Address of the entry of a source, building it if neither this process nor the cache has it.
 
-    Raises BuildError when a loop nest cannot be compiled or an external cannot be found.
+    Raises BuildError when it cannot be built or loaded, or an external cannot be found.
     """
     symbol = symbol_of(source)
     with _lock:
         if symbol not in _loaded:
             _link(source.externals)
-            _loaded[symbol] = source.load(symbol) if hasattr(source, "load") else _map(source, symbol)
+            _loaded[symbol] = _load(source, symbol)
         return _loaded[symbol]
 
 
-def _map(source: Source, symbol: str) -> int:
-    content, path = cache.fetch(source.text, ".o", lambda: _object_code(source, symbol))
-    engine = _engine()
+def _load(source: Source, symbol: str) -> int:
+    """Find or build what a source becomes, and bring it into the process."""
+    # The symbol is part of the key: two names of one text are two objects.
+    key = f"{symbol}\n{source.text}"
+    content, path = cache.fetch(key, source.suffix, lambda: source.object_code(symbol))
+    bring = {".o": _map, ".so": _open}[source.suffix]
     try:
-        engine.add_object_file(llvm.ObjectFileRef.from_data(content))
-        engine.finalize_object()
-    except RuntimeError as error:
-        raise BuildError(
-            f"cannot load the object of {source.name} ({path or 'not cached'}): {error}"
-        ) from error
-    address = int(engine.get_function_address(symbol))
+        address = bring(content, path, symbol)
+    except (OSError, RuntimeError, AttributeError) as error:
+        raise BuildError(f"cannot load {source.name} ({path or 'not cached'}): {error}") from error
     if not address:
         raise BuildError(f"the object of {source.name} ({path or 'not cached'}) does not define {symbol}")
     return address
+
+
+def _map(content: bytes, path: Path | None, symbol: str) -> int:
+    """Map an object file by llvmlite."""
+    engine = _engine()
+    engine.add_object_file(llvm.ObjectFileRef.from_data(content))
+    engine.finalize_object()
+    return int(engine.get_function_address(symbol))
+
+
+def _open(content: bytes, path: Path | None, symbol: str) -> int:
+    """Let the system open a shared library, which takes a file."""
+    if path is None:
+        with tempfile.TemporaryDirectory(prefix="jitkernels-") as folder:
+            file = Path(folder, f"{symbol}.so")
+            file.write_bytes(content)
+            return _open(content, file, symbol)
+    library = ctypes.CDLL(str(path))  # never closed: ctypes has no way to
+    return ctypes.cast(library[symbol], ctypes.c_void_p).value or 0
 
 
 def functions_of(source: Source, names: tuple[str, ...]) -> dict[str, int]:
     """Addresses of further functions and variables that an already loaded object defines."""
     address_of(source)
     return {name: int(_engine().get_global_value_address(name)) for name in names}
-
-
-def _object_code(source: Source, symbol: str) -> bytes:
-    if isinstance(source, words.WordSource):
-        return source.object_code(symbol)
-    if isinstance(source, codegen.IRSource):
-        return codegen.object_code(source, symbol)
-    from jitkernels.native import compile, loop_nest
-
-    if not isinstance(source, loop_nest.LoopNest):
-        raise BuildError(f"{source!r} is not a source that can be compiled")
-    return compile.object_code(source)
 
 
 def _link(externals: tuple[External, ...]) -> None:

@@ -1,54 +1,82 @@
-"""A loop nest: the source of one C function that runs a Python loop over a range, serial or in parallel."""
+"""A loop nest: the source of one C function that runs a loop over a range, serial or in parallel."""
 
 import functools
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from jitkernels.native import entry, threads
+from jitkernels import dtypes
+from jitkernels.errors import BuildError
+from jitkernels.native import codegen, entry, numba_names, openmp
+from jitkernels.native.link import linked
 from jitkernels.native.source import External, Module
 
 FLAGS = ("nsz", "arcp", "contract", "afn", "reassoc")
 """Fast-math flags of loops by default: sums may be reordered, NaN and infinity keep their meaning."""
 
+Code = Callable[..., Any] | str | bytes
+"""A Python function, LLVM IR as text, or LLVM bitcode. Only the first needs numba to be built."""
+
 
 @dataclass(frozen=True)
 class LoopNest:
-    """The C function ``int64_t name(arguments)`` made from the Python function `body`.
+    """The C function ``int64_t name(arguments)`` made from the loop `body`.
 
-    `body` takes the arguments (pointers, then integers), then ``workspace`` if `workspace` is not 0, then
+    `body` takes the arguments (pointers, then integers), then the workspace if there is one, then
     ``begin, end``: a part of the range 0..extent, where `extent` is the index of an integer argument. The
     parts that threads get begin at multiples of `block`. `check`, if given, takes the arguments and returns
-    0 or a status; a status other than 0 is returned before `body` writes anything.
+    0 or a status; a status other than 0 is returned before `body` writes anything. LLVM code defines them
+    as ``void @body(...)`` and ``i64 @check(...)``; what it calls beside the C library is in `calls`.
 
-    `workspace` is the size in bytes of a 64-byte aligned scratch area, one per running thread, kept between
-    calls. `vector_bytes` limits the vector registers that LLVM may use. `parallel` asks for OpenMP threads
-    when there are at least two blocks for each.
+    `workspace` is the size in bytes of a 64-byte aligned scratch area of elements `workspace_dtype`, one per
+    running thread, kept between calls. `vector_bytes` limits the vector registers that LLVM may use.
+    `parallel` asks for OpenMP threads when there are at least two blocks for each.
+
+    Nothing is assumed of pointers but what ``restrict`` in `arguments` says. Without it LLVM compares
+    addresses before each loop, and where an output is the very input it runs scalar code. `reads_first`
+    promises that each element is read for the last time before that element is written, in whatever order
+    elements are taken: such a body may be compiled as if all pointers were apart. No compiler can tell the
+    difference as long as it does not read an element twice where the body reads it once, which LLVM does
+    for constants only.
     """
 
     name: str
     arguments: tuple[str, ...]
-    body: Callable[..., None]
+    body: Code
     extent: int
     block: int = 1
     parallel: bool = False
     workspace: int = 0
-    check: Callable[..., int] | None = None
+    workspace_dtype: str = ""
+    check: Code | None = None
     flags: tuple[str, ...] = FLAGS
     vector_bytes: int = 64
+    reads_first: bool = False
+    calls: tuple[External, ...] = ()
+    suffix: ClassVar[str] = ".o"
+
+    def __post_init__(self) -> None:
+        if self.workspace and self.workspace_dtype not in dtypes.TABLE:
+            raise BuildError(
+                f"the loop nest {self.name} has a workspace: expected workspace_dtype to be one of "
+                f"{', '.join(dtypes.TABLE)}, got {self.workspace_dtype!r}"
+            )
 
     @functools.cached_property
     def module(self) -> Module:
-        """The generated Python module; its names ``body`` and ``check`` are what gets compiled."""
+        """The generated Python module of those of ``body`` and ``check`` that are Python functions."""
         module = Module()
-        module.define("body", self.body, self.flags)
-        if self.check is not None:
+        if callable(self.body):
+            module.define("body", self.body, self.flags)
+        if callable(self.check):
             module.define("check", self.check, ())
         return module
 
     @property
     def externals(self) -> tuple[External, ...]:
-        own = tuple(self.module.externals.values())
-        return (*own, *threads.externals()) if self.parallel else own
+        own = (*self.module.externals.values(), *self.calls)
+        return (*own, *openmp.externals()) if self.parallel else own
 
     @functools.cached_property
     def entry(self) -> str:
@@ -65,6 +93,48 @@ class LoopNest:
     @functools.cached_property
     def text(self) -> str:
         """Everything that decides the machine code, readable."""
-        functions = "\n".join(function.text for function in self.module.ir.values())
-        settings = f"# {self.name}: vectors of {self.vector_bytes} bytes\n"
-        return f"{settings}{self.module.text}\n'''LLVM IR\n{self.entry}\n{functions}\n'''\n"
+        given = [code for code in (self.body, self.check) if code is not None and not callable(code)]
+        llvm = [self.entry, *(function.text for function in self.module.ir.values()), *map(_readable, given)]
+        return "\n".join(
+            [
+                f"# {self.name}({', '.join(self.arguments)}): vectors of {self.vector_bytes} bytes",
+                f"# workspace of {self.workspace_dtype}" if self.workspace else "# no workspace",
+                "# reads before it writes" if self.reads_first else "# reads and writes in any order",
+                *(f"# calls {called}" for called in self.calls),
+                self.module.text,
+                "'''LLVM IR",
+                *llvm,
+                "'''\n",
+            ]
+        )
+
+    def object_code(self, symbol: str) -> bytes:
+        """The object file: one entry, no undefined symbol besides the externals."""
+        parts: list[str | bytes] = [self.entry.replace("@entry(", f"@{symbol}("), *self._python_parts()]
+        parts += [code for code in (self.body, self.check) if isinstance(code, str | bytes)]
+        parts += [function.text for function in self.module.ir.values()]
+        module = linked(self.name, parts, [symbol])
+        return codegen.finished(module, symbol, self.externals, self.vector_bytes, py=self.text)
+
+    def _python_parts(self) -> list[bytes]:
+        """Bitcode of those of ``body`` and ``check`` that are Python functions, by numba."""
+        if not (callable(self.body) or callable(self.check)):
+            return []
+        numba_names.verify()
+        from jitkernels.native import compile
+
+        plain = self.arguments
+        if self.reads_first:
+            plain = tuple(text if "restrict" in text else text.replace("*", "* restrict") for text in plain)
+        scratch = (f"{self.workspace_dtype}* restrict",) if self.workspace else ()
+        prototypes = {}
+        if callable(self.body):
+            ranged = (*plain, *scratch, "int64", "int64")
+            prototypes["body"] = compile.Prototype(ranged, "void")
+        if callable(self.check):
+            prototypes["check"] = compile.Prototype(plain, "int64")
+        return [compile.bitcode(self.name, self.module, prototypes)]
+
+
+def _readable(code: str | bytes) -> str:
+    return code if isinstance(code, str) else f"bitcode of SHA-256 {hashlib.sha256(code).hexdigest()}"

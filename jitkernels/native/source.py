@@ -24,7 +24,13 @@ Address = Callable[[], int]
 
 
 class Source(Protocol):
-    """Anything that can become one C function: its text, the symbol of its entry, and what it links to."""
+    """Anything that can become one C function, and knows how.
+
+    name: for people, and the readable part of the symbol. text: everything that decides the code, so that
+    its hash is the key of what was built from it. externals: what the code links to. suffix: the form that
+    `object_code` gives, ``.o`` for an object file or ``.so`` for a shared library, either of which defines
+    the symbol.
+    """
 
     @property
     def name(self) -> str: ...
@@ -35,13 +41,19 @@ class Source(Protocol):
     @property
     def externals(self) -> "tuple[External, ...]": ...
 
+    @property
+    def suffix(self) -> str: ...
+
+    def object_code(self, symbol: str) -> bytes:
+        """Build it; `symbol` is what its entry is called. Raises BuildError."""
+
 
 @dataclass(frozen=True)
 class External:
     """A C function of another object or library, called by name from a loop nest.
 
-    `result` and `arguments` are C types ("void", "int32", "int64", "float*", ...); `address` finds the
-    function when the object is loaded and is therefore not part of the key.
+    `result` and `arguments` are C types as `jitkernels.dtypes` writes them; `address` finds the function
+    when the object is loaded and is therefore not part of the key.
     """
 
     symbol: str

@@ -386,7 +386,8 @@ class WordSource:
     text: str
     ir: Callable[[], str] = field(compare=False, repr=False)
     externals: tuple[External, ...] = ()
+    suffix: str = ".o"
 
     def object_code(self, symbol: str) -> bytes:
         """The object file."""
-        return codegen.object_code(codegen.IRSource(self.name, self.ir()), symbol)
+        return codegen.IRSource(self.name, self.ir()).object_code(symbol)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from jitkernels.attrs.layer_norm import LayerNormAttr
+from jitkernels.loops.pieces import BLOCK, threads
 from jitkernels.more.intrinsic.source import external, source, usable
-from jitkernels.more.pieces import BLOCK, threads
 from jitkernels.native.c import CSource
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import offset

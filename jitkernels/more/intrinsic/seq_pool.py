@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.seq_pool import SeqPoolAttr
+from jitkernels.loops.pieces import threads
 from jitkernels.more.intrinsic.source import external, source, usable
-from jitkernels.more.pieces import threads
 from jitkernels.native.c import CSource
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import offset

@@ -3,8 +3,8 @@
 from typing import Any
 
 from jitkernels.attrs.vector import VMulAttr
+from jitkernels.loops.pieces import BLOCK, vector_threads
 from jitkernels.more.intrinsic.source import external, source, usable
-from jitkernels.more.pieces import BLOCK, vector_threads
 from jitkernels.native.c import CSource
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import offset

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.vector import VExpAttr, VSigmoidAttr
+from jitkernels.loops.pieces import PIECE
 from jitkernels.more.mix.component import component
-from jitkernels.more.pieces import PIECE
 from jitkernels.native.source import inlined
 
 

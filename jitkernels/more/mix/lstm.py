@@ -6,9 +6,9 @@ import numpy as np
 
 from jitkernels.attrs.lstm import LSTMCtHtAttr
 from jitkernels.attrs.vector import VMulAttr
+from jitkernels.loops.pieces import threads
 from jitkernels.more.mix.activation import activation
 from jitkernels.more.mix.component import component
-from jitkernels.more.pieces import threads
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
 from jitkernels.registry import Variant, implements
@@ -81,4 +81,6 @@ def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> LoopNest:
         block=PIECE,
         parallel=parallel,
         workspace=3 * PIECE * np.dtype(attr.dtype).itemsize,
+        workspace_dtype=attr.dtype,
+        reads_first=True,
     )

@@ -2,9 +2,9 @@
 
 from jitkernels.attrs.softmax import SoftmaxAttr
 from jitkernels.attrs.vector import VExpAttr
+from jitkernels.loops.pieces import PIECE
+from jitkernels.loops.softmax_by_exp import softmax_nest, softmax_threads
 from jitkernels.more.mix.component import component
-from jitkernels.more.pieces import PIECE
-from jitkernels.more.softmax_by_exp import softmax_nest, softmax_threads
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import implements
 

@@ -1,9 +1,9 @@
 """VSIGMOID around the kernel VEXP."""
 
 from jitkernels.attrs.vector import VExpAttr, VSigmoidAttr
+from jitkernels.loops.pieces import PIECE, vector_threads
+from jitkernels.loops.sigmoid_by_exp import sigmoid_nest
 from jitkernels.more.mix.component import component
-from jitkernels.more.pieces import PIECE, vector_threads
-from jitkernels.more.sigmoid_by_exp import sigmoid_nest
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import implements
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from jitkernels.errors import NotUsableError
+from jitkernels.native.openmp import runtime
 from jitkernels.native.source import External, inlined
-from jitkernels.native.threads import runtime
 
 NAMES = ("libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so")
 INTEL_LAYER, SEQUENTIAL_LAYER, GNU_LAYER = 0, 1, 3

@@ -1,7 +1,7 @@
 """MATMUL by MKL's ``cblas_?gemm``."""
 
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.more.gemm import gemm_arguments, gemm_nest, variants
+from jitkernels.loops.gemm import gemm_arguments, gemm_nest, variants
 from jitkernels.more.mkl.library import external, one_thread, set_threads, usable
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import implements

@@ -1,9 +1,9 @@
 """SOFTMAX around MKL's exponential."""
 
 from jitkernels.attrs.softmax import SoftmaxAttr
+from jitkernels.loops.softmax_by_exp import softmax_nest, softmax_threads
 from jitkernels.more.mkl.library import one_thread, set_threads, usable
 from jitkernels.more.mkl.mathematics import exponential
-from jitkernels.more.softmax_by_exp import softmax_nest, softmax_threads
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import implements
 

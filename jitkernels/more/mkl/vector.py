@@ -3,10 +3,10 @@
 from typing import Any
 
 from jitkernels.attrs.vector import VectorAttr, VExpAttr, VMulAttr, VSigmoidAttr
+from jitkernels.loops.pieces import BLOCK, vector_threads
+from jitkernels.loops.sigmoid_by_exp import sigmoid_nest
 from jitkernels.more.mkl.library import one_thread, set_threads, usable
 from jitkernels.more.mkl.mathematics import MODE, exponential, vector_function
-from jitkernels.more.pieces import BLOCK, vector_threads
-from jitkernels.more.sigmoid_by_exp import sigmoid_nest
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import offset
 from jitkernels.registry import implements

@@ -6,8 +6,8 @@ import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.gen.emb_seq_pool import check
+from jitkernels.loops.pieces import BLOCK, threads
 from jitkernels.more.openblas.library import external, one_thread, reason_against
-from jitkernels.more.pieces import BLOCK, threads
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import offset
 from jitkernels.registry import Variant, implements

@@ -1,9 +1,9 @@
 """MATMUL by OpenBLAS's ``cblas_?gemm``."""
 
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.more.gemm import gemm_arguments, gemm_nest, variants
+from jitkernels.loops.gemm import gemm_arguments, gemm_nest, variants
+from jitkernels.loops.pieces import ignore
 from jitkernels.more.openblas.library import external, one_thread, reason_against
-from jitkernels.more.pieces import ignore
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import implements
 

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from jitkernels.gen.pack import PACK_ARGUMENTS, copy_panel, packing_slack, transpose_panel
-from jitkernels.gen.tile import TILE_ARGUMENTS, Tile, element_size
+from jitkernels import dtypes
+from jitkernels.loops.pack import PACK_ARGUMENTS, copy_panel, packing_slack, transpose_panel
+from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import IRFunction
 
@@ -31,10 +32,15 @@ class Blocking:
 
 def ir_function(symbol: str, dtype: str, arguments: tuple[tuple[str, str], ...], text: str) -> Any:
     """Make an IR function whose pointers point to ``dtype``; loop nests call it as if it were Python."""
-    pointer = {"float32": "float*", "float64": "double*"}[dtype]
+    pointer = f"{dtypes.named(dtype).c}*"
     return IRFunction(
         symbol, "void", tuple(pointer if kind == "ptr" else "int64" for kind, _ in arguments), text
     )
+
+
+def matmul_arguments(dtype: str) -> tuple[str, ...]:
+    """C types of the arguments ``(a, b, c, m, n, k)`` of the row."""
+    return (f"{dtypes.named(dtype).c}* restrict",) * 3 + ("int64",) * 3
 
 
 def packed_nest(
@@ -44,18 +50,18 @@ def packed_nest(
     """Make the loop nest ``(a, b, c, m, n, k)``; threads split the columns or the rows of C as ``split`` says."""
     width = blocking.vectors * lanes
     slack = packing_slack(lanes, max(width, blocking.rows))
-    pointer = {"float32": "float*", "float64": "double*"}[dtype]
     columns_of_a_panel = blocking.block_rows * blocking.depth + slack
     aligned = -(-columns_of_a_panel // 64) * 64
     body = _body(dtype, lanes, blocking, aligned, trans_a, trans_b, beta, split)
     return LoopNest(
         name="matmul_packed",
-        arguments=(pointer, pointer, pointer, "int64", "int64", "int64"),
+        arguments=matmul_arguments(dtype),
         body=body,
         extent=4 if split == "columns" else 3,
         block=width if split == "columns" else blocking.rows,
         parallel=parallel,
         workspace=(aligned + blocking.depth * blocking.block_columns + slack) * element_size(dtype),
+        workspace_dtype=dtype,
         vector_bytes=lanes * element_size(dtype),
     )
 

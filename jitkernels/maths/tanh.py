@@ -16,7 +16,7 @@ single scale factor is enough.
 
 import numpy as np
 
-from jitkernels.gen.math.exp import (
+from jitkernels.maths.exp import (
     C2_32,
     C2_64,
     C3_32,

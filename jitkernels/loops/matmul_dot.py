@@ -1,17 +1,17 @@
 """Matrix multiply by dot products: a matrix times a vector, or few rows times a transposed matrix.
 
 Used where ``k`` is contiguous in both operands and C is thin, so that packing or transposing would cost more
-than the arithmetic.  Sizes are baked in, as in `jitkernels.gen.matmul_small`.
+than the arithmetic.  Sizes are baked in, as in `jitkernels.loops.matmul_small`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from jitkernels.gen.dot_tile import DotTile
-from jitkernels.gen.matmul_packed import ir_function
-from jitkernels.gen.tile import element_size
-from jitkernels.gen.tile_column import COLUMN_ARGUMENTS, TileColumn
+from jitkernels.loops.dot_tile import DotTile
+from jitkernels.loops.matmul_packed import ir_function, matmul_arguments
+from jitkernels.loops.tile import element_size
+from jitkernels.loops.tile_column import COLUMN_ARGUMENTS, TileColumn
 from jitkernels.native.loop_nest import LoopNest
 
 
@@ -55,17 +55,17 @@ def dot_nest(
         if has_border and right > whole:
             border(left_operand, 0, right_operand, whole * k, c, whole, k, 1, high, low)
 
-    pointer = {"float32": "float*", "float64": "double*"}[dtype]
     size = element_size(dtype)
     turns = trans_a or not trans_b
     return LoopNest(
         name="matmul_dot",
-        arguments=(pointer, pointer, pointer, "int64", "int64", "int64"),
+        arguments=matmul_arguments(dtype),
         body=turning_body if turns else body,
         extent=4 if by_columns else 3,
         block=wide if by_columns else tall,
         parallel=parallel,
         workspace=max(thin * k, 1) * size if turns else 0,
+        workspace_dtype=dtype,
         vector_bytes=lanes * size,
     )
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.softmax import SoftmaxAttr
-from jitkernels.gen.math.row_maximum import row_maximum_float32, row_maximum_float64
-from jitkernels.more.pieces import PIECE, ignore, nothing, threads
+from jitkernels.loops.pieces import PIECE, ignore, nothing, threads
+from jitkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import offset
 from jitkernels.registry import Variant
@@ -61,4 +61,5 @@ def softmax_nest(
         extent=signature.index("rows"),
         block=2 * together,
         parallel=parallel,
+        reads_first=True,
     )

@@ -12,7 +12,7 @@ plain quotient is off by 2.3 ULP, this form by 1.7, for one more fused multiply-
 
 import numpy as np
 
-from jitkernels.gen.math.exp import (
+from jitkernels.maths.exp import (
     LOWEST_32,
     LOWEST_64,
     ONE_32,

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.gen.matmul_small import SmallShape, tile_columns
-from jitkernels.gen.tile import element_size
+from jitkernels.loops.matmul_packed import matmul_arguments
+from jitkernels.loops.matmul_small import SmallShape, tile_columns
+from jitkernels.loops.tile import element_size
 from jitkernels.native.loop_nest import LoopNest
 
 
@@ -39,15 +40,15 @@ def turned_nest(shape: SmallShape) -> LoopNest:
                 value = workspace[j * long + i]
                 c[i * narrow + j] = value if overwrites else value + beta * c[i * narrow + j]
 
-    pointer = {"float32": "float*", "float64": "double*"}[shape.dtype]
     size = element_size(shape.dtype)
     return LoopNest(
         name="matmul_turned",
-        arguments=(pointer, pointer, pointer, "int64", "int64", "int64"),
+        arguments=matmul_arguments(shape.dtype),
         body=body,
         extent=3,
         block=width,
         parallel=by_rows_of_c,
         workspace=narrow * long * size,
+        workspace_dtype=shape.dtype,
         vector_bytes=shape.lanes * size,
     )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jitkernels.gen.dot_tile import DotTile
-from jitkernels.gen.tile import Tile, declarations
+from jitkernels.loops.dot_tile import DotTile
+from jitkernels.loops.tile import Tile, declarations
 
 #: IR arguments of a column of tiles.  It covers the rows ``high`` to ``low`` of C; ``high`` starts a tile.
 COLUMN_ARGUMENTS = (

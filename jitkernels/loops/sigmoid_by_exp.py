@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.vector import VSigmoidAttr
-from jitkernels.more.pieces import BLOCK, PIECE, ignore, nothing
+from jitkernels.loops.pieces import BLOCK, PIECE, ignore, nothing
 from jitkernels.native.loop_nest import LoopNest
 
 
@@ -40,5 +40,7 @@ def sigmoid_nest(
         block=BLOCK,
         parallel=parallel,
         workspace=PIECE * np.dtype(attr.dtype).itemsize,
+        workspace_dtype=attr.dtype,
+        reads_first=True,
         flags=("contract",),
     )

@@ -9,6 +9,9 @@ def widths_and_threads(blocks: int) -> list[Variant]:
 
     `blocks` is how many blocks the parallel range has: threads come in when two of them get two blocks each.
     """
-    widths = [64, 32] if machine.vector_bytes() == 64 else [32]
     threads = [False, True] if blocks >= 4 else [False]
-    return [{"vector_bytes": width, "parallel": parallel} for parallel in threads for width in widths]
+    return [
+        {"vector_bytes": width, "parallel": parallel}
+        for parallel in threads
+        for width in machine.target().widths
+    ]

@@ -1,7 +1,7 @@
 """Packing of matrix panels for a generated matrix multiply, as LLVM IR text.
 
 A panel is ``count`` steps of ``width`` consecutive elements: the layout in which the register tile of
-``jitkernels.gen.tile`` reads both operands (Goto & van de Geijn 2008).  Two functions make it: one copies
+``jitkernels.loops.tile`` reads both operands (Goto & van de Geijn 2008).  Two functions make it: one copies
 where the source already holds the ``width`` elements side by side, one transposes blocks of ``lanes x lanes``
 in registers where they lie ``source_stride`` apart.  Missing elements (``live < width``) become zeros and are
 never read, so that no load leaves the matrix.
@@ -13,7 +13,7 @@ with ``packing_slack`` spare elements behind the last one.
 
 from __future__ import annotations
 
-from jitkernels.gen.tile import Text, declarations, element_size, element_type
+from jitkernels.loops.tile import Text, declarations, element_size, element_type
 
 #: IR arguments of both functions, in order.  Strides, offsets and counts are in elements.
 PACK_ARGUMENTS = (

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from jitkernels.gen.matmul_packed import ir_function
-from jitkernels.gen.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
-from jitkernels.gen.tile import Tile, element_size
-from jitkernels.gen.tile_column import COLUMN_ARGUMENTS, TileColumn
+from jitkernels.loops.matmul_packed import ir_function, matmul_arguments
+from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
+from jitkernels.loops.tile import Tile, element_size
+from jitkernels.loops.tile_column import COLUMN_ARGUMENTS, TileColumn
 from jitkernels.native.loop_nest import LoopNest
 
 #: The rows that are worked on together should stay, of A and C, in half of a common second-level cache.
@@ -70,19 +70,19 @@ class SmallShape:
 
 def small_nest(shape: SmallShape) -> LoopNest:
     """Make the loop nest ``(a, b, c, m, n, k)`` of one shape."""
-    pointer = {"float32": "float*", "float64": "double*"}[shape.dtype]
     size = element_size(shape.dtype)
     panels = -(-shape.n // shape.width)
     workspace = (panels * shape.width * shape.k + packing_slack(shape.lanes, shape.width)) * size
     extent = {"rows": 3, "columns": 4, "": 3}[shape.split]
     return LoopNest(
         name="matmul_small",
-        arguments=(pointer, pointer, pointer, "int64", "int64", "int64"),
+        arguments=matmul_arguments(shape.dtype),
         body=_packing_body(shape) if shape.trans_b else _direct_body(shape),
         extent=3 if shape.swapped and extent == 4 else extent,
         block=shape.heights()[0] if shape.split == "rows" else shape.width,
         parallel=shape.split != "",
         workspace=workspace if shape.trans_b else 0,
+        workspace_dtype=shape.dtype,
         vector_bytes=shape.lanes * size,
     )
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from jitkernels import dtypes
+
 #: IR arguments of every tile, in order.  Strides and offsets are in elements.
 TILE_ARGUMENTS = (
     ("ptr", "a"), ("i64", "a_offset"), ("i64", "a_stride"),
@@ -26,12 +28,12 @@ TILE_ARGUMENTS = (
 
 def element_type(dtype: str) -> str:
     """The LLVM name of a NumPy floating type."""
-    return {"float32": "float", "float64": "double"}[dtype]
+    return dtypes.named(dtype).llvm
 
 
 def element_size(dtype: str) -> int:
     """Bytes of one element."""
-    return {"float32": 4, "float64": 8}[dtype]
+    return dtypes.named(dtype).size
 
 
 def float_literal(value: float, dtype: str) -> str:

@@ -1,6 +1,6 @@
 """Which tiles and blocks a generated matrix multiply takes for a shape and a vector width.
 
-Measured on AVX-512 (Zen 5) and derived for narrower vectors from the number of registers.  Everything here is
+Measured on AVX-512 (Zen 5) and derived for others from the number of registers.  Everything here is
 only a first guess where the tuner may measure; `candidates` lists what is worth measuring.
 """
 
@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jitkernels.gen.matmul_packed import Blocking
-from jitkernels.gen.tile import element_size
+from jitkernels.loops.matmul_packed import Blocking
+from jitkernels.loops.tile import element_size
+from jitkernels.machine import Target
 
 #: Products of fewer multiply-adds than this are done before a second thread has helped.
 PARALLEL_WORK = 160**3
@@ -71,9 +72,10 @@ def simplified(product: Product) -> Product:
     return product
 
 
-def tile_shape(product: Product, registers: int, lanes: int) -> tuple[int, int]:
+def tile_shape(product: Product, target: Target) -> tuple[int, int]:
     """``(rows, vectors)`` of the largest useful tile: it, a row of B and one element of A fill the registers."""
-    needed = -(-product.n // lanes)
+    needed = -(-product.n // target.lanes(product.dtype))
+    registers = target.registers
     most = 24 if registers == 32 else 12
     if needed == 1:
         return (min(product.m, 16 if registers == 32 else 12), 1)
@@ -93,14 +95,14 @@ def tile_shape(product: Product, registers: int, lanes: int) -> tuple[int, int]:
     return most // 2, 2
 
 
-def blocking(dtype: str, registers: int, vector_bytes: int) -> Blocking:
+def blocking(dtype: str, target: Target) -> Blocking:
     """Blocks of the packed algorithm: the block of A fills half of the second-level cache."""
     size = element_size(dtype)
     columns = 8192 // size
-    if registers == 32:
+    if target.registers == 32:
         return Blocking(rows=12, vectors=2, depth=4096 // size, block_rows=120, block_columns=columns)
     return Blocking(
-        rows=6 if vector_bytes >= 32 else 4,
+        rows=6 if target.vector_bytes >= 32 else 4,
         vectors=2,
         depth=2048 // size,
         block_rows=96,
@@ -108,14 +110,14 @@ def blocking(dtype: str, registers: int, vector_bytes: int) -> Blocking:
     )
 
 
-def uses_dot(product: Product, lanes: int) -> bool:
+def uses_dot(product: Product, target: Target) -> bool:
     """Whether C is so thin that dot products along k beat vectors along n."""
     if product.swapped or product.k < 8 or product.trans_a and not product.trans_b:
         return False
     few_rows = product.trans_b and product.m <= 16 and product.n * product.k >= 64 * 64
     if product.trans_a:
         return few_rows and product.k >= 64 and product.n >= 8 * product.m
-    return product.n == 1 or few_rows or 4 * product.n <= 3 * lanes and product.k >= 64
+    return product.n == 1 or few_rows or 4 * product.n <= 3 * target.lanes(product.dtype) and product.k >= 64
 
 
 def conflicts(product: Product) -> bool:
@@ -135,13 +137,13 @@ def reads_in_place(product: Product) -> bool:
     return max(product.m, product.n) * product.k * product.size <= IN_PLACE_BYTES
 
 
-def candidates(product: Product, registers: int, lanes: int) -> list[dict[str, Any]]:
+def candidates(product: Product, target: Target) -> list[dict[str, Any]]:
     """Variants worth measuring, the static choice first."""
     if 0 in (product.m, product.n):
         return [{"algorithm": "packed"}]
-    direct, packed = direct_choices(product, registers, lanes), [{"algorithm": "packed"}]
-    if uses_dot(product, lanes):
-        found = [dot_choice(product, registers)] + (direct[:1] if 1 not in (product.m, product.n) else [])
+    direct, packed = direct_choices(product, target), [{"algorithm": "packed"}]
+    if uses_dot(product, target):
+        found = [dot_choice(product, target)] + (direct[:1] if 1 not in (product.m, product.n) else [])
     elif product.m == 1 and not product.trans_b:
         found = direct
     elif reads_in_place(product):
@@ -154,9 +156,9 @@ def candidates(product: Product, registers: int, lanes: int) -> list[dict[str, A
     return found
 
 
-def direct_choices(product: Product, registers: int, lanes: int) -> list[dict[str, Any]]:
+def direct_choices(product: Product, target: Target) -> list[dict[str, Any]]:
     """Variants that read the operands in place; a depth of 0 means all of k at once."""
-    rows, vectors = tile_shape(product, registers, lanes)
+    rows, vectors = tile_shape(product, target)
     best = {"algorithm": "direct", "rows": rows, "vectors": vectors, "depth": 0}
     if product.m == 1:
         # A few rows of B at a time are a few forward streams; C stays in the first-level cache meanwhile.
@@ -170,13 +172,13 @@ def direct_choices(product: Product, registers: int, lanes: int) -> list[dict[st
     return [best]
 
 
-def dot_choice(product: Product, registers: int) -> dict[str, Any]:
+def dot_choice(product: Product, target: Target) -> dict[str, Any]:
     """The variant of dot products: a tile whose accumulators and rows of A fit in registers."""
     if product.n == 1:
         rows, columns = min(product.m, 8), 1
     elif product.m == 1:
         rows, columns = 1, min(product.n, 8)
-    elif registers < 32:
+    elif target.registers < 32:
         columns = min(product.n, 4)
         rows = min(product.m, {2: 4, 3: 3, 4: 2}[columns])
     elif product.n <= 12:

@@ -10,7 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jitkernels.gen.tile import TILE_ARGUMENTS, Text, declarations, element_size, element_type, float_literal
+from jitkernels.loops.tile import (
+    TILE_ARGUMENTS,
+    Text,
+    declarations,
+    element_size,
+    element_type,
+    float_literal,
+)
 
 #: How far ahead of its use the long operand is asked for: several long streams at once are more than the
 #: hardware follows well.

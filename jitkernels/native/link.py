@@ -1,0 +1,49 @@
+"""The parts of a loop nest as one LLVM module: what it shows to others, and what it may call."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from jitkernels.errors import BuildError
+
+LIBC = ("aligned_alloc", "free", "memcpy", "memset", "memmove")
+
+
+def parsed(name: str, code: str | bytes) -> Any:
+    """The module of LLVM IR text or bitcode. Raises BuildError when LLVM cannot read it."""
+    try:
+        module = llvm.parse_assembly(code) if isinstance(code, str) else llvm.parse_bitcode(code)
+        module.verify()
+    except RuntimeError as error:
+        raise BuildError(f"the LLVM code of {name} is wrong: {error}") from error
+    return module
+
+
+def linked(name: str, parts: Iterable[str | bytes], visible: Iterable[str]) -> Any:
+    """One module of parts, each IR text or bitcode, of which only some functions are visible from outside."""
+    first, *others = (parsed(name, part) for part in parts)
+    for other in others:
+        try:
+            first.link_in(other)
+        except RuntimeError as error:
+            raise BuildError(f"the parts of {name} do not fit together: {error}") from error
+    shown = set(visible)
+    for value in (*first.functions, *first.global_variables):
+        if not value.is_declaration and value.name not in shown and value.linkage != llvm.Linkage.private:
+            value.linkage = "internal"
+    return first
+
+
+def refuse_undefined(name: str, module: Any, calls: Iterable[str]) -> None:
+    """Raise BuildError for a call of what is neither in the module, nor in `calls`, nor in the C library.
+
+    An object may call only what the loader will give it.
+    """
+    allowed = {*LIBC, *calls}
+    for function in module.functions:
+        if function.is_declaration and not function.name.startswith("llvm.") and function.name not in allowed:
+            raise BuildError(
+                f"the loop nest {name} calls {function.name}, which is not an external of its own; "
+                "vector maths comes from jitkernels.maths, not from numpy"
+            )

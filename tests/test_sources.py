@@ -1,0 +1,301 @@
+"""Sources: their text decides their code, they build themselves, and nothing is assumed that was not promised."""
+
+import ctypes
+import dataclasses
+import itertools
+from typing import Any
+
+import cases
+import numpy as np
+import pytest
+from processes import python
+
+import jitkernels as jk
+from jitkernels import dtypes, testing
+from jitkernels.errors import BuildError
+from jitkernels.kernel import Kernel
+from jitkernels.native import c, load
+from jitkernels.native.codegen import IRSource
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import External, Source, symbol_of
+from jitkernels.registry import implementation
+from jitkernels.tuning.timer import measure
+
+DOUBLING = """
+define void @body(ptr %x, i64 %n, i64 %begin, i64 %end) {
+start:
+  %some = icmp slt i64 %begin, %end
+  br i1 %some, label %loop, label %done
+loop:
+  %i = phi i64 [ %begin, %start ], [ %next, %loop ]
+  %place = getelementptr double, ptr %x, i64 %i
+  %value = load double, ptr %place
+  %twice = fadd double %value, %value
+  store double %twice, ptr %place
+  %next = add nsw i64 %i, 1
+  %more = icmp slt i64 %next, %end
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+"""
+
+
+def doubling(x: Any, n: int, begin: int, end: int) -> None:
+    for i in range(begin, end):
+        x[i] = x[i] + x[i]
+
+
+def doubling_late(x: Any, n: int, begin: int, end: int) -> None:
+    for i in range(begin, end):
+        x[i] = 2 * x[i]
+
+
+def doubling_with_scratch(x: Any, n: int, workspace: Any, begin: int, end: int) -> None:
+    for i in range(begin, end):
+        workspace[0] = x[i]
+        x[i] = x[i] + workspace[0]
+
+
+def positive(x: Any, n: int) -> int:
+    return 0 if n > 0 else 5
+
+
+BASE = LoopNest("doubling", ("double*", "int64"), doubling, extent=1)
+SCRATCH = dataclasses.replace(BASE, body=doubling_with_scratch, workspace=64, workspace_dtype="float64")
+THREADS = dataclasses.replace(BASE, parallel=True)
+C_BASE = c.CSource(
+    "in_c",
+    ("double*", "int64"),
+    "twice",
+    "static int64_t twice(double *x, int64_t n) { *x += *x; return 0; }",
+)
+C_OTHER = "static int64_t half(double *x, int64_t n) { *x /= 2; return 0; }"
+IR_BASE = IRSource("in_ir", "define i64 @entry(ptr %x, i64 %n) {\n  ret i64 0\n}\n")
+
+CHANGES: dict[Source, dict[str, list[Any]]] = {
+    BASE: {
+        "name": ["other"],
+        "arguments": [("float*", "int64"), ("double* restrict", "int64")],
+        "body": [doubling_late, DOUBLING, b"BC"],
+        "extent": [0],
+        "block": [],  # for threads
+        "parallel": [True],
+        "workspace": [],
+        "workspace_dtype": [],
+        "check": [positive, "define i64 @check(ptr %x, i64 %n) {\n  ret i64 0\n}\n"],
+        "flags": [(), ("nsz",)],
+        "vector_bytes": [32],
+        "reads_first": [True],
+        "calls": [(External("jk_test_halve", "double", ("double",), lambda: 0),)],
+    },
+    THREADS: {"block": [2], "parallel": [False], "extent": [0]},
+    SCRATCH: {"workspace": [0, 128], "workspace_dtype": ["float32", "int64"]},
+    C_BASE: {
+        "name": ["other"],
+        "arguments": [("double*",), ("float*", "int64")],
+        "function": ["half"],
+        "code": [C_OTHER],
+        "flags": [("-O1",)],
+        "externals": [],
+    },
+    IR_BASE: {"name": ["other"], "text": ["define i64 @entry() {\n  ret i64 1\n}\n"], "externals": []},
+}
+"""For each field of each kind of source other values, which make other code; none where a field makes none."""
+
+
+def test_every_field_is_looked_at() -> None:
+    for kind in (LoopNest, c.CSource, IRSource):
+        looked_at = {name for base, changes in CHANGES.items() if isinstance(base, kind) for name in changes}
+        assert looked_at == {field.name for field in dataclasses.fields(kind)}
+
+
+def key(source: Source) -> tuple[str, str]:
+    return source.name, source.text
+
+
+@pytest.mark.parametrize("base", CHANGES, ids=lambda base: base.name)
+def test_every_change_of_code_changes_the_key(base: Any) -> None:
+    """Two sources that compile to different code have different texts, or at least different names."""
+    sources = [base] + [
+        dataclasses.replace(base, **{name: value})
+        for name, values in CHANGES[base].items()
+        for value in values
+    ]
+    for one, other in itertools.combinations(sources, 2):
+        assert key(one) != key(other)
+        assert symbol_of(one) != symbol_of(other)
+
+
+def decisive(source: Any) -> tuple[Any, ...]:
+    """Everything but the functions that a source is made from, and the blocks of what has no threads."""
+    if isinstance(source, LoopNest) and not source.parallel:
+        source = dataclasses.replace(source, block=1)
+    values = (getattr(source, field.name) for field in dataclasses.fields(source))
+    return (type(source), *(value for value in values if not callable(value)))
+
+
+@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
+def test_equal_texts_have_equal_settings(row: cases.Row, name: str) -> None:
+    """Over all rows: whatever a source says beside its functions is in its text."""
+    found = implementation(row, name)
+    if found.is_reference:
+        return
+    known: dict[tuple[str, str], tuple[Any, ...]] = {}
+    for attr in (case.attr for case in row.sweep()):
+        if found.reason_against(attr) is None:
+            for variant in found.variants(attr):
+                source = found.function(attr, **variant)
+                assert known.setdefault(key(source), decisive(source)) == decisive(source), (attr, variant)
+
+
+def called(source: Source, values: Any) -> Any:
+    """What the C function of a source makes of an array."""
+    result = values.copy()
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(load.address_of(source))
+    assert function(result.ctypes.data, result.size) == 0
+    return result
+
+
+def test_one_name_over_two_types() -> None:
+    """The same loop over floats and over doubles, under one name, is two functions."""
+    for dtype, argument in (
+        ("float64", "double*"),
+        ("float32", "float*"),
+        ("int64", "int64*"),
+        ("int8", "int8*"),
+    ):
+        nest = dataclasses.replace(BASE, arguments=(argument, "int64"))
+        values = np.arange(9).astype(dtype)
+        assert (called(nest, values) == 2 * values).all()
+
+
+def test_one_text_under_two_names() -> None:
+    for base in (C_BASE, IRSource("in_ir", "define i64 @entry(ptr %x, i64 %n) {\n  ret i64 0\n}\n")):
+        addresses = {load.address_of(dataclasses.replace(base, name=name)) for name in ("one", "two")}
+        assert len(addresses) == 2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_workspace_has_the_type_that_the_source_says(dtype: str) -> None:
+    """An integer's scratch would cut 0.5 off, and that of a single would round."""
+    nest = dataclasses.replace(SCRATCH, workspace_dtype=dtype)
+    values = np.array([0.5, 1 + 2.0**-40])
+    expected = values + values.astype(dtype)
+    assert (called(nest, values) == expected).all()
+    with pytest.raises(BuildError, match="expected workspace_dtype to be one of"):
+        dataclasses.replace(SCRATCH, workspace_dtype="")
+
+
+@pytest.mark.parametrize("form", ["text", "bitcode"])
+@pytest.mark.parametrize("parallel", [False, True])
+def test_loop_nest_of_llvm_code(form: str, parallel: bool, private_cache: Any) -> None:
+    """It is built without numba, and gives what the same loop in Python gives."""
+    code = f"""
+import ctypes, sys
+import llvmlite.binding as llvm, numpy as np
+from jitkernels.native import load, threads
+from jitkernels.native.loop_nest import LoopNest
+DOUBLING = {DOUBLING!r}
+threads.set_num_threads(2)
+body = DOUBLING if {form!r} == "text" else llvm.parse_assembly(DOUBLING).as_bitcode()
+nest = LoopNest("doubling", ("double*", "int64"), body, extent=1, parallel={parallel})
+values = np.arange(10000.0)
+function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(load.address_of(nest))
+assert function(values.ctypes.data, values.size) == 0
+assert (values == 2 * np.arange(10000.0)).all()
+print("numba" in sys.modules, "jitkernels.native.compile" in sys.modules)
+"""
+    assert python(code, private_cache) == "False False\n"
+
+
+def test_llvm_code_may_call_its_externals_only() -> None:
+    calling = DOUBLING.replace("define void", "declare double @jk_test_halve(double)\ndefine void").replace(
+        "%twice = fadd double %value, %value", "%twice = call double @jk_test_halve(double %value)"
+    )
+    nest = dataclasses.replace(BASE, name="calling", body=calling)
+    with pytest.raises(BuildError, match="calls jk_test_halve, which is not an external of its own"):
+        load.address_of(nest)
+    halve = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(lambda value: value / 2)
+    address = ctypes.cast(halve, ctypes.c_void_p).value or 0
+    external = External("jk_test_halve", "double", ("double",), lambda: address)
+    values = np.arange(5.0)
+    assert (called(dataclasses.replace(nest, calls=(external,)), values) == values / 2).all()
+
+
+@pytest.mark.parametrize(("wrong", "message"), [("nonsense", "is wrong"), ("", "do not fit|body")])
+def test_wrong_llvm_code_is_said(wrong: str, message: str) -> None:
+    with pytest.raises(BuildError, match=message):
+        load.address_of(dataclasses.replace(BASE, name="wrong", body=wrong))
+
+
+def late(x: Any, y: Any, n: int, begin: int, end: int) -> None:
+    """Shifts by one: right for y apart from x, and for y = x only if no element is written too early."""
+    for i in range(begin, end):
+        y[i] = x[i - 1] if i > 0 else x[i]
+
+
+def test_pointers_are_apart_only_where_promised() -> None:
+    """A loop that carries a value through memory it shares must be compiled as it is written."""
+    arguments = ("double*", "double*", "int64")
+    nest = LoopNest("late", arguments, late, extent=2)
+    values = np.arange(1.0, 100.0)
+    shared = values.copy()
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(
+        load.address_of(nest)
+    )
+    function(shared.ctypes.data, shared.ctypes.data, shared.size)
+    assert (shared == 1).all()
+
+
+def test_in_place_arrays_are_not_promised_apart() -> None:
+    """The C types of a row say ``restrict`` of exactly the arrays that are no other argument."""
+    for row in (parameter.values[0] for parameter in cases.every_row()):
+        signature = testing.middle(row, "float32").signature()
+        for array, argument in zip(signature.arrays, signature.c_arguments, strict=False):
+            assert dtypes.c_type(argument).is_restrict is not array.in_place
+
+
+def _pairs(attr: jk.KernelAttr) -> list[tuple[int, int]]:
+    arrays = attr.signature().arrays
+    return [
+        (i, j)
+        for i, one in enumerate(arrays)
+        for j, other in enumerate(arrays)
+        if one.in_place and other.in_place and not one.output and other.output
+    ]
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_in_place_calls_are_as_fast_as_others(row: cases.Row) -> None:
+    """Checks at run time would send them through scalar code, five to ten times slower."""
+    usual = [case.attr for case in row.sweep() if 1e3 < case.attr.operations() < 1e5]
+    attr = max(usual, key=lambda attr: attr.operations(), default=testing.middle(row, "float32"))
+    if not _pairs(attr):
+        return
+    found = implementation(row, "gen")
+    kernel = Kernel(attr, found, found.variants(attr)[0]).callable
+    apart = attr.signature().sample()
+    for i, j in _pairs(attr):
+        shared = [*apart]
+        shared[j] = shared[i]
+        timings = measure({"apart": kernel}, apart, budget=0.1, rounds=(3, 10))
+        timings |= {"shared": measure({"shared": kernel}, shared, budget=0.1, rounds=(3, 10))["shared"]}
+        assert timings["shared"].seconds < 2.5 * timings["apart"].seconds
+
+
+def test_sources_know_how_to_build_themselves() -> None:
+    """What follows the protocol can be loaded: the loader knows no kinds of sources."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Wrapped:
+        name: str = "wrapped"
+        text: str = "a kind of source that nobody has heard of"
+        externals: tuple[External, ...] = ()
+        suffix: str = ".o"
+
+        def object_code(self, symbol: str) -> bytes:
+            return BASE.object_code(symbol)
+
+    values = np.arange(4.0)
+    assert (called(Wrapped(), values) == 2 * values).all()
