@@ -1,17 +1,16 @@
 """Which implementation computes an attr: the lookup order, the process-wide dictionary, and its explanation."""
 
 import functools
-import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import ClassVar, NamedTuple
 
-from jitkernels import pins, shipped
+from jitkernels import pins, settings, shipped
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.disk import say_once
-from jitkernels.errors import ArgumentTypeError, BuildError, NotUsableError, UnknownNameError
+from jitkernels.errors import ArgumentTypeError, BuildError, NotUsableError
 from jitkernels.kernel import Kernel
 from jitkernels.native.load import forkable
 from jitkernels.native.threads import get_num_threads
@@ -163,13 +162,8 @@ forkable(KernelFuncs.cache()._lock)
 
 def tuning_mode() -> str:
     """The mode "auto", "replay" or "off", from ``JITKERNELS_TUNE`` and ``JITKERNELS_POLICY``."""
-    mode = os.environ.get("JITKERNELS_TUNE") or "auto"
-    if mode not in ("auto", "replay", "off"):
-        raise UnknownNameError(f"JITKERNELS_TUNE: expected auto, replay or off, got {mode!r}")
-    policy = os.environ.get("JITKERNELS_POLICY") or "fastest"
-    if policy not in ("fastest", "reproducible"):
-        raise UnknownNameError(f"JITKERNELS_POLICY: expected fastest or reproducible, got {policy!r}")
-    return "off" if policy == "reproducible" else mode
+    mode = settings.read("JITKERNELS_TUNE")
+    return "off" if settings.read("JITKERNELS_POLICY") == "reproducible" else mode
 
 
 def candidates(attr: KernelAttr) -> list[Candidate]:

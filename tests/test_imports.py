@@ -17,17 +17,13 @@ OPTIONAL = (
     "numba",
     "mkl",
     "scipy_openblas32",
-    "onednn",
-    "onnx",
-    "torch",
     "cffi",
-    "matplotlib",
     "cyclopts",
     "rich",
 )
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "disk", "machine", "kernel_types"),
+    ("errors", "disk", "settings", "machine", "kernel_types"),
     ("signature",),
     ("attrs",),
     ("registry",),

@@ -1,12 +1,11 @@
 """LLVM's optimiser and code generator for this machine, through llvmlite alone."""
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from jitkernels import machine
+from jitkernels import machine, settings
 from jitkernels.disk import say_once
 from jitkernels.native.source import External
 
@@ -55,7 +54,7 @@ def object_code(source: IRSource, symbol: str) -> bytes:
 
 def keep_intermediates(name: str, forms: dict[str, str], code: bytes) -> None:
     """Write Python, LLVM IR, assembly and object side by side if ``JITKERNELS_KEEP_INTERM`` asks for it."""
-    if os.environ.get("JITKERNELS_KEEP_INTERM", "0") in ("", "0"):
+    if settings.read("JITKERNELS_KEEP_INTERM") == "0":
         return
     try:
         place = machine.work_directory()
