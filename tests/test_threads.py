@@ -24,14 +24,16 @@ import jitkernels as jk, numpy as np
 from jitkernels import testing
 from jitkernels.kernel import Kernel
 from jitkernels.native import threads
-from jitkernels.registry import all_rows, implementation
+from jitkernels.registry import all_rows, implementations
 
 signal.alarm(100)
 
 def kernels(limit=2):
     "Parallel kernels of generated implementations, with an attr each that is large enough."
     for row in all_rows():
-        found = implementation(row, "gen")
+        found = implementations(row).get("gen")
+        if found is None:
+            continue
         attrs = sorted((case.attr for case in row.sweep()), key=lambda attr: attr.operations())
         for attr in attrs:
             variants = [v for v in found.variants(attr) if v.get("parallel")] if 1e6 < attr.operations() < 1e8 else []
@@ -293,7 +295,7 @@ def test_workspace_is_freed_or_reused() -> None:
     """Repeated calls from ever new threads do not pile up scratch memory."""
     for row in (row.values[0] for row in cases.every_row()):
         attr = testing.middle(row, "float32")
-        function: Any = jk.get_all_candidates(attr)["gen"]
+        function: Any = next(iter(jk.get_all_candidates(attr).values()))
         arrays = attr.signature().sample()
         for _ in range(20):
             caller = threading.Thread(target=function, args=arrays)

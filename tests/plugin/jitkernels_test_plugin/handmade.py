@@ -13,5 +13,8 @@ def vmiddle(attr: VMiddleAttr) -> LoopNest:
         for i in range(begin, end):
             z[i] = x[i] / 2 + y[i] / 2
 
+    # Without flags: half the sum may overflow where the sum of the halves does not.
     signature = attr.signature()
-    return LoopNest(f"vmiddle_{attr.dtype}", signature.c_arguments, body, extent=signature.index("n"))
+    return LoopNest(
+        f"vmiddle_{attr.dtype}", signature.c_arguments, body, extent=signature.index("n"), flags=()
+    )
