@@ -54,7 +54,8 @@ class Implementation:
     def source(self, attr: KernelAttr, variant: Variant) -> Any:
         """What `function` gives for a variant: a source of the C function that the row declares."""
         made = self.function(attr, **variant)
-        if not all(hasattr(type(made), name) or name in vars(made) for name in ("name", "text", "externals")):
+        has = {*dir(type(made)), *getattr(made, "__dict__", ())}  # `text` itself may take long to make
+        if not {"name", "text", "externals"} <= has:
             raise self._mistake("the function", attr, "a source such as a LoopNest or a CSource", made)
         expected = attr.signature().c_arguments
         arguments = tuple(getattr(made, "arguments", expected))
