@@ -1,9 +1,10 @@
 """jitkernels: the fastest CPU kernels for Python, chosen by measurement, called in tens of nanoseconds.
 
 Attrs (``jk.VMulAttr``) and everyday functions (``jk.vmul``) are attributes of this package, one of each per
-row of the registry.
+row of the registry, those of other packages included. Type checkers read ``__init__.pyi``, which is generated.
 """
 
+from importlib.util import find_spec as _find_spec
 from typing import Any
 
 from jitkernels import attrs as _attrs  # noqa: F401  # imports every row
@@ -20,16 +21,20 @@ from jitkernels.measuring import tune
 from jitkernels.native.threads import get_num_threads
 from jitkernels.native.threads import set_num_threads as _set_num_threads
 from jitkernels.pins import use
+from jitkernels.registry import all_rows as _all_rows
 from jitkernels.registry import implements
+from jitkernels.registry import known_row as _known_row
 
 __version__ = _version("jitkernels")
 
+_own = frozenset(kernel_type.name.lower() for kernel_type in _rows)
 globals().update({row.__name__: row for row in _rows.values()})
 
 __all__ = [
     "Explanation", "Kernel", "KernelAttr", "KernelFuncs", "KernelType", "errors", "explain", "get_all_candidates",
     "get_default_best", "get_num_threads", "get_refer", "implements", "set_num_threads", "tune", "use",
     *sorted(row.__name__ for row in _rows.values()),
+    *sorted(kernel_type.name.lower() for kernel_type in _rows),
 ]  # fmt: skip
 
 
@@ -40,12 +45,26 @@ def set_num_threads(threads: int) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Everyday functions are made when first asked for, since they load the compiled dispatcher."""
-    if name in (kernel_type.name.lower() for kernel_type in _rows):
-        globals()[name] = _everyday(name)
-        return globals()[name]
-    raise AttributeError(f"module 'jitkernels' has no attribute {name!r}")
+    """Everyday functions are made when first asked for, since they load the compiled dispatcher.
+
+    Other packages are looked through for names that are not ours, so that theirs are there whatever was called
+    before.
+    """
+    found: Any = None
+    if (
+        name.islower()
+        and not name.startswith("_")
+        and (name in _own or _find_spec(f"jitkernels.{name}") is None)
+    ):
+        found = _everyday(name) if _known_row(name.upper()) else None
+    elif name[:1].isupper():
+        found = next((row for row in _all_rows() if row.__name__ == name), None)
+    if found is None:
+        raise AttributeError(f"module 'jitkernels' has no attribute {name!r}")
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *(kernel_type.name.lower() for kernel_type in _rows)])
+    theirs = {name for row in _all_rows() for name in (row.__name__, row.kernel_type.name.lower())}
+    return sorted({*globals(), *theirs})

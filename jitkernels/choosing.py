@@ -1,12 +1,11 @@
 """Which implementation computes an attr: the lookup order. It looks and answers; it builds and keeps nothing."""
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jitkernels import pins, shipped
+from jitkernels import pins, settings, shipped
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.errors import ArgumentTypeError, UnknownNameError
+from jitkernels.errors import ArgumentTypeError
 from jitkernels.native.threads import get_num_threads
 from jitkernels.registry import Implementation, Variant, implementations
 from jitkernels.tuning import store
@@ -62,13 +61,8 @@ def _can_be_inside(choice: Choice) -> bool:
 
 def tuning_mode() -> str:
     """The mode "auto", "replay" or "off", from ``JITKERNELS_TUNE`` and ``JITKERNELS_POLICY``."""
-    mode = os.environ.get("JITKERNELS_TUNE") or "auto"
-    if mode not in ("auto", "replay", "off"):
-        raise UnknownNameError(f"JITKERNELS_TUNE: expected auto, replay or off, got {mode!r}")
-    policy = os.environ.get("JITKERNELS_POLICY") or "fastest"
-    if policy not in ("fastest", "reproducible"):
-        raise UnknownNameError(f"JITKERNELS_POLICY: expected fastest or reproducible, got {policy!r}")
-    return "off" if policy == "reproducible" else mode
+    mode = settings.read("JITKERNELS_TUNE")
+    return "off" if settings.read("JITKERNELS_POLICY") == "reproducible" else mode
 
 
 def known_record(attr: KernelAttr) -> Record | None:

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 
 log = logging.getLogger("jitkernels")
-log.addHandler(logging.NullHandler())
 _said: set[str] = set()
 
 

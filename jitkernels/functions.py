@@ -85,7 +85,9 @@ class Everyday(launch.Holder):
         kernel.run_as(call.attr, arrays)
         if kernel.address and self._dispatch is not None:
             with _lock:
-                self._dispatch.put(self._dispatch.key(call.attr.fields()), kernel.address, kernel.is_long, kernel)
+                self._dispatch.put(
+                    self._dispatch.key(call.attr.fields()), kernel.address, kernel.is_long, kernel
+                )
 
     def _targets(self, call: Call, outputs: Sequence[Array], out: Any) -> list[AnyArray | None]:
         """For each output the memory of ``out`` in the kernel's shape, or None where it cannot be used directly."""
@@ -141,7 +143,9 @@ def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
         else:
             return None
     symbols = [name for name, field in fields.items() if field.kind == "int"]
-    told = {*options, *symbols, "dtype"} | {flag for a in attr_class.arrays for flag in (a.when, a.turned) if flag}
+    told = {*options, *symbols, "dtype"} | {
+        flag for a in attr_class.arrays for flag in (a.when, a.turned) if flag
+    }
     fixed = [n for n in fields if n not in told and n not in {a.read for a in attr_class.arrays}]
     if fixed or [name for name in attr_class.options if name in attr_class.floats] != list(attr_class.floats):
         return None

@@ -40,9 +40,10 @@ class Kernel(launch.Holder):
         self._call_python = self._reference if found.is_reference else None
         self._words = _words(self.signature)
         if found.is_reference:
+            found.check_reference(attr)
             self.source, self.address = _text_of(found.function), 0
         else:
-            source = found.function(attr, **variant)
+            source = found.source(attr, variant)
             self.source, self.address = source.text, load.address_of(source)
         self._slow = self.run
         self._parameters = [

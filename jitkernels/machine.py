@@ -16,11 +16,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from jitkernels import dtypes
+from jitkernels import dtypes, settings
 from jitkernels.errors import UnknownNameError
 
 PACKAGES_OF_CODE = ("jitkernels", "numba", "llvmlite", "numpy")
-PACKAGES_OF_TIMINGS = ("mkl", "scipy-openblas32", "onednn", "cffi")
+PACKAGES_OF_TIMINGS = ("mkl", "scipy-openblas32", "cffi")
 
 
 @functools.cache
@@ -53,7 +53,7 @@ def cpu_name() -> str:
     """LLVM's name of the host CPU, overridden by ``JITKERNELS_CPU_NAME``."""
     import llvmlite.binding as llvm
 
-    return os.environ.get("JITKERNELS_CPU_NAME") or str(llvm.get_host_cpu_name())
+    return settings.read("JITKERNELS_CPU_NAME") or str(llvm.get_host_cpu_name())
 
 
 @functools.cache
@@ -67,9 +67,7 @@ def cpu_features() -> frozenset[str]:
 
     known = llvm.get_host_cpu_features()
     found = frozenset(name for name, present in known.items() if present)
-    asked = [
-        part.strip() for part in os.environ.get("JITKERNELS_CPU_FEATURES", "").split(",") if part.strip()
-    ]
+    asked = [part.strip() for part in settings.read("JITKERNELS_CPU_FEATURES").split(",") if part.strip()]
     for part in asked:
         if part[0] not in "+-" or part[1:] not in known:
             raise UnknownNameError(
@@ -190,7 +188,7 @@ def cache_root() -> Path | None:
     system's temporary folder. A folder that another user owns or may write to is never used: loading
     machine code from it would hand them this process.
     """
-    chosen = os.environ.get("JITKERNELS_CACHE_DIR")
+    chosen = settings.read("JITKERNELS_CACHE_DIR")
     if chosen:
         return private(Path(chosen))
     import platformdirs
@@ -218,6 +216,6 @@ def private(place: Path) -> Path | None:
 
 def work_directory() -> Path:
     """Where intermediate files are kept on request: ``JITKERNELS_WORKDIR``, else ``jitkernels-work`` here."""
-    place = Path(os.environ.get("JITKERNELS_WORKDIR") or "jitkernels-work")
+    place = Path(settings.read("JITKERNELS_WORKDIR"))
     place.mkdir(parents=True, exist_ok=True)
     return place

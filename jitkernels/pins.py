@@ -1,11 +1,11 @@
 """Pins: the user's word that an implementation is to be used, by context or by environment variable."""
 
 import contextlib
-import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 
+from jitkernels import settings
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import UnknownNameError
 from jitkernels.native import launch
@@ -51,7 +51,10 @@ def _validate(where: str, chosen: Mapping[str, str]) -> None:
             if not any(name in implementations(found) for found in all_rows()):
                 raise UnknownNameError(f"{where}: no kernel has an implementation {name!r}")
         else:
-            implementation(row(kernel), name)
+            try:
+                implementation(row(kernel), name)
+            except UnknownNameError as error:
+                raise UnknownNameError(f"{where}: {error}") from None
 
 
 _parsed: dict[str, Mapping[str, str]] = {"": {}}
@@ -59,7 +62,7 @@ _parsed: dict[str, Mapping[str, str]] = {"": {}}
 
 def _from_environment() -> Mapping[str, str]:
     """``JITKERNELS_USE="vmul=mkl,softmax=gen"`` or ``"refer"`` for every kernel that has it."""
-    text = os.environ.get("JITKERNELS_USE", "")
+    text = settings.read("JITKERNELS_USE")
     if text not in _parsed:
         entries = [part.strip() for part in text.split(",") if part.strip()]
         split = [part.partition("=") for part in entries]

@@ -1,28 +1,39 @@
 """The implementations of each row: how one is registered, and in which order they stand.
 
 The order is static: ``gen``, then the folders of ``more`` as `MORE` has them, then those of other packages,
-then ``refer``. Implementations of a family are imported when the family is first asked for.
+then ``refer``. Implementations of a family are imported when the family is first asked for; so are other packages
+when a name is unknown or everything is asked for. Nothing depends on the order of imports: what an author owes is
+asked for at the look-up.
 """
 
 import importlib
 import importlib.util
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from jitkernels import plugins
 from jitkernels.attrs.base import KernelAttr, rows
-from jitkernels.errors import NotUsableError, RegistrationError, UnknownNameError
+from jitkernels.disk import say_once
+from jitkernels.errors import RegistrationError, UnknownNameError
+from jitkernels.implementation import Implementation, Usable, Variant, Variants, checked_variants
 from jitkernels.kernel_types import KernelType
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+__all__ = [
+    "MORE", "Implementation", "Variant", "all_rows", "implementation", "implementations", "implements", "known_row",
+    "row",
+]  # fmt: skip
 
 MORE = ("mkl", "openblas", "intrinsic", "mix")
 FOLDERS = ("refer", "gen", *(f"more.{library}" for library in MORE))
-ENTRY_POINTS = "jitkernels.kernels"
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", re.ASCII)
+"""Of an implementation: what can stand in ``JITKERNELS_USE`` and in the name of a file."""
 
-Variant = Mapping[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
-Usable = Callable[[Any], bool | str]
-Variants = Callable[[Any], Sequence[Variant]]
 
 
 def _always(attr: KernelAttr) -> bool:
@@ -31,40 +42,6 @@ def _always(attr: KernelAttr) -> bool:
 
 def _single(attr: KernelAttr) -> Sequence[Variant]:
     return ({},)
-
-
-@dataclass(frozen=True)
-class Implementation:
-    """One way to compute a kernel.
-
-    For ``refer``, `function(attr, *arrays)` is the plain NumPy computation. For all others
-    `function(attr, **variant)` gives a source, and `variants(attr)` the variants worth measuring, the static
-    choice first.
-    """
-
-    name: str
-    attr_class: type[KernelAttr]
-    function: Callable[..., Any]
-    can_be_used: Usable
-    variants: Variants
-
-    @property
-    def is_reference(self) -> bool:
-        return self.name == "refer"
-
-    def reason_against(self, attr: KernelAttr) -> str | None:
-        """Why it is not correct or not available for this attr here, or None."""
-        answer = self.can_be_used(attr)
-        if answer is True:
-            return None
-        return answer or "can_be_used gave no reason"
-
-    def demand(self, attr: KernelAttr) -> None:
-        """Raise NotUsableError with the reason if it cannot be used for this attr here."""
-        reason = self.reason_against(attr)
-        if reason is not None:
-            kernel = f"{attr.kernel_type.name}({attr.text()})"
-            raise NotUsableError(f"{kernel}: {self.name} cannot be used: {reason}")
 
 
 _implementations: dict[type[KernelAttr], dict[str, Implementation]] = {}
@@ -82,24 +59,35 @@ def implements(
     """Register the decorated function as an implementation of a row.
 
     `name` defaults to the folder of the module. `can_be_used(attr)` means correct and available here, never
-    faster; it answers True or the reason why not. Raises RegistrationError if the row has no ``refer`` yet
-    or already has that name.
+    faster; it answers True or the reason why not. Raises RegistrationError if the row already has that name, or
+    for what cannot be an implementation.
     """
+    if attr_class not in rows.values():
+        shown = getattr(attr_class, "__name__", repr(attr_class))
+        raise RegistrationError(
+            f"@implements({shown}): expected the class of a row, as from class VMulAttr(..., kernel_type=...)"
+        )
+    for what, given in (("can_be_used", can_be_used), ("variants", variants)):
+        if not callable(given):
+            raise RegistrationError(
+                f"@implements({attr_class.__name__}): {what}: expected a function of an attr, got {given!r}"
+            )
 
     def register(function: Function) -> Function:
-        if attr_class not in rows.values():
-            raise RegistrationError(f"{attr_class.__name__} is not a row: it has no kernel type")
         chosen = name or function.__module__.rpartition(".")[0].rpartition(".")[2]
-        if not chosen:
-            raise RegistrationError(f"{function.__module__} is in no folder: give the implementation a name")
+        if not isinstance(chosen, str) or not NAME.fullmatch(chosen):
+            raise RegistrationError(
+                f"@implements({attr_class.__name__}) of {function.__module__}.{function.__qualname__}: name: expected "
+                f"letters, digits and any of _.+-, got {chosen!r}; it defaults to the folder of the module"
+            )
         known = _implementations.setdefault(attr_class, {})
-        if chosen != "refer":
-            _import_from("refer", attr_class)  # another family's module may import this one first
-        if chosen != "refer" and "refer" not in known:
-            raise RegistrationError(f"{attr_class.__name__}: register 'refer' before {chosen!r}")
         if chosen in known and known[chosen].function.__code__ != function.__code__:
-            raise RegistrationError(f"{attr_class.__name__} already has an implementation {chosen!r}")
-        known[chosen] = Implementation(chosen, attr_class, function, can_be_used, variants)
+            raise RegistrationError(
+                f"{attr_class.__name__} already has an implementation {chosen!r}, from "
+                f"{known[chosen].function.__module__}: give the one of {function.__module__} another name"
+            )
+        listed = variants if variants is _single else checked_variants(attr_class, chosen, function, variants)
+        known[chosen] = Implementation(chosen, attr_class, function, can_be_used, listed)
         return function
 
     return register
@@ -113,7 +101,10 @@ def implementations(attr_class: type[KernelAttr]) -> dict[str, Implementation]:
     _discover(attr_class)
     known = _implementations.get(attr_class, {})
     if "refer" not in known:
-        raise RegistrationError(f"{attr_class.__name__} has no implementation 'refer'")
+        raise RegistrationError(
+            f"{attr_class.kernel_type.name} has no implementation 'refer': register its NumPy computation with "
+            f'@implements({attr_class.__name__}, name="refer")'
+        )
     order = ("gen", *MORE)
     names = [n for n in order if n in known] + [n for n in known if n not in (*order, "refer")] + ["refer"]
     return {n: known[n] for n in names}
@@ -131,18 +122,27 @@ def implementation(attr_class: type[KernelAttr], name: str) -> Implementation:
 
 def row(name: str) -> type[KernelAttr]:
     """The row of a kernel by name in any case; raises UnknownNameError with the names that exist."""
-    if name.upper() not in (kernel_type.name for kernel_type in rows):
-        _load_entry_points()
-    try:
-        return rows[KernelType(name.upper())]
-    except (ValueError, KeyError):
+    found = known_row(name.upper())
+    if found is None:
         known = ", ".join(kernel_type.name.lower() for kernel_type in rows)
-        raise UnknownNameError(f"no kernel {name!r}; there are {known}") from None
+        raise UnknownNameError(f"no kernel {name!r}; there are {known}")
+    return found
+
+
+def known_row(name: str) -> type[KernelAttr] | None:
+    """The row whose kernel type has that name, which may be of another package, or None."""
+    for look_further in (False, True):
+        if look_further:
+            _load_plugins()
+        for kernel_type, found in rows.items():
+            if kernel_type.name == name:
+                return found
+    return None
 
 
 def all_rows() -> list[type[KernelAttr]]:
     """All rows, those of other packages included."""
-    _load_entry_points()
+    _load_plugins()
     return list(rows.values())
 
 
@@ -153,7 +153,7 @@ def _discover(attr_class: type[KernelAttr]) -> None:
     with _lock:
         for folder in FOLDERS:
             _import_from(folder, attr_class)
-        _load_entry_points()
+        _load_plugins()
         _discovered.add(attr_class.__module__)
 
 
@@ -165,13 +165,54 @@ def _import_from(folder: str, attr_class: type[KernelAttr]) -> None:
         importlib.import_module(module)
 
 
-def _load_entry_points() -> None:
-    """Import what other packages register in the entry-point group, once."""
-    with _lock:
-        if ENTRY_POINTS in _discovered:
-            return
-        _discovered.add(ENTRY_POINTS)
-        from importlib.metadata import entry_points
+def _load_plugins() -> None:
+    """Import what other packages register in the entry-point group, once.
 
-        for entry_point in entry_points(group=ENTRY_POINTS):
-            entry_point.load()
+    One that fails is one warning and leaves nothing behind: half of a package could compute anything.
+    """
+    with _lock:
+        if plugins.GROUP in _discovered:
+            return
+        _discovered.add(plugins.GROUP)
+        own = set(rows.values())
+        for entry_point in plugins.installed():
+            _load(entry_point)
+        for found in set(rows.values()) - own:
+            if "refer" not in _implementations.get(found, {}):
+                say_once(
+                    f"row {found.__name__}",
+                    f"{found.__module__}: the kernel {found.kernel_type.name} is left out: it has no implementation "
+                    "'refer'",
+                )
+                _remove(found)
+
+
+def _load(entry_point: "EntryPoint") -> None:
+    before = {attr_class: dict(_implementations.get(attr_class, {})) for attr_class in rows.values()}
+    try:
+        entry_point.load()
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever is wrong there, it breaks nothing here
+        say_once(
+            f"plugin {entry_point.name}",
+            f"the kernels of {entry_point.value} are left out: {type(error).__name__}: {error}",
+        )
+        for attr_class in set(rows.values()) - set(before):
+            _remove(attr_class)
+        for attr_class, known in before.items():
+            _forget_foreign(_implementations.get(attr_class, {}), known)
+
+
+def _remove(attr_class: type[KernelAttr]) -> None:
+    rows.pop(attr_class.kernel_type)
+    KernelType.remove(attr_class.kernel_type.name)
+    _implementations.pop(attr_class, None)
+
+
+def _forget_foreign(known: dict[str, Implementation], before: Mapping[str, Implementation]) -> None:
+    """Take out what came meanwhile, but for modules of ours that were imported on the way."""
+    for name in set(known) - set(before):
+        if not known[name].function.__module__.startswith("jitkernels."):
+            del known[name]
+
+
+KernelType.look_further = _load_plugins

@@ -46,8 +46,8 @@ def read_files(paths: Iterable[Path]) -> Words:
             raise ArgumentError(
                 f"{path}: not a text file (UTF-8 expected, byte {error.start} is not)"
             ) from None
-        except OSError as error:
-            raise ArgumentError(f"{path}: {error.strerror or error}") from None
+        except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
+            raise ArgumentError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
         if not words:
             raise ArgumentError(f"{path}: there is no word in it")
         found[str(path)] = words

@@ -60,6 +60,7 @@ def test_info(command: Command, private_cache: Path) -> None:
     assert "text" in found["c_compiler"]
     for name, library in found["libraries"].items():
         assert library["text"], f"{name}: neither found nor a reason why not"
+    assert found["settings"]["JITKERNELS_CACHE_DIR"] == str(private_cache)
     text = prints(command("info"))
     assert found["cpu"] in text
     assert str(private_cache) in text
@@ -103,6 +104,12 @@ def test_explain_names_the_wrong_field(fields: list[str], message: str) -> None:
         (["tune", "vmul", "--tag", "most"], "most"),
         (["frobnicate"], "frobnicate"),
         (["docs", "--check", "nowhere/kernels.md"], "nowhere/kernels.md"),
+        (["docs", "--write", "nowhere/kernels.md"], "nowhere/kernels.md: No such file"),
+        (["docs", "--write", "."], ".: Is a directory"),
+        (["explain", "vmul", "n=8", "dtype=i4,,"], "dtype: expected one of float32, float64"),
+        (["tune", "vmul", "--seconds", "-1"], "--seconds: expected a time of more than 0, got -1"),
+        (["tune", "vmul", "--seconds", "nan"], "--seconds: expected a time of more than 0, got nan"),
+        (["tune", "vmul", "--seconds", "inf"], "--seconds: expected a time of more than 0, got inf"),
     ],
 )
 def test_errors_are_one_line(command: Command, arguments: list[str], message: str) -> None:
@@ -113,6 +120,34 @@ def test_a_wrong_setting_is_one_line(command: Command) -> None:
     assert "JITKERNELS_TUNE: expected auto, replay or off" in refuses(
         command("explain", "vmul", "n=8", JITKERNELS_TUNE="yes")
     )
+
+
+def test_odd_bytes_in_the_environment_are_one_line(command: Command) -> None:
+    line = refuses(command("info", JITKERNELS_CPU_NAME="\udcff"))
+    assert "JITKERNELS_CPU_NAME: expected LLVM's name of a CPU" in line
+
+
+def test_odd_bytes_can_be_printed(command: Command, private_cache: Path) -> None:
+    place = private_cache / "\udcff"
+    for arguments in (("info",), ("info", "--json"), ("cache", "show")):
+        assert "udcff" in prints(
+            command(*arguments, JITKERNELS_CACHE_DIR=str(place), PYTHONIOENCODING="ascii")
+        ).replace("\\\\", "\\")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk to write to")
+@pytest.mark.parametrize("arguments", [["docs"], ["info"], ["info", "--json"], ["cache", "show"]])
+def test_a_full_disk_is_one_line(arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "jitkernels", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == ["jitkernels: [Errno 28] No space left on device"]
 
 
 def test_tune_goes_on_where_it_was(command: Command) -> None:

@@ -2,12 +2,10 @@
 
 import dataclasses
 import inspect
-from pathlib import Path
 from typing import Any
 
 import cases
 import pytest
-from processes import HERE, python
 
 import jitkernels as jk
 from jitkernels import registry, testing
@@ -86,7 +84,8 @@ def test_order_of_candidates(row: type[KernelAttr]) -> None:
 @pytest.mark.parametrize("row", cases.every_row())
 def test_generated_and_reference_exist(row: type[KernelAttr]) -> None:
     """Every kernel of this package has both, so that it is fast without any optional library."""
-    assert {"gen", "refer"} <= set(implementations(row))
+    own = row.__module__.startswith("jitkernels.")
+    assert ({"gen", "refer"} if own else {"refer"}) <= set(implementations(row))
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_implementation())
@@ -136,11 +135,15 @@ def test_variants_are_distinct(row: type[KernelAttr], name: str) -> None:
 
 
 def test_registering_without_reference(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may come later, but must be there when somebody looks."""
     monkeypatch.setitem(registry._implementations, toy.ToyAttr, {})
-    with pytest.raises(RegistrationError, match="register 'refer' before 'fast'"):
-        implements(toy.ToyAttr, name="fast")(toy.right)
-    with pytest.raises(RegistrationError, match="has no implementation 'refer'"):
+    implements(toy.ToyAttr, name="fast")(toy.right)
+    with pytest.raises(
+        RegistrationError, match=r"TOY_TAKE has no implementation 'refer': .*@implements\(ToyAttr, name"
+    ):
         implementations(toy.ToyAttr)
+    implements(toy.ToyAttr, name="refer")(toy.refer)
+    assert list(implementations(toy.ToyAttr)) == ["fast", "refer"]
 
 
 def test_registering_twice(toy: Any) -> None:
@@ -154,7 +157,7 @@ def test_registering_for_no_row() -> None:
     class NoRow(KernelAttr):
         """It has no kernel type."""
 
-    with pytest.raises(RegistrationError, match="not a row"):
+    with pytest.raises(RegistrationError, match=r"@implements\(NoRow\): expected the class of a row"):
         implements(NoRow, name="refer")(lambda attr: None)
 
 
@@ -218,39 +221,3 @@ def test_cases_are_tagged(toy: Any) -> None:
     assert [case.attr for case in testing.ci_cases(toy.ToyAttr)] == [
         case.attr for case in toy.ToyAttr.sweep()
     ]
-
-
-PACKAGE = """
-from jitkernels.attrs.base import rows
-from jitkernels.registry import implements
-
-first = next(iter(rows.values()))
-import toy
-
-implements(toy.ToyAttr, name="theirs")(toy.right)
-
-@implements(first, name="theirs", can_be_used=lambda attr: "only for show")
-def another(attr):
-    raise AssertionError("never asked for")
-"""
-
-
-def test_entry_points(tmp_path: Path) -> None:
-    """Rows and implementations of an installed package are there without an import of it by the user."""
-    (tmp_path / "their_kernels.py").write_text(PACKAGE)
-    information = tmp_path / "their_kernels-1.0.dist-info"
-    information.mkdir()
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: their-kernels\nVersion: 1.0\n")
-    (information / "entry_points.txt").write_text("[jitkernels.kernels]\ntheirs = their_kernels\n")
-    code = """
-import jitkernels as jk
-from jitkernels.registry import all_rows, implementations
-print([row.kernel_type.name for row in all_rows()][-1])
-print(list(implementations(all_rows()[-1])))
-print("only for show" in str(jk.explain(next(iter(all_rows()[0].sweep())).attr)))
-import toy
-print(jk.get_all_candidates(toy.ToyAttr(n=3)).keys())
-"""
-    path = ":".join(map(str, (tmp_path, HERE.parent, HERE)))
-    printed = python(code, PYTHONPATH=path).splitlines()
-    assert printed == ["TOY_TAKE", "['theirs', 'refer']", "True", "dict_keys(['theirs', 'refer'])"]

@@ -3,9 +3,12 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from jitkernels import settings
 
 ROOT = Path(__file__).parents[1]
 CHECKS = {
@@ -40,18 +43,32 @@ def test_readme_has_two_commands() -> None:
     assert between.count("```sh\n") == 2
 
 
-def test_readme_names_every_setting() -> None:
-    """Each environment variable that the code reads is in the table, and each in the table is read."""
-    name = re.compile(r"JITKERNELS_[A-Z_]+")
-    code = {
-        found
+def test_readme_has_the_table_of_settings() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    between = text.split("<!-- settings -->\n")[1].split("<!-- end of settings -->")[0]
+    assert between.strip() == settings.table(), "README.md is stale"
+
+
+def test_every_setting_is_in_the_table_and_read() -> None:
+    """Each variable that the code names is in the table, and each in the table is read by the code."""
+    name = re.compile(r"JITKERNELS_[A-Z_]*[A-Z]")
+    reading = re.compile(r'settings\.read\("(JITKERNELS_[A-Z_]+)"\)')
+    texts = [
+        path.read_text(encoding="utf-8")
         for path in (ROOT / "jitkernels").rglob("*.py")
-        for found in name.findall(path.read_text(encoding="utf-8"))
-    }
-    table = {
-        found
-        for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-        if line.startswith("| `JITKERNELS_")
-        for found in name.findall(line)
-    }
-    assert table == code
+        if path.name != "settings.py"
+    ]
+    assert {found for text in texts for found in name.findall(text)} == set(settings.SETTINGS)
+    assert {found for text in texts for found in reading.findall(text)} == set(settings.SETTINGS)
+    assert not [text for text in texts if re.search(r"environ.*JITKERNELS_", text)], "settings.read() checks"
+
+
+def test_extras_are_named_where_they_are_made() -> None:
+    """Each extra is in the README, and "all" and "test" ask for extras that exist."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## Extras")[1].split(". A library")[0]
+    assert set(re.findall(r"`(\w+)`", section)) == set(extras)
+    for asked in extras["all"] + extras["test"]:
+        if asked.startswith("jitkernels["):
+            assert set(asked.removeprefix("jitkernels[").rstrip("]").split(",")) <= set(extras)

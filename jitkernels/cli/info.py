@@ -11,7 +11,7 @@ from rich.markup import escape
 
 import jitkernels
 import jitkernels.more
-from jitkernels import machine
+from jitkernels import machine, settings
 from jitkernels.cli import cache, output
 from jitkernels.native import c, launch, openmp, threads
 
@@ -52,6 +52,7 @@ def collect() -> dict[str, Any]:
         "libraries": libraries(),
         "c_compiler": _compiler(),
         "cache": cache.summary(),
+        "settings": settings.present(),
     }
 
 
@@ -78,5 +79,10 @@ def _text(value: Any) -> str:
     if isinstance(value, dict) and set(value) == {"found", "text"}:
         return str(value["text"]) if value["found"] else f"no: {value['text']}"
     if isinstance(value, dict):
-        return "\n".join(f"{key.replace('_', ' ')}: {_text(entry)}" for key, entry in value.items()) or "none"
+        return "\n".join(f"{_label(key)}: {_text(entry)}" for key, entry in value.items()) or "none"
     return str(value)
+
+
+def _label(key: str) -> str:
+    """A key as words; names of variables stay as they are typed."""
+    return key if key.isupper() else key.replace("_", " ")

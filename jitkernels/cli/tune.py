@@ -1,5 +1,6 @@
 """``jitkernels tune``: measure whole sweeps, so that no later call has to guess or to wait."""
 
+import math
 from collections.abc import Sequence
 
 from rich.markup import escape
@@ -7,7 +8,7 @@ from rich.markup import escape
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.choosing import tuning_mode
 from jitkernels.cli import measured, output
-from jitkernels.errors import UnknownNameError
+from jitkernels.errors import ArgumentError, UnknownNameError
 from jitkernels.measuring import tune_class
 from jitkernels.registry import all_rows, row
 from jitkernels.tuning.store import Record
@@ -18,6 +19,8 @@ BUILD_SECONDS = 60.0
 
 def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int:
     """Measure those tuning classes of the kernels' sweeps that have no complete record; print all records."""
+    if not 0 < seconds < math.inf:
+        raise ArgumentError(f"--seconds: expected a time of more than 0, got {seconds:g}")
     if tuning_mode() == "off":
         raise UnknownNameError(
             "JITKERNELS_TUNE=off or JITKERNELS_POLICY=reproducible: measurements would not be used"

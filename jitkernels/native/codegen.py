@@ -1,13 +1,12 @@
 """LLVM's optimiser and code generator for this machine, through llvmlite alone."""
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import llvmlite.binding as llvm
 
-from jitkernels import machine
+from jitkernels import machine, settings
 from jitkernels.disk import say_once
 from jitkernels.native.link import parsed, refuse_undefined
 from jitkernels.native.source import External
@@ -78,7 +77,7 @@ def finished(
 
 def keeps_intermediates() -> bool:
     """Whether ``JITKERNELS_KEEP_INTERM`` asks for the forms between source and object."""
-    return os.environ.get("JITKERNELS_KEEP_INTERM", "0") not in ("", "0")
+    return settings.read("JITKERNELS_KEEP_INTERM") != "0"
 
 
 def keep_intermediates(name: str, forms: dict[str, str], code: bytes) -> None:

@@ -9,7 +9,19 @@ from jitkernels import machine
 BOOL, INT64, FLOAT32, FLOAT64, FLOAT16 = 0, 7, 11, 12, 23
 """NumPy's type numbers."""
 TARGETS = (FLOAT32, FLOAT64, INT64, FLOAT16)
-DENSE = ((11, 11), (12, 12), (11, 12), (12, 11), (7, 11), (7, 12), (7, 7), (5, 11), (5, 12), (23, 11), (11, 23))
+DENSE = (
+    (11, 11),
+    (12, 12),
+    (11, 12),
+    (12, 11),
+    (7, 11),
+    (7, 12),
+    (7, 7),
+    (5, 11),
+    (5, 12),
+    (23, 11),
+    (11, 23),
+)
 """Pairs whose runs without gaps have a loop of their own, in whole vectors."""
 _INTEGERS = {
     0: ("i8", "uitofp"), 1: ("i8", "sitofp"), 2: ("i8", "uitofp"), 3: ("i16", "sitofp"), 4: ("i16", "uitofp"),
@@ -109,7 +121,8 @@ def _conversion(source: int, target: int) -> list[str] | None:
 
 def _loop(name: str, source: int, target: int, steps: list[str]) -> str:
     renamed = [
-        step.replace("%x", f"%x.{name}").replace("%y", f"%y.{name}").replace("%w", f"%w.{name}") for step in steps
+        step.replace("%x", f"%x.{name}").replace("%y", f"%y.{name}").replace("%w", f"%w.{name}")
+        for step in steps
     ]
     converted = "\n".join(f"  {step}" for step in renamed)
     before = name.removeprefix("stepped_") if name.startswith("stepped_") else "which"
@@ -134,7 +147,8 @@ def _dense(name: str, source: int, target: int, steps: list[str]) -> str:
     """The same without gaps on either side; it branches to the other loop where there are some."""
     one, other = _type(source), _type(target)
     renamed = [
-        step.replace("%x", f"%x.d{name}").replace("%y", f"%y.d{name}").replace("%w", f"%w.d{name}") for step in steps
+        step.replace("%x", f"%x.d{name}").replace("%y", f"%y.d{name}").replace("%w", f"%w.d{name}")
+        for step in steps
     ]
     converted = "\n".join(f"  {step}" for step in renamed)
     return f"""{name}:

@@ -195,7 +195,10 @@ def plain(table: int, slots: int) -> int:
 
 def alike(array: int, dimensions: int, extents: int, flags: int) -> int:
     """Whether an array has these extents, and lies as the flags say."""
-    if load32(array, Offset.ARRAY_FLAGS) & flags != flags or load32(array, Offset.ARRAY_DIMENSIONS) != dimensions:
+    if (
+        load32(array, Offset.ARRAY_FLAGS) & flags != flags
+        or load32(array, Offset.ARRAY_DIMENSIONS) != dimensions
+    ):
         return 0
     own = load(array, Offset.ARRAY_EXTENTS)
     for d in range(dimensions):
@@ -372,7 +375,11 @@ def read_array(own: int, array: int) -> int:
     dimensions = load32(array, Offset.ARRAY_DIMENSIONS)
     if kind < 0 or (kind > FLOAT64 and (kind != FLOAT16 or HAS_FLOAT16 == 0)):
         return 0
-    if (order != NATIVE and order != NO_ORDER) or flags & ALIGNED == 0 or dimensions > MOST_OPERAND_DIMENSIONS - 2:
+    if (
+        (order != NATIVE and order != NO_ORDER)
+        or flags & ALIGNED == 0
+        or dimensions > MOST_OPERAND_DIMENSIONS - 2
+    ):
         return 0
     store(own, 8 * Operand.DATA, load(array, Offset.ARRAY_DATA))
     store(own, 8 * Operand.KIND, kind)
@@ -496,13 +503,13 @@ def all_fortran(frame: int, inputs: int) -> int:
     for i in range(inputs):
         own = operand(frame, i)
         array = load(own, 8 * Operand.ARRAY)
-        if load(array, Offset.TYPE) != address("jk_ndarray") or load(own, 8 * Operand.CONTIGUOUS):
-            fortran = 0
-        elif load32(array, Offset.ARRAY_FLAGS) & IN_FORTRAN_ORDER == 0:
-            fortran = 0
-        elif load(own, 8 * Operand.DIMENSIONS) != load(frame, 8 * Frame.LEADING):
-            fortran = 0
-        elif alike(array, load(frame, 8 * Frame.LEADING), frame + 8 * Frame.LEAD, 0) == 0:
+        if (
+            load(array, Offset.TYPE) != address("jk_ndarray")
+            or load(own, 8 * Operand.CONTIGUOUS)
+            or load32(array, Offset.ARRAY_FLAGS) & IN_FORTRAN_ORDER == 0
+            or load(own, 8 * Operand.DIMENSIONS) != load(frame, 8 * Frame.LEADING)
+            or alike(array, load(frame, 8 * Frame.LEADING), frame + 8 * Frame.LEAD, 0) == 0
+        ):
             fortran = 0
     return fortran
 
@@ -695,7 +702,10 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
             descr = address("jk_float64") if load(frame, 8 * Frame.WIDE) else address("jk_float32")
             Py_IncRef(descr)
             array = PyArray_Empty(
-                load(own, 8 * Operand.DIMENSIONS), own + 8 * Operand.EXTENTS, descr, load(frame, 8 * Frame.FORTRAN)
+                load(own, 8 * Operand.DIMENSIONS),
+                own + 8 * Operand.EXTENTS,
+                descr,
+                load(frame, 8 * Frame.FORTRAN),
             )
             if array == 0:
                 PyErr_Clear()
@@ -825,9 +835,9 @@ def keep_apart(table: int, frame: int) -> int:
         for i in range(both):
             own = operand(frame, i)
             if i != o and load(own, 8 * Operand.ARRAY) != 0:
-                if load(own, 8 * Operand.LOW) < load(out, 8 * Operand.HIGH) and load(out, 8 * Operand.LOW) < load(
-                    own, 8 * Operand.HIGH
-                ):
+                if load(own, 8 * Operand.LOW) < load(out, 8 * Operand.HIGH) and load(
+                    out, 8 * Operand.LOW
+                ) < load(own, 8 * Operand.HIGH):
                     if i >= inputs:
                         return 0
                     same = load(own, 8 * Operand.DIRECT) and load(out, 8 * Operand.DIRECT)

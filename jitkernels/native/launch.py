@@ -167,7 +167,13 @@ def _empty_works(address: int) -> bool:
 
 def _from_any_works(address: int) -> bool:
     make = ctypes.PYFUNCTYPE(
-        ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p
+        ctypes.py_object,
+        ctypes.py_object,
+        ctypes.c_void_p,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_void_p,
     )(address)
     made = make([[1, 2.5]], None, 0, 0, ALIGNED, None)
     return isinstance(made, np.ndarray) and made.tolist() == [[1.0, 2.5]]
@@ -250,7 +256,9 @@ def _functions() -> dict[str, int] | str:
     slot = _slot_offset()
     if not _layout_is_known(slot):
         return f"NumPy {np.__version__} on Python {sys.version.split()[0]} has another object layout"
-    if not (_empty_works(_numpy_function("PyArray_Empty")) and _from_any_works(_numpy_function("PyArray_FromAny"))):
+    if not (
+        _empty_works(_numpy_function("PyArray_Empty")) and _from_any_works(_numpy_function("PyArray_FromAny"))
+    ):
         return f"NumPy {np.__version__} has another C interface"
     from jitkernels.native import load
 

@@ -144,6 +144,8 @@ class Offset(IntEnum):
 def constants() -> dict[str, int]:
     """All of the above by the names that translated code uses, such as ``Context.COUNT``."""
     kinds = (Context, ArrayRecord, Known, Table, Record, Choice, Operand, Frame, Offset)
-    named = {f"{kind.__name__}.{name}": int(item) for kind in kinds for name, item in kind.__members__.items()}
+    named = {
+        f"{kind.__name__}.{name}": int(item) for kind in kinds for name, item in kind.__members__.items()
+    }
     plain = {name: value for name, value in globals().items() if name.isupper() and isinstance(value, int)}
     return {**named, **plain}

@@ -84,8 +84,16 @@ class Dispatch:
             (len(spread), 1, "kinds of leading dimensions"),
             (max(len(a.extents) for a in arrays), MOST_SHAPE, "dimensions"),
             (max((len(e.symbols) for a in arrays for e in a.extents), default=0), 2, "symbols in an extent"),
-            (max((len(e.symbols) for a in self._inputs for e in a.extents), default=0), 1, "symbols in an input"),
-            (max((len(v) for v in self._options.values() if isinstance(v, tuple)), default=0), MOST_VALUES, "values"),
+            (
+                max((len(e.symbols) for a in self._inputs for e in a.extents), default=0),
+                1,
+                "symbols in an input",
+            ),
+            (
+                max((len(v) for v in self._options.values() if isinstance(v, tuple)), default=0),
+                MOST_VALUES,
+                "values",
+            ),
             (sum(isinstance(v, Real) for v in self._options.values()), MOST_FLOATS, "floats"),
         )
         for count, most, what in limits:
@@ -102,7 +110,9 @@ class Dispatch:
         start = Table.RECORDS + Record.WORDS * len(records)
         words = np.zeros(start + Choice.WORDS * len(choices), np.int64)
         spread = [self._symbols.index(e.symbols[0]) for a in self._inputs for e in a.extents if e.spread]
-        elementwise = len(self._inputs) <= 2 and len(outputs) == 1 and not self._options and len(self._symbols) == 1
+        elementwise = (
+            len(self._inputs) <= 2 and len(outputs) == 1 and not self._options and len(self._symbols) == 1
+        )
         elementwise = elementwise and all(
             [str(e) for e in a.extents] == self._symbols and a.extents[0].spread and a.in_place and a.when is None
             and a.dtype is None and a.turned is None

@@ -6,11 +6,10 @@ region comes about, is the business of `jitkernels.native.openmp`.
 
 import ctypes
 import functools
-import os
 
-from jitkernels import machine
+from jitkernels import machine, settings
 from jitkernels.disk import say_once
-from jitkernels.errors import ArgumentError, ArgumentTypeError
+from jitkernels.errors import ArgumentError, ArgumentTypeError, UnknownNameError
 
 MOST = (1 << 31) - 1
 """More threads than an OpenMP runtime can count."""
@@ -24,15 +23,12 @@ _alone = False
 
 @functools.cache
 def _initial() -> int:
-    asked = os.environ.get("JITKERNELS_NUM_THREADS", "").strip()
-    if asked.isdecimal() and 0 < int(asked) <= MOST:
-        return int(asked)
     cores = machine.cpu_count()
-    if asked:
-        say_once(
-            "threads", f"JITKERNELS_NUM_THREADS: expected an int of at least 1, got {asked!r}: using {cores}"
-        )
-    return cores
+    try:
+        return int(settings.read("JITKERNELS_NUM_THREADS") or cores)
+    except UnknownNameError as error:
+        say_once("threads", f"{error}: using {cores}")
+        return cores
 
 
 def get_num_threads() -> int:

@@ -184,7 +184,9 @@ class _Writer:
                 self.choice(node)
             case ast.While(test=test, body=body, orelse=[]):
                 self.loop(test, body, None)
-            case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=limits), orelse=[]):
+            case ast.For(
+                target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=limits), orelse=[]
+            ):
                 self.counted(name, limits, node.body)
             case ast.Break() | ast.Continue():
                 self.leave(f"br label %{self.loops[-1][isinstance(node, ast.Continue)]}")
@@ -251,7 +253,9 @@ class _Writer:
                 self.branch(operand, no, yes)
             case ast.Call(func=ast.Name(id="unlikely"), args=[inner]):
                 self.branch(inner, yes, no, ", !prof !0")
-            case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in _COMPARISONS:
+            case ast.Compare(left=left, ops=[operator], comparators=[right]) if (
+                type(operator) in _COMPARISONS
+            ):
                 one, other = self.value(left), self.value(right)
                 bit = self.new(f"icmp {_COMPARISONS[type(operator)]} i64 {one}, {other}")
                 self.lines.append(f"  br i1 {bit}, label %{yes}, label %{no}{weights}")
@@ -390,4 +394,4 @@ class WordSource:
 
     def object_code(self, symbol: str) -> bytes:
         """The object file."""
-        return codegen.IRSource(self.name, self.ir()).object_code(symbol)
+        return codegen.IRSource(self.name, self.ir(), self.externals).object_code(symbol)

@@ -8,7 +8,6 @@ import ctypes
 import functools
 import os
 import sys
-from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +44,8 @@ def library() -> tuple[ctypes.CDLL | None, str]:
 
 
 def _package_files() -> list[Path]:
+    from importlib.metadata import PackageNotFoundError, files  # 10 ms that only its users pay
+
     try:
         listed = files("mkl") or []
     except PackageNotFoundError:

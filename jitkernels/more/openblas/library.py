@@ -8,7 +8,6 @@ fork. NumPy and SciPy bring other copies of OpenBLAS, which this does not touch.
 
 import ctypes
 import functools
-from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,8 @@ MOST = 2**31 - 1
 @functools.cache
 def library() -> tuple[ctypes.CDLL | None, str]:
     """The library and its version and path, or None and the reason why there is none."""
+    from importlib.metadata import PackageNotFoundError, files  # 10 ms that only its users pay
+
     try:
         listed = files(PACKAGE) or []
     except PackageNotFoundError:

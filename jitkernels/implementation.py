@@ -1,0 +1,150 @@
+"""One way to compute a kernel, and what its author must hold to.
+
+A mistake is a RegistrationError that names the kernel, the implementation, the argument and the cure. It is found
+where the answer of an author's function is used, so that the order in which modules are imported does not matter.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.errors import NotUsableError, RegistrationError
+
+Variant = Mapping[str, Any]
+Usable = Callable[[Any], bool | str]
+Variants = Callable[[Any], Sequence[Variant]]
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One way to compute a kernel.
+
+    For ``refer``, `function(attr, *arrays)` is the plain NumPy computation. For all others
+    `function(attr, **variant)` gives a source, and `variants(attr)` the variants worth measuring, the static
+    choice first.
+    """
+
+    name: str
+    attr_class: type[KernelAttr]
+    function: Callable[..., Any]
+    can_be_used: Usable
+    variants: Variants
+
+    @property
+    def is_reference(self) -> bool:
+        return self.name == "refer"
+
+    def reason_against(self, attr: KernelAttr) -> str | None:
+        """Why it is not correct or not available for this attr here, or None."""
+        try:
+            answer = self.can_be_used(attr)
+        except Exception as error:  # noqa: BLE001  # such as a library that is not there
+            return f"can_be_used raised {type(error).__name__}: {error}"
+        if answer is True:
+            return None
+        if answer is False or answer == "":
+            return "can_be_used gave no reason"
+        if not isinstance(answer, str):
+            raise self._mistake("can_be_used", attr, "True, or the reason why not as a string", answer)
+        return answer
+
+    def demand(self, attr: KernelAttr) -> None:
+        """Raise NotUsableError with the reason if it cannot be used for this attr here."""
+        reason = self.reason_against(attr)
+        if reason is not None:
+            kernel = f"{attr.kernel_type.name}({attr.text()})"
+            raise NotUsableError(f"{kernel}: {self.name} cannot be used: {reason}")
+
+    def source(self, attr: KernelAttr, variant: Variant) -> Any:
+        """What `function` gives for a variant: a source of the C function that the row declares."""
+        made = self.function(attr, **variant)
+        has = {*dir(type(made)), *getattr(made, "__dict__", ())}  # `text` itself may take long to make
+        if not {"name", "text", "externals"} <= has:
+            raise self._mistake("the function", attr, "a source such as a LoopNest or a CSource", made)
+        expected = attr.signature().c_arguments
+        arguments = tuple(getattr(made, "arguments", expected))
+        if arguments != expected:
+            raise self._mistake(
+                "the source's arguments",
+                attr,
+                f"attr.signature().c_arguments, which are {_listed(expected)}",
+                _Text(_listed(arguments)),
+            )
+        if inspect.isfunction(body := getattr(made, "body", None)):
+            self._check_body(attr, body, workspace=bool(getattr(made, "workspace", 0)))
+        return made
+
+    def _check_body(self, attr: KernelAttr, body: Callable[..., None], *, workspace: bool) -> None:
+        signature = attr.signature()
+        names = [array.name for array in signature.arrays]
+        names += [name for name, _ in (*signature.integers, *signature.floats)]
+        expected = [*names, *(["workspace"] if workspace else []), "begin", "end"]
+        taken = list(inspect.signature(body).parameters)
+        if len(taken) != len(expected):
+            wanted = f"the {len(expected)} parameters ({', '.join(expected)})"
+            raise self._mistake(
+                "the body of the loop nest", attr, wanted, _Text(f"{len(taken)}: ({', '.join(taken)})")
+            )
+
+    def check_reference(self, attr: KernelAttr) -> None:
+        """Raise RegistrationError unless `function` takes the attr and every array."""
+        names = [array.name for array in attr.signature().arrays]
+        given = inspect.signature(self.function)
+        try:
+            given.bind(attr, *names)
+        except TypeError:
+            wanted = f"the parameters (attr, {', '.join(names)})"
+            raise self._mistake("the function", attr, wanted, _Text(str(given))) from None
+
+    def _mistake(self, what: str, attr: KernelAttr, expected: str, got: object) -> RegistrationError:
+        return _mistake(self.attr_class, self.name, f"{what} for {attr}", expected, got)
+
+
+def checked_variants(
+    attr_class: type[KernelAttr], name: str, function: Callable[..., Any], variants: Variants
+) -> Variants:
+    """`variants`, but what it answers is looked at."""
+    parameters = inspect.signature(function).parameters.values()
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    taken = [parameter.name for parameter in parameters][1:]
+
+    @functools.wraps(variants)
+    def checked(attr: KernelAttr) -> Sequence[Variant]:
+        def mistake(expected: str, got: object) -> RegistrationError:
+            return _mistake(attr_class, name, f"variants({attr})", expected, got)
+
+        found = variants(attr)
+        if not isinstance(found, Sequence) or not found:
+            raise mistake("at least one variant, such as [{}]", found)
+        for variant in found:
+            if not isinstance(variant, Mapping):
+                raise mistake("dictionaries of keyword arguments", variant)
+            for key, value in variant.items():
+                if not takes_all and key not in taken:
+                    raise mistake(f"parameters of the function, which are {', '.join(taken) or 'none'}", key)
+                if not isinstance(value, int | float | str | bool):
+                    raise mistake(f"an int, float, str or bool for {key}, as they are kept in files", value)
+        return found
+
+    return checked
+
+
+class _Text(str):
+    """What came, in words."""
+
+    __slots__ = ()
+
+
+def _mistake(
+    attr_class: type[KernelAttr], name: str, what: str, expected: str, got: object
+) -> RegistrationError:
+    shown = got if isinstance(got, _Text) else f"{got!r}"
+    kernel = attr_class.kernel_type.name
+    return RegistrationError(f"{kernel}: implementation {name!r}: {what}: expected {expected}, got {shown}")
+
+
+def _listed(arguments: Sequence[str]) -> str:
+    return f"({', '.join(arguments)})"

@@ -1,0 +1,189 @@
+"""Kernels of other packages: there whatever is called first, and harmless when they are broken."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from processes import HERE, python
+
+from jitkernels import plugins
+from jitkernels.disk import _said
+
+GOOD = (HERE / "plugin", "jitkernels_test_plugin")
+
+
+def install(site: Path, module: str, text: str | None = None) -> None:
+    """What an installer leaves for a package with an entry point, and its module if a text is given."""
+    information = site / f"{module}-1.0.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {module.replace('_', '-')}\nVersion: 1.0\n"
+    )
+    (information / "entry_points.txt").write_text(f"[jitkernels.kernels]\n{module} = {module}\n")
+    if text is not None:
+        (site / f"{module}.py").write_text(text)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """A search path on which the package of `tests/plugin` is installed."""
+    install(tmp_path, GOOD[1])
+    return os.pathsep.join(map(str, (tmp_path, GOOD[0], HERE.parent, HERE)))
+
+
+def run(code: str, path: str, cache: Path) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "PYTHONPATH": path, "JITKERNELS_CACHE_DIR": str(cache)}
+    return subprocess.run(
+        [sys.executable, "-c", f"import jitkernels as jk\n{code}"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "print(jk.vmiddle([1.0], [3.0]))",
+        "print(jk.VMiddleAttr(n=3).text())",
+        "print(jk.KernelType.VMIDDLE)",
+        "print(jk.KernelType('VMIDDLE'), 'VMIDDLE' in [member.name for member in jk.KernelType])",
+        "from jitkernels import vmiddle, VMiddleAttr",
+        "from jitkernels import *",
+        "print({'vmiddle', 'VMiddleAttr'} <= set(dir(jk)))",
+        "print(jk.vmul([1.0], [3.0]))",
+        "import jitkernels_test_plugin",
+        "with jk.use(vmiddle='handmade'): print(jk.vmiddle([1.0], [3.0]))",
+        "with jk.use(implementation='theirs'): print(jk.vmul([1.0], [3.0]))",
+    ],
+)
+def test_names_exist_whatever_comes_first(first: str, path: str, private_cache: Path) -> None:
+    code = f"""
+{first}
+print(jk.vmiddle([1.0], [4.0], out=None), jk.VMiddleAttr(n=2), jk.KernelType.VMIDDLE, hasattr(jk, "vmiddel"))
+print(*jk.get_all_candidates(jk.VMiddleAttr(n=2)), "theirs" in jk.get_all_candidates(jk.VMulAttr(n=2)))
+"""
+    done = run(code, path, private_cache)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-2:] == [
+        "[2.5] VMiddleAttr(n=2, dtype='float32') KernelType.VMIDDLE False",
+        "handmade refer True",
+    ]
+
+
+def test_import_loads_none_of_them(path: str, private_cache: Path) -> None:
+    code = (
+        'import sys\nprint([n for n in ("importlib.metadata", "jitkernels_test_plugin") if n in sys.modules])'
+    )
+    assert run(code, path, private_cache).stdout == "[]\n"
+
+
+BROKEN = {
+    "raises": "raise ValueError('no kernels today')",
+    "exits": "import sys\nsys.exit(3)",
+    "is no Python": "def",
+    "misses a module": "import no_such_module_anywhere",
+    "is not there": None,
+    "registers half": "import jitkernels_test_plugin\nraise RuntimeError('after the first half')",
+    "takes a name of ours": (
+        "from jitkernels.attrs.vector import VectorAttr, vector\n"
+        "class Mine(VectorAttr, kernel_type='VMUL'):\n    arrays = (vector('x', 'in'), vector('y', 'out'))"
+    ),
+    "names what does not exist": "import jitkernels as jk\njk.implements(jk.VNoneAttr, name='mine')",
+}
+WHOLE = """
+from jitkernels.registry import all_rows, implementations
+print(jk.vmul([2.0], [3.0]), jk.softmax([[1.0]]))
+theirs = [row.__name__ for row in all_rows() if not row.__module__.startswith("jitkernels.")]
+print("theirs" in implementations(jk.VMulAttr), theirs, len(jk.KernelType) == len(all_rows()))
+"""
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_broken_package_is_one_warning(how: str, tmp_path: Path, private_cache: Path) -> None:
+    """It leaves nothing behind, not even what it had registered before it broke."""
+    install(tmp_path, "broken_kernels", BROKEN[how])
+    if how == "is not there":
+        (tmp_path / "broken_kernels.py").unlink(missing_ok=True)
+    # The good package can be imported, but is not installed: only the broken one asks for it.
+    path = os.pathsep.join(map(str, (tmp_path, GOOD[0], HERE.parent, HERE)))
+    code = f"import jitkernels.plugins as p\nreal = p.installed\np.installed = lambda: {ONLY}\n{WHOLE}"
+    done = run(code.replace("NAME", "broken_kernels"), path, private_cache)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[6.] [[1.]]", "False [] True"]
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("the kernels of broken_kernels are left out: ")
+
+
+ONLY = "[entry for entry in real() if entry.name == 'NAME']"
+
+
+def test_a_broken_package_does_not_hide_a_good_one(path: str, tmp_path: Path, private_cache: Path) -> None:
+    install(tmp_path, "a_broken_package", "raise ValueError('no kernels today')")
+    done = run(WHOLE, path, private_cache)
+    assert done.stdout.splitlines() == ["[6.] [[1.]]", "True ['VMiddleAttr'] True"]
+    assert done.stderr == "the kernels of a_broken_package are left out: ValueError: no kernels today\n"
+
+
+def test_a_row_without_reference_is_left_out(tmp_path: Path, private_cache: Path) -> None:
+    install(tmp_path, "half_kernels", (GOOD[0] / GOOD[1] / "middle.py").read_text())
+    path = os.pathsep.join(map(str, (tmp_path, HERE.parent, HERE)))
+    code = f"import jitkernels.plugins as p\nreal = p.installed\np.installed = lambda: {ONLY}\n{WHOLE}"
+    done = run(code.replace("NAME", "half_kernels"), path, private_cache)
+    assert done.stdout.splitlines() == ["[6.] [[1.]]", "False [] True"]
+    assert len(done.stderr.splitlines()) == 1
+    assert "the kernel VMIDDLE is left out: it has no implementation 'refer'" in done.stderr
+
+
+def test_damaged_files_of_an_installer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are one warning too, and a place that cannot be read is no place."""
+    install(tmp_path, "damaged")
+    (tmp_path / "damaged-1.0.dist-info" / "entry_points.txt").write_bytes(b"jitkernels.kernels\xff\xfe[")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "nowhere"), "\0", *sys.path])
+    _said.discard(plugins.GROUP)
+    assert all(entry.name != "damaged" for entry in plugins.installed())
+
+
+def test_quick_look_agrees_with_the_slow_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders of both installers, an archive, a file in the way, and places without any package."""
+    look: Callable[[str], bool] = plugins._may_name_the_group
+    assert not look(str(tmp_path))
+    (tmp_path / "other-1.0.dist-info").mkdir()
+    (tmp_path / "other-1.0.dist-info" / "entry_points.txt").write_text("[console_scripts]\na = b\n")
+    (tmp_path / "file-1.0.dist-info").write_text("not a folder")
+    assert not look(str(tmp_path))
+    install(tmp_path, "some_kernels")
+    assert look(str(tmp_path))
+    archive = tmp_path / "archive.zip"
+    archive.write_bytes(b"PK")
+    assert look(str(archive))
+    for folder in (".dist-info", ".egg-info"):
+        place = tmp_path / f"place{folder}"
+        (place / f"x{folder}").mkdir(parents=True)
+        (place / f"x{folder}" / "entry_points.txt").write_text("[jitkernels.kernels]\na = b\n")
+        assert look(str(place))
+
+
+def test_the_suite_takes_them_in(path: str, private_cache: Path) -> None:
+    """Rows and implementations that nobody here has heard of pass the tests that the registry generates."""
+    arguments = ["-q", "-p", "no:cacheprovider", "-k", "vmiddle or theirs", "--no-header"]
+    modules = [str(HERE / f"test_{name}.py") for name in ("registry", "values", "special_values", "everyday")]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments, *modules],
+        cwd=HERE.parent,
+        env={**os.environ, "PYTHONPATH": path, "JITKERNELS_TEST_CACHE_DIR": str(private_cache)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "vmul-theirs" not in done.stdout, "nothing failed or was skipped"
+
+
+def test_cli_knows_them(path: str) -> None:
+    code = "from jitkernels.cli import main\nmain(['explain', 'vmiddle', 'n=5'])"
+    assert "handmade" in python(code, PYTHONPATH=path)

@@ -1,0 +1,120 @@
+"""The environment variables: one table, and no value or name that passes unnoticed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from processes import environment, python
+
+from jitkernels import machine, settings
+from jitkernels.errors import UnknownNameError
+
+REFUSED = {
+    "JITKERNELS_USE": ("nonsense", "vmul=nonsense", "nonsense=gen", "=", "\udcff", "vmul=gen=gen"),
+    "JITKERNELS_TUNE": ("yes", "AUTO", "auto ", "\udcff"),
+    "JITKERNELS_POLICY": ("slow", "\udcff"),
+    "JITKERNELS_NUM_THREADS": ("0", "-1", "many", "2.5", "9" * 5000, "\udcff", "\u0663"),
+    "JITKERNELS_CACHE_DIR": ("/proc/nowhere", "x" * 5000, "/dev/null"),
+    "JITKERNELS_KEEP_INTERM": ("yes", "2", "\udcff"),
+    "JITKERNELS_WORKDIR": ("/proc/nowhere", "/dev/null"),
+    "JITKERNELS_CPU_NAME": ("\udcff", "../x", "a b", "-v", "é", "a\n"),
+    "JITKERNELS_CPU_FEATURES": ("avx2", "-nonsense", "-", "\udcff"),
+}
+"""Values that no variable can have; what is wrong must be said, whether it is an error or not."""
+RUN = """
+import jitkernels as jk
+from jitkernels import settings
+try:
+    print(jk.vmul([1.0], [2.0]))
+except jk.errors.JitKernelsError as error:
+    print("error:", ascii(str(error)))
+"""
+
+
+def test_every_setting_has_wrong_values() -> None:
+    assert set(REFUSED) == set(settings.SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in REFUSED.items() for value in values]
+)
+def test_a_wrong_value_is_said(name: str, value: str, private_cache: Path) -> None:
+    """Either an error or one line on stderr names the variable or what it holds; never a traceback."""
+    keep = {} if name == "JITKERNELS_KEEP_INTERM" else {"JITKERNELS_KEEP_INTERM": "1"}
+    place = {} if name == "JITKERNELS_WORKDIR" else {"JITKERNELS_WORKDIR": str(private_cache / "work")}
+    done = subprocess.run(
+        [sys.executable, "-c", RUN],
+        env={**environment(private_cache, **keep, **place), name: value},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.removeprefix("[2.]\n") + done.stderr
+    about = {"JITKERNELS_CACHE_DIR": "no private cache folder", "JITKERNELS_WORKDIR": "intermediate files"}
+    assert about.get(name, name) in said
+    assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", settings.SETTINGS)
+def test_empty_is_unset(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "")
+    assert settings.read(name) == settings.SETTINGS[name].fallback
+
+
+def test_a_misspelt_name_is_said_once(private_cache: Path) -> None:
+    """With what was meant, at the first kernel and not at import; names of test suites are their own."""
+    code = f"import sys, jitkernels\nprint('imported', file=sys.stderr)\n{RUN}{RUN}"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={
+            **environment(private_cache),
+            "JITKERNELS_TUNNE": "off",
+            "jitkernels_policy": "reproducible",
+            "JITKERNELS_WHATEVER": "1",
+            "JITKERNELS_TEST_THIS": "1",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, *said = done.stderr.splitlines()
+    assert first == "imported"
+    assert sorted(line.split(": ")[0] for line in said) == sorted(
+        f"there is no setting {name!r}"
+        for name in ("JITKERNELS_TUNNE", "jitkernels_policy", "JITKERNELS_WHATEVER")
+    )
+    assert any(line.endswith("did you mean JITKERNELS_TUNE?") for line in said)
+    assert any(line.endswith("did you mean JITKERNELS_POLICY?") for line in said)
+
+
+def test_looking_for_misspelt_names_is_quick() -> None:
+    """Microseconds in an ordinary environment, so that the first call does not feel it."""
+    code = """
+import time
+from jitkernels import settings
+settings.read("JITKERNELS_TUNE")
+took = []
+for _ in range(20):
+    settings._looked = False
+    started = time.perf_counter()
+    settings.read("JITKERNELS_TUNE")
+    took.append(time.perf_counter() - started)
+print(min(took))
+"""
+    assert float(python(code)) < 0.002
+
+
+def test_errors_name_what_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JITKERNELS_TUNE", "never")
+    with pytest.raises(UnknownNameError, match="JITKERNELS_TUNE: expected auto, replay or off, got 'never'"):
+        settings.read("JITKERNELS_TUNE")
+
+
+def test_a_cpu_name_never_leaves_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It becomes part of a file's name."""
+    monkeypatch.setenv("JITKERNELS_CPU_NAME", f"..{os.sep}x")
+    with pytest.raises(UnknownNameError):
+        machine.cpu_name.__wrapped__()
