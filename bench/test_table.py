@@ -3,6 +3,7 @@
 Run ``pytest bench --benchmark-only``; ``--benchmark-json`` stores the figures. `jitkernels bench` shows the same table.
 """
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,10 +23,16 @@ def _cases() -> Iterator[Any]:
                     yield pytest.param(case, name, id=f"{case.attr.name}-{case.name}-{name}")
 
 
+@functools.lru_cache(maxsize=1)
+def _contest(case: Case) -> table.Contest:
+    """The calls of one attr, kept while its tests are running one after the other."""
+    return table.contest(case.attr, peers=True)
+
+
 @pytest.mark.parametrize(("case", "name"), list(_cases()))
 def test_call(benchmark: Any, case: Case, name: str) -> None:
     benchmark.group = f"{case.attr.name}-{case.name}"
-    found = table.contest(case.attr, peers=True)
+    found = _contest(case)
     if name == table.PICK:
         benchmark.extra_info["implementation"] = found.label
         name = found.pick

@@ -20,6 +20,8 @@ OPTIONAL = (
     "onednn",
     "onnx",
     "torch",
+    "scipy",
+    "numexpr",
     "cffi",
     "matplotlib",
     "cyclopts",
@@ -31,6 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("signature",),
     ("attrs",),
     ("registry",),
+    ("peers",),
     ("native",),
     ("tuning",),
     ("refer", "gen", "more"),
@@ -38,6 +41,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("pins", "kernel_funcs"),
     ("explanation", "functions", "testing", "docs"),
     ("",),
+    ("benchmark",),
     ("cli", "tour", "__main__"),
 )
 """From the bottom up; "" is ``jitkernels/__init__.py``. A layer imports from lower ones and from itself."""
@@ -48,6 +52,7 @@ FORBIDDEN = {
     "gen": ("tuning", "more", "refer"),
     "more": ("tuning", "refer"),
     "attrs": ("native", "tuning"),
+    "peers": ("native", "registry"),
 }
 """What a layer must not import though it lies above it: the machinery below the implementations is two trees."""
 

@@ -23,7 +23,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
     found = {"first": (0.0, ""), "further": (0.0, "")}
     for line in lines:
         seconds = line.timings["beyond"].seconds
-        found[line.detail] = max(found[line.detail], (seconds, f"{line.group} of {line.case}"))
+        found[line.detail] = max(found[line.detail], (seconds, f"{line.case} of {line.group}"))
     words = [
         f"{kind} function of a process at most {seconds:.2f} s beyond the computation ({where}; "
         f"promised: {LIMITS[kind]} s)"
@@ -45,7 +45,8 @@ def first_call(settings: Settings) -> Iterator[Line]:
             for place, (name, first, again) in enumerate(found):
                 times = {"first call": first, "computation": again, "beyond": max(first - again, 0.0)}
                 timings = {key: Timing(seconds, 0.0) for key, seconds in times.items()}
-                yield Line(name, f"2^{exponent} elements", timings, detail="further" if place else "first")
+                group = f"2^{exponent} elements, {order[0]} first"
+                yield Line(group, name, timings, detail="further" if place else "first")
 
 
 def child(names: Sequence[str], exponent: int) -> list[tuple[str, float, float]]:

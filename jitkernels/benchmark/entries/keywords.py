@@ -16,7 +16,7 @@ LIMIT = 100e-9
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
-    extra = {line.group: line.timings["keyword"].seconds - line.timings["position"].seconds for line in lines}
+    extra = {line.group: _extra({name: t.seconds for name, t in line.timings.items()}) for line in lines}
     if not extra:
         return Verdict("no everyday function has options")
     worst = max(extra, key=lambda name: extra[name])
@@ -24,6 +24,11 @@ def verdict(lines: Sequence[Line]) -> Verdict:
         f"options by keyword cost at most {extra[worst] * 1e9:.0f} ns more ({worst}; promised: {LIMIT * 1e9:.0f} ns)",
         extra[worst] <= LIMIT,
     )
+
+
+def _extra(seconds: dict[str, float]) -> float:
+    """What the keyword costs above the quicker of the positional calls."""
+    return seconds["keyword"] - min(seconds["position"], seconds["position, out="])
 
 
 @benchmark("keywords", verdict=verdict)
@@ -43,6 +48,6 @@ def keywords(settings: Settings) -> Iterator[Line]:
         calls = {
             "keyword": partial(function, *plain.arguments, **options, out=out),
             "position": partial(function, *plain.arguments, *left_out, *options.values(), out),
-            "positional, out=": partial(function, *plain.arguments, *left_out, *options.values(), out=out),
+            "position, out=": partial(function, *plain.arguments, *left_out, *options.values(), out=out),
         }
         yield Line(name, ", ".join(options), time_calls(calls, seconds=4 * settings.seconds), "keyword")

@@ -55,7 +55,7 @@ def _arguments(most: int) -> dict[str, Callable[[int], tuple[Any, ...]]]:
 
 
 def child(sizes: int) -> dict[str, dict[str, float]]:
-    """Times per call of new and of warm sizes, and the growth of the process."""
+    """Times per call of new sizes and of one size again and again, and the growth of the process."""
     found = {}
     last = FIRST + sizes
     for name, arguments in _arguments(last + 1).items():
@@ -71,8 +71,9 @@ def child(sizes: int) -> dict[str, dict[str, float]]:
         for start in range(0, len(new), CHUNK):
             calls = [arguments(n) for n in new[start : start + CHUNK]]
             times["new"] += _pass(function, calls)
-            times["warm"] += min(_pass(function, calls) for _ in range(3))
-        del calls
+            same = [calls[len(calls) // 2]] * len(calls)
+            times["warm"] += min(_pass(function, same) for _ in range(3))
+        del calls, same
         gc.collect()
         grown = _resident() - before
         new_call, warm_call = times["new"] / len(new), times["warm"] / len(new)
