@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -108,6 +110,18 @@ def test_names_of_benchmarks() -> None:
         def other(settings: Settings) -> list[Line]:
             """Another one."""
             return []
+
+
+def test_pytest_runs_the_same_table() -> None:
+    """``pytest bench --benchmark-only`` as it stands in the documentation."""
+    root = Path(__file__).parents[1]
+    arguments = ("bench", "--benchmark-only", "--benchmark-max-time=0.001", "-q", "-k", "vmul-n8-f32")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for name in ("pick", "gen", "refer", "numpy"):
+        assert f"test_call[vmul-n8-f32-{name}]" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["kernels", "launch", "keywords", "random-attrs", "at-hit"])
