@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-KERNEL_FILES, IMPLEMENTATION_FILES = 3, 1
+KERNEL_FILES, IMPLEMENTATION_FILES = 4, 1
 CHECK = """
 import jitkernels as jk
 from jitkernels import testing
@@ -21,6 +21,13 @@ for attr in testing.attrs_around(jk.VSquaredDifferenceAttr, sizes=(0, 1, 17, 64)
     for name in names:
         testing.check(attr, name)
 print(*names, jk.vsquared_difference([1.0, 5.0], [3.0, 5.0]))
+"""
+ORDINARY = """
+import jitkernels as jk
+from jitkernels.benchmark.suite import Settings, benchmarks
+
+entry = benchmarks()["ordinary-calls"]
+print(entry.verdict(list(entry.run(Settings([jk.VSquaredDifferenceAttr], "ci", 1e-4, 1, False)))).text)
 """
 
 
@@ -65,6 +72,9 @@ def test_recipes(recipes: dict[str, list[tuple[str, str]]], tmp_path: Path, priv
         "-m", "jitkernels", "tune", "vsquared_difference", "--tag", "ci", "--seconds", "0.01"
     )
     assert "measured" in python("-m", "jitkernels", "explain", "vsquared_difference", "n=1000")
+    compared = python("-m", "jitkernels", "bench", "vsquared_difference", "--peers", "--seconds", "1e-4")
+    assert "over numpy: geometric mean" in compared
+    assert "ordinary calls" in python("-c", ORDINARY)
     collected = python("-m", "pytest", "--collect-only", "-q", "-k", "vsquared_difference")
     assert "test_values[vsquared_difference-gen-n17-float32]" in collected
 

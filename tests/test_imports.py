@@ -19,6 +19,8 @@ OPTIONAL = (
     "numba",
     "mkl",
     "scipy_openblas32",
+    "scipy",
+    "numexpr",
     "cffi",
     "cyclopts",
     "rich",
@@ -29,6 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("signature",),
     ("attrs",),
     ("registry", "implementation"),
+    ("peers",),
     ("native",),
     ("tuning",),
     ("maths",),
@@ -42,6 +45,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ledger",),
     ("earning",),
     ("",),
+    ("benchmark",),
     ("cli", "tour", "__main__"),
 )
 """From the bottom up; "" is ``jitkernels/__init__.py``. A layer imports from lower ones and from itself."""
@@ -54,6 +58,7 @@ FORBIDDEN = {
     "gen": ("tuning", "more", "refer"),
     "more": ("tuning", "refer"),
     "attrs": ("native", "tuning"),
+    "peers": ("native", "registry"),
 }
 """What a layer must not import though it lies above it: the machinery below the implementations is two trees."""
 

@@ -71,6 +71,42 @@ def tune(
 
 
 @app.command
+def bench(
+    *names: str,
+    peers: bool = False,
+    json: Path | None = None,
+    compare: Annotated[list[Path] | None, Parameter(consume_multiple=False)] = None,
+    tag: Literal["ci", "full"] = "ci",
+    threads: int | None = None,
+    seconds: float = 0.25,
+) -> int:
+    """Time every implementation, the pick and its regret over the sweeps of kernels, or run another benchmark.
+
+    Parameters
+    ----------
+    names
+        Kernels such as vmul, all when none is given; or first the name of a benchmark such as launch.
+    peers
+        Time what NumPy and other packages have, too.
+    json
+        Write every figure, with the machine's stamp, to this file.
+    compare
+        Show what changed beyond noise since the run in this file; given twice, compare two files and run nothing.
+    tag
+        Which attrs of the kernels' sweeps, and how much of other benchmarks.
+    threads
+        The most threads that kernels and peers may use.
+    seconds
+        Time for timing one line.
+    """
+    from jitkernels.cli import bench as command
+
+    return command.run(
+        names, peers=peers, json=json, against=compare or [], tag=tag, threads=threads, seconds=seconds
+    )
+
+
+@app.command
 def explain(kernel: str, *fields: str) -> int:
     """Show every implementation of an attr: usable or why not, its time, who is chosen by which rule.
 

@@ -1,0 +1,78 @@
+"""Two runs side by side: what got faster or slower by more than noise, and where the pick is another one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jitkernels.benchmark.saved import Run
+from jitkernels.benchmark.suite import Line
+from jitkernels.benchmark.table import geometric_mean
+from jitkernels.tuning.timer import Timing
+
+NOISE = 0.06
+"""Changes by less than this, or by less than both spreads together, are none."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One timing of two runs. `kind` is "faster", "slower" or "" where it is within noise."""
+
+    group: str
+    case: str
+    name: str
+    before: Timing
+    after: Timing
+
+    @property
+    def ratio(self) -> float:
+        """How many times faster it is now."""
+        return self.before.seconds / max(self.after.seconds, 1e-12)
+
+    @property
+    def kind(self) -> str:
+        distance = abs(self.before.seconds - self.after.seconds)
+        noise = max(
+            NOISE * min(self.before.seconds, self.after.seconds), self.before.spread + self.after.spread
+        )
+        if distance <= noise:
+            return ""
+        return "faster" if self.ratio > 1 else "slower"
+
+
+def changes(before: Run, after: Run) -> Iterator[Change]:
+    """Every timing that both runs have, in the order of the later one."""
+    for old, new in _pairs(before, after):
+        for name, timing in new.timings.items():
+            if name in old.timings:
+                yield Change(new.group, new.case, name, old.timings[name], timing)
+
+
+def picks_changed(before: Run, after: Run) -> list[tuple[Line, Line]]:
+    """Lines of both runs whose pick is of another implementation."""
+    return [(old, new) for old, new in _pairs(before, after) if old.detail != new.detail]
+
+
+def _pairs(before: Run, after: Run) -> Iterator[tuple[Line, Line]]:
+    known = {(line.group, line.case): line for line in before.lines}
+    for line in after.lines:
+        if (line.group, line.case) in known:
+            yield known[line.group, line.case], line
+
+
+def summary(before: Run, after: Run) -> str:
+    """Counts and the mean change, in one line; the picks' own times where there are picks."""
+    found = list(changes(before, after))
+    if not found:
+        return "the two runs have no line in common"
+    pairs = list(_pairs(before, after))
+    own = [
+        old.timings[old.pick].seconds / max(new.timings[new.pick].seconds, 1e-12)
+        for old, new in pairs
+        if old.pick in old.timings and new.pick in new.timings
+    ]
+    kinds = [change.kind for change in found]
+    same = len(pairs) - len(picks_changed(before, after))
+    speed = f"; picks {geometric_mean(own):.3f} times as fast (geometric mean)" if own else ""
+    return (
+        f"{len(found)} timings: {kinds.count('faster')} faster, {kinds.count('slower')} slower, the rest within noise"
+        f"{speed}; {same} of {len(pairs)} lines have the same pick"
+    )

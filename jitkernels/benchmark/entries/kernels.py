@@ -1,0 +1,25 @@
+"""``jitkernels bench [KERNEL ...]``: every row, implementation and attr of the sweep."""
+
+from collections.abc import Iterator, Sequence
+
+from jitkernels.benchmark import table
+from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+
+
+def verdict(lines: Sequence[Line]) -> Verdict:
+    peers = {name for line in lines for name in line.timings if name not in line.rivals}
+    found = [
+        f"{len(lines)} attrs",
+        *(f"pick {table.speeds(lines, name)}" for name in ("refer", *sorted(peers))),
+    ]
+    median, late = table.regrets(lines)
+    return Verdict("; ".join([*found, f"regret: median {median:.1%}, 95th percentile {late:.1%}"]))
+
+
+@benchmark("kernels", verdict=verdict, against="refer")
+def kernels(settings: Settings) -> Iterator[Line]:
+    """Every implementation, the pick and, on request, peers, over the sweeps of kernels."""
+    for row in settings.rows:
+        for case in row.sweep():
+            if settings.tag in case.tags:
+                yield table.line(case.attr, case.name, peers=settings.peers, seconds=settings.seconds)

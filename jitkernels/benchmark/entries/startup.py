@@ -1,0 +1,52 @@
+"""``jitkernels bench startup``: what a fresh process pays beyond ``import numpy`` until three kernels have run."""
+
+from collections.abc import Iterator, Sequence
+
+from jitkernels.benchmark.processes import script
+from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.tuning.timer import Timing
+
+PROCESSES = 15
+LIMIT = 0.12
+CHILD = """
+import json, sys, time
+import numpy as np
+start = time.perf_counter()
+import jitkernels as jk
+imported = time.perf_counter()
+x, y = np.ones(8, np.float32), np.empty(8, np.float32)
+jk.KernelFuncs.cache().at(jk.VMulAttr(n=8))(x, x, y)
+first = time.perf_counter()
+a, b = np.ones((16, 64), np.float32), np.empty((16, 64), np.float32)
+jk.KernelFuncs.cache().at(jk.SoftmaxAttr(rows=16, n=64))(a, b)
+second = time.perf_counter()
+m, c = np.ones((64, 64), np.float32), np.empty((64, 64), np.float32)
+jk.KernelFuncs.cache().at(jk.MatMulAttr(m=64, n=64, k=64))(m, m, c)
+third = time.perf_counter()
+assert y[0] == 1 and abs(b[0, 0] - 1 / 64) < 1e-6 and c[0, 0] == 64
+times = {"import": imported - start, "VMUL": first - imported, "SOFTMAX": second - first, "MATMUL": third - second}
+print(json.dumps({"times": {**times, "total": third - start}, "numba": "numba" in sys.modules}))
+"""
+
+
+def verdict(lines: Sequence[Line]) -> Verdict:
+    (line,) = lines
+    total = line.timings["total"]
+    loaded = "numba imported" if line.figures["numba"] else "numba not imported"
+    return Verdict(
+        f"{total.seconds * 1e3:.0f} ms beyond numpy (median {(total.seconds + total.spread) * 1e3:.0f} ms), {loaded}; "
+        f"at most {LIMIT * 1e3:.0f} ms are promised",
+        total.seconds <= LIMIT and not line.figures["numba"],
+    )
+
+
+@benchmark("startup", verdict=verdict)
+def startup(settings: Settings) -> Iterator[Line]:
+    """What a fresh process with a warm cache pays beyond import numpy until VMUL, SOFTMAX and MATMUL have run."""
+    script(CHILD)
+    runs = [script(CHILD) for _ in range(PROCESSES)]
+    timings = {}
+    for name in runs[0]["times"]:
+        found = sorted(run["times"][name] for run in runs)
+        timings[name] = Timing(found[0], found[len(found) // 2] - found[0])
+    yield Line("startup", "warm", timings, figures={"numba": float(any(run["numba"] for run in runs))})

@@ -1,0 +1,62 @@
+"""``jitkernels bench tuning-time``: what measuring costs whoever just calls, in a loop that begins cold."""
+
+from collections.abc import Iterator, Sequence
+from time import perf_counter
+
+import jitkernels as jk
+from jitkernels.benchmark.processes import empty_cache, run
+from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.peers import ordinary_calls_of
+from jitkernels.registry import row
+from jitkernels.tuning.timer import Timing
+
+CALLS = 100_000
+MOST_SECONDS = 20.0
+"""A loop ends after so many seconds, however many calls it has come to."""
+SIZES = {"ci": (8, 1000), "full": (8, 1000, 30_000)}
+LIMIT = 1.0
+
+
+def verdict(lines: Sequence[Line]) -> Verdict:
+    shares = {}
+    for line in lines:
+        warm = line.timings["warm loop"].seconds
+        shares[f"{line.group}, {line.case}"] = (line.timings["first loop"].seconds - warm) / warm
+    worst = max(shares, key=lambda name: shares[name])
+    return Verdict(
+        f"the first loop of {CALLS} calls takes at most {shares[worst]:.0%} more than a later one ({worst}; "
+        f"promised: {LIMIT:.0%})",
+        shares[worst] <= LIMIT,
+    )
+
+
+@benchmark("tuning-time", verdict=verdict)
+def tuning_time(settings: Settings) -> Iterator[Line]:
+    """A loop of 10^5 calls in a fresh process with an empty cache against the same loop later.
+
+    The very first call, which builds, stands beside them: it is what `first-call` judges.
+    """
+    for attr_class in settings.rows:
+        name = attr_class.kernel_type.name.lower()
+        for elements in SIZES[settings.tag] if ordinary_calls_of(attr_class, 8) else ():
+            with empty_cache() as cache:
+                found = run(__name__, "child", name, elements, cache=cache, JITKERNELS_TUNE="auto")
+            timings = {key: Timing(seconds, 0.0) for key, seconds in found.items()}
+            yield Line(name, f"{elements} elements", timings)
+
+
+def child(name: str, elements: int) -> dict[str, float]:
+    """Seconds of the first call, of the loop after it, and of the quicker of two more such loops."""
+    function, arguments = getattr(jk, name), ordinary_calls_of(row(name), elements)[0].arguments
+
+    def loop(calls: int) -> tuple[float, int]:
+        started = perf_counter()
+        for done in range(1, calls + 1):
+            function(*arguments)
+            if done % 1000 == 0 and perf_counter() - started > MOST_SECONDS:
+                break
+        return perf_counter() - started, done
+
+    first = loop(1)[0]
+    cold, calls = loop(CALLS)
+    return {"first call": first, "first loop": cold, "warm loop": min(loop(calls)[0] for _ in range(2))}

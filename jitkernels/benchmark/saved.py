@@ -1,0 +1,52 @@
+"""Runs on disk: one JSON file with the machine's stamp and every line, which loads back equal."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from jitkernels.benchmark.suite import Line
+from jitkernels.errors import ArgumentError
+from jitkernels.tuning.timer import Timing
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """The lines of one run of a benchmark, and where and when it was."""
+
+    benchmark: str
+    stamp: dict[str, Any]
+    lines: tuple[Line, ...]
+
+
+def save(path: Path, run: Run) -> None:
+    """Write a run. Raises ArgumentError where the file cannot be written."""
+    content = {"format": FORMAT, **asdict(run)}
+    try:
+        path.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ArgumentError(f"{path}: {error.strerror or error}") from None
+
+
+def load(path: Path) -> Run:
+    """Read a run. Raises ArgumentError for a file that is none."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
+            raise ValueError(f"format {content['format']} instead of {FORMAT}")
+        lines = tuple(_line(**entry) for entry in content["lines"])
+        return Run(str(content["benchmark"]), dict(content["stamp"]), lines)
+    except OSError as error:
+        raise ArgumentError(f"{path}: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ArgumentError(
+            f"{path}: expected a file written by `jitkernels bench --json`: {error}"
+        ) from None
+
+
+def _line(timings: dict[str, Any], rivals: Sequence[str], **rest: Any) -> Line:
+    found = {name: Timing(float(t["seconds"]), float(t["spread"])) for name, t in timings.items()}
+    return Line(timings=found, rivals=tuple(rivals), **rest)

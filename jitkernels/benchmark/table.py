@@ -1,0 +1,81 @@
+"""The one table of kernels: what computes an attr here, side by side: implementations, the pick, peers."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.benchmark.suite import Line
+from jitkernels.kernel_funcs import KernelFuncs, get_all_candidates
+from jitkernels.peers import Bound, peers_of
+from jitkernels.tuning.timer import Timing, measure
+
+PICK = "pick"
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The calls that compute one attr, by name; `pick` names the one that users get."""
+
+    calls: Mapping[str, Bound]
+    pick: str
+    implementations: tuple[str, ...]
+    label: str
+
+
+def contest(attr: KernelAttr, *, peers: bool) -> Contest:
+    """Everything that computes an attr here, all on the same arrays.
+
+    The pick stands under its implementation's name where it is that very kernel, else, being another variant, under
+    "pick".
+    """
+    arrays = attr.signature().sample()
+    picked = KernelFuncs.cache().at(attr)
+    calls = {name: partial(function, *arrays) for name, function in get_all_candidates(attr).items()}
+    pick = next((name for name, call in calls.items() if call.func is picked), PICK)
+    calls.setdefault(pick, partial(picked, *arrays))
+    implementations = tuple(calls)
+    for name, found in peers_of(type(attr)).items() if peers else ():
+        call = found.function(attr, *arrays)
+        if call is not None:
+            calls[name] = call
+    return Contest(calls, pick, implementations, str(picked.__self__.implementation))  # type: ignore[attr-defined]
+
+
+def time_calls(
+    calls: Mapping[str, Bound], *, seconds: float, rounds: tuple[int, int] = (3, 21)
+) -> dict[str, Timing]:
+    """Time calls against each other by the one timer, without what binds them to their arguments."""
+    functions: dict[str, Callable[..., Any]] = {name: call.func for name, call in calls.items()}
+    arguments = {name: call.args for name, call in calls.items()}
+    named = {name: call.keywords for name, call in calls.items()}
+    return measure(functions, arguments, named=named, budget=seconds, rounds=rounds)
+
+
+def line(attr: KernelAttr, case: str, *, peers: bool, seconds: float) -> Line:
+    """The line of one attr."""
+    found = contest(attr, peers=peers)
+    timings = time_calls(found.calls, seconds=seconds)
+    return Line(attr.name, case, timings, found.pick, found.implementations, detail=found.label)
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+
+
+def speeds(lines: Sequence[Line], against: str) -> str:
+    """How much faster than some timing the pick is, over lines, in words."""
+    found = [ratio for line in lines if (ratio := line.speed_over(against)) is not None]
+    if not found:
+        return f"nothing to compare with {against}"
+    return f"over {against}: geometric mean {geometric_mean(found):.2f}, lowest {min(found):.2f}"
+
+
+def regrets(lines: Sequence[Line]) -> tuple[float, float]:
+    """Median and 95th percentile of the regret."""
+    found = [line.regret for line in lines if line.regret is not None]
+    return (float(np.median(found)), float(np.percentile(found, 95))) if found else (math.nan, math.nan)

@@ -1,0 +1,73 @@
+"""What NumPy and torch have for EMB_SEQ_POOL."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
+from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.forms import LAYOUTS, shape, strided, values, with_outs
+from jitkernels.signature import AnyArray
+
+
+@equivalent(EmbSeqPoolAttr)
+def emb_seq_pool(table: Any, ids: Any, pool: str = "sum", out: Any = None) -> Any:
+    found = np.asarray(table)[ids]
+    into = None if out is None else out.reshape(found.shape[1:])
+    if pool == "max":
+        result = found.max(axis=0, out=into)
+    elif pool == "mean":
+        result = found.mean(axis=0, out=into)
+    else:
+        result = found.sum(axis=0, out=into)
+    if out is None:
+        return result.reshape(-1)
+    if not np.may_share_memory(into, out):  # a strided out cannot be seen as a matrix
+        out[...] = result.reshape(-1)
+    return out
+
+
+@peer(EmbSeqPoolAttr)
+def numpy_emb_seq_pool(attr: EmbSeqPoolAttr, table: AnyArray, ids: AnyArray, out: AnyArray) -> Bound:
+    return partial(emb_seq_pool, table, ids, attr.pool, out)
+
+
+@peer(EmbSeqPoolAttr, name="torch")
+def torch_emb_seq_pool(attr: EmbSeqPoolAttr, table: AnyArray, ids: AnyArray, out: AnyArray) -> Bound:
+    import torch
+
+    bags = torch.from_numpy(np.ascontiguousarray(ids.T))
+    result = torch.from_numpy(out).reshape(attr.idx_w, attr.table_w)
+
+    def into(bags: Any, table: Any, pool: str, result: Any) -> None:
+        result.copy_(torch.nn.functional.embedding_bag(bags, table, mode=pool))
+
+    return partial(into, bags, torch.from_numpy(table), attr.pool, result)
+
+
+@ordinary_calls(EmbSeqPoolAttr)
+def lookups(elements: int) -> Iterator[OrdinaryCall]:
+    height, width = shape(elements, 2)
+    table = values((10 * height, width))
+    ids = np.random.default_rng(0).integers(0, 10 * height, (height, 2))
+    result = np.zeros(2 * width, table.dtype)
+    yield OrdinaryCall("sum", (table, ids))
+    for pool in ("sum", "mean", "max"):
+        yield OrdinaryCall(f"pool={pool}", (table, ids), {"pool": pool})
+        yield OrdinaryCall(f"{pool} by position", (table, ids, pool))
+        yield OrdinaryCall(f"pool={pool}, out", (table, ids), {"pool": pool, "out": result.copy()})
+    for dtype in ("float64", "float16"):
+        yield OrdinaryCall(f"table {dtype}", (table.astype(dtype), ids))
+    for dtype in ("int32", "uint8"):
+        yield OrdinaryCall(f"ids {dtype}", (table, (ids % 200).astype(dtype)))
+    for name, form in LAYOUTS.items():
+        if name != "list":
+            yield OrdinaryCall(f"table {name}", (form(table), ids))
+        yield OrdinaryCall(f"ids {name}", (table, form(ids)))
+    yield OrdinaryCall("ids transposed", (table, np.ascontiguousarray(ids.T).T))
+    yield OrdinaryCall("one sequence", (table, ids[:, :1].copy()))
+    yield OrdinaryCall("ids a column of a matrix", (table, strided(ids)[:, :1]))
+    yield OrdinaryCall("empty", (table, ids[:, :0]))
+    yield from with_outs((table, ids, "sum"), 3, result)

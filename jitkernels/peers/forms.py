@@ -1,0 +1,106 @@
+"""The forms that arrays come in: what the ordinary calls of all families are made of.
+
+Values lie in 0.5 to 1.5, so that a call repeated in place neither overflows nor reaches subnormal numbers.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from jitkernels.peers import OrdinaryCall
+from jitkernels.signature import AnyArray
+
+Form = Callable[[AnyArray], Any]
+
+
+def shape(elements: int, dimensions: int) -> tuple[int, ...]:
+    """Extents of nearly equal size whose product is the number of elements: (24, 40) for 960 and 2."""
+    extents = [1] * dimensions
+    for factor in sorted(_prime_factors(elements), reverse=True):
+        extents[extents.index(min(extents))] *= factor
+    return tuple(sorted(extents))
+
+
+def _prime_factors(number: int) -> Iterator[int]:
+    divisor = 2
+    while number > 1:
+        while number % divisor == 0:
+            yield divisor
+            number //= divisor
+        divisor += 1
+
+
+def values(extents: tuple[int, ...] | int, dtype: str = "float32") -> AnyArray:
+    """An array of that shape; integers lie in 1 to 9."""
+    generator = np.random.default_rng(0)
+    if np.dtype(dtype).kind != "f":
+        return generator.integers(1, 10, extents).astype(dtype)
+    return generator.uniform(0.5, 1.5, extents).astype(dtype)
+
+
+def strided(value: AnyArray) -> AnyArray:
+    """The same values with a gap after each along every axis."""
+    room = np.zeros(tuple(2 * extent for extent in value.shape), value.dtype)
+    view = room[(slice(None, None, 2),) * value.ndim]
+    view[...] = value
+    return view
+
+
+def columns(value: AnyArray) -> AnyArray:
+    """The same values as the left part of a wider array: rows are contiguous, the whole is not."""
+    room = np.zeros((*value.shape[:-1], value.shape[-1] + 3), value.dtype)
+    view = room[..., : value.shape[-1]]
+    view[...] = value
+    return view
+
+
+def reversed_(value: AnyArray) -> AnyArray:
+    """The same values with negative strides along every axis."""
+    back = (slice(None, None, -1),) * value.ndim
+    return np.ascontiguousarray(value[back])[back]
+
+
+def transposed(value: AnyArray) -> AnyArray:
+    """The same values in the memory order of the transpose."""
+    return np.ascontiguousarray(value.T).T
+
+
+def read_only(value: AnyArray) -> AnyArray:
+    copy = value.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+LAYOUTS: dict[str, Form] = {
+    "strided": strided,
+    "columns": columns,
+    "reversed": reversed_,
+    "Fortran": np.asfortranarray,
+    "read-only": read_only,
+    "list": lambda value: value.tolist(),
+}
+"""Forms of an array with the same values."""
+DTYPES = ("float64", "float16", "int64", "int32", "uint8", "bool")
+"""Types besides float32 that everyday functions take."""
+
+
+def outs(results: AnyArray) -> dict[str, AnyArray]:
+    """Each kind of ``out`` for a result of that shape and dtype, by what is special about it."""
+    return {
+        "contiguous": np.zeros_like(results, order="C"),
+        "strided": strided(np.zeros_like(results)),
+        "columns": columns(np.zeros_like(results)),
+        "Fortran": np.zeros(results.shape, results.dtype, order="F"),
+        "float64": np.zeros(results.shape, np.float64),
+    }
+
+
+def with_outs(
+    arguments: tuple[Any, ...], positions: int, result: AnyArray, **named: Any
+) -> Iterator[OrdinaryCall]:
+    """The call with each kind of ``out``: by name, and, where all `positions` arguments are given, by position."""
+    for kind, out in outs(result).items():
+        yield OrdinaryCall(f"out={kind}", arguments, {**named, "out": out})
+    if len(arguments) == positions and not named:
+        yield OrdinaryCall("out by position", (*arguments, np.zeros_like(result)))

@@ -1,0 +1,70 @@
+"""What NumPy and torch have for MATMUL."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from jitkernels.attrs.matmul import MatMulAttr
+from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, transposed, values, with_outs
+from jitkernels.signature import AnyArray
+
+equivalent(MatMulAttr)(np.matmul)
+
+
+@peer(MatMulAttr)
+def numpy_matmul(attr: MatMulAttr, a: AnyArray, b: AnyArray, c: AnyArray) -> Bound:
+    left, right = a.T if attr.trans_a else a, b.T if attr.trans_b else b
+    if not attr.beta:
+        return partial(np.matmul, left, right, c)
+
+    def added(left: AnyArray, right: AnyArray, beta: float, c: AnyArray) -> None:
+        c *= beta
+        c += left @ right
+
+    return partial(added, left, right, attr.beta, c)
+
+
+@peer(MatMulAttr, name="torch")
+def torch_matmul(attr: MatMulAttr, a: AnyArray, b: AnyArray, c: AnyArray) -> Bound:
+    import torch
+
+    left, right = torch.from_numpy(a.T if attr.trans_a else a), torch.from_numpy(b.T if attr.trans_b else b)
+    result = torch.from_numpy(c)
+    if not attr.beta:
+        return partial(torch.matmul, left, right, out=result)
+    return partial(torch.addmm, result, left, right, beta=attr.beta, out=result)
+
+
+@ordinary_calls(MatMulAttr)
+def matrix_products(elements: int) -> Iterator[OrdinaryCall]:
+    a = values(shape(elements, 2))
+    rows, inner = a.shape
+    b, result = values((inner, rows)), np.zeros((rows, rows), np.float32)
+    yield OrdinaryCall("2-D", (a, b))
+    yield OrdinaryCall("x @ x.T", (a, a.T))
+    yield OrdinaryCall("x.T @ x", (a.T, a))
+    yield OrdinaryCall("both transposed", (b.T, a.T))
+    yield OrdinaryCall("square", (values((rows, rows)), values((rows, rows))))
+    yield OrdinaryCall("matrix @ vector", (a, values(inner)))
+    yield OrdinaryCall("vector @ matrix", (values(rows), a))
+    yield OrdinaryCall("vector @ vector", (values(elements), values(elements)))
+    yield OrdinaryCall("row @ matrix", (values((1, rows)), a))
+    for dimensions in (3, 4, 5):
+        cube = values(shape(elements, dimensions))
+        yield OrdinaryCall(f"{dimensions}-D @ 2-D", (cube, values((cube.shape[-1], rows))))
+    for dtype in DTYPES:
+        yield OrdinaryCall(dtype, (a.astype(dtype), b.astype(dtype)))
+    for dtype in ("float64", "int64"):
+        yield OrdinaryCall(f"float32 and {dtype}", (a, b.astype(dtype)))
+    for name, form in LAYOUTS.items():
+        yield OrdinaryCall(f"both {name}", (form(a), form(b)))
+        yield OrdinaryCall(f"second {name}", (a, form(b)))
+    yield OrdinaryCall("first transposed", (transposed(a), b))
+    yield OrdinaryCall("empty", (a[:0], b))
+    yield OrdinaryCall("nothing summed", (a[:, :0], b[:0]))
+    yield from with_outs((a, b), 2, result)
+    yield OrdinaryCall("x @ x.T, out", (a, a.T), {"out": result.copy()})
+    square = np.eye(rows, dtype=np.float32)
+    yield OrdinaryCall("out overlaps", (square, np.eye(rows, dtype=np.float32)), {"out": square})

@@ -1,0 +1,63 @@
+"""What NumPy and torch have for SEQ_POOL."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.seq_pool import SeqPoolAttr
+from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.signature import AnyArray
+
+
+@equivalent(SeqPoolAttr)
+def seq_pool(x: Any, pool: str = "sum", out: Any = None) -> Any:
+    x = np.asarray(x)
+    if pool == "max":
+        return x.max(axis=0, out=out)
+    if pool == "mean":
+        return x.mean(axis=0, out=out)
+    if pool == "sum":
+        return x.sum(axis=0, out=out)
+    return np.divide(x.sum(axis=0), x.shape[0] ** 0.5, out=out)
+
+
+@peer(SeqPoolAttr)
+def numpy_seq_pool(attr: SeqPoolAttr, x: AnyArray, y: AnyArray) -> Bound:
+    if attr.pool == "sqrt":
+        return partial(seq_pool, x, attr.pool, y)
+    return partial(getattr(x, attr.pool), 0, out=y)
+
+
+@peer(SeqPoolAttr, name="torch")
+def torch_seq_pool(attr: SeqPoolAttr, x: AnyArray, y: AnyArray) -> Bound | None:
+    import torch
+
+    pools = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax}
+    if attr.pool not in pools:
+        return None
+    return partial(pools[attr.pool], torch.from_numpy(x), 0, out=torch.from_numpy(y))
+
+
+@ordinary_calls(SeqPoolAttr)
+def pools(elements: int) -> Iterator[OrdinaryCall]:
+    y = values(shape(elements, 2))
+    result = np.zeros(y.shape[1], y.dtype)
+    yield OrdinaryCall("sum", (y,))
+    for pool in ("sum", "mean", "sqrt", "max"):
+        yield OrdinaryCall(f"pool={pool}", (y,), {"pool": pool})
+        yield OrdinaryCall(f"{pool} by position", (y, pool))
+        yield OrdinaryCall(f"pool={pool}, out", (y,), {"pool": pool, "out": result.copy()})
+    for dtype in DTYPES[:-1]:
+        yield OrdinaryCall(dtype, (y.astype(dtype),), {"pool": "mean"})
+    for name, form in LAYOUTS.items():
+        yield OrdinaryCall(name, (form(y),))
+    yield OrdinaryCall("transposed", (y.T,))
+    yield OrdinaryCall("one row", (values((1, elements)),))
+    yield OrdinaryCall("one column", (values((elements, 1)),))
+    yield OrdinaryCall("empty", (y[:, :0],))
+    yield from with_outs((y, "sum"), 2, result)
+    room = values((y.shape[0] + 1, y.shape[1]))
+    yield OrdinaryCall("out overlaps", (room[:-1], "max"), {"out": room[0]})

@@ -1,0 +1,236 @@
+"""The benchmark suite: its table, what it keeps, how it compares, and that each entry runs and can say no."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jitkernels.attrs.vector import VExpAttr, VMulAttr
+from jitkernels.benchmark import compare, saved, stamp, table
+from jitkernels.benchmark.entries import new_sizes, random_attrs
+from jitkernels.benchmark.saved import Run
+from jitkernels.benchmark.suite import Benchmark, Line, Settings, Verdict, benchmark, benchmarks
+from jitkernels.cli import bench, main
+from jitkernels.errors import ArgumentError, RegistrationError
+from jitkernels.registry import all_rows
+from jitkernels.tuning.timer import Timing
+
+QUICK = Settings([VMulAttr], "ci", 1e-3, 1, peers=True)
+
+
+def line(case: str = "n8", pick: str = "gen", detail: str = "gen", **seconds: float) -> Line:
+    return Line(
+        "vmul",
+        case,
+        {name: Timing(s, 0.01 * s) for name, s in seconds.items()},
+        pick,
+        ("gen", "mkl"),
+        detail=detail,
+    )
+
+
+def run_of(*lines: Line) -> Run:
+    return Run("kernels", stamp.stamp(1), lines)
+
+
+def test_table_has_every_implementation_the_pick_and_peers() -> None:
+    found = table.contest(VMulAttr(n=8), peers=True)
+    assert {"gen", "refer", "numpy"} <= set(found.calls)
+    assert found.pick in found.implementations
+    assert "numpy" not in found.implementations
+    assert "numpy" not in table.contest(VMulAttr(n=8), peers=False).calls
+
+
+def test_regret_and_speed() -> None:
+    one = line(gen=2.0, mkl=1.6, refer=8.0, numpy=1.0)
+    assert one.regret == pytest.approx(0.25)  # peers are no rivals
+    assert one.speed_over("refer") == 4
+    assert one.speed_over("scipy") is None
+    assert Line("launch", "n = 8", {"a": Timing(1, 0)}).regret is None
+
+
+def test_runs_load_back_equal(tmp_path: Path) -> None:
+    run = run_of(
+        line(gen=1.0, mkl=2.0), Line("new-sizes", "x", {"new": Timing(1.5, 0.0)}, figures={"bytes": 7.0})
+    )
+    saved.save(tmp_path / "run.json", run)
+    assert saved.load(tmp_path / "run.json") == run
+    assert {"cpu", "features", "numpy", "threads", "date", "load"} <= set(run.stamp)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 0}', '{"format": 1, "lines": [{}]}', "\udcff"])
+def test_a_file_that_is_no_run(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(ArgumentError, match=r"run\.json"):
+        saved.load(path)
+    with pytest.raises(ArgumentError, match="nowhere"):
+        saved.load(tmp_path / "nowhere")
+    with pytest.raises(ArgumentError, match="nowhere"):
+        saved.save(tmp_path / "nowhere" / "run.json", run_of())
+
+
+def test_changes_beyond_noise() -> None:
+    before = run_of(line(gen=1.0, mkl=2.0, refer=9.0), line("n9", gen=1.0))
+    after = run_of(line(gen=0.5, mkl=2.05, refer=12.0, pick="mkl", detail="mkl"), line("n10", gen=1.0))
+    kinds = {change.name: change.kind for change in compare.changes(before, after)}
+    assert kinds == {"gen": "faster", "mkl": "", "refer": "slower"}
+    assert [(old.detail, new.detail) for old, new in compare.picks_changed(before, after)] == [("gen", "mkl")]
+    text = compare.summary(before, after)
+    assert text.startswith("3 timings: 1 faster, 1 slower")
+    assert "0 of 1 lines have the same pick" in text
+    assert compare.summary(before, run_of()) == "the two runs have no line in common"
+    noisy = run_of(Line("vmul", "n8", {"gen": Timing(1.0, 0.6)}))
+    assert [change.kind for change in compare.changes(noisy, run_of(line(gen=0.5)))] == [""]
+
+
+def test_names_of_benchmarks() -> None:
+    found = benchmarks()
+    assert {
+        "kernels",
+        "launch",
+        "startup",
+        "matmul-peak",
+        "ordinary-calls",
+        "new-sizes",
+        "first-call",
+    } <= set(found)
+    assert not {row.kernel_type.name.lower() for row in all_rows()} & set(found)
+    for entry in found.values():
+        assert entry.summary.endswith(".")
+    with pytest.raises(RegistrationError, match="already is a benchmark 'launch'"):
+
+        @benchmark("launch", verdict=lambda lines: Verdict(""))
+        def other(settings: Settings) -> list[Line]:
+            """Another one."""
+            return []
+
+
+def test_pytest_runs_the_same_table() -> None:
+    """``pytest bench --benchmark-only`` as it stands in the documentation."""
+    root = Path(__file__).parents[1]
+    arguments = ("bench", "--benchmark-only", "--benchmark-max-time=0.001", "-q", "-k", "vmul-n8-f32")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for name in ("pick", "gen", "refer", "numpy"):
+        assert f"test_call[vmul-n8-f32-{name}]" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["kernels", "launch", "keywords", "random-attrs", "at-hit"])
+def test_entries_run(name: str) -> None:
+    entry = benchmarks()[name]
+    lines = list(entry.run(Settings([VMulAttr, VExpAttr, *all_rows()[:1]], "ci", 1e-4, 1, peers=False)))
+    verdict = entry.verdict(lines)
+    assert lines
+    assert verdict.text
+    for found in lines:
+        assert all(timing.seconds > 0 for timing in found.timings.values())
+
+
+def test_new_sizes_counts_time_and_memory() -> None:
+    found = new_sizes.child(40)
+    assert set(found) == {"vmul", "softmax", "layer_norm"}
+    for figures in found.values():
+        assert figures["new"] > 0
+        assert figures["warm"] > 0
+
+
+PROMISES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "startup": ({"total": 0.1}, {"total": 0.3}),
+    "ordinary-calls": ({"jitkernels": 1.0, "numpy": 3.0}, {"jitkernels": 1.0, "numpy": 0.5}),
+    "keywords": (
+        {"keyword": 5e-8, "position": 5e-8, "position, out=": 5e-8},
+        {"keyword": 5e-6, "position": 5e-8, "position, out=": 5e-6},
+    ),
+    "new-sizes": ({"above": 1e-7}, {"above": 1e-3}),
+    "first-call": ({"beyond": 0.1}, {"beyond": 1.0}),
+    "tuning-time": (
+        {"first call": 9.0, "first loop": 1.5, "warm loop": 1.0},
+        {"first call": 0.1, "first loop": 3.0, "warm loop": 1.0},
+    ),
+    "random-attrs": ({"gen": 1.0, "mkl": 1.5, "refer": 2.0}, {"gen": 1.0, "mkl": 1.5, "refer": 0.9}),
+    "at-hit": ({"newest": 1e-7}, {"newest": 1e-5}),
+}
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_verdicts_can_say_no(name: str) -> None:
+    """Each promise holds for good figures and is said to be broken for bad ones."""
+    rivals = ("gen", "mkl") if name == "random-attrs" else ()
+    pick = {"random-attrs": "gen", "ordinary-calls": "jitkernels"}.get(name, "")
+    answers = []
+    for seconds in PROMISES[name]:
+        timings = {key: Timing(value, 0.0) for key, value in seconds.items()}
+        figures = {"bytes": 0.0, "numba": 0.0}
+        found = Line("vmul", "n8", timings, pick, rivals, figures, "first")
+        answers.append(benchmarks()[name].verdict([found]).holds)
+    assert answers == [True, False]
+
+
+def test_random_attrs_lie_outside_the_sweep() -> None:
+    for row in all_rows():
+        found = random_attrs.attrs_between(row, 5, np.random.default_rng(0))
+        assert len(set(found)) == 5
+        assert not set(found) & {case.attr for case in row.sweep()}
+        assert found == random_attrs.attrs_between(row, 5, np.random.default_rng(0))
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table is printed and kept, and a second run is compared with the first."""
+    path = tmp_path / "run.json"
+    arguments = ["bench", "vmul", "--seconds", "1e-4", "--peers", "--threads", "1"]
+    for more in (["--json", str(path)], ["--compare", str(path)]):
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, *more])
+        assert ended.value.code == 0
+    printed = capsys.readouterr().out
+    content = json.loads(path.read_text())
+    assert content["benchmark"] == "kernels"
+    assert "numpy" in content["lines"][0]["timings"]
+    assert "n1000-f64" in printed
+    assert "regret: median" in printed
+    assert "lines have the same pick" in printed
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", "--compare", str(path), "--compare", str(path)])
+    assert ended.value.code == 0
+    assert "0 faster, 0 slower" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nonesuch"], "no kernel 'nonesuch'.*benchmarks.*launch"),
+        (["vmul", "--seconds", "-1"], "--seconds"),
+        (["vmul", "--threads", "0"], "0"),
+        (["--compare", "/dev/null/x"], "/dev/null/x"),
+    ],
+)
+def test_wrong_commands_are_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", *arguments])
+    assert ended.value.code == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert re.search(message, said)
+
+
+@pytest.mark.parametrize(("holds", "code"), [(True, 0), (None, 0), (False, 1)])
+def test_broken_promises_are_the_exit_code(
+    holds: bool | None, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def verdict(lines: Sequence[Line]) -> Verdict:
+        return Verdict("x", holds)
+
+    entry = Benchmark("launch", "Some calls.", lambda settings: [line(gen=1.0, mkl=1.0)], verdict, "")
+    monkeypatch.setattr(bench, "benchmarks", lambda: {"launch": entry})
+    given: dict[str, Any] = {"peers": False, "json": None, "against": [], "tag": "ci", "threads": None}
+    assert bench.run(["launch"], **given, seconds=0.1) == code

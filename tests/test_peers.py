@@ -1,0 +1,115 @@
+"""Peers compute what they are compared with, and every row of ours has something to be compared with."""
+
+import inspect
+from typing import Any
+
+import cases
+import numpy as np
+import pytest
+
+import jitkernels as jk
+from jitkernels import testing
+from jitkernels.attrs.vector import VMulAttr
+from jitkernels.errors import RegistrationError
+from jitkernels.peers import equivalent_of, forms, ordinary_calls_of, peer, peers_of
+from jitkernels.signature import AnyArray
+
+Row = Any
+
+
+def ours() -> list[Any]:
+    return [param for param in cases.every_row() if param.values[0].__module__.startswith("jitkernels.")]
+
+
+@pytest.mark.parametrize("row", ours())
+def test_every_row_has_peers(row: Row) -> None:
+    assert "numpy" in peers_of(row)
+    assert equivalent_of(row) is not None
+    assert len(ordinary_calls_of(row, 8)) >= 10
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_peers_agree_with_the_reference(row: Row) -> None:
+    for case in testing.ci_cases(row):
+        attr = case.attr
+        expected = attr.signature().sample()
+        jk.get_refer(attr)(*expected)
+        for name, found in peers_of(row).items():
+            arrays = attr.signature().sample()
+            call = found.function(attr, *arrays)
+            if call is None:
+                continue
+            with np.errstate(all="ignore"):
+                call()
+            for parameter, got, right in zip(attr.signature().arrays, arrays, expected, strict=True):
+                close(got, right, f"{name} of {attr}: {parameter.name}")
+
+
+@pytest.mark.parametrize("elements", [8, 24, 960])
+@pytest.mark.parametrize("row", cases.every_row())
+def test_ordinary_calls_give_what_numpy_gives(row: Row, elements: int) -> None:
+    """Each of them, into ``out`` or not; integers and halves count as doubles and singles with us."""
+    equivalent = equivalent_of(row)
+    calls = ordinary_calls_of(row, elements)
+    function = getattr(jk, row.kernel_type.name.lower())
+    assert len({call.form for call in calls}) == len(calls)
+    for call, other in zip(calls, ordinary_calls_of(row, elements), strict=True):
+        assert equivalent is not None
+        with np.errstate(all="ignore"):
+            got = function(*call.arguments, **call.named)
+            right = equivalent(*widened(other.arguments, calls[0].arguments), **other.named)
+        for result, value in zip(several(got), several(right), strict=True):
+            close(result, value, f"{function.__name__}, {call.form}")
+
+
+def widened(arguments: tuple[Any, ...], plain: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Small types as we count them, since NumPy's own products of bytes wrap around; indices stay as they are."""
+    small = {"uint8": np.float64, "bool": np.float64, "float16": np.float32}
+    found = list(arguments)
+    for i, value in enumerate(arguments):
+        is_index = i < len(plain) and plain[i].dtype.kind == "i"
+        if isinstance(value, np.ndarray) and value.dtype.name in small and not is_index:
+            found[i] = value.astype(small[value.dtype.name])
+    return tuple(found)
+
+
+def several(results: Any) -> tuple[Any, ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
+def close(got: AnyArray, right: AnyArray, what: str) -> None:
+    __tracebackhide__ = True
+    assert got.shape == np.shape(right), what
+    scale = np.abs(right, where=np.isfinite(right), out=np.zeros(np.shape(right))).max(initial=0)
+    np.testing.assert_allclose(got, right, rtol=1e-3, atol=1e-5 * scale, err_msg=what)
+
+
+@pytest.mark.parametrize("form", [*forms.LAYOUTS, "transposed"])
+def test_forms_keep_values(form: str) -> None:
+    value = forms.values((3, 4))
+    changed = forms.LAYOUTS.get(form, forms.transposed)(value)
+    assert np.array_equal(changed, value)
+    if form not in ("list", "read-only"):
+        assert not changed.flags.c_contiguous
+
+
+@pytest.mark.parametrize("elements", [1, 8, 24, 960, 1000, 1 << 24])
+def test_shapes_have_so_many_elements(elements: int) -> None:
+    for dimensions in range(1, 6):
+        shape = forms.shape(elements, dimensions)
+        assert len(shape) == dimensions
+        assert int(np.prod(shape)) == elements
+
+
+def test_a_second_peer_of_a_name_is_refused() -> None:
+    with pytest.raises(RegistrationError, match="already has a peer 'numpy'"):
+        peer(VMulAttr)(lambda attr, x, y, z: None)
+
+
+def test_a_peer_that_is_not_installed_is_left_out() -> None:
+    @peer(VMulAttr, name="nowhere", needs="no_such_module")
+    def nowhere(attr: Any, x: Any, y: Any, z: Any) -> None:
+        """It would fail if it were called."""
+
+    assert "nowhere" not in peers_of(VMulAttr)
+    assert "x" in inspect.signature(nowhere).parameters
