@@ -8,6 +8,7 @@ from importlib.util import find_spec as _find_spec
 from typing import Any
 
 from jitkernels import attrs as _attrs  # noqa: F401  # imports every row
+from jitkernels import earning as _earning  # noqa: F401  # watches the kernels that are picked
 from jitkernels import errors
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.attrs.base import rows as _rows

@@ -1,7 +1,7 @@
 """Which implementation computes an attr: the lookup order. It looks and answers; it builds and keeps nothing."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jitkernels import pins, settings, shipped
 from jitkernels.attrs.base import KernelAttr
@@ -21,6 +21,7 @@ class Choice:
     variant: Variant
     rule: str
     record: Record | None = None
+    for_class: bool = False
 
 
 def choose(attr: KernelAttr) -> Choice:
@@ -39,6 +40,29 @@ def choose(attr: KernelAttr) -> Choice:
     if found is not None:
         return Choice(found, best_variant(attr, found), "pinned")
     return next(_preferences(attr))
+
+
+def choose_for_class(attr: KernelAttr) -> Choice:
+    """As `choose`, but of kernels that are right for every size of the attr's class, which is given by its largest.
+
+    Sources whose sizes are constants of the code are left out; ``refer`` is none of them.
+    """
+    found = pins.pinned(attr)
+    if found is not None:
+        found.demand(attr)
+    offered = (c for c in _preferences(attr) if found is None or c.implementation is found)
+    choice = next(choice for choice in offered if _is_for_any_size(attr, choice))
+    return replace(choice, for_class=True, rule=choice.rule if found is None else "pinned")
+
+
+def choose_again(attr: KernelAttr, choice: Choice) -> Choice:
+    """What would be chosen now in place of an earlier choice."""
+    return choose_for_class(attr) if choice.for_class else choose(attr)
+
+
+def _is_for_any_size(attr: KernelAttr, choice: Choice) -> bool:
+    found = choice.implementation
+    return found.is_reference or not getattr(found.source(attr, choice.variant), "exact", False)
 
 
 def best_variant(attr: KernelAttr, found: Implementation) -> Variant:

@@ -11,8 +11,9 @@ from time import perf_counter
 
 from jitkernels import measuring
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.choosing import Choice, choose, tuning_mode
+from jitkernels.choosing import Choice, choose_again, tuning_mode
 from jitkernels.kernel import Kernel
+from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.ledger import LOAD, SAFETY, Ledger, ledger_of
 from jitkernels.tuning.classes import MOST_MEASURED, has_elements, nbytes
 from jitkernels.tuning.timer import Stopwatch
@@ -73,7 +74,7 @@ class Account:
             measuring_now.release()
 
     def _is_overruled(self) -> bool:
-        now = choose(self._attr)
+        now = choose_again(self._attr, self._choice)
         return (now.implementation, now.variant) != (self._choice.implementation, self._choice.variant)
 
     def _further(self, ledger: Ledger) -> int:
@@ -83,6 +84,31 @@ class Account:
         return _calls_for(
             SAFETY * (ledger.spent + ledger.price(self._seconds)) - ledger.earned, self._seconds
         )
+
+
+def _watch(kernel: Kernel, choice: Choice) -> None:
+    """Count the calls of a kernel that was picked, and let it become what measures best."""
+    account = open_account(kernel.attr, choice)
+    if account is None:
+        return
+    accounts = [account]
+
+    def due() -> int:
+        if not accounts[-1].settle():
+            return accounts[-1].calls
+        now = choose_again(kernel.attr, choice)
+        kernel.become(Kernel(kernel.attr, now.implementation, now.variant))
+        kernel.rule = now.rule
+        following = open_account(kernel.attr, now)
+        if following is None:
+            return 0
+        accounts.append(following)
+        return following.calls
+
+    kernel.watch(account.calls, due)
+
+
+KernelFuncs.when_picked(_watch)
 
 
 def _calls_for(cost: float, seconds: float) -> int:

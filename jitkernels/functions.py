@@ -15,7 +15,6 @@ from jitkernels import pins
 from jitkernels.attrs.base import Call, KernelAttr
 from jitkernels.attrs.binding import AXIS, inputs_of, is_everyday, outputs_of
 from jitkernels.errors import ArgumentError, ArgumentTypeError, UnknownNameError, WorkspaceError
-from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.native import launch
 from jitkernels.native.table import Dispatch, Real
@@ -81,13 +80,15 @@ class Everyday(launch.Holder):
         if pins.blocks:
             KernelFuncs.cache().at(call.attr)(*arrays)
             return
-        kernel = kernel_of_class(call.attr)
+        kernel = KernelFuncs.cache().of_class(call.attr)
         kernel.run_as(call.attr, arrays)
-        if kernel.address and self._dispatch is not None:
-            with _lock:
-                self._dispatch.put(
-                    self._dispatch.key(call.attr.fields()), kernel.address, kernel.is_long, kernel
-                )
+        if self._dispatch is not None:
+            key = self._dispatch.key(call.attr.fields())
+            if self._dispatch.is_due(key):
+                kernel.settle()
+            if kernel.address:
+                with _lock:
+                    self._dispatch.put(key, kernel.address, kernel.is_long, kernel.calls_until_due)
 
     def _targets(self, call: Call, outputs: Sequence[Array], out: Any) -> list[AnyArray | None]:
         """For each output the memory of ``out`` in the kernel's shape, or None where it cannot be used directly."""
@@ -116,13 +117,6 @@ class Everyday(launch.Holder):
 
 def _several(out: Any) -> tuple[Any, ...]:
     return out if isinstance(out, tuple) else (out,)
-
-
-def kernel_of_class(attr: KernelAttr) -> Kernel:
-    """The best kernel that serves every size of an attr's class."""
-    kernel = KernelFuncs.cache().at(attr.tuning_class()).__self__  # type: ignore[attr-defined]
-    assert isinstance(kernel, Kernel)
-    return kernel
 
 
 def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:

@@ -2,7 +2,7 @@
 
 import ctypes
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jitkernels.attrs.base import KernelAttr
@@ -25,8 +25,8 @@ class Kernel(launch.Holder):
     """
 
     __slots__ = (
-        "_call_python", "_function", "_parameters", "_slow", "_words", "address", "attr",
-        "callable", "implementation", "rule", "signature", "source", "timings", "variant",
+        "_call_python", "_due", "_function", "_kept", "_parameters", "_slow", "_words", "address", "attr",
+        "callable", "calls_until_due", "implementation", "rule", "signature", "source", "timings", "variant",
     )  # fmt: skip
 
     def __init__(self, attr: KernelAttr, found: Implementation, variant: Variant) -> None:
@@ -34,6 +34,9 @@ class Kernel(launch.Holder):
         self.implementation = found.name
         self.variant = dict(variant)
         self.rule = "asked for"
+        self._due: Callable[[], int] | None = None
+        self._kept: list[Kernel] = []
+        self.calls_until_due = launch.NEVER
         self.timings: Mapping[str, float] = {}
         self.signature = attr.signature()
         self._function = found.function
@@ -86,7 +89,33 @@ class Kernel(launch.Holder):
         Raises ArgumentTypeError, ArgumentError or DataIndexError naming the argument, what was expected and
         what came; nothing is written then.
         """
+        if self._due is not None and launch.countdown_of(self._context) <= 0:
+            self.settle()
         self.run_as(self.attr, arrays)
+
+    def watch(self, calls: int, due: "Callable[[], int]") -> None:
+        """After so many calls, and then after as many more as it answers, `due` is called; never if that is 0."""
+        self._due = due
+        self._count_down(calls)
+
+    def settle(self) -> None:
+        """The calls asked for have passed: tell who wanted to know."""
+        if self._due is not None:
+            calls = self._due()
+            self._count_down(calls)
+
+    def _count_down(self, calls: int) -> None:
+        self.calls_until_due = calls or launch.NEVER
+        if hasattr(self, "_context"):
+            launch.set_countdown(self._context, self.calls_until_due)
+
+    def become(self, other: "Kernel") -> None:
+        """Compute by another kernel of the same attr from now on; callers keep what they hold."""
+        self._kept.append(other)  # whose Python objects the context now names
+        for name in ("implementation", "variant", "rule", "timings", "source", "address", "_function", "_call_python"):
+            setattr(self, name, getattr(other, name))
+        if hasattr(self, "_context"):
+            launch.replace(self._context, other._context)
 
     def run_as(self, attr: KernelAttr, arrays: Sequence[Any]) -> None:
         """As `run`, for any attr of the kernel's size class: extents are arguments of the machine code."""

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from jitkernels import pins
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.choosing import Choice, best_variant, checked, choose
+from jitkernels.choosing import Choice, best_variant, checked, choose, choose_for_class
 from jitkernels.disk import say_once
 from jitkernels.errors import BuildError
 from jitkernels.kernel import Kernel
@@ -21,10 +21,12 @@ class KernelFuncs:
 
     _instance: ClassVar["KernelFuncs"]
     _followers: ClassVar[list[Callable[[], None]]] = []
+    _watchers: ClassVar[list[Callable[[Kernel, Choice], None]]] = []
 
     def __init__(self) -> None:
         self._found: dict[KernelAttr, Callable[..., None]] = {}
         self._asked: dict[tuple[KernelAttr, str], Kernel] = {}
+        self._classes: dict[KernelAttr, Kernel] = {}
         self._lock = threading.RLock()
 
     @classmethod
@@ -56,6 +58,14 @@ class KernelFuncs:
                 self._found[attr] = _picked(attr, choose(attr)).callable
             return self._found[attr]
 
+    def of_class(self, attr: KernelAttr) -> Kernel:
+        """The best kernel that serves every size of an attr's tuning class, remembered."""
+        largest = attr.tuning_class()
+        with self._lock:
+            if largest not in self._classes:
+                self._classes[largest] = _picked(largest, choose_for_class(largest))
+            return self._classes[largest]
+
     def get(self, attr: KernelAttr, found: Implementation) -> Callable[..., None]:
         """The kernel of one implementation in its best known variant, remembered apart from the pick.
 
@@ -75,6 +85,7 @@ class KernelFuncs:
         with self._lock:
             self._found.clear()
             self._asked.clear()
+            self._classes.clear()
         for follow in self._followers:
             follow()
 
@@ -82,6 +93,11 @@ class KernelFuncs:
     def when_cleared(cls, follow: Callable[[], None]) -> None:
         """Call a function after each `clear`: for those who remember kernels on their own."""
         cls._followers.append(follow)
+
+    @classmethod
+    def when_picked(cls, watch: Callable[[Kernel, Choice], None]) -> None:
+        """Call a function with each kernel that was picked: for those who count its calls."""
+        cls._watchers.append(watch)
 
 
 KernelFuncs._instance = KernelFuncs()
@@ -103,6 +119,8 @@ def _picked(attr: KernelAttr, choice: Choice) -> Kernel:
     kernel.rule = choice.rule
     if choice.record:
         kernel.timings = {m.label: m.seconds for m in choice.record.candidates if m.seconds is not None}
+    for watch in KernelFuncs._watchers:
+        watch(kernel, choice)
     return kernel
 
 

@@ -11,7 +11,7 @@ from time import perf_counter
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.choosing import Choice, known_record
 from jitkernels.measuring import candidates, keep, reference
-from jitkernels.native import cache
+from jitkernels.native import load
 from jitkernels.native.threads import get_num_threads
 from jitkernels.patience import saying
 from jitkernels.registry import implementation
@@ -118,17 +118,9 @@ class Ledger:
         """Estimated seconds of building and loading a candidate, and of looking at its threads."""
         found = implementation(type(self._member), candidate.implementation)
         threads = DUEL if candidate.variant.get("parallel") else 0.0
-        if found.is_reference or _is_kept(found.function(self._member, **candidate.variant).text):
+        if found.is_reference or load.is_kept(found.source(self._member, candidate.variant)):
             return LOAD + threads
         return BUILD + threads + (0.0 if "numba" in sys.modules else FIRST_BUILD)
-
-
-def _is_kept(text: str) -> bool:
-    """Whether what is built from a text lies in the cache."""
-    place = cache.objects_directory()
-    if place is None:
-        return False
-    return any((place / f"{cache.key_of(text)}{suffix}").exists() for suffix in (".o", ".so"))
 
 
 _ledgers: dict[tuple[KernelAttr, int], Ledger] = {}

@@ -15,7 +15,6 @@ import jitkernels as jk
 from jitkernels import functions, testing
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import ArgumentError, ArgumentTypeError, JitKernelsError
-from jitkernels.native.layout import Table
 from jitkernels.signature import AnyArray
 
 Keywords = dict[str, Any]
@@ -366,4 +365,4 @@ def test_a_first_call_with_out_is_remembered_too(fresh: Path) -> None:
     for arguments, named in (((x, x), {"out": z}), ((x, x, z), {})):
         holder.forget()
         jk.vmul(*arguments, **named)
-        assert np.count_nonzero(holder._context[Table.CONTEXTS :]) == 1
+        assert len(holder._dispatch._listed) == 1

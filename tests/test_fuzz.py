@@ -99,7 +99,7 @@ def _some_out(made: Attempt, random: np.random.Generator) -> Any:
 
 
 def _parameters(row: Row) -> list[inspect.Parameter]:
-    return list(inspect.signature(row.call).parameters.values())
+    return list(row.parameters().parameters.values())
 
 
 def _spoil(made: Attempt, random: np.random.Generator) -> None:

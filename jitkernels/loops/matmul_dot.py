@@ -58,6 +58,7 @@ def dot_nest(
     size = element_size(dtype)
     turns = trans_a or not trans_b
     return LoopNest(
+        exact=True,
         name="matmul_dot",
         arguments=matmul_arguments(dtype),
         body=turning_body if turns else body,

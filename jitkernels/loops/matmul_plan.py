@@ -144,15 +144,15 @@ def candidates(product: Product, target: Target) -> list[dict[str, Any]]:
     direct, packed = direct_choices(product, target), [{"algorithm": "packed"}]
     if uses_dot(product, target):
         found = [dot_choice(product, target)] + (direct[:1] if 1 not in (product.m, product.n) else [])
-    elif product.m == 1 and not product.trans_b:
+    elif product.m == 1 and not product.trans_b or reads_in_place(product):
         found = direct
-    elif reads_in_place(product):
-        found = direct + (packed if product.work > 64**3 else [])
     else:
         found = packed + direct[:1]
+    # Packed is the one that serves every size, so it is always there.
+    found = found if packed[0] in found else [*found[:2], *packed]
     if product.work >= PARALLEL_WORK:
         order = (True, False) if product.work >= PARALLEL_FIRST else (False, True)
-        return [{**variant, "parallel": parallel} for variant in found[:3] for parallel in order]
+        return [{**variant, "parallel": parallel} for variant in found for parallel in order]
     return found
 
 

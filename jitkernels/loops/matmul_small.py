@@ -75,6 +75,7 @@ def small_nest(shape: SmallShape) -> LoopNest:
     workspace = (panels * shape.width * shape.k + packing_slack(shape.lanes, shape.width)) * size
     extent = {"rows": 3, "columns": 4, "": 3}[shape.split]
     return LoopNest(
+        exact=True,
         name="matmul_small",
         arguments=matmul_arguments(shape.dtype),
         body=_packing_body(shape) if shape.trans_b else _direct_body(shape),

@@ -42,6 +42,7 @@ def turned_nest(shape: SmallShape) -> LoopNest:
 
     size = element_size(shape.dtype)
     return LoopNest(
+        exact=True,
         name="matmul_turned",
         arguments=matmul_arguments(shape.dtype),
         body=body,

@@ -310,6 +310,22 @@ def context(
     return np.array([*(header[word] for word in sorted(header)), *records, *words], np.int64)
 
 
+def countdown_of(words: "np.ndarray[Any, np.dtype[np.int64]]") -> int:
+    """How many calls Python wants to pass before it sees one."""
+    return int(words[Context.COUNTDOWN])
+
+
+def set_countdown(words: "np.ndarray[Any, np.dtype[np.int64]]", calls: int) -> None:
+    """Let so many calls pass before Python sees one."""
+    words[Context.COUNTDOWN] = calls
+
+
+def replace(words: "np.ndarray[Any, np.dtype[np.int64]]", other: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
+    """Let a context call what another one of the same arrays does; what serves refused calls stays."""
+    for word in (Context.ENTRY, Context.LONG, Context.PYTHON, Context.CALL):
+        words[word] = other[word]
+
+
 @functools.cache
 def _pattern_address(pattern: Pattern) -> int:
     """The compiled checks and call of a pattern; 0 where Python serves all calls."""

@@ -52,10 +52,20 @@ def address_of(source: Source) -> int:
         return _loaded[symbol]
 
 
+def is_kept(source: Source) -> bool:
+    """Whether what is built from a source lies in the cache, so that loading it takes milliseconds."""
+    place = cache.objects_directory()
+    return place is not None and (place / f"{cache.key_of(_key(source))}{source.suffix}").exists()
+
+
+def _key(source: Source) -> str:
+    """The symbol is part of the key: two names of one text are two objects."""
+    return f"{symbol_of(source)}\n{source.text}"
+
+
 def _load(source: Source, symbol: str) -> int:
     """Find or build what a source becomes, and bring it into the process."""
-    # The symbol is part of the key: two names of one text are two objects.
-    key = f"{symbol}\n{source.text}"
+    key = _key(source)
     content, path = cache.fetch(key, source.suffix, lambda: source.object_code(symbol))
     bring = {".o": _map, ".so": _open}[source.suffix]
     try:

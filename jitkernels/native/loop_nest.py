@@ -29,6 +29,9 @@ class LoopNest:
     0 or a status; a status other than 0 is returned before `body` writes anything. LLVM code defines them
     as ``void @body(...)`` and ``i64 @check(...)``; what it calls beside the C library is in `calls`.
 
+    `exact` says that sizes are constants of the code. Any other nest is right for whatever its integer
+    arguments say, since one object serves every size of a class.
+
     `workspace` is the size in bytes of a 64-byte aligned scratch area of elements `workspace_dtype`, one per
     running thread, kept between calls. `vector_bytes` limits the vector registers that LLVM may use.
     `parallel` asks for OpenMP threads when there are at least two blocks for each.
@@ -53,6 +56,7 @@ class LoopNest:
     flags: tuple[str, ...] = FLAGS
     vector_bytes: int = 64
     reads_first: bool = False
+    exact: bool = False
     calls: tuple[External, ...] = ()
     suffix: ClassVar[str] = ".o"
 

@@ -22,6 +22,7 @@ from jitkernels.native.layout import (
     MOST_SYMBOLS,
     MOST_VALUES,
     Choice,
+    Known,
     Record,
     Table,
 )
@@ -55,7 +56,7 @@ class Dispatch:
         self._weigh()
         self._check(outputs)
         self.words = self._table(outputs)
-        self._contexts: dict[int, tuple[Any, list[object]]] = {}
+        self._contexts: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = {}
         self._listed: set[int] = set()
         self.forget()
 
@@ -187,8 +188,12 @@ class Dispatch:
         """Whether there may be a context for exactly these extents."""
         return self._exact and all(fields[symbol] < 1 << EXACT_BITS for symbol in self._symbols)
 
-    def put(self, key: int, entry: int, long: bool, kernel: object, countdown: int = launch.NEVER) -> None:
-        """Let the dispatcher find the kernel of a key, which lives as long as the table.
+    def is_due(self, key: int) -> bool:
+        """Whether so many calls of a key have passed that Python wanted to see this one."""
+        return key in self._listed and int(self._contexts[key][Known.COUNTDOWN]) <= 0
+
+    def put(self, key: int, entry: int, long: bool, countdown: int = launch.NEVER) -> None:
+        """Let the dispatcher find machine code, which stays for ever, by a key.
 
         The words of a key stay where they are for ever, as a call without the interpreter lock may be reading them.
         """
@@ -198,11 +203,9 @@ class Dispatch:
                 self._list(known)
         context = launch.known_context(entry, long, countdown)
         if key in self._contexts:
-            kept, kernels = self._contexts[key]
-            kept[:] = context
-            kernels.append(kernel)
+            self._contexts[key][:] = context
         else:
-            self._contexts[key] = context, [kernel]
+            self._contexts[key] = context
         self._listed.add(key)
         self._list(key)
 
@@ -211,7 +214,7 @@ class Dispatch:
         place = (((key * _GOLDEN) & _MASK) >> 32) & (slots - 1)
         while self._keys[2 * place] not in (0, key):
             place = (place + 1) & (slots - 1)
-        self._keys[2 * place + 1] = self._contexts[key][0].ctypes.data
+        self._keys[2 * place + 1] = self._contexts[key].ctypes.data
         self._keys[2 * place] = key
 
     def _use(self, keys: "np.ndarray[Any, np.dtype[np.int64]]") -> None:

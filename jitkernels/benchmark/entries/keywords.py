@@ -1,6 +1,5 @@
 """``jitkernels bench keywords``: an option by keyword against the same option by position."""
 
-import inspect
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -37,7 +36,7 @@ def keywords(settings: Settings) -> Iterator[Line]:
     for row in settings.rows:
         name = row.kernel_type.name.lower()
         plain = next(iter(ordinary_calls_of(row, 64)), None)
-        parameters = inspect.signature(row.call).parameters
+        parameters = row.parameters().parameters
         options = {key: p.default for key, p in parameters.items() if p.default not in (p.empty, None)}
         if plain is None or not options:
             continue

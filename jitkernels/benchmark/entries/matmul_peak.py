@@ -50,7 +50,7 @@ def matmul_peak(settings: Settings) -> Iterator[Line]:
 
 def _peak_loop() -> tuple[Callable[[], None], float]:
     """A call that does nothing but fused multiply-adds, and how many operations it does."""
-    lanes = machine.vector_bytes() // 4
+    lanes = machine.target().vector_bytes // 4
     vector = f"<{lanes} x float>"
     ones = ", ".join(["float 1.0"] * lanes)
     phis = "\n".join(f"  %x{i} = phi {vector} [ <{ones}>, %start ], [ %y{i}, %loop ]" for i in range(CHAINS))
