@@ -118,7 +118,7 @@ def functions_result(row: Row) -> tuple[Any, ...]:
         np.empty(shape, p.dtype) for shape, p in zip(call.shapes, call.attr.signature().outputs, strict=True)
     ]
     flat = [a.reshape(p.shape) for a, p in zip(arrays, call.attr.signature().outputs, strict=True)]
-    jk.KernelFuncs.cache().at(call.attr)(*call.inputs, *flat)
+    jk.KernelFuncs.cache().of_class(call.attr).run_as(call.attr, [*call.inputs, *flat])
     return tuple(arrays)
 
 
