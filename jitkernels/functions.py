@@ -14,10 +14,10 @@ import numpy as np
 from jitkernels import pins
 from jitkernels.attrs.base import Call, KernelAttr
 from jitkernels.attrs.binding import AXIS, inputs_of, is_everyday, outputs_of
+from jitkernels.dispatch_table import Dispatch, Real
 from jitkernels.errors import ArgumentError, ArgumentTypeError, UnknownNameError, WorkspaceError
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.native import launch
-from jitkernels.native.table import Dispatch, Real
 from jitkernels.registry import row
 from jitkernels.signature import AnyArray, Array, Signature
 

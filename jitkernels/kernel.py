@@ -112,7 +112,16 @@ class Kernel(launch.Holder):
     def become(self, other: "Kernel") -> None:
         """Compute by another kernel of the same attr from now on; callers keep what they hold."""
         self._kept.append(other)  # whose Python objects the context now names
-        for name in ("implementation", "variant", "rule", "timings", "source", "address", "_function", "_call_python"):
+        for name in (
+            "implementation",
+            "variant",
+            "rule",
+            "timings",
+            "source",
+            "address",
+            "_function",
+            "_call_python",
+        ):
             setattr(self, name, getattr(other, name))
         if hasattr(self, "_context"):
             launch.replace(self._context, other._context)

@@ -365,4 +365,5 @@ def test_a_first_call_with_out_is_remembered_too(fresh: Path) -> None:
     for arguments, named in (((x, x), {"out": z}), ((x, x, z), {})):
         holder.forget()
         jk.vmul(*arguments, **named)
+        assert holder._dispatch is not None
         assert len(holder._dispatch._listed) == 1

@@ -126,7 +126,7 @@ def test_more_dimensions_than_the_launcher_knows(toy: Any) -> None:
     """Signatures that do not fit its tables are served by Python from the start."""
     parameter = launch.Parameter(np.dtype(np.float32), (1,) * 9, False, False)
     assert not launch.fits([parameter], [])
-    assert not launch.fits([parameter._replace(shape=(1,))] * 20, [])
+    assert not launch.fits([parameter._replace(shape=(1,))] * 81, [])
     assert launch.fits([parameter._replace(shape=(1, 1, 1, 1))], [1, 2])
 
 

@@ -57,7 +57,8 @@ def ir() -> str:
             loops.append(_loop(name, source, target, steps))
     listed = "\n".join(cases)
     body = "".join(loops)
-    return f"""define internal i64 @copy_run(i64 %pair, i64 %to, i64 %to.step, i64 %from, i64 %from.step, i64 %n) nounwind {{
+    parameters = "i64 %pair, i64 %to, i64 %to.step, i64 %from, i64 %from.step, i64 %n"
+    return f"""define internal i64 @copy_run({parameters}) nounwind {{
 start:
   %some = icmp sgt i64 %n, 0
   br i1 %some, label %which, label %done

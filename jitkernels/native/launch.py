@@ -218,9 +218,11 @@ def _source(slot: int) -> words.WordSource:
         "TO_FLOAT32": copying.pair(copying.FLOAT64, copying.FLOAT32),
         "TO_FLOAT64": copying.pair(copying.FLOAT32, copying.FLOAT64),
         "INFINITY_BITS": 0x7FF << 52,
-        "ERROR": dispatch.ERROR,
+        "ERROR": dispatch.calls.ERROR,
     }
-    written = "".join(Path(module.__file__ or "").read_text() for module in (words, copying, dispatch))
+    written = "".join(
+        Path(module.__file__ or "").read_text() for module in (words, copying, *dispatch.MODULES)
+    )
 
     def ir() -> str:
         provided = ("copy_run", "fill", "called", "jk_bypass")
@@ -320,7 +322,9 @@ def set_countdown(words: "np.ndarray[Any, np.dtype[np.int64]]", calls: int) -> N
     words[Context.COUNTDOWN] = calls
 
 
-def replace(words: "np.ndarray[Any, np.dtype[np.int64]]", other: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
+def replace(
+    words: "np.ndarray[Any, np.dtype[np.int64]]", other: "np.ndarray[Any, np.dtype[np.int64]]"
+) -> None:
     """Let a context call what another one of the same arrays does; what serves refused calls stays."""
     for word in (Context.ENTRY, Context.LONG, Context.PYTHON, Context.CALL):
         words[word] = other[word]

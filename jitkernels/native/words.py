@@ -3,7 +3,8 @@
 The launcher and the dispatcher read objects of Python and NumPy by offsets and call C functions. Written as LLVM IR
 that is unreadable, and numba would have to be imported and run before the first call of a process. So they are
 written as plain Python functions whose every value is a 64-bit integer or address, and this module translates them:
-assignments, ``if``, ``while``, ``for ... in range``, arithmetic, comparisons, calls of one another, and the words below.
+assignments, ``if``, ``while``, ``for ... in range``, arithmetic, comparisons, calls of one another,
+and the words below.
 """
 
 import ast
@@ -141,9 +142,9 @@ class _Writer:
         body = "\n".join([*memory, *self.entry, *given, *self.lines])
         return f"define {linkage}i64 @{self.tree.name}({head}) nounwind {{\n{body}\n}}"
 
-    def fail(self, node: ast.AST, why: str) -> NoReturn:
+    def failure(self, node: ast.AST, why: str) -> BuildError:
         line = getattr(node, "lineno", 0)
-        raise BuildError(f"{self.tree.name}, line {line}: {why}: {ast.unparse(node)}")
+        return BuildError(f"{self.tree.name}, line {line}: {why}: {ast.unparse(node)}")
 
     def new(self, expression: str) -> str:
         self.count += 1
@@ -191,7 +192,7 @@ class _Writer:
             case ast.Break() | ast.Continue():
                 self.leave(f"br label %{self.loops[-1][isinstance(node, ast.Continue)]}")
             case _:
-                self.fail(node, "not in the language")
+                raise self.failure(node, "not in the language")
 
     def choice(self, node: ast.If) -> None:
         yes, no, after = self.label(), self.label(), self.label()
@@ -286,20 +287,21 @@ class _Writer:
                 return self.named(node, f"{space}.{name}")
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
                 return self.calling(node, name, arguments)
-        self.fail(node, "not in the language")
+            case _:
+                raise self.failure(node, "not in the language")
 
     def named(self, node: ast.expr, name: str) -> str:
         if name.startswith("\0"):
             return self.variable(name[1:])
         if name in self.variables:
             return self.variable(name)
-        if name in self.constants:
-            return str(int(self.constants[name]))
-        self.fail(node, "neither a variable nor a constant")
+        if name not in self.constants:
+            raise self.failure(node, "neither a variable nor a constant")
+        return str(int(self.constants[name]))
 
     def binary(self, node: ast.AST, operator: ast.operator, one: str, other: str) -> str:
         if type(operator) not in _OPERATORS:
-            self.fail(node, "an operator that is not in the language")
+            raise self.failure(node, "an operator that is not in the language")
         return self.new(f"{_OPERATORS[type(operator)]} i64 {one}, {other}")
 
     def chosen(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> str:
@@ -330,7 +332,8 @@ class _Writer:
                 return self.constant(left) * self.constant(right)
             case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
                 return self.constant(left) // self.constant(right)
-        self.fail(node, "expected constants, +, * and //")
+            case _:
+                raise self.failure(node, "expected constants, +, * and //")
 
     def place(self, arguments: Sequence[ast.expr]) -> str:
         base = self.value(arguments[0])
@@ -358,7 +361,7 @@ class _Writer:
             case "address":
                 symbol = arguments[0].value if isinstance(arguments[0], ast.Constant) else None
                 if not isinstance(symbol, str):
-                    self.fail(node, "expected the name of a symbol")
+                    raise self.failure(node, "expected the name of a symbol")
                 self.symbols.add(symbol)
                 return self.new(f"ptrtoint ptr @{symbol} to i64")
             case "call":
@@ -373,9 +376,8 @@ class _Writer:
                 self.externals["llvm.ctlz.i64"] = -1
                 return self.new(f"call i64 @llvm.ctlz.i64(i64 {self.value(arguments[0])}, i1 false)")
         passed = ", ".join(f"i64 {self.value(argument)}" for argument in arguments)
-        if name not in self.known:
-            if self.externals.setdefault(name, len(arguments)) != len(arguments):
-                self.fail(node, "called with another number of arguments before")
+        if name not in self.known and self.externals.setdefault(name, len(arguments)) != len(arguments):
+            raise self.failure(node, "called with another number of arguments before")
         return self.new(f"call i64 @{name}({passed})")
 
 

@@ -1,0 +1,16 @@
+"""The dispatcher behind ``jk.softmax`` and its like: from any ordinary call to a kernel's entry, in machine code.
+
+One object serves every everyday function; what a function takes stands in its table (`jitkernels.native.layout`).
+A call passes through: arguments to their slots, inputs to operands (lists and numbers through NumPy's own
+conversions), one dtype, extents from shapes, a context by (dtype, options, size class), results allocated or checked,
+then the entry. Operands that do not lie as the kernel wants them (other dtypes, strides, broadcasts, an axis in the
+middle) pass through a buffer in blocks that stay in the first-level cache. Whatever is wrong or rare goes to Python,
+which raises the error or does the same (`jitkernels.attrs.binding`); nothing has been written then.
+
+All of it is translated together by `jitkernels.native.words`, so that functions call those of other files by name.
+"""
+
+from jitkernels.native.dispatch import blocks, calls, contexts, inputs, results, shapes
+
+MODULES = (calls, contexts, inputs, shapes, results, blocks)
+FUNCTIONS = tuple(function for module in MODULES for function in module.FUNCTIONS)

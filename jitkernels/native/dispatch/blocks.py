@@ -1,0 +1,225 @@
+"""Calling the kernel: at once where every operand lies as it should, else block by block through a buffer."""
+
+# mypy: disable-error-code="name-defined,no-any-return,assignment"
+from jitkernels.native.layout import (
+    BUFFER_BYTES,
+    MOST_CALL_WORDS,
+    MOST_OPERAND_DIMENSIONS,
+    STACK_BUFFER_BYTES,
+    Frame,
+    Known,
+    Operand,
+    Record,
+    Table,
+)
+from jitkernels.native.words import load, stack, store
+
+
+def computed(table: int, frame: int, context: int) -> int:
+    """Call the entry: at once where every operand lies as it should, else block by block through a buffer."""
+    both = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
+    words = stack(MOST_CALL_WORDS)
+    direct = 1
+    whole = load(table, 8 * Table.SPREAD) < 0
+    widest = 1
+    buffered = 0
+    for i in range(both):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.ARRAY) != 0:
+            store(own, 8 * Operand.BASE, load(own, 8 * Operand.DATA))
+            if load(own, 8 * Operand.DIRECT) == 0:
+                direct = 0
+                buffered += 1
+                widest = max(widest, load(own, 8 * Operand.INNER))
+                store(own, 8 * Operand.PAIR, pair_of(own, i >= load(table, 8 * Table.INPUTS)))
+                collapse(own)
+            whole = whole or load(own, 8 * Operand.TURNED)
+    if direct:
+        return launch(table, frame, context, words, -1)
+    for i in range(load(table, 8 * Table.INPUTS)):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.ARRAY) != 0:
+            if load(own, 8 * Operand.DIRECT) == 0 and load(own, 8 * Operand.COPY):
+                whole = 1
+    lead = 1
+    spread = load(table, 8 * Table.SPREAD)
+    if spread >= 0:
+        lead = load(frame, 8 * (Frame.EXTENTS + spread))
+    step = lead
+    if whole == 0:
+        step = min(lead, max(1, BUFFER_BYTES // 8 // widest))
+    total = 0
+    for i in range(both):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.ARRAY) != 0 and load(own, 8 * Operand.DIRECT) == 0:
+            count = load(own, 8 * Operand.INNER)
+            if load(record(table, i), 8 * Record.LEADS):
+                count = count * step
+            store(own, 8 * Operand.BASE, total)
+            total += (count * 8 + 127) // 64 * 64
+    area = (stack(STACK_BUFFER_BYTES // 8 + 8) + 63) // 64 * 64
+    if total > STACK_BUFFER_BYTES:
+        memory = malloc(total + 64)
+        if memory == 0:
+            return 0
+        store(frame, 8 * Frame.MEMORY, memory)
+        area = (memory + 63) // 64 * 64
+    for i in range(both):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.ARRAY) != 0 and load(own, 8 * Operand.DIRECT) == 0:
+            store(own, 8 * Operand.BASE, load(own, 8 * Operand.BASE) + area)
+            if i < load(table, 8 * Table.INPUTS) and load(record(table, i), 8 * Record.LEADS) == 0:
+                transfer(own, 0, load(own, 8 * Operand.INNER), 1)
+    start = 0
+    while start < lead:
+        count = min(step, lead - start)
+        if one_block(table, frame, context, words, start, count) == 0:
+            return 0
+        start += count
+    return 1
+
+
+def one_block(table: int, frame: int, context: int, words: int, start: int, count: int) -> int:
+    inputs = load(table, 8 * Table.INPUTS)
+    both = inputs + load(table, 8 * Table.OUTPUTS)
+    for i in range(both):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.ARRAY) != 0:
+            inner = load(own, 8 * Operand.INNER)
+            if load(record(table, i), 8 * Record.LEADS):
+                if load(own, 8 * Operand.DIRECT):
+                    item = load(own, 8 * Operand.ITEM)
+                    store(own, 8 * Operand.BASE, load(own, 8 * Operand.DATA) + start * inner * item)
+                elif i < inputs:
+                    transfer(own, start * inner, count * inner, 1)
+    if launch(table, frame, context, words, count) == 0:
+        return 0
+    for i in range(inputs, both):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.DIRECT) == 0:
+            inner = load(own, 8 * Operand.INNER)
+            if load(record(table, i), 8 * Record.LEADS):
+                transfer(own, start * inner, count * inner, 0)
+            else:
+                transfer(own, 0, inner, 0)
+    return 1
+
+
+def launch(table: int, frame: int, context: int, words: int, lead: int) -> int:
+    """The words of one call, with `lead` in place of the leading extent unless negative; 0 if the kernel refused."""
+    both = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
+    at = 0
+    for i in range(both):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.ARRAY) != 0:
+            store(words, 8 * at, load(own, 8 * Operand.BASE))
+            at += 1
+    spread = load(table, 8 * Table.SPREAD)
+    for s in range(load(table, 8 * Table.SYMBOLS)):
+        extent = load(frame, 8 * (Frame.EXTENTS + s))
+        if s == spread and lead >= 0:
+            extent = lead
+        store(words, 8 * at, extent)
+        at += 1
+    for f in range(load(table, 8 * Table.FLOATS)):
+        store(words, 8 * at, frame + 8 * (Frame.FLOATS + f))
+        at += 1
+    return invoked(load(context, 8 * Known.ENTRY), words, at, load(context, 8 * Known.LONG)) == 0
+
+
+def pair_of(own: int, output: int) -> int:
+    """What `copy_run` calls the conversion between an operand and its buffer."""
+    kind = load(own, 8 * Operand.KIND)
+    wanted = load(own, 8 * Operand.WANTED)
+    if output:
+        return 4 * wanted + target_of(kind)
+    return 4 * kind + target_of(wanted)
+
+
+def target_of(kind: int) -> int:
+    if kind == FLOAT32:
+        return 0
+    if kind == FLOAT64:
+        return 1
+    return 2 if kind == 7 else 3
+
+
+def collapse(own: int) -> int:
+    """Neighbouring dimensions that lie as one become one; those of extent 1 go."""
+    kept = 0
+    for d in range(load(own, 8 * Operand.DIMENSIONS)):
+        extent = load(own, 8 * (Operand.EXTENTS + d))
+        stride = load(own, 8 * (Operand.STRIDES + d))
+        if extent != 1:
+            if kept > 0:
+                before = load(own, 8 * (Operand.STRIDES + kept - 1))
+                if before == stride * extent:
+                    extent = extent * load(own, 8 * (Operand.EXTENTS + kept - 1))
+                    kept -= 1
+            store(own, 8 * (Operand.EXTENTS + kept), extent)
+            store(own, 8 * (Operand.STRIDES + kept), stride)
+            kept += 1
+    if kept == 0:
+        store(own, 8 * Operand.EXTENTS, 1)
+        store(own, 8 * Operand.STRIDES, 0)
+        kept = 1
+    store(own, 8 * Operand.DIMENSIONS, kept)
+    return 0
+
+
+def transfer(own: int, start: int, count: int, reading: int) -> int:
+    """Elements `start` to `start + count` of an operand's loop between its memory and the start of its buffer."""
+    last = load(own, 8 * Operand.DIMENSIONS) - 1
+    length = load(own, 8 * (Operand.EXTENTS + last))
+    stride = load(own, 8 * (Operand.STRIDES + last))
+    item = 4 if load(own, 8 * Operand.WANTED) == FLOAT32 else 8
+    pair = load(own, 8 * Operand.PAIR)
+    buffer = load(own, 8 * Operand.BASE)
+    index = stack(MOST_OPERAND_DIMENSIONS)
+    outer = start // length
+    within = start - outer * length
+    at = load(own, 8 * Operand.DATA)
+    d = last - 1
+    while d >= 0:
+        extent = load(own, 8 * (Operand.EXTENTS + d))
+        here = outer % extent
+        outer = outer // extent
+        store(index, 8 * d, here)
+        at += here * load(own, 8 * (Operand.STRIDES + d))
+        d -= 1
+    while count > 0:
+        run = min(count, length - within)
+        if reading and stride == 0:
+            copy_run(pair, buffer, item, at, 0, 1)
+            fill(buffer, item, run)
+        elif reading:
+            copy_run(pair, buffer, item, at + within * stride, stride, run)
+        else:
+            copy_run(pair, at + within * stride, stride, buffer, item, run)
+        buffer += run * item
+        count -= run
+        within = 0
+        d = last - 1
+        going = 1
+        while d >= 0 and going:
+            here = load(index, 8 * d) + 1
+            at += load(own, 8 * (Operand.STRIDES + d))
+            going = 0
+            if here == load(own, 8 * (Operand.EXTENTS + d)):
+                at -= here * load(own, 8 * (Operand.STRIDES + d))
+                here = 0
+                going = 1
+            store(index, 8 * d, here)
+            d -= 1
+    return 0
+
+
+FUNCTIONS = (
+    computed,
+    one_block,
+    launch,
+    pair_of,
+    target_of,
+    collapse,
+    transfer,
+)

@@ -1,0 +1,73 @@
+"""Which kernel serves a call: the context of its options, dtype and extents."""
+
+# mypy: disable-error-code="name-defined,no-any-return,assignment"
+from jitkernels.native.layout import (
+    EXACT_BITS,
+    KEY_BASE,
+    Frame,
+    Known,
+    Table,
+)
+from jitkernels.native.words import leading_zeros, load, store
+
+
+def find_context(table: int, frame: int) -> int:
+    """The context of these options, dtype and extents: of exactly these if there is one, else of their class."""
+    top = load(frame, 8 * Frame.OPTIONS) * 2 + load(frame, 8 * Frame.WIDE) + KEY_BASE
+    symbols = load(table, 8 * Table.SYMBOLS)
+    empty = 0
+    exact = top
+    classes = top
+    largest = 0
+    for s in range(symbols):
+        extent = load(frame, 8 * (Frame.EXTENTS + s))
+        empty = empty or extent == 0
+        exact = exact << EXACT_BITS | extent
+        classes = classes << 6 | class_of(extent)
+        largest = max(largest, extent)
+    store(frame, 8 * Frame.EMPTY, empty)
+    if load(table, 8 * Table.EXACT) and largest < 1 << EXACT_BITS:
+        context = context_of(table, exact | 1 << 62)
+        if context != 0:
+            return context
+    return context_of(table, classes)
+
+
+def context_of(table: int, key: int) -> int:
+    """The context of a key, or 0."""
+    mask = load(table, 8 * Table.MASK)
+    keys = load(table, 8 * Table.KEYS)
+    place = hashed(key) & mask
+    while 1:
+        found = load(keys, 16 * place)
+        if found == key:
+            return load(keys, 16 * place + 8)
+        if found == 0:
+            return 0
+        place = (place + 1) & mask
+    return 0
+
+
+def hashed(key: int) -> int:
+    return (key * 0x9E3779B97F4A7C1) >> 32
+
+
+def class_of(extent: int) -> int:
+    """The power of two that an extent goes up to."""
+    return 64 - leading_zeros(extent - 1) if extent > 1 else 0
+
+
+def due(context: int) -> int:
+    """Count a call; true when Python asked to see this one."""
+    left = load(context, 8 * Known.COUNTDOWN) - 1
+    store(context, 8 * Known.COUNTDOWN, left)
+    return left <= 0
+
+
+FUNCTIONS = (
+    find_context,
+    context_of,
+    hashed,
+    class_of,
+    due,
+)

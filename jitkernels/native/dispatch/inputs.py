@@ -1,0 +1,213 @@
+"""Inputs and options of a call as operands: what they are, and the one dtype that the kernel computes in."""
+
+# mypy: disable-error-code="name-defined,no-any-return,assignment"
+from jitkernels.native.layout import (
+    ALIGNED,
+    CONTIGUOUS,
+    MOST_OPERAND_DIMENSIONS,
+    NATIVE,
+    NO_ORDER,
+    Choice,
+    Frame,
+    Offset,
+    Operand,
+    Record,
+    Table,
+)
+from jitkernels.native.words import address, load, load8, load32, stack, store
+
+
+def read_inputs(table: int, slots: int, frame: int) -> int:
+    """Every input as an aligned array of a dtype that `copy_run` knows; decides the dtype of the kernel."""
+    inputs = load(table, 8 * Table.INPUTS)
+    options = 0
+    # First all conversions, which may run Python code that changes other arrays, then all reading.
+    for i in range(inputs):
+        given = load(slots, 8 * i)
+        entry = record(table, i)
+        own = operand(frame, i)
+        present = given != 0 and given != address("jk_none")
+        store(own, 8 * Operand.ARRAY, 0)
+        store(own, 8 * Operand.PRESENT, present)
+        leader = load(entry, 8 * Record.LEADER)
+        if present == 0 and leader < 0:
+            return 0
+        if leader >= 0 and load(operand(frame, leader), 8 * Operand.PRESENT) != present:
+            return 0
+        if present:
+            options += load(entry, 8 * Record.WHEN)
+            array = given
+            if load(given, Offset.TYPE) != address("jk_ndarray"):
+                if is_number(own, given) == 0:
+                    array = converted(own, given)
+                    if array == 0:
+                        PyErr_Clear()
+                        return 0
+                    store(own, 8 * Operand.OWNED, array)
+            store(own, 8 * Operand.ARRAY, array)
+    wide = 0
+    narrow = 0
+    for i in range(inputs):
+        own = operand(frame, i)
+        array = load(own, 8 * Operand.ARRAY)
+        if array != 0:
+            weak = load(array, Offset.TYPE) == address("jk_float")
+            if load(array, Offset.TYPE) == address("jk_ndarray"):
+                if read_array(own, array) == 0:
+                    return 0
+            kind = load(own, 8 * Operand.KIND)
+            if load(record(table, i), 8 * Record.INTEGER):
+                if weak or kind < 1 or kind > 9 or kind == 8:
+                    return 0
+            elif weak == 0:
+                if kind == FLOAT64 or (kind > 4 and kind < FLOAT32):
+                    wide = 1
+                if kind == FLOAT32 or kind == FLOAT16:
+                    narrow = 1
+    store(frame, 8 * Frame.WIDE, 0 if narrow and wide == 0 else 1)
+    store(frame, 8 * Frame.OPTIONS, options)
+    return 1
+
+
+def is_number(own: int, given: int) -> int:
+    """Whether this is a float, or a number of NumPy, whose value is read where it lies."""
+    kind = load(given, Offset.TYPE)
+    number = FLOAT64
+    item = 8
+    if kind != address("jk_float"):
+        scalars = address("jk_scalars")
+        i = load(scalars) - 1
+        while i >= 0 and load(scalars, 24 * i + 8) != kind:
+            i -= 1
+        if i < 0:
+            return 0
+        number = load(scalars, 24 * i + 16)
+        item = load(scalars, 24 * i + 24)
+    store(own, 8 * Operand.DATA, given + Offset.FLOAT_VALUE)
+    number_at(own, number, item)
+    return 1
+
+
+def number_at(own: int, kind: int, item: int) -> int:
+    store(own, 8 * Operand.KIND, kind)
+    store(own, 8 * Operand.ITEM, item)
+    store(own, 8 * Operand.DIMENSIONS, 0)
+    store(own, 8 * Operand.CONTIGUOUS, 1)
+    return 0
+
+
+def converted(own: int, given: int) -> int:
+    """A new float or array for an integer or a list; 0 for anything else."""
+    kind = load(given, Offset.TYPE)
+    if kind == address("jk_int") or kind == address("jk_bool"):
+        number = PyNumber_Float(given)
+        store(own, 8 * Operand.DATA, number + Offset.FLOAT_VALUE)
+        number_at(own, FLOAT64, 8)
+        return number
+    if kind == address("jk_list"):
+        count = load(given, Offset.TUPLE_SIZE)
+        items = load(given, Offset.LIST_ITEMS)
+    elif kind == address("jk_tuple"):
+        count = load(given, Offset.TUPLE_SIZE)
+        items = given + Offset.TUPLE_ITEMS
+    else:
+        return 0
+    for i in range(count):
+        if load(load(items, 8 * i), Offset.TYPE) != address("jk_float"):
+            return PyArray_FromAny(given, 0, 0, 0, ALIGNED, 0)
+    Py_IncRef(address("jk_float64"))
+    extent = stack(1)
+    store(extent, 0, count)
+    array = PyArray_Empty(1, extent, address("jk_float64"), 0)
+    if array != 0:
+        data = load(array, Offset.ARRAY_DATA)
+        for i in range(count):
+            store(data, 8 * i, load(load(items, 8 * i), Offset.FLOAT_VALUE))
+    return array
+
+
+def read_array(own: int, array: int) -> int:
+    """What an ndarray says of itself; 0 where it is nothing that `copy_run` takes."""
+    descr = load(array, Offset.ARRAY_DTYPE)
+    kind = load32(descr, Offset.DTYPE_NUMBER)
+    order = load8(descr, Offset.DTYPE_ORDER)
+    flags = load32(array, Offset.ARRAY_FLAGS)
+    dimensions = load32(array, Offset.ARRAY_DIMENSIONS)
+    if kind < 0 or (kind > FLOAT64 and (kind != FLOAT16 or HAS_FLOAT16 == 0)):
+        return 0
+    if (
+        (order != NATIVE and order != NO_ORDER)
+        or flags & ALIGNED == 0
+        or dimensions > MOST_OPERAND_DIMENSIONS - 2
+    ):
+        return 0
+    store(own, 8 * Operand.DATA, load(array, Offset.ARRAY_DATA))
+    store(own, 8 * Operand.KIND, kind)
+    store(own, 8 * Operand.ITEM, load(descr, Offset.DTYPE_BYTES))
+    store(own, 8 * Operand.DIMENSIONS, dimensions)
+    store(own, 8 * Operand.CONTIGUOUS, flags & CONTIGUOUS)
+    extents = load(array, Offset.ARRAY_EXTENTS)
+    strides = load(array, Offset.ARRAY_STRIDES)
+    for d in range(dimensions):
+        store(own, 8 * (Operand.EXTENTS + d), load(extents, 8 * d))
+        store(own, 8 * (Operand.STRIDES + d), load(strides, 8 * d))
+    return 1
+
+
+def read_options(table: int, slots: int, frame: int) -> int:
+    """Options to their part of the key; floats to the words that the kernel gets, nearest in its dtype."""
+    inputs = load(table, 8 * Table.INPUTS)
+    options = load(frame, 8 * Frame.OPTIONS)
+    store(frame, 8 * Frame.AXIS, -1)
+    floats = 0
+    for i in range(load(table, 8 * Table.OPTIONS)):
+        given = load(slots, 8 * (inputs + i))
+        entry = table + 8 * (load(table, 8 * Table.CHOICES) + i * Choice.WORDS)
+        kind = load(entry, 8 * Choice.KIND)
+        if kind == Choice.OF_VALUES:
+            chosen = load(entry, 8 * Choice.DEFAULT)
+            if given != 0:
+                count = load(entry, 8 * Choice.COUNT)
+                chosen = 0
+                while chosen < count and load(entry, 8 * (Choice.VALUES + chosen)) != given:
+                    chosen += 1
+                if chosen == count:
+                    return 0
+            options += chosen * load(entry, 8 * Choice.FACTOR)
+        elif kind == Choice.AXIS:
+            if given != 0:
+                if load(given, Offset.TYPE) != address("jk_int"):
+                    return 0
+                axis = PyLong_AsLong(given)
+                if axis == -1 and PyErr_Occurred() != 0:
+                    PyErr_Clear()
+                    return 0
+                store(frame, 8 * Frame.AXIS, axis)
+        else:
+            value = frame + 8 * (Frame.FLOATS + floats)
+            store(value, 0, load(entry, 8 * Choice.DEFAULT))
+            if given != 0:
+                if load(given, Offset.TYPE) != address("jk_float"):
+                    return 0
+                store(value, 0, load(given, Offset.FLOAT_VALUE))
+                if load(frame, 8 * Frame.WIDE) == 0:
+                    copy_run(TO_FLOAT32, value, 0, value, 0, 1)
+                    copy_run(TO_FLOAT64, value, 0, value, 0, 1)
+                bits = load(value)
+                if bits & INFINITY_BITS == INFINITY_BITS:
+                    return 0
+                if bits < 0 and (load(entry, 8 * Choice.COUNT) != 0 or bits << 1 == 0):
+                    return 0
+            floats += 1
+    store(frame, 8 * Frame.OPTIONS, options)
+    return 1
+
+
+FUNCTIONS = (
+    read_inputs,
+    is_number,
+    number_at,
+    converted,
+    read_array,
+    read_options,
+)

@@ -1,0 +1,199 @@
+"""Results of a call: allocated or checked, and kept apart from the inputs that they would overwrite."""
+
+# mypy: disable-error-code="name-defined,no-any-return,assignment"
+from jitkernels.native.layout import (
+    ALIGNED,
+    WRITEABLE,
+    Frame,
+    Offset,
+    Operand,
+    Record,
+    Table,
+)
+from jitkernels.native.words import address, load, stack, store
+
+
+def with_results(table: int, slots: int, frame: int, context: int) -> int:
+    """Allocate or check the results, compute, and give them back."""
+    inputs = load(table, 8 * Table.INPUTS)
+    outputs = load(table, 8 * Table.OUTPUTS)
+    given = load(slots, 8 * (load(table, 8 * Table.PARAMETERS) - 1))
+    if given == address("jk_none"):
+        given = 0
+    items = stack(1)
+    store(items, 0, given)
+    if given != 0 and outputs > 1:
+        if load(given, Offset.TYPE) != address("jk_tuple") or load(given, Offset.TUPLE_SIZE) != outputs:
+            return 0
+        items = given + Offset.TUPLE_ITEMS
+    nothing = 1
+    for i in range(outputs):
+        total = natural(table, frame, record(table, inputs + i), operand(frame, inputs + i))
+        nothing = nothing and total == 0
+    if load(frame, 8 * Frame.EMPTY) and (nothing == 0 or load(table, 8 * Table.SPREAD) < 0):
+        return 0
+    for i in range(outputs):
+        own = operand(frame, inputs + i)
+        if given != 0:
+            if accept(frame, own, load(items, 8 * i)) == 0:
+                return 0
+        else:
+            descr = address("jk_float64") if load(frame, 8 * Frame.WIDE) else address("jk_float32")
+            Py_IncRef(descr)
+            array = PyArray_Empty(
+                load(own, 8 * Operand.DIMENSIONS),
+                own + 8 * Operand.EXTENTS,
+                descr,
+                load(frame, 8 * Frame.FORTRAN),
+            )
+            if array == 0:
+                PyErr_Clear()
+                return 0
+            store(own, 8 * Operand.OWNED, array)
+            store(own, 8 * Operand.ARRAY, array)
+            store(own, 8 * Operand.DATA, load(array, Offset.ARRAY_DATA))
+            store(own, 8 * Operand.KIND, FLOAT32 + load(frame, 8 * Frame.WIDE))
+            store(own, 8 * Operand.ITEM, 4 + 4 * load(frame, 8 * Frame.WIDE))
+            store(own, 8 * Operand.CONTIGUOUS, 1)
+            if load(frame, 8 * Frame.MOVED) >= 0:
+                read_array(own, array)
+        lay_out_result(frame, own)
+    if given != 0:
+        if keep_apart(table, frame) == 0:
+            return 0
+    if nothing == 0:
+        if computed(table, frame, context) == 0:
+            return 0
+    if given != 0:
+        Py_IncRef(given)
+        return given
+    if outputs == 1:
+        array = load(operand(frame, inputs), 8 * Operand.OWNED)
+        store(operand(frame, inputs), 8 * Operand.OWNED, 0)
+        return array
+    both = PyTuple_New(outputs)
+    if both == 0:
+        return ERROR
+    for i in range(outputs):
+        store(both, Offset.TUPLE_ITEMS + 8 * i, load(operand(frame, inputs + i), 8 * Operand.OWNED))
+        store(operand(frame, inputs + i), 8 * Operand.OWNED, 0)
+    return both
+
+
+def natural(table: int, frame: int, entry: int, own: int) -> int:
+    """The shape of a result as the caller sees it; returns its number of elements."""
+    dimensions = 0
+    total = 1
+    if load(entry, 8 * Record.LEADS):
+        dimensions = load(frame, 8 * Frame.LEADING)
+        for d in range(dimensions):
+            store(own, 8 * (Operand.EXTENTS + d), load(frame, 8 * (Frame.LEAD + d)))
+            total = total * load(frame, 8 * (Frame.LEAD + d))
+    fixed = load(entry, 8 * Record.FIXED)
+    inner = 1
+    for e in range(fixed):
+        factor = load(entry, 8 * (Record.SHAPE + 3 * e))
+        extent = factor * load(frame, 8 * (Frame.EXTENTS + load(entry, 8 * (Record.SHAPE + 3 * e + 1))))
+        second = load(entry, 8 * (Record.SHAPE + 3 * e + 2))
+        if second >= 0:
+            extent = extent * load(frame, 8 * (Frame.EXTENTS + second))
+        inner = inner * extent
+        if e < fixed - 1 or load(entry, 8 * Record.OPTIONAL) == 0 or load(frame, 8 * Frame.MISSING) == 0:
+            store(own, 8 * (Operand.EXTENTS + dimensions), extent)
+            dimensions += 1
+    store(own, 8 * Operand.INNER, inner)
+    store(own, 8 * Operand.DIMENSIONS, dimensions)
+    if load(frame, 8 * Frame.MOVED) >= 0:
+        # The extent of the axis, now last, back to where the caller has it.
+        kept = load(own, 8 * (Operand.EXTENTS + dimensions - 1))
+        place = dimensions + load(frame, 8 * Frame.AXIS)
+        d = dimensions - 1
+        while d > place:
+            store(own, 8 * (Operand.EXTENTS + d), load(own, 8 * (Operand.EXTENTS + d - 1)))
+            d -= 1
+        store(own, 8 * (Operand.EXTENTS + place), kept)
+    return total * inner
+
+
+def accept(frame: int, own: int, array: int) -> int:
+    """A result that the caller gave: right shape, writeable, of a float dtype; 0 if not."""
+    if load(array, Offset.TYPE) != address("jk_ndarray"):
+        return 0
+    dimensions = load(own, 8 * Operand.DIMENSIONS)
+    if alike(array, dimensions, own + 8 * Operand.EXTENTS, WRITEABLE | ALIGNED) == 0:
+        return 0
+    if read_array(own, array) == 0:
+        return 0
+    kind = load(own, 8 * Operand.KIND)
+    if kind != FLOAT32 and kind != FLOAT64 and (kind != FLOAT16 or load(frame, 8 * Frame.WIDE)):
+        return 0
+    store(own, 8 * Operand.ARRAY, array)
+    return 1
+
+
+def lay_out_result(frame: int, own: int) -> int:
+    """Loop extents and strides of a result, and whether the kernel can write it as it is."""
+    dimensions = load(own, 8 * Operand.DIMENSIONS)
+    wanted = FLOAT32 + load(frame, 8 * Frame.WIDE)
+    store(own, 8 * Operand.WANTED, wanted)
+    store(own, 8 * Operand.TURNED, 0)
+    direct = load(own, 8 * Operand.KIND) == wanted
+    if load(frame, 8 * Frame.MOVED) >= 0:
+        place = dimensions + load(frame, 8 * Frame.AXIS)
+        rotate(own + 8 * Operand.EXTENTS, place, dimensions - 1)
+        rotate(own + 8 * Operand.STRIDES, place, dimensions - 1)
+        direct = direct and lies_in_order(own)
+    elif load(frame, 8 * Frame.FORTRAN) and load(own, 8 * Operand.OWNED) == 0:
+        mirror(own)
+        direct = direct and lies_in_order(own)
+    elif direct and load(own, 8 * Operand.CONTIGUOUS) == 0:
+        direct = lies_in_order(own)
+    store(own, 8 * Operand.DIRECT, direct)
+    return 0
+
+
+def keep_apart(table: int, frame: int) -> int:
+    """Inputs that a given result would overwrite are copied first; results that share memory are Python's to refuse."""
+    inputs = load(table, 8 * Table.INPUTS)
+    both = inputs + load(table, 8 * Table.OUTPUTS)
+    for i in range(both):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.ARRAY) != 0:
+            low = load(own, 8 * Operand.DATA)
+            high = low + load(own, 8 * Operand.ITEM)
+            for d in range(load(own, 8 * Operand.DIMENSIONS)):
+                reach = load(own, 8 * (Operand.STRIDES + d)) * (load(own, 8 * (Operand.EXTENTS + d)) - 1)
+                if reach > 0:
+                    high += reach
+                else:
+                    low += reach
+            store(own, 8 * Operand.LOW, low)
+            store(own, 8 * Operand.HIGH, high)
+    for o in range(inputs, both):
+        out = operand(frame, o)
+        for i in range(both):
+            own = operand(frame, i)
+            if i != o and load(own, 8 * Operand.ARRAY) != 0:
+                if load(own, 8 * Operand.LOW) < load(out, 8 * Operand.HIGH) and load(
+                    out, 8 * Operand.LOW
+                ) < load(own, 8 * Operand.HIGH):
+                    if i >= inputs:
+                        return 0
+                    same = load(own, 8 * Operand.DIRECT) and load(out, 8 * Operand.DIRECT)
+                    same = same and load(own, 8 * Operand.DATA) == load(out, 8 * Operand.DATA)
+                    same = same and load(record(table, i), 8 * Record.IN_PLACE)
+                    if same == 0 or load(record(table, o), 8 * Record.IN_PLACE) == 0:
+                        if load(own, 8 * Operand.TURNED):
+                            return 0
+                        store(own, 8 * Operand.COPY, 1)
+                        store(own, 8 * Operand.DIRECT, 0)
+    return 1
+
+
+FUNCTIONS = (
+    with_results,
+    natural,
+    accept,
+    lay_out_result,
+    keep_apart,
+)
