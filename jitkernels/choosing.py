@@ -51,7 +51,7 @@ def choose_for_class(attr: KernelAttr) -> Choice:
     if found is not None:
         found.demand(attr)
     offered = (c for c in _preferences(attr) if found is None or c.implementation is found)
-    choice = next(choice for choice in offered if _is_for_any_size(attr, choice))
+    choice = next(choice for choice in offered if is_for_any_size(attr, choice))
     return replace(choice, for_class=True, rule=choice.rule if found is None else "pinned")
 
 
@@ -60,7 +60,8 @@ def choose_again(attr: KernelAttr, choice: Choice) -> Choice:
     return choose_for_class(attr) if choice.for_class else choose(attr)
 
 
-def _is_for_any_size(attr: KernelAttr, choice: Choice) -> bool:
+def is_for_any_size(attr: KernelAttr, choice: Choice) -> bool:
+    """Whether the code of a choice takes its sizes from its arguments."""
     found = choice.implementation
     return found.is_reference or not getattr(found.source(attr, choice.variant), "exact", False)
 

@@ -46,13 +46,12 @@ class Dispatch:
         outputs: Sequence[Argument],
         symbols: Sequence[str],
         options: Mapping[str, Any],
-        exact: bool,
     ) -> None:
         self._inputs, self._symbols, self._options = inputs, list(symbols), dict(options)
         self._names = [sys.intern(name) for name in (*(a.name for a in inputs), *options, "out")]
         self._kept: list[object] = []
         self._factors: dict[str, int] = {}
-        self._exact = exact and len(self._symbols) * EXACT_BITS + 11 < 62
+        self._exact = len(self._symbols) * EXACT_BITS + 11 < 62
         self._weigh()
         self._check(outputs)
         self.words = self._table(outputs)
@@ -128,7 +127,6 @@ class Dispatch:
             Table.FLOATS: sum(isinstance(values, Real) for values in self._options.values()),
             Table.SPREAD: spread[0] if spread else -1,
             Table.ELEMENTWISE: len(self._inputs) if elementwise else 0,
-            Table.EXACT: int(self._exact),
             Table.CHOICES: start,
         }
         for place, value in header.items():
@@ -202,6 +200,7 @@ class Dispatch:
             for known in self._listed:
                 self._list(known)
         context = launch.known_context(entry, long, countdown)
+        self.words[Table.EXACT] |= key >> 62
         if key in self._contexts:
             self._contexts[key][:] = context
         else:
@@ -225,6 +224,7 @@ class Dispatch:
     def forget(self) -> None:
         """Let the dispatcher find nothing any more."""
         self._listed.clear()
+        self.words[Table.EXACT] = 0
         self._use(np.zeros(128, np.int64))
 
 

@@ -16,11 +16,13 @@ from jitkernels.attrs.base import Call, KernelAttr
 from jitkernels.attrs.binding import AXIS, inputs_of, is_everyday, outputs_of
 from jitkernels.dispatch_table import Dispatch, Real
 from jitkernels.errors import ArgumentError, ArgumentTypeError, UnknownNameError, WorkspaceError
-from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.kernel_funcs import BUILD_SECONDS, KernelFuncs
 from jitkernels.native import launch
 from jitkernels.registry import row
 from jitkernels.signature import AnyArray, Array, Signature
 
+LEAST_SECONDS = 1e-7
+"""What an everyday call costs at least."""
 _lock = threading.Lock()
 _made: dict[str, "Everyday"] = {}
 
@@ -84,11 +86,30 @@ class Everyday(launch.Holder):
         kernel.run_as(call.attr, arrays)
         if self._dispatch is not None:
             key = self._dispatch.key(call.attr.fields())
+            calls = self._specialise(call.attr, self._dispatch.is_due(key))
             if self._dispatch.is_due(key):
                 kernel.settle()
             if kernel.address:
                 with _lock:
-                    self._dispatch.put(key, kernel.address, kernel.is_long, kernel.calls_until_due)
+                    self._dispatch.put(
+                        key, kernel.address, kernel.is_long, min(kernel.calls_until_due, calls)
+                    )
+
+    def _specialise(self, attr: KernelAttr, earned: bool) -> int:
+        """A kernel for exactly these extents, where that is best and its calls have paid for it; else after how many."""
+        assert self._dispatch is not None, "asked only where there is a dispatcher"
+        if not self._dispatch.can_be_exact(attr.fields()):
+            return launch.NEVER
+        cost = KernelFuncs.cache().cost_of_exact(attr)
+        if cost is None:
+            return launch.NEVER
+        if earned or not cost:
+            kernel = KernelFuncs.cache().at(attr).__self__  # type: ignore[attr-defined]
+            with _lock:
+                exact = self._dispatch.key(attr.fields(), exact=True)
+                self._dispatch.put(exact, kernel.address, kernel.is_long, kernel.calls_until_due)
+            cost = BUILD_SECONDS
+        return int(cost / (LEAST_SECONDS + attr.operations() / 2e9))
 
     def _targets(self, call: Call, outputs: Sequence[Array], out: Any) -> list[AnyArray | None]:
         """For each output the memory of ``out`` in the kernel's shape, or None where it cannot be used directly."""
@@ -144,7 +165,7 @@ def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
     if fixed or [name for name in attr_class.options if name in attr_class.floats] != list(attr_class.floats):
         return None
     try:
-        return Dispatch(inputs_of(attr_class), outputs_of(attr_class), symbols, options, exact=False)
+        return Dispatch(inputs_of(attr_class), outputs_of(attr_class), symbols, options)
     except ValueError:
         return None
 

@@ -26,7 +26,7 @@ class Kernel(launch.Holder):
 
     __slots__ = (
         "_call_python", "_due", "_function", "_kept", "_parameters", "_slow", "_words", "address", "attr",
-        "callable", "calls_until_due", "implementation", "rule", "signature", "source", "timings", "variant",
+        "callable", "calls_until_due", "exact", "implementation", "rule", "signature", "source", "timings", "variant",
     )  # fmt: skip
 
     def __init__(self, attr: KernelAttr, found: Implementation, variant: Variant) -> None:
@@ -37,6 +37,7 @@ class Kernel(launch.Holder):
         self._due: Callable[[], int] | None = None
         self._kept: list[Kernel] = []
         self.calls_until_due = launch.NEVER
+        self.exact = False
         self.timings: Mapping[str, float] = {}
         self.signature = attr.signature()
         self._function = found.function
@@ -48,6 +49,7 @@ class Kernel(launch.Holder):
         else:
             source = found.source(attr, variant)
             self.source, self.address = source.text, load.address_of(source)
+            self.exact = getattr(source, "exact", False)
         self._slow = self.run
         self._parameters = [
             launch.Parameter(_singleton(array.dtype), array.shape, array.output, array.in_place)

@@ -6,14 +6,18 @@ from typing import Any, ClassVar
 
 from jitkernels import pins
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.choosing import Choice, best_variant, checked, choose, choose_for_class
+from jitkernels.choosing import Choice, best_variant, checked, choose, choose_for_class, is_for_any_size
 from jitkernels.disk import say_once
 from jitkernels.errors import BuildError
 from jitkernels.kernel import Kernel
+from jitkernels.native import load
 from jitkernels.native.load import forkable
 from jitkernels.patience import saying
 from jitkernels.registry import Implementation, Variant, implementation, implementations
 from jitkernels.tuning.store import Measured
+
+BUILD_SECONDS, LOAD_SECONDS = 0.35, 0.005
+"""What an object costs, by experience: from its source, and from the cache."""
 
 
 class KernelFuncs:
@@ -65,6 +69,16 @@ class KernelFuncs:
             if largest not in self._classes:
                 self._classes[largest] = _picked(largest, choose_for_class(largest))
             return self._classes[largest]
+
+    def cost_of_exact(self, attr: KernelAttr) -> float | None:
+        """Seconds until there is a kernel for exactly this attr; None where that is no other than that of its class."""
+        if attr in self._found:
+            return 0.0 if self._found[attr].__self__.exact else None  # type: ignore[attr-defined]
+        choice = choose(attr)
+        if is_for_any_size(attr, choice):
+            return None
+        source = choice.implementation.source(attr, choice.variant)
+        return LOAD_SECONDS if load.is_kept(source) else BUILD_SECONDS
 
     def get(self, attr: KernelAttr, found: Implementation) -> Callable[..., None]:
         """The kernel of one implementation in its best known variant, remembered apart from the pick.
