@@ -24,7 +24,7 @@ from jitkernels.tuning import store
 def test_all_four_steps(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step has another answer; taking the earlier ones away brings the next one up."""
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
-    store.save(attr, record("theirs", variant={"vector_bytes": 64}), get_num_threads())
+    store.save(attr.tuning_class(), record("theirs", variant={"vector_bytes": 64}), get_num_threads())
     ship(monkeypatch, attr, "refer")
     with jk.use(toy_take="refer"):
         function: Any = KernelFuncs.cache().at(attr)
@@ -34,7 +34,7 @@ def test_all_four_steps(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (measured.implementation, measured.rule) == ("theirs", "measured")
     assert measured.variant == {"vector_bytes": 64}
     assert measured.timings == {"theirs[vector_bytes=64]": 1e-6}
-    path = store.path_of(attr, get_num_threads())
+    path = store.path_of(attr.tuning_class(), get_num_threads())
     assert path is not None
     path.unlink()
     assert (chosen(attr).implementation, chosen(attr).rule) == ("refer", "shipped")
@@ -47,7 +47,7 @@ def test_replay_never_measures(attr: Any, fresh: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     assert chosen(attr).rule == "static"
     assert not list(store.files(fresh))
-    store.save(attr, record("refer"), get_num_threads())
+    store.save(attr.tuning_class(), record("refer"), get_num_threads())
     assert chosen(attr).rule == "measured"
 
 
@@ -59,7 +59,7 @@ def test_off_and_reproducible_ignore_measurements(
 ) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
     monkeypatch.setenv(name, value)
-    store.save(attr, record("refer"), get_num_threads())
+    store.save(attr.tuning_class(), record("refer"), get_num_threads())
     ship(monkeypatch, attr, "refer")
     assert (chosen(attr).implementation, chosen(attr).rule) == ("gen", "static")
     with jk.use(implementation="theirs"):

@@ -12,7 +12,8 @@ import pytest
 from cases import Row, every_row
 
 import jitkernels as jk
-from jitkernels.errors import AttrError
+from jitkernels.attrs.fields import Field
+from jitkernels.errors import AttrError, DataIndexError
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.measuring import candidates
 from jitkernels.registry import all_rows
@@ -21,38 +22,42 @@ from jitkernels.tuning.classes import has_elements, measured_member
 
 
 def random_attrs(row: Row, count: int) -> list[jk.KernelAttr]:
-    """Attrs with extents of up to 1000 and every field at values of the row's sweep otherwise."""
+    """Attrs with extents of up to 1000, any of the values of flags, and floats that are 0, usual and others."""
     generator = random.Random(1)
     seen = [case.attr.fields() for case in row.sweep()]
-    values = {name: list({fields[name] for fields in seen}) for name in seen[0]}
-    found: list[jk.KernelAttr] = []
-    while len(found) < count:
-        fields = {
-            name: generator.randint(1, 1000) if type(known[0]) is int else generator.choice(known)
-            for name, known in values.items()
-        }
-        found.append(row(**fields))
-    return found
+    in_sweep = {name: list(dict.fromkeys(fields[name] for fields in seen)) for name in seen[0]}
+
+    def value(name: str, field: Field) -> Any:
+        if field.kind == "int":
+            return generator.randint(1, 1000)
+        if field.kind == "float":
+            return generator.choice([0.0, in_sweep[name][0], 0.25])
+        return generator.choice(list(field.values) or in_sweep[name])
+
+    known = row.known_fields().items()
+    return [row(**{name: value(name, field) for name, field in known}) for _ in range(count)]
 
 
 @pytest.mark.parametrize("row", every_row())
 def test_classes_are_few_and_keep_flags(row: Row) -> None:
-    """10,000 random attrs are some hundreds of classes, for each way to set the flags; ints alone are rounded."""
+    """For each way to set its flags, 10,000 random attrs of a row are some hundreds of classes."""
     attrs = random_attrs(row, 10_000)
-    classes = {attr.tuning_class() for attr in attrs}
-    flags = {tuple(v for v in attr.fields().values() if isinstance(v, bool | str)) for attr in attrs}
-    extents = sum(type(value) is int for value in attrs[0].fields().values())
-    assert len(classes) <= 12**extents * len(flags)
-    assert len(classes) <= 5000
+    known = row.known_fields()
+
+    def flags(attr: jk.KernelAttr) -> tuple[Any, ...]:
+        kept = [value for name, value in attr.fields().items() if known[name].kind not in ("int", "float")]
+        return (*kept, *(bool(attr.fields()[name]) for name in known if known[name].kind == "float"))
+
+    extents = sum(field.kind == "int" for field in known.values())
+    by_flags: dict[tuple[Any, ...], set[jk.KernelAttr]] = {}
+    for attr in attrs:
+        by_flags.setdefault(flags(attr), set()).add(attr.tuning_class())
+        assert flags(attr.tuning_class()) == flags(attr)
+    assert max(map(len, by_flags.values())) <= min(500, 11**extents)
     for attr in attrs[:200]:
         of_class = attr.tuning_class()
         assert of_class.tuning_class() == of_class
         assert type(of_class) is type(attr)
-        for name, value in attr.fields().items():
-            if isinstance(value, bool | str):
-                assert of_class.fields()[name] == value, name
-            elif type(value) is float:
-                assert (of_class.fields()[name] == 0) == (value == 0), name
 
 
 @pytest.mark.parametrize("row", every_row())
@@ -70,7 +75,7 @@ def test_measured_member_is_one_of_the_class(row: Row) -> None:
 def empty_attrs(row: Row) -> Iterator[jk.KernelAttr]:
     """Attrs with any of the extents 0 that the row allows."""
     base = next(iter(row.sweep())).attr
-    extents = [name for name, value in base.fields().items() if type(value) is int]
+    extents = [name for name, field in row.known_fields().items() if field.kind == "int"]
     for chosen in itertools.product((False, True), repeat=len(extents)):
         zero = {name: 0 if is_zero else 5 for name, is_zero in zip(extents, chosen, strict=True)}
         try:
@@ -93,8 +98,14 @@ def test_empty_shapes_work_and_are_not_measured(
     monkeypatch.setenv("JITKERNELS_TUNE", mode)
     for attr in empty_attrs(row):
         arrays, expected = attr.signature().sample(), attr.signature().sample()
-        KernelFuncs.cache().at(attr)(*arrays)
-        jk.get_refer(attr)(*expected)
+        kernel = KernelFuncs.cache().at(attr)
+        try:
+            jk.get_refer(attr)(*expected)
+        except DataIndexError:  # ids for a table of no rows: there are no valid ones
+            with pytest.raises(DataIndexError):
+                kernel(*arrays)
+            continue
+        kernel(*arrays)
         for got, right in zip(arrays, expected, strict=True):
             assert np.array_equal(got, right, equal_nan=got.dtype.kind == "f")
         if mode != "off":
@@ -108,7 +119,7 @@ EMPTY_CALLS: dict[str, list[tuple[Any, ...]]] = {
     "vsigmoid": [((5, 0),), ((0,),)],
     "softmax": [((0, 5),), ((0, 3, 5),)],
     "layer_norm": [((0, 5),), ((0, 3, 5),)],
-    "matmul": [((5, 0), (0, 3)), ((0, 5), (5, 3)), ((5, 3), (3, 0))],
+    "matmul": [((5, 0), (0, 3)), ((0, 5), (5, 3))],
     "seq_pool": [((5, 0),)],
 }
 

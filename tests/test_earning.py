@@ -129,7 +129,7 @@ def test_one_contest_at_a_time_is_bought(earned: Any, monkeypatch: pytest.Monkey
 def test_what_one_process_began_another_ends(earned: Any, cheap: None) -> None:
     """Candidates of an incomplete record are not measured again but for the best, which has to be beaten."""
     begun = record("gen", "refer")
-    store.save(earned, store.Record(begun.candidates, complete=False), get_num_threads())
+    store.save(earned.tuning_class(), store.Record(begun.candidates, complete=False), get_num_threads())
     caller = Caller(earned)
     assert choose(earned).rule == "measured"
     for _ in range(3):
@@ -174,7 +174,7 @@ def test_other_modes_open_no_account(attr: Any, monkeypatch: pytest.MonkeyPatch,
 def test_no_account_for_what_is_not_measured(earned: Any) -> None:
     with jk.use(toy_take="theirs"):
         assert open_account(earned, choose(earned)) is None
-    store.save(earned, record("gen", "theirs", "refer"), get_num_threads())
+    store.save(earned.tuning_class(), record("gen", "theirs", "refer"), get_num_threads())
     assert open_account(earned, choose(earned)) is None
     for attr in (jk.VMulAttr(n=0), jk.SoftmaxAttr(rows=0, n=5), jk.VMulAttr(n=1 << 40)):
         assert open_account(attr, choose(attr)) is None
@@ -182,7 +182,7 @@ def test_no_account_for_what_is_not_measured(earned: Any) -> None:
 
 def test_tuning_at_once(earned: Any) -> None:
     """`jk.tune` measures all, whatever is known; a kernel asked for again is the one that won."""
-    store.save(earned, record("refer"), get_num_threads())
+    store.save(earned.tuning_class(), record("refer"), get_num_threads())
     before: Any = jk.get_default_best(earned)
     assert before.__self__.implementation == "refer"
     told = jk.tune(earned)

@@ -348,3 +348,15 @@ def test_keywords_are_refused(name: str) -> None:
     kernel = Kernel(attr, implementation(type(attr), "refer"), {})
     with pytest.raises(TypeError):
         getattr(kernel, name)(*attr.signature().sample(), out=None)
+
+
+def test_launchers_that_outlive_the_package_end_well() -> None:
+    """What describes them to Python is still there when the interpreter collects its last garbage."""
+    code = """
+import codecs
+import jitkernels as jk
+from jitkernels.registry import all_rows
+kept = [jk.get_refer(next(iter(row.sweep())).attr) for row in all_rows()]
+codecs.register(lambda name, kept=kept: None)  # the interpreter drops these after all modules
+"""
+    assert python(code, PYTHONMALLOC="malloc", MALLOC_PERTURB_="255") == ""

@@ -1,17 +1,29 @@
 """Pins: what the user says is used, by block, thread and environment, and no longer than that."""
 
+import contextlib
 import contextvars
+import itertools
+import re
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from picks import chosen
+from cases import Row, every_implementation
+from picks import chosen, record
 from processes import python
 
 import jitkernels as jk
-from jitkernels.errors import UnknownNameError
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.choosing import best_variant, choose
+from jitkernels.errors import NotUsableError, UnknownNameError
 from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.native.threads import get_num_threads
+from jitkernels.registry import implementation
+from jitkernels.tuning import store
+from jitkernels.tuning.store import Record
 
 
 def test_pins(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,3 +138,90 @@ def test_pins_in_upper_case_and_with_spaces(monkeypatch: pytest.MonkeyPatch, fre
     for text in ("VMUL=refer", "vmul = refer", " Vmul =refer,"):
         monkeypatch.setenv("JITKERNELS_USE", text)
         assert chosen(attr).implementation == "refer"
+
+
+@contextlib.contextmanager
+def by_block(kernel: str, name: str) -> Iterator[None]:
+    pins = {"implementation": name} if kernel == "*" else {kernel: name}
+    with jk.use(**pins):
+        yield
+
+
+@contextlib.contextmanager
+def by_environment(kernel: str, name: str) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JITKERNELS_USE", name if kernel == "*" else f"{kernel}={name}")
+        KernelFuncs.cache().clear()
+        yield
+    KernelFuncs.cache().clear()
+
+
+def attrs_with_every_flag(row: Row) -> list[KernelAttr]:
+    """Attrs of a row with small extents, one for each way to set its flags, options, dtypes and zero floats."""
+    base = next(iter(row.sweep())).attr
+    values: list[list[Any]] = []
+    for name, field in row.known_fields().items():
+        in_sweep = [case.attr.fields()[name] for case in row.sweep()]
+        kinds: dict[str, list[Any]] = {
+            "int": [5],
+            "float": [0.0, 0.5],
+            "dtype": list(dict.fromkeys(in_sweep)),
+        }
+        values.append(kinds.get(field.kind) or list(field.values) or in_sweep[:1])
+    names = list(row.known_fields())
+    return [type(base)(**dict(zip(names, chosen, strict=True))) for chosen in itertools.product(*values)]
+
+
+@pytest.mark.parametrize("pin", [by_block, by_environment])
+@pytest.mark.parametrize(("row", "name"), every_implementation())
+def test_no_pin_makes_a_kernel_of_what_cannot_be_used(row: Row, name: str, pin: Any, fresh: Path) -> None:
+    """Pinned for the kernel it is an error that gives the reason; pinned for every kernel it is passed over.
+
+    `explain` says the same, and both kinds of pin take the same variant.
+    """
+    kernel = row.kernel_type.name.lower()
+    found = implementation(row, name)
+    for attr in attrs_with_every_flag(row):
+        reason = found.reason_against(attr)
+        with pin(kernel, name):
+            if reason is None:
+                assert choose(attr).implementation is found
+                assert choose(attr).variant == best_variant(attr, found)
+                assert (jk.explain(attr).winner, jk.explain(attr).rule) == (name, "pinned")
+            else:
+                for ask in (KernelFuncs.cache().at, jk.explain, choose):
+                    with pytest.raises(NotUsableError, match=re.escape(reason)):
+                        ask(attr)
+        with pin("*", name):
+            choice = choose(attr)
+            assert (choice.implementation is found) == (reason is None or name == "gen")
+            assert (choice.rule == "pinned") == (reason is None)
+            assert jk.explain(attr).winner == choice.implementation.name
+
+
+@pytest.mark.parametrize("pin", [by_block, by_environment])
+def test_pinned_kernel_has_the_variant_that_measured_best(
+    attr: Any, monkeypatch: pytest.MonkeyPatch, pin: Any
+) -> None:
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    best = record("gen", "refer").candidates + record("theirs", variant={"vector_bytes": 64}).candidates
+    store.save(attr.tuning_class(), Record(best), get_num_threads())
+    for kernel in ("toy_take", "*"):
+        with pin(kernel, "theirs"):
+            function: Any = KernelFuncs.cache().at(attr)
+            assert function.__self__.variant == {"vector_bytes": 64}
+            assert jk.explain(attr).variant == {"vector_bytes": 64}
+
+
+def test_pins_reach_values_of_everyday_functions(monkeypatch: pytest.MonkeyPatch, fresh: Path) -> None:
+    """A library of sums once computed a maximum because the environment asked for it."""
+    table, ids = np.eye(4, dtype=np.float32), np.array([[0, 1, 2], [3, 3, 0]])
+    expected = jk.emb_seq_pool(table, ids, pool="max")
+    for text in ("openblas", "emb_seq_pool=openblas"):
+        monkeypatch.setenv("JITKERNELS_USE", text)
+        KernelFuncs.cache().clear()
+        if "=" in text:
+            with pytest.raises(NotUsableError):
+                jk.emb_seq_pool(table, ids, pool="max")
+        else:
+            assert np.array_equal(jk.emb_seq_pool(table, ids, pool="max"), expected)

@@ -56,8 +56,8 @@ def test_invalid_record_is_a_miss(
 ) -> None:
     """Never an error, never a wrong pick; and one log line, however often it is read."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
-    store.save(attr, record("refer"), get_num_threads())
-    path = store.path_of(attr, get_num_threads())
+    store.save(attr.tuning_class(), record("refer"), get_num_threads())
+    path = store.path_of(attr.tuning_class(), get_num_threads())
     assert path is not None
     damaged(path, damage)
     with caplog.at_level(logging.WARNING, "jitkernels"):
@@ -81,7 +81,7 @@ def test_record_of_what_no_longer_exists(
     """The next of the record serves for an implementation that is gone; an unknown variant spoils the record."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     gone = Record((Measured(name, variant, 1e-9, 0.0), Measured("refer", {}, 1e-6, 0.0)))
-    store.save(attr, gone, get_num_threads())
+    store.save(attr.tuning_class(), gone, get_num_threads())
     assert (chosen(attr).implementation, chosen(attr).rule) == answer
     with jk.use(implementation="theirs"):
         function: Any = KernelFuncs.cache().at(attr)
@@ -91,7 +91,7 @@ def test_record_of_what_no_longer_exists(
 def test_disqualified_candidate_is_never_picked(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     wrong = Measured("gen", {}, error="y[0] is 1, the reference gives 2")
-    store.save(attr, Record((Measured("refer", {}, 1e-6, 0.0), wrong)), get_num_threads())
+    store.save(attr.tuning_class(), Record((Measured("refer", {}, 1e-6, 0.0), wrong)), get_num_threads())
     assert chosen(attr).implementation == "refer"
     assert "disqualified: y[0] is 1" in str(jk.explain(attr))
 
@@ -139,7 +139,7 @@ def test_record_of_an_impossible_time_is_a_miss(
     attr: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch, seconds: Any
 ) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
-    store.save(attr, record("theirs", "gen"), get_num_threads())
+    store.save(attr.tuning_class(), record("theirs", "gen"), get_num_threads())
     assert chosen(attr).rule == "measured"
     (path,) = store.files(fresh)
     content = json.loads(path.read_text())

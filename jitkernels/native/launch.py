@@ -354,7 +354,10 @@ def _bind(function: str, flags: int, name: str, documentation: str, holder: Hold
     if isinstance(found, str):
         return None
     if (function, name) not in _methods:
-        _methods[function, name] = _Method(name.encode(), found[function], flags, documentation.encode())
+        method = _Method(name.encode(), found[function], flags, documentation.encode())
+        # Never freed: launchers that are garbage when the interpreter ends are looked at after this module is gone.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
+        _methods[function, name] = method
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
     return new(ctypes.addressof(_methods[function, name]), holder, "jitkernels")

@@ -29,8 +29,11 @@ def measured_member(attr: KernelAttr) -> KernelAttr:
     at the class itself.
     """
     of_class = attr.tuning_class()
+    values = of_class.fields()
     extents = {
-        name: 3 * value // 4 for name, value in of_class.fields().items() if type(value) is int and value > 2
+        name: 3 * values[name] // 4
+        for name, field in of_class.known_fields().items()
+        if field.kind == "int" and values[name] > 2
     }
     try:
         member = dataclasses.replace(of_class, **extents)  # type: ignore[type-var]  # subclasses are dataclasses

@@ -19,11 +19,11 @@ LONGEST_ROW = 16
 
 
 def worst_ratio(
-    threaded: Callable[..., Any], serial: Callable[..., Any], arrays: Sequence[Any], *, turns: int = 7
+    threaded: Callable[..., Any], serial: Callable[..., Any], arrays: Sequence[Any], *, turns: int = 9
 ) -> float:
     """Seconds of the threaded call over those of the serial one, after a pause or in a row, whichever is worse.
 
-    Of each kind the worst turn is left out on both sides: once in a while anything is disturbed.
+    Of each kind the worst third of the turns is left out on both sides: now and then anything is disturbed.
     """
     seen: tuple[list[list[float]], list[list[float]]] = ([], [])
     count = 0
@@ -58,4 +58,4 @@ def _following(row: list[float]) -> float:
 
 
 def _mean(found: list[float]) -> float:
-    return fmean(sorted(found)[: max(1, len(found) - 1)])
+    return fmean(sorted(found)[: -(-2 * len(found) // 3)])

@@ -50,7 +50,7 @@ class Record:
 
 
 def _key(attr: KernelAttr) -> dict[str, Any]:
-    return {"kernel": attr.kernel_type.name, **attr.fields()}
+    return attr.to_json()
 
 
 def directory(threads: int) -> Path | None:

@@ -48,7 +48,9 @@ class Stopwatch:
         options = dict(named or {})
         listed = ", ".join([*values, *(f"{keyword}={keyword}" for keyword in options)])
         # Each argument is a local variable, so that a call costs what a user's does.
-        self._timer = timeit.Timer(f"function({listed})", globals={"function": function, **values, **options})
+        self._timer = timeit.Timer(
+            f"function({listed})", timer=perf_counter, globals={"function": function, **values, **options}
+        )
         self._number = 0
         self.samples: list[float] = []
         self.threaded = threaded

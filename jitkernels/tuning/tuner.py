@@ -28,8 +28,8 @@ SLOW = (2.0, 1.5, 1.25, 1.25, 1.12)
 """After each round candidates beyond so many times the best drop out; the last holds for all further ones."""
 ROUNDS = (2, 4, 16)
 """Fewest rounds where they take many times the budget, else, and most rounds."""
-LONG = 1e-3
-"""First calls shorter than this say nothing: they load code and touch memory for the first time."""
+LONG, SHORT = 2e-2, 1e-3
+"""A first call may be slow by chance: below `LONG` seconds a second one is made, below `SHORT` it says nothing."""
 LONGEST_DUEL = 2e-2
 """Seconds of a call beyond which waking threads is nothing to it."""
 
@@ -85,9 +85,8 @@ class Trial:
         self._given = attr.signature().sample()
         self._expected = [array.copy() for array in self._given]
         self._arrays = [array.copy() for array in self._given]
-        started = perf_counter()
         reference(*self._expected)
-        self._best = perf_counter() - started
+        self._best = float("inf")
         self._functions: dict[str, Callable[..., Any]] = {}
         self._out: dict[str, Measured] = {}
         self.watches: dict[str, Stopwatch] = {}
@@ -102,14 +101,14 @@ class Trial:
             function = candidate.callable()
             watch = Stopwatch(function, self._arrays, threaded=bool(candidate.variant.get("parallel")))
             taken = watch.call()
-            if watch.threaded:
-                taken = min(taken, watch.call())  # the first call may have made the threads
+            if SHORT < taken < LONG or watch.threaded:  # the first call may have made the threads
+                taken = min(taken, watch.call())
             wrong = first_difference(self._attr, self._given, self._expected, self._arrays)
         except Exception as error:  # noqa: BLE001  # whatever a third-party candidate raises disqualifies only itself
             wrong = f"{type(error).__name__}: {error}"
         if wrong is not None:
             self._disqualify(candidate.measured, wrong)
-        elif taken > LONG and taken > HOPELESS * self._best:
+        elif taken > SHORT and taken > HOPELESS * self._best:
             self._out[label] = _with_time(candidate.measured, taken, 0.0)
         else:
             self._best = min(self._best, taken)
@@ -122,9 +121,9 @@ class Trial:
         running = dict(self.watches)
         least, fewest, most = ROUNDS
         started = perf_counter()
-        for done in range(most):
+        for done in range(most if running else 0):
             taken = (perf_counter() - started) / budget if budget else float("inf")
-            if len(running) < 2 or (done >= fewest and taken > 1) or (done >= least and taken > 4):
+            if (done and len(running) < 2) or (done >= fewest and taken > 1) or (done >= least and taken > 4):
                 break
             share = budget / (most * len(running))
             for label, watch in list(running.items()):

@@ -1,0 +1,246 @@
+"""The timer and the tuner on candidates whose times are known, and the speed of looking a kernel up."""
+
+import dataclasses
+import pickle
+import timeit
+from collections.abc import Iterator
+from time import perf_counter, sleep
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitkernels as jk
+from jitkernels.attrs.base import KernelAttr, rows
+from jitkernels.attrs.vector import UnaryVectorAttr
+from jitkernels.choosing import choose_component
+from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.kernel_types import KernelType
+from jitkernels.tuning import pauses, timer, tuner
+from jitkernels.tuning.timer import measure
+from jitkernels.tuning.tuner import Candidate, contest
+
+
+class Clock:
+    """Time that passes only when something is done, the same on every machine and however busy it is."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.now = self.slept = 0.0
+        for module in (timer, pauses, tuner):
+            for name in ("perf_counter", "process_time", "sleep"):
+                if hasattr(module, name):
+                    patch.setattr(module, name, getattr(self, name))
+
+    def perf_counter(self) -> float:
+        self.now += 5e-8
+        return self.now
+
+    def process_time(self) -> float:
+        return self.now - self.slept
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.slept += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+class Counted:
+    """A candidate that computes VMUL and takes so long, longer if it was not called for a while; counts its calls."""
+
+    def __init__(self, clock: Clock, seconds: float, after_a_pause: float = 0.0) -> None:
+        self.clock, self.seconds, self.after_a_pause = clock, seconds, after_a_pause
+        self.calls = 0
+        self.last = -1.0
+
+    def __call__(self, x: Any, y: Any, z: Any) -> None:
+        self.calls += 1
+        np.multiply(x, y, out=z)
+        asleep = self.clock.now - self.last > 1e-3
+        self.clock.now += self.seconds + (self.after_a_pause if asleep else 0.0)
+        self.last = self.clock.now
+
+
+def pick_of(**candidates: Counted) -> str:
+    """Who wins; names that end in "threads" use some."""
+    attr = jk.VMulAttr(n=8)
+    entrants = [
+        Candidate(name, {"parallel": name.endswith("threads")}, lambda c=counted: c)  # type: ignore[misc]
+        for name, counted in candidates.items()
+    ]
+    found = contest(attr, entrants, jk.get_refer(attr), budget=0.05)
+    assert len(found.candidates) == len(candidates)
+    assert all(measured.seconds is not None for measured in found.candidates)
+    return found.pick.implementation
+
+
+def test_slow_candidates_are_dropped_after_one_call(clock: Clock) -> None:
+    fast, slow = Counted(clock, 2e-3), Counted(clock, 3e-2)
+    assert pick_of(fast=fast, slow=slow) == "fast"
+    assert slow.calls == 1
+    assert fast.calls >= 3
+
+
+def test_the_field_thins_out(clock: Clock) -> None:
+    """Of those that are called again, the worse are called less."""
+    best, near, far = Counted(clock, 1e-4), Counted(clock, 1.3e-4), Counted(clock, 2.6e-4)
+    assert pick_of(far=far, near=near, best=best) == "best"
+    assert far.calls < near.calls < best.calls
+
+
+def test_a_contest_takes_no_longer_than_it_may(clock: Clock) -> None:
+    """Of long calls there are few, of short ones as many as fit."""
+    for seconds in (1e-7, 1e-5, 1e-3, 0.1):
+        field = {f"c{i}": Counted(clock, seconds * (1 + i / 50)) for i in range(5)}
+        started = clock.now
+        pick_of(**field)
+        assert clock.now - started < 0.15 + 25 * seconds
+
+
+def test_threads_win_only_by_a_clear_margin(clock: Clock) -> None:
+    assert pick_of(serial=Counted(clock, 3e-4), threads=Counted(clock, 2.7e-4)) == "serial"
+    assert pick_of(threads=Counted(clock, 2.7e-4), serial=Counted(clock, 3e-4)) == "serial"
+    assert pick_of(serial=Counted(clock, 3e-4), threads=Counted(clock, 2e-4)) == "threads"
+
+
+def test_threads_are_timed_after_pauses(clock: Clock) -> None:
+    """Twice as fast in a row, three times as slow when woken: users who pause would lose."""
+    serial = Counted(clock, 3e-4)
+    assert pick_of(serial=serial, threads=Counted(clock, 1.5e-4, after_a_pause=7e-4)) == "serial"
+    assert pick_of(serial=serial, threads=Counted(clock, 1.5e-4, after_a_pause=3e-5)) == "threads"
+
+
+def test_ratio_is_that_of_the_worse_case(clock: Clock) -> None:
+    arrays = jk.VMulAttr(n=8).signature().sample()
+    woken = pauses.worst_ratio(Counted(clock, 1e-4, after_a_pause=5e-4), Counted(clock, 2e-4), arrays)
+    assert woken == pytest.approx(3, rel=0.02)
+    steady = pauses.worst_ratio(Counted(clock, 1e-4), Counted(clock, 2e-4), arrays)
+    assert steady == pytest.approx(0.5, rel=0.02)
+
+
+def test_hidden_threads_are_noticed(clock: Clock) -> None:
+    """Of libraries that start threads of their own nobody tells: they use more time than passes."""
+    alone = timer.Stopwatch(lambda: setattr(clock, "now", clock.now + 1e-3), ())
+    alone.call()
+    assert not alone.threaded
+
+    def two_threads() -> None:
+        clock.now += 1e-3
+        clock.slept -= 1e-3
+
+    busy = timer.Stopwatch(two_threads, ())
+    busy.call()
+    assert busy.threaded
+
+
+def test_measure_is_bounded_by_its_budget() -> None:
+    """Whatever the calls take; and each has its own time."""
+    calls = {"a": lambda: sleep(1e-3), "b": lambda: sleep(3e-3)}
+    started = perf_counter()
+    found = measure(calls, (), budget=0.1, rounds=(2, 20))
+    assert perf_counter() - started < 1.0
+    assert found["a"].seconds < 2.5e-3 < found["b"].seconds
+    assert all(timing.spread >= 0 for timing in found.values())
+
+
+def test_a_reference_alone_is_a_record() -> None:
+    attr = jk.VMulAttr(n=8)
+    only = Candidate("refer", {}, lambda: jk.get_refer(attr))
+    assert contest(attr, [only], jk.get_refer(attr)).pick.seconds is not None
+    assert tuner.ordered([]) == []
+
+
+@pytest.fixture
+def many_rows(fresh: object) -> Iterator[list[type[KernelAttr]]]:
+    """A hundred rows whose attrs have the same fields."""
+    names = [f"ALIKE_{number}" for number in range(100)]
+    made: list[type[KernelAttr]] = [
+        type(f"Alike{name}Attr", (UnaryVectorAttr,), {"__doc__": "y = x"}, kernel_type=name) for name in names
+    ]
+    yield made
+    for name in names:
+        rows.pop(KernelType._members.pop(name))
+
+
+def test_a_hit_is_quick_with_a_hundred_rows(many_rows: list[type[KernelAttr]]) -> None:
+    """Whatever the fields of other attrs: at most 200 ns, for the same attr; an equal one costs a comparison."""
+    cache = KernelFuncs.cache()
+    attrs = [row(n=64) for row in many_rows]  # type: ignore[call-arg]  # fields of the base class
+    assert len({hash(attr) for attr in attrs}) == 100
+    cache._found.update(dict.fromkeys(attrs, print))
+    own, equal = attrs[-1], many_rows[-1](n=64)  # type: ignore[call-arg]
+    assert own == equal
+    assert cache.at(equal) is print
+
+    def nanoseconds(attr: KernelAttr) -> float:
+        calls = timeit.Timer("at(attr)", globals={"at": cache.at, "attr": attr})
+        return min(calls.repeat(20, 10_000)) / 10_000 * 1e9
+
+    assert nanoseconds(own) < 200
+    assert nanoseconds(equal) < 400
+
+
+def test_attrs_are_equal_by_class_and_fields() -> None:
+    for row in rows.values():
+        for case in list(row.sweep())[:20]:
+            attr, fields = case.attr, case.attr.fields()
+            again = row(**fields)
+            assert again == attr
+            assert hash(again) == hash(attr)
+            assert pickle.loads(pickle.dumps(attr)) == attr
+            assert dataclasses.replace(attr) == attr  # type: ignore[type-var]  # a dataclass
+    assert jk.VExpAttr(n=8) != jk.VSigmoidAttr(n=8)
+    assert jk.VExpAttr(n=8) != jk.VExpAttr(n=8, dtype="float64")
+    assert jk.VExpAttr(n=8) != 8
+
+
+def test_hash_holds_in_its_own_process_only() -> None:
+    """Hashes of strings differ from process to process, so a copy computes its own."""
+    assert b"_hash" not in pickle.dumps(jk.VExpAttr(n=8))
+
+
+def test_components_are_picks_that_run_inside_others(fresh: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measured, but serial, compiled, and no composition; pins do not reach them."""
+    from picks import record
+
+    from jitkernels.native.threads import get_num_threads
+    from jitkernels.tuning import store
+
+    attr = jk.VSigmoidAttr(n=1 << 16)
+    assert choose_component(attr).implementation.name == "gen"
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    parallel = record("gen", variant={"vector_bytes": 64, "parallel": True}).candidates
+    serial = record("intrinsic", "gen", variant={"vector_bytes": 32, "parallel": False}).candidates
+    found = store.Record((*parallel, *record("mix", "refer").candidates, *serial))
+    store.save(attr.tuning_class(), found, get_num_threads())
+    choice = choose_component(attr)
+    assert (choice.implementation.name, choice.rule) == ("gen", "measured")
+    assert choice.variant == {"vector_bytes": 32, "parallel": False}
+    with jk.use(implementation="refer"):
+        assert choose_component(attr) == choice
+
+
+def test_compositions_call_the_pick(fresh: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code of `mix` changes with the measured kernel inside it."""
+    from picks import record
+
+    from jitkernels.attrs.vector import VExpAttr
+    from jitkernels.more.pieces import PIECE
+    from jitkernels.native.threads import get_num_threads
+    from jitkernels.registry import implementation
+    from jitkernels.tuning import store
+
+    def text() -> str:
+        attr = jk.SoftmaxAttr(rows=3, n=5)
+        return str(implementation(type(attr), "mix").function(attr).text)
+
+    static = text()
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    inner = VExpAttr(n=PIECE)
+    other = implementation(VExpAttr, "gen").variants(inner)[-1]
+    assert not other.get("parallel")
+    store.save(inner.tuning_class(), record("gen", variant=dict(other)), get_num_threads())
+    assert text() != static
