@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from jitkernels import accuracy
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.tuning.agreement import first_difference
 from jitkernels.tuning.pauses import worst_ratio
@@ -88,6 +89,7 @@ class Trial:
         started = perf_counter()
         reference(*self._expected)
         self._best = perf_counter() - started
+        self._terms = accuracy.terms(attr, self._given)
         self._functions: dict[str, Callable[..., Any]] = {}
         self._out: dict[str, Measured] = {}
         self.watches: dict[str, Stopwatch] = {}
@@ -104,7 +106,7 @@ class Trial:
             taken = watch.call()
             if watch.threaded:
                 taken = min(taken, watch.call())  # the first call may have made the threads
-            wrong = first_difference(self._attr, self._given, self._expected, self._arrays)
+            wrong = first_difference(self._attr, self._given, self._expected, self._arrays, self._terms)
         except Exception as error:  # noqa: BLE001  # whatever a third-party candidate raises disqualifies only itself
             wrong = f"{type(error).__name__}: {error}"
         if wrong is not None:
