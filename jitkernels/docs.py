@@ -18,8 +18,9 @@ Generated from the rows of the registry by `jitkernels docs --write docs/kernels
 Every kernel has an attr (what it is specialised by), an everyday function, and implementations in C calling
 convention. C functions return 0, or the number of an error; arrays are C-contiguous and aligned. Which
 implementations can be used depends on the machine: `jitkernels explain KERNEL field=value...` says so.
-Tolerances are how far any implementation may be from the true result, in units in the last place (ulp) plus
-an absolute part, for inputs from the domain.
+Tolerances are how far any implementation may be from the true result, whatever finite numbers the arguments hold:
+units in the last place (ulp), plus so many units of precision (eps: from 1 to the next number) of the sum of the
+absolute terms that the result is made of.
 """
 
 
@@ -49,9 +50,10 @@ def _section(row: type[KernelAttr]) -> Iterator[str]:
     yield f"\nShapes and domains above, and the tolerance, are those of `{attr.text()}`."
     yield (
         f"Tolerance: {tolerance.ulp:g} ulp"
-        + (f" + {tolerance.absolute:.2g}" if tolerance.absolute else "")
-        + "."
+        + (f" + {tolerance.terms:.3g} eps * terms, where terms is:" if tolerance.terms else ".")
     )
+    if tolerance.terms:
+        yield f"{inspect.getdoc(row.absolute_terms)}\n"
     names = [
         name
         for name, found in implementations(row).items()

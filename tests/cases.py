@@ -1,7 +1,13 @@
-"""The cases of the suite, generated from the registry: a new row or implementation is in them by itself."""
+"""The cases of the suite, generated from the registry: a new row or implementation is in them by itself.
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+What is collected grows with the number of implementations, not of sizes: a test goes through the attrs of its
+implementation itself, when it runs, and tells all that fail (`Failures`). How many objects it may compile is a
+share of what the whole suite may, so that more rows do not make it slower; ``-m full`` goes through all attrs.
+"""
+
+import contextlib
+import functools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -11,17 +17,20 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.kernel import Kernel
 from jitkernels.registry import all_rows, implementation, implementations
 
-OBJECTS = 0 if os.environ.get("JITKERNELS_TEST_FULL") == "1" else 40
-"""How many objects beyond those of the "ci" cases an implementation may cost; 0 for any number."""
+OBJECTS = 360
+"""How many objects beyond those of the "ci" cases all rows together may cost for each implementation."""
+SHOWN = 10
 
 Row = type[KernelAttr]
 
 
+@functools.cache
 def every_row() -> Sequence[Any]:
     """One parameter per row, such as ``vexp``."""
     return [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_rows()]
 
 
+@functools.cache
 def every_implementation() -> Sequence[Any]:
     """One parameter (row, name) per implementation, such as ``vexp-mkl``."""
     return [
@@ -31,54 +40,67 @@ def every_implementation() -> Sequence[Any]:
     ]
 
 
+@functools.cache
 def every_middle() -> Sequence[Any]:
-    """One parameter (attr, name) per implementation and dtype, at the middle case of the row."""
-    return list(_parameters(_middles_in_scope))
+    """One parameter (attr, name) per implementation, at the middle case of the row, the dtypes taking turns.
 
-
-def every_attr() -> Sequence[Any]:
-    """One parameter (attr, name) per implementation, case and size, such as ``vexp-mkl-n17-float32``."""
-    return list(_parameters(_affordable))
+    For what is common to all rows, such as the launcher; values are checked for every dtype.
+    """
+    found = []
+    for place, row in enumerate(all_rows()):
+        for turn, name in enumerate(implementations(row)):
+            attrs = middles_in_scope(row, name)
+            attr = attrs[(place + turn) % len(attrs)]
+            found.append(pytest.param(attr, name, id=f"{attr.name}-{name}-{_fields(attr)}"))
+    return found
 
 
 def middles(row: Row) -> list[KernelAttr]:
     """The middle "ci" case of each dtype."""
-    dtypes = dict.fromkeys(case.attr.fields()["dtype"] for case in testing.ci_cases(row))
-    return [testing.middle(row, dtype) for dtype in dtypes]
+    return _middles(row)  # type: ignore[arg-type]  # a class is hashable
 
 
-def _middles_in_scope(row: Row, name: str) -> list[KernelAttr]:
+@functools.cache
+def _middles(row: Row) -> list[KernelAttr]:
+    return testing.middles(row)
+
+
+def middles_in_scope(row: Row, name: str) -> list[KernelAttr]:
     """The middle cases, or, where an implementation does not compute one, the middle of those it does."""
     found = []
+    mine = in_scope(row, name)
     for attr in middles(row):
         dtype = attr.fields()["dtype"]
-        mine = [other for other in in_scope(row, name) if other.fields()["dtype"] == dtype]
-        found.append(attr if attr in mine or not mine else mine[len(mine) // 2])
-    return found
-
-
-def _parameters(attrs: Callable[[Row, str], Sequence[KernelAttr]]) -> Iterator[Any]:
-    for row in all_rows():
-        for name in implementations(row):
-            for attr in _in_scope(row, name, attrs(row, name)):
-                yield pytest.param(attr, name, id=f"{attr.name}-{name}-{_fields(attr)}")
+        others = [other for other in mine if other.fields()["dtype"] == dtype]
+        found.append(attr if attr in mine or not others else others[len(others) // 2])
+    return only_in_scope(row, name, found)
 
 
 def in_scope(row: Row, name: str) -> list[KernelAttr]:
     """The "ci" attrs that an implementation computes here; all of them if it cannot be used for any."""
-    return _in_scope(row, name, [case.attr for case in testing.ci_cases(row)])
+    return only_in_scope(row, name, _ci_attrs(row))  # type: ignore[arg-type]  # a class is hashable
 
 
-def _in_scope(row: Row, name: str, attrs: Sequence[KernelAttr]) -> list[KernelAttr]:
+@functools.cache
+def _ci_attrs(row: Row) -> list[KernelAttr]:
+    return [case.attr for case in testing.ci_cases(row)]
+
+
+def only_in_scope(row: Row, name: str, attrs: Sequence[KernelAttr]) -> list[KernelAttr]:
     """Leave out what an implementation does not compute anywhere, such as a maximum by a library of sums.
 
     One that cannot be used for any attr lacks its library: its middle cases stay, skipped with the reason.
     """
     found = implementation(row, name)
-    usable_at_all = any(found.reason_against(case.attr) is None for case in testing.ci_cases(row))
-    if not usable_at_all:
-        return [attr for attr in attrs if attr in middles(row)]
-    return [attr for attr in attrs if found.reason_against(attr) is None]
+    if name == "refer" or not _useless(row, name):  # type: ignore[arg-type]  # a class is hashable
+        return [attr for attr in attrs if found.reason_against(attr) is None]
+    return [attr for attr in attrs if attr in middles(row)]
+
+
+@functools.cache
+def _useless(row: Row, name: str) -> bool:
+    found = implementation(row, name)
+    return all(found.reason_against(attr) is not None for attr in _ci_attrs(row))  # type: ignore[arg-type]
 
 
 def _fields(attr: KernelAttr) -> str:
@@ -87,23 +109,18 @@ def _fields(attr: KernelAttr) -> str:
     return "-".join([*parts, fields["dtype"]])
 
 
-_around: dict[Row, list[KernelAttr]] = {}
-
-
-def _affordable(row: Row, name: str) -> list[KernelAttr]:
-    """All attrs of a row, or, where an implementation compiles each size anew, evenly chosen ones."""
-    if row not in _around:
-        _around[row] = testing.attrs_around(row)
-    attrs = _around[row]
-    if name == "refer" or not OBJECTS:
-        return attrs
-    basic = {case.attr for case in testing.ci_cases(row)}
+def affordable(row: Row, name: str, attrs: Sequence[KernelAttr]) -> list[KernelAttr]:
+    """Those attrs that an implementation computes; where it compiles many objects for them, an even choice."""
+    mine = only_in_scope(row, name, attrs)
+    if name == "refer":
+        return mine
+    basic = in_scope(row, name)
     known = {text for attr in basic for text in _texts(attr, name)}
-    costly = [attr for attr in attrs if attr not in basic and not _texts(attr, name) <= known]
+    costly = [attr for attr in mine if attr not in basic and not _texts(attr, name) <= known]
     new = {text for attr in costly for text in _texts(attr, name)}
-    step = max(1, -(-len(new) // OBJECTS)) if len(new) > OBJECTS else 1
-    dropped = {attr for i, attr in enumerate(costly) if i % step}
-    return [attr for attr in attrs if attr not in dropped]
+    share = max(4, OBJECTS // len(all_rows()))
+    dropped = {attr for i, attr in enumerate(costly) if i % -(-len(new) // share)}
+    return [attr for attr in mine if attr not in dropped]
 
 
 def _texts(attr: KernelAttr, name: str) -> set[str]:
@@ -126,3 +143,41 @@ def kernels_of(attr: KernelAttr, name: str) -> list[Kernel]:
     usable(attr, name)
     found = implementation(type(attr), name)
     return [Kernel(attr, found, variant) for variant in found.variants(attr)]
+
+
+def callables_of(attr: KernelAttr, name: str) -> dict[str, Any]:
+    """The callables of all variants by label."""
+    return {repr(kernel): kernel.callable for kernel in kernels_of(attr, name)}
+
+
+def together(row: Row, attrs: Sequence[KernelAttr]) -> Iterator[tuple[KernelAttr, dict[str, Any]]]:
+    """Each attr with the callables of all implementations that compute it and can afford it."""
+    chosen = {name: set(affordable(row, name, attrs)) for name in implementations(row)}
+    for attr in attrs:
+        names = [name for name, mine in chosen.items() if attr in mine]
+        names = [name for name in names if implementation(row, name).reason_against(attr) is None]
+        yield attr, {label: call for name in names for label, call in callables_of(attr, name).items()}
+
+
+class Failures:
+    """What failed in a test that goes through many cases; it must have gone through some."""
+
+    def __init__(self) -> None:
+        self._found: list[str] = []
+        self._tried = 0
+
+    @contextlib.contextmanager
+    def gathered(self, label: str = "") -> Iterator[None]:
+        """One case."""
+        self._tried += 1
+        try:
+            yield
+        except (AssertionError, pytest.fail.Exception) as error:
+            self._found.append(f"{label} {error}".strip().split("\n")[0])
+
+    def tell(self) -> None:
+        """Fail with the first of them."""
+        assert self._tried, "nothing was tried"
+        assert not self._found, "\n".join(
+            [f"{len(self._found)} of {self._tried} cases fail", *self._found[:SHOWN]]
+        )

@@ -48,10 +48,17 @@ def true_results(row: Row, given: Keywords, dtype: str | None = None) -> list[An
     """The oracle's results in the caller's shapes."""
     call = row.call(**given)
     attr = call.attr if dtype is None else replace(call.attr, dtype=dtype)
-    inputs = iter(call.inputs)
-    arrays = [next(inputs) if p.role == "in" else np.zeros(p.shape, p.dtype) for p in attr.signature().arrays]
+    arrays = arguments_of(row, given, dtype)
     results = oracles.expected(attr, arrays)
     return [result.reshape(shape) for result, shape in zip(results, call.shapes, strict=True)]
+
+
+def arguments_of(row: Row, given: Keywords, dtype: str | None = None) -> list[AnyArray]:
+    """The arrays of the kernel that an everyday call comes to."""
+    call = row.call(**given)
+    attr = call.attr if dtype is None else replace(call.attr, dtype=dtype)
+    inputs = iter(call.inputs)
+    return [next(inputs) if p.role == "in" else np.zeros(p.shape, p.dtype) for p in attr.signature().arrays]
 
 
 def as_tuple(results: Any) -> tuple[Any, ...]:
@@ -66,11 +73,13 @@ def assert_right(row: Row, results: Any, given: Keywords, dtype: str = "float32"
         assert type(got) is np.ndarray
         assert (got.dtype, got.shape) == (np.dtype(dtype), right.shape)
         flat = right.reshape(parameter.shape)
-        one = replace_outputs(attr, parameter.name)
+        one = replace_outputs(attr, arguments_of(row, given), parameter.name)
         one(got.reshape(parameter.shape), flat, slack)
 
 
-def replace_outputs(attr: KernelAttr, name: str) -> Callable[[AnyArray, AnyArray, float], None]:
+def replace_outputs(
+    attr: KernelAttr, arrays: list[AnyArray], name: str
+) -> Callable[[AnyArray, AnyArray, float], None]:
     """A comparison for one output of an attr."""
     outputs = attr.signature().outputs
     place = [parameter.name for parameter in outputs].index(name)
@@ -79,7 +88,7 @@ def replace_outputs(attr: KernelAttr, name: str) -> Callable[[AnyArray, AnyArray
         results: list[AnyArray] = [np.zeros(p.shape, p.dtype) for p in outputs]
         expected = [result.copy() for result in results]
         results[place], expected[place] = got, right
-        testing.assert_close(attr, results, expected, attr.name, slack)
+        testing.assert_close(attr, arrays, results, expected, attr.name, slack)
 
     return compare
 

@@ -1,16 +1,19 @@
 """The checks themselves: each planted mistake is caught, and a right kernel is not."""
 
+import functools
 import logging
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any
 
+import cases
 import numpy as np
 import pytest
 from processes import python
 
 import jitkernels as jk
-from jitkernels import testing
+from jitkernels import accuracy, testing
 from jitkernels.choosing import choose
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.measuring import candidates
@@ -95,6 +98,62 @@ def test_writing_before_refusing_is_caught(toy: Any) -> None:
 
     with pytest.raises(AssertionError, match="wrote before it refused"):
         testing.check_bad_indices(attr, late)
+
+
+def test_a_check_that_looks_at_nothing_fails(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where something should have been asked, refused, shared or tried at all."""
+    attr = toy.ToyAttr(n=3)
+    right = functools.partial(toy.refer, attr)
+    assert testing.check_special_values(attr, right)
+    assert testing.check_in_place(attr, right) == 1
+    assert testing.check_bad_indices(toy.ToyAttr(n=3), _checked(attr, right)) > 0
+    with monkeypatch.context() as patched:
+        patched.setattr(accuracy, "allowed", lambda attr, arrays, true, slack: [np.full(3, np.inf)])
+        patched.setattr(testing.data, "special_values", lambda dtype: np.ones(30, dtype))
+        with pytest.raises(AssertionError, match="nothing was asked"):
+            testing.check_special_values(attr, right)
+    with monkeypatch.context() as patched:
+        patched.setattr(toy.ToyAttr, "check_data", lambda self, arrays: None)
+        with pytest.raises(AssertionError, match="refuses nothing in ids"):
+            testing.check_bad_indices(attr, right)
+    with pytest.raises(AssertionError, match="nothing was tried"):
+        cases.Failures().tell()
+
+
+def _checked(attr: Any, function: Callable[..., None]) -> Callable[..., None]:
+    def call(*arrays: Any) -> None:
+        attr.check_data(arrays)
+        function(*arrays)
+
+    return call
+
+
+def test_failures_are_told_together() -> None:
+    failures = cases.Failures()
+    for number in range(3):
+        with failures.gathered(f"case {number}"):
+            assert number == 1, "is not one"
+    with pytest.raises(AssertionError, match=r"2 of 3 cases fail\ncase 0 is not one.*\ncase 2 is not one"):
+        failures.tell()
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_kinds_of_data_are_what_they_say(row: Any) -> None:
+    """Each fits the arguments, the same for the same seed; and every position has its peak."""
+    for attr in testing.middles(row):
+        kinds = testing.kinds(attr)
+        signature = attr.signature()
+        for name, fill in kinds.items():
+            arrays = testing.data.sample(attr, fill)
+            for array, again, p in zip(
+                arrays, testing.data.sample(attr, fill), signature.arrays, strict=True
+            ):
+                assert (array.shape, array.dtype) == (p.shape, np.dtype(p.dtype)), name
+                assert array.tobytes() == again.tobytes(), name
+            attr.check_data(arrays)
+        shape = signature.arrays[0].shape
+        for place in (0, shape[-1] // 2, shape[-1] - 1):
+            assert any(kind.endswith(f"at {place} of axis -1") for kind in kinds)
 
 
 @pytest.mark.parametrize("planted", ["wrong_value", "forgotten_tail"])

@@ -30,6 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "dtypes", "disk", "settings", "machine", "kernel_types", "plugins", "patience"),
     ("signature",),
     ("attrs",),
+    ("accuracy",),
     ("registry", "implementation"),
     ("peers",),
     ("native",),

@@ -3,27 +3,31 @@
 import cases
 import oracles
 import pytest
+from cases import Failures, Row
 
 from jitkernels import testing
-from jitkernels.attrs.base import KernelAttr
-
-
-@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
-def test_special_values(attr: KernelAttr, name: str) -> None:
-    for kernel in cases.kernels_of(attr, name):
-        testing.check_special_values(attr, kernel.callable, oracles.expected, label=repr(kernel))
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_implementation())
-def test_special_values_in_long_arrays(row: type[KernelAttr], name: str) -> None:
+def test_special_values(row: Row, name: str) -> None:
+    """At the middle size, for every value of every flag, choice and float."""
+    failures = Failures()
+    changed = [other for attr in cases.middles_in_scope(row, name) for other in testing.flags(attr)]
+    for attr in cases.affordable(row, name, changed):
+        for label, function in cases.callables_of(attr, name).items():
+            with failures.gathered():
+                assert testing.check_special_values(attr, function, oracles.expected, label=label)
+    failures.tell()
+
+
+@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
+def test_special_values_in_long_arrays(row: Row, name: str) -> None:
     """At the largest "ci" size, where unrolled loops and the code paths of libraries for long vectors run."""
     for dtype in ("float32", "float64"):
         attrs = [attr for attr in cases.in_scope(row, name) if attr.fields()["dtype"] == dtype]
         attr = max(attrs, key=lambda attr: sum(array.nbytes for array in attr.signature().arrays))
-        for kernel in cases.kernels_of(attr, name):
-            testing.check_special_values(
-                attr, kernel.callable, oracles.expected, label=repr(kernel), alone=False
-            )
+        for label, function in cases.callables_of(attr, name).items():
+            testing.check_special_values(attr, function, oracles.expected, label=label, alone=False)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

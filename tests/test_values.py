@@ -1,21 +1,77 @@
 """Every implementation of every row gives the right values, and touches nothing else."""
 
+from collections.abc import Sequence
+
 import cases
 import numpy as np
 import oracles
 import pytest
+from cases import Failures, Row
 
-from jitkernels import set_num_threads, testing
-from jitkernels.attrs.base import KernelAttr, Tolerance
-from jitkernels.tuning.agreement import beyond
+from jitkernels import accuracy, set_num_threads, testing
+from jitkernels.attrs.base import KernelAttr
+
+LONG_KINDS = ("positive", "constant", "columns", "ties")
+EVERY = 5
+"""At most sizes only each fifth kind of data is tried, another fifth at the next size."""
 
 
-@pytest.mark.parametrize(("attr", "name"), cases.every_attr())
-def test_values(attr: KernelAttr, name: str) -> None:
-    """Every variant, flush against guard pages on both sides, and in place where the row allows it."""
-    for kernel in cases.kernels_of(attr, name):
-        testing.check_values(attr, kernel.callable, oracles.expected, label=repr(kernel))
-        testing.check_in_place(attr, kernel.callable, oracles.expected, label=repr(kernel))
+@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
+def test_values(row: Row, name: str) -> None:
+    """Every variant at all sizes, flush against guard pages on both sides, and in place where that may be."""
+    _check_attrs(cases.affordable(row, name, testing.attrs_around(row)), name, EVERY)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
+def test_values_of_all_kinds_at_all_sizes(row: Row, name: str) -> None:
+    """What the test above tries a part of."""
+    _check_attrs(cases.only_in_scope(row, name, testing.attrs_around(row)), name, 1)
+
+
+def _check_attrs(attrs: Sequence[KernelAttr], name: str, every: int) -> None:
+    failures = Failures()
+    for number, attr in enumerate(attrs):
+        callables = cases.callables_of(attr, name)
+        for label, function in callables.items():
+            with failures.gathered():
+                testing.check_values(attr, function, oracles.expected, label=label)
+                testing.check_in_place(attr, function, oracles.expected, label=label)
+        with failures.gathered():
+            kinds = list(testing.kinds(attr))[number % every :: every]
+            testing.check_data(attr, callables, oracles.expected, kinds=kinds)
+    failures.tell()
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_every_kind_of_data(row: Row) -> None:
+    """At the middle size, for every value of every flag, choice and float; the truth is computed once for all."""
+    failures = Failures()
+    for attr, callables in cases.together(row, [a for m in cases.middles(row) for a in testing.flags(m)]):
+        with failures.gathered():
+            testing.check_data(attr, callables, oracles.expected)
+    failures.tell()
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_long(row: Row) -> None:
+    """Where a sum in one chain would be off, or one element among many would not be missed."""
+    _check_long(row, testing.long_attrs(row))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("row", cases.every_row())
+def test_very_long(row: Row) -> None:
+    _check_long(row, testing.long_attrs(row, sizes=(1_000_003,)))
+
+
+def _check_long(row: Row, attrs: Sequence[KernelAttr]) -> None:
+    failures = Failures()
+    for attr, callables in cases.together(row, attrs):
+        peak = next(kind for kind in reversed(testing.kinds(attr)) if kind.startswith("peak"))
+        with failures.gathered():
+            testing.check_data(attr, callables, oracles.expected, kinds=[*LONG_KINDS, peak])
+    failures.tell()
 
 
 @pytest.mark.parametrize(("attr", "name"), cases.every_middle())
@@ -58,9 +114,9 @@ def _large(attr: KernelAttr) -> KernelAttr:
 def test_oracle_exponential_agrees_with_fifty_digits(dtype: str) -> None:
     """Long double's exp, which the oracles lean on, is much closer to the truth than the tolerance."""
     points = np.concatenate([np.linspace(-11, 11, 397), np.linspace(-80, 80, 41)]).astype(dtype)
-    off = beyond(
-        oracles.exp(points.astype(oracles.WIDE)).astype(np.float64), oracles.mpmath_exp(points), Tolerance(1)
-    )
+    true = oracles.mpmath_exp(points)
+    got = oracles.exp(points.astype(oracles.WIDE)).astype(np.float64)
+    off = accuracy.beyond(got, true, accuracy.unit(true, "float64"))
     assert not off.any()
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
@@ -26,6 +27,7 @@ from jitkernels.signature import AnyArray, Argument, Signature
 
 __all__ = [
     "FLOATS", "Call", "Case", "KernelAttr", "Tolerance", "cases", "choice", "custom", "power_of_two", "real", "rows",
+    "sum_error",
 ]  # fmt: skip
 
 rows: dict[KernelType, type["KernelAttr"]] = {}
@@ -33,10 +35,23 @@ rows: dict[KernelType, type["KernelAttr"]] = {}
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far a result may be from the true one: `ulp` units in the last place plus `absolute`."""
+    """How far a result may be from the true one, whatever finite numbers the arguments hold.
+
+    `ulp` units in the last place of the true result, plus `terms` times the dtype's precision (from 1 to the
+    next number) times the sum of the absolute terms that the result is made of: `KernelAttr.absolute_terms`
+    computes that from the data. Where such a sum overflows, nothing is promised.
+    """
 
     ulp: float
-    absolute: float = 0.0
+    terms: float = 0.0
+
+
+def sum_error(count: int) -> float:
+    """The `terms` of a sum of so many: a tree of nodes that each add up to 16 in a row, and 16 roundings more.
+
+    Every addition loses half a unit at most, so it is 2 for each doubling; one long chain loses far more.
+    """
+    return 8.0 + 2.0 * math.log2(max(count, 1))
 
 
 @dataclass(frozen=True)
@@ -133,7 +148,16 @@ class KernelAttr:
         )
 
     def tolerance(self) -> Tolerance:
-        """How far from the true result an implementation may be, for inputs from the domain."""
+        """How far from the true result an implementation may be."""
+        raise NotImplementedError
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """For each output, element by element, the sum of the absolute terms that rounding is relative to.
+
+        `arrays` are those of a call, in double, an inout one before it. Only rows whose `Tolerance` has
+        `terms` need this. Infinite where too large a number on the way spoils the result, NaN where an
+        infinite one does.
+        """
         raise NotImplementedError
 
     def operations(self) -> float:

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice, sum_error
 from jitkernels.errors import AttrError, DataIndexError
 from jitkernels.signature import AnyArray, Argument
 
@@ -38,8 +38,13 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
             raise AttrError(f"EmbSeqPoolAttr: idx_h: expected at least 1 for {self.pool}, got 0")
 
     def tolerance(self) -> Tolerance:
-        unit = float(np.finfo(self.dtype).eps)
-        return Tolerance(ulp=0) if self.pool == "max" else Tolerance(ulp=4, absolute=2 * unit * self.idx_h)
+        """One sum and one division; a maximum is exact."""
+        return Tolerance(ulp=0) if self.pool == "max" else Tolerance(ulp=2, terms=sum_error(self.idx_h))
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """The sum over h of |table[ids[h, w], j]|, divided as the result is."""
+        total = np.abs(arrays[0][arrays[1]]).sum(axis=0)
+        return [np.reshape(total / (self.idx_h if self.pool == "mean" else 1), -1)]
 
     def operations(self) -> float:
         return float(self.idx_h * self.idx_w * self.table_w)

@@ -1,12 +1,12 @@
 """LAYER_NORM over the last axis of a matrix."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real, sum_error
 from jitkernels.errors import AttrError
-from jitkernels.signature import Argument
+from jitkernels.signature import AnyArray, Argument
 
 
 class LayerNormAttr(KernelAttr, kernel_type="LAYER_NORM"):
@@ -35,9 +35,29 @@ class LayerNormAttr(KernelAttr, kernel_type="LAYER_NORM"):
             raise AttrError("LayerNormAttr: n: expected at least 1 where there are rows, got 0")
 
     def tolerance(self) -> Tolerance:
-        """Sums of n terms lose sqrt(n) units; values are of order 10 for inputs from the domain."""
-        unit = float(np.finfo(self.dtype).eps)
-        return Tolerance(ulp=8, absolute=unit * (32 + 4 * self.n**0.5))
+        """Two sums; subtraction, root, division, scale and bias."""
+        return Tolerance(ulp=2, terms=8 + sum_error(self.n))
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """|scale| * (|z| + the mean of |z| + what rounding the mean does) + |bias|, where z * scale + bias is y.
+
+        A mean that is rounded once is off by a unit of itself at most, by nothing where the row is constant.
+        Where the squares overflow or underflow nothing is promised.
+        """
+        x, *affine = arrays[:-1]
+        if x.size == 0:
+            return [x]
+        limits = np.finfo(self.dtype)
+        centred = x - x[:, :1]  # exact where a row is constant
+        centred -= centred.mean(axis=-1, keepdims=True)
+        squares = np.square(centred).sum(axis=-1, keepdims=True)
+        deviation = np.sqrt(squares / self.n + self.eps)
+        shift = np.abs(x).mean(axis=-1, keepdims=True) / deviation * (squares > 0)
+        z = np.abs(centred) / deviation
+        lost = shift**2 * float(limits.eps) + float(limits.tiny) / deviation**2
+        allowed = z * (1 + lost) + z.mean(axis=-1, keepdims=True) + shift / sum_error(self.n)
+        allowed = np.where(squares < float(limits.max), allowed, np.inf)
+        return [allowed * np.abs(affine[0]) + np.abs(affine[1]) if affine else allowed]
 
     def operations(self) -> float:
         return 8.0 * self.rows * self.n

@@ -1,11 +1,11 @@
 """MATMUL: the product of two matrices."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real
-from jitkernels.signature import Argument
+from jitkernels.signature import AnyArray, Argument
 
 
 class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
@@ -29,9 +29,14 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
     )
 
     def tolerance(self) -> Tolerance:
-        """k products of order 1 and a sum of order sqrt(k), each step off by half a unit of the sum."""
-        unit = float(np.finfo(self.dtype).eps)
-        return Tolerance(ulp=2, absolute=unit * (4 + abs(self.beta) * 4 + 2 * self.k))
+        """A chain of k products in any order, which libraries may take whole, loses half a unit at each step."""
+        return Tolerance(ulp=1, terms=self.k / 2 + 2)
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """|op(a)| @ |op(b)| + |beta * c|."""
+        a, b, c = (np.abs(array) for array in arrays)
+        products = (a.T if self.trans_a else a) @ (b.T if self.trans_b else b)
+        return [products + abs(self.beta) * c if self.beta else products]
 
     def operations(self) -> float:
         return 2.0 * self.m * self.n * self.k

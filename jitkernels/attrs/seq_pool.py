@@ -1,12 +1,12 @@
 """SEQ_POOL: the rows of one sequence pooled into one row."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice, sum_error
 from jitkernels.errors import AttrError
-from jitkernels.signature import Argument
+from jitkernels.signature import AnyArray, Argument
 
 POOLS = ("sum", "mean", "sqrt", "max")
 
@@ -27,9 +27,13 @@ class SeqPoolAttr(KernelAttr, kernel_type="SEQ_POOL"):
             raise AttrError(f"SeqPoolAttr: h: expected at least 1 for {self.pool}, got 0")
 
     def tolerance(self) -> Tolerance:
-        """Sums of h terms of order 1 lose sqrt(h) units of a sum of order sqrt(h)."""
-        unit = float(np.finfo(self.dtype).eps)
-        return Tolerance(ulp=0) if self.pool == "max" else Tolerance(ulp=4, absolute=2 * unit * self.h)
+        """One sum and one division; a maximum is exact."""
+        return Tolerance(ulp=0) if self.pool == "max" else Tolerance(ulp=2, terms=sum_error(self.h))
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """The sum over i of |x[i, j]|, divided as the result is."""
+        divisor = {"mean": self.h, "sqrt": self.h**0.5}.get(self.pool, 1)
+        return [np.abs(arrays[0]).sum(axis=0) / divisor]
 
     def operations(self) -> float:
         return float(self.h * self.w)

@@ -1,10 +1,12 @@
 """SOFTMAX over the last axis of a matrix."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
+import numpy as np
+
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, sum_error
 from jitkernels.errors import AttrError
-from jitkernels.signature import Argument
+from jitkernels.signature import AnyArray, Argument
 
 
 class SoftmaxAttr(KernelAttr, kernel_type="SOFTMAX"):
@@ -25,8 +27,19 @@ class SoftmaxAttr(KernelAttr, kernel_type="SOFTMAX"):
             raise AttrError("SoftmaxAttr: n: expected at least 1 where there are rows, got 0")
 
     def tolerance(self) -> Tolerance:
-        """exp of a rounded difference is off by half a unit times the difference; the sum by sqrt(n) units."""
-        return Tolerance(ulp=16 + 2 * self.n**0.5)
+        """Two exponentials of 4 ULP each, a division and a product; and a sum of positive terms."""
+        return Tolerance(ulp=12 + sum_error(self.n), terms=1)
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """What rounding the differences d does: exp(d) is off by a unit for each unit of d, and so is the sum."""
+        x = arrays[0]
+        if x.size == 0:
+            return [x]
+        differences = x - x.max(axis=-1, keepdims=True)
+        y = np.exp(differences)
+        y /= y.sum(axis=-1, keepdims=True)
+        weighted = np.where(y > 0, y * -differences, 0)  # exp(-inf) is exact
+        return [weighted + y * weighted.sum(axis=-1, keepdims=True)]
 
     def operations(self) -> float:
         return 20.0 * self.rows * self.n

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from jitkernels import accuracy
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.tuning.agreement import first_difference
 from jitkernels.tuning.pauses import worst_ratio
@@ -87,6 +88,7 @@ class Trial:
         self._arrays = [array.copy() for array in self._given]
         reference(*self._expected)
         self._best = float("inf")
+        self._terms = accuracy.terms(attr, self._given)
         self._functions: dict[str, Callable[..., Any]] = {}
         self._out: dict[str, Measured] = {}
         self.watches: dict[str, Stopwatch] = {}
@@ -103,7 +105,7 @@ class Trial:
             taken = watch.call()
             if SHORT < taken < LONG or watch.threaded:  # the first call may have made the threads
                 taken = min(taken, watch.call())
-            wrong = first_difference(self._attr, self._given, self._expected, self._arrays)
+            wrong = first_difference(self._attr, self._given, self._expected, self._arrays, self._terms)
         except Exception as error:  # noqa: BLE001  # whatever a third-party candidate raises disqualifies only itself
             wrong = f"{type(error).__name__}: {error}"
         if wrong is not None:

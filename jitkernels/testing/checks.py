@@ -1,0 +1,217 @@
+"""What a kernel must do: checks of one callable, each of which says how much it looked at."""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitkernels import accuracy
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.errors import DataIndexError
+from jitkernels.registry import implementation
+from jitkernels.signature import AnyArray, Array
+from jitkernels.testing import data
+from jitkernels.testing.guards import Guarded
+
+Oracle = Callable[[KernelAttr, Sequence[AnyArray]], Sequence[AnyArray]]
+"""The true outputs of an attr for the arrays of one call; an inout array still holds its input."""
+Function = Callable[..., Any]
+
+
+def upcast_reference(attr: KernelAttr, arrays: Sequence[AnyArray]) -> list[AnyArray]:
+    """The outputs of ``refer`` computed in long double: the oracle of rows that bring none of their own."""
+    wide = [a.astype(np.longdouble) if a.dtype.kind == "f" else a.copy() for a in arrays]
+    implementation(type(attr), "refer").function(attr, *wide)
+    return [a for a, parameter in zip(wide, attr.signature().arrays, strict=True) if parameter.output]
+
+
+def check_values(
+    attr: KernelAttr, function: Function, oracle: Oracle = upcast_reference, *, label: str = "", seed: int = 0
+) -> None:
+    """Outputs are right and wholly written, inputs as before, and nothing around the arrays is touched."""
+    signature = attr.signature()
+    arrays = signature.sample(seed)
+    expected = oracle(attr, [array.copy() for array in arrays])
+    for side in ("start", "end"):
+        guarded = [Guarded(array, side) for array in arrays]
+        returned = function(*[guard.array for guard in guarded])
+        assert returned is None, f"{label} returned {returned!r} instead of None"
+        for parameter, guard in zip(signature.arrays, guarded, strict=True):
+            assert guard.intact(), f"{label} wrote outside {parameter.name}"
+        _assert_right(attr, arrays, [guard.array for guard in guarded], expected, label)
+
+
+def check_data(
+    attr: KernelAttr,
+    functions: Mapping[str, Function],
+    oracle: Oracle = upcast_reference,
+    *,
+    kinds: Sequence[str] | None = None,
+) -> None:
+    """Outputs of functions, by label, are right for every kind of data, or for those named."""
+    every = data.kinds(attr)
+    for number, name in enumerate(every if kinds is None else kinds):
+        arrays = data.sample(attr, every[name], number)
+        with np.errstate(all="ignore"):
+            expected = oracle(attr, [array.copy() for array in arrays])
+        for label, function in functions.items():
+            used = [array.copy() for array in arrays]
+            with np.errstate(all="ignore"):
+                function(*used)
+            _assert_right(attr, arrays, used, expected, f"{label} with {name}")
+
+
+def check_in_place(
+    attr: KernelAttr, function: Function, oracle: Oracle = upcast_reference, *, label: str = ""
+) -> int:
+    """Each output that may be an input gives the same result when it is; and one array may be several inputs.
+
+    Returns how many pairs of arguments were the same array.
+    """
+    signature = attr.signature()
+    pairs = [
+        (i, j)
+        for i, j in itertools.permutations(range(len(signature.arrays)), 2)
+        if _may_be_one(signature.arrays[i], signature.arrays[j])
+    ]
+    together = {signature.arrays[place].name for pair in pairs for place in pair}
+    alone = [array.name for array in signature.arrays if array.in_place and array.name not in together]
+    assert not alone, (
+        f"{label}: {alone[0]} says in_place, but there is nothing of its shape that does as well"
+    )
+    for i, j in pairs:
+        arrays = signature.sample(3)
+        if signature.arrays[j].role == "inout":
+            arrays[i] = arrays[j]
+        arrays[j] = arrays[i]
+        before = [array.copy() for array in arrays]
+        expected = oracle(attr, [array.copy() for array in arrays])
+        function(*arrays)
+        what = f"{label} with {signature.arrays[i].name} as {signature.arrays[j].name}"
+        assert_close(attr, before, _outputs(attr, arrays), expected, what)
+    return len(pairs)
+
+
+def _may_be_one(one: Array, other: Array) -> bool:
+    if one.role != "in" or (one.shape, one.dtype) != (other.shape, other.dtype):
+        return False
+    return other.role == "in" or (one.in_place and other.in_place)
+
+
+def _outputs(attr: KernelAttr, arrays: Sequence[AnyArray]) -> list[AnyArray]:
+    return [array for array, p in zip(arrays, attr.signature().arrays, strict=True) if p.output]
+
+
+def _assert_right(
+    attr: KernelAttr,
+    before: Sequence[AnyArray],
+    after: Sequence[AnyArray],
+    expected: Sequence[AnyArray],
+    label: str,
+) -> None:
+    for parameter, array, old in zip(attr.signature().arrays, after, before, strict=True):
+        unchanged = parameter.output or array.tobytes() == old.tobytes()
+        assert unchanged, f"{label} changed its input {parameter.name}"
+    assert_close(attr, before, _outputs(attr, after), expected, label)
+
+
+def assert_close(
+    attr: KernelAttr,
+    arrays: Sequence[AnyArray],
+    outputs: Sequence[AnyArray],
+    expected: Sequence[AnyArray],
+    label: str,
+    slack: float = 1,
+) -> None:
+    """Every element of every output is as near to the true value as the row promises for these arrays."""
+    distances = accuracy.allowed(attr, arrays, expected, slack)
+    parameters = attr.signature().outputs
+    for parameter, got, right, distance in zip(parameters, outputs, expected, distances, strict=True):
+        assert got.shape == right.shape, f"{label}: the oracle gives {parameter.name} the shape {right.shape}"
+        off = accuracy.beyond(got, right, distance)
+        if off.any():
+            at = tuple(int(i) for i in np.argwhere(off)[0])
+            raise AssertionError(
+                f"{label}: {parameter.name}{list(at)} is {got[at]!r}, expected {right[at]!r} within "
+                f"{float(distance[at]):.3g}; {int(off.sum())} of {off.size} elements are off"
+            )
+
+
+def check_special_values(
+    attr: KernelAttr,
+    function: Function,
+    oracle: Oracle = upcast_reference,
+    *,
+    label: str = "",
+    alone: bool = True,
+) -> int:
+    """NaN, infinities, signed zeros, subnormals and overflow come out as they should.
+
+    Each value goes into each input alone (unless `alone` is False), then all inputs are filled with them.
+    NaN and infinities must be those of the true result and finite results close to it, wherever the row
+    promises something; a zero must have its sign where no terms of a sum could have cancelled. Returns how
+    many elements were asked for.
+    """
+    signature = attr.signature()
+    asked = 0
+    for arrays in data.with_special_values(attr, alone):
+        used = [array.copy() for array in arrays]
+        with np.errstate(all="ignore"):
+            true = oracle(attr, [array.copy() for array in arrays])
+            function(*used)
+        distances = accuracy.allowed(attr, arrays, true, slack=4)
+        results = zip(signature.outputs, _outputs(attr, used), true, distances, strict=True)
+        for parameter, got, right, distance in results:
+            off = accuracy.beyond(got, right, distance)
+            if not attr.tolerance().terms and got.dtype.kind == "f":
+                with np.errstate(all="ignore"):
+                    zero = (got == 0) & (right.astype(got.dtype) == 0)
+                off |= zero & (np.signbit(got) != np.signbit(right))
+            asked += int((np.isfinite(distance) | np.isnan(right)).sum())
+            if off.any():
+                at = tuple(int(k) for k in np.argwhere(off)[0])
+                found = f"{parameter.name}{list(at)} is {got[at]!r}"
+                raise AssertionError(f"{label}: {found}, expected {right[at]!r} for special values")
+    due = any(a.nbytes for a in signature.outputs)
+    due &= any(a.nbytes and a.dtype.startswith("float") for a in signature.arrays if a.role != "out")
+    assert asked or not due, f"{label}: nothing was asked of special values"
+    return asked
+
+
+def check_bad_indices(attr: KernelAttr, function: Function, *, label: str = "") -> int:
+    """Integers that the row's `check_data` refuses raise DataIndexError naming them, before any write.
+
+    Returns how many calls were refused: none where there is no integer, or the row takes any.
+    """
+    signature = attr.signature()
+    refused = 0
+    for i, parameter in enumerate(signature.arrays):
+        if parameter.role == "out" or not parameter.dtype.startswith("int") or not parameter.nbytes:
+            continue
+        low, high = int(parameter.domain[0]), int(parameter.domain[1])
+        places = data.positions(int(np.prod(parameter.shape)))
+        values = (low - 1, high, -(2**63), 2**63 - 1)
+        for number, (place, wrong) in enumerate(itertools.product(places, values)):
+            arrays = signature.sample(number)
+            arrays[i].reshape(-1)[place] = wrong
+            if _message(attr.check_data, [arrays]) is None:
+                continue
+            refused += 1
+            before = [array.tobytes() for array in arrays]
+            message = _message(function, arrays)
+            assert message is not None, f"{label} accepted {wrong} in {parameter.name}"
+            assert parameter.name in message, f"{label}: {message!r} does not name {parameter.name}"
+            assert [array.tobytes() for array in arrays] == before, f"{label} wrote before it refused {wrong}"
+        asks = type(attr).check_data is not KernelAttr.check_data
+        assert refused or not asks, f"{label}: check_data of the row refuses nothing in {parameter.name}"
+    return refused
+
+
+def _message(function: Function, arguments: Sequence[Any]) -> str | None:
+    """The message of the DataIndexError of a call, or None if it raised none."""
+    try:
+        function(*arguments)
+    except DataIndexError as error:
+        return str(error)
+    return None

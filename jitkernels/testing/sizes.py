@@ -1,0 +1,106 @@
+"""Which attrs of a row are checked: the cases it names, sizes that leave every tail, and each field in turn."""
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from jitkernels.attrs.base import Case, KernelAttr
+from jitkernels.errors import AttrError, DataIndexError
+
+SIZES = (*range(34), 47, 64, 65, 100, 127, 255, 257, 513)
+"""Extents that leave every tail of every vector width and unrolling, and none."""
+LONG = (1_537, 50_257)
+"""Extents at which sums need care."""
+NUMBERS = (0.0, 1.0, 0.5, -1.5, 1e-3)
+"""What float fields are tried with, beside their default and where they have no ``samples`` of their own."""
+
+
+def attrs_around(row: type[KernelAttr], sizes: Sequence[int] = SIZES) -> list[KernelAttr]:
+    """The "ci" cases of a row, and for each dtype a middle one with each field in turn changed.
+
+    Integers take `sizes`, strings, flags and floats the values of `flags`. Combinations that the row refuses,
+    and those for which no valid data exist (ids into a table of no rows), are left out.
+    """
+    found = [case.attr for case in ci_cases(row)]
+    for base in middles(row):
+        changes = ({name: size} for name in integers(base) for size in sizes)
+        found += [attr for change in changes if (attr := changed(base, change)) is not None]
+        found += flags(base)
+    return list(dict.fromkeys(found))
+
+
+def long_attrs(row: type[KernelAttr], sizes: Sequence[int] = LONG) -> list[KernelAttr]:
+    """Each integer in turn long and the others small, for every flag and choice."""
+    found = []
+    for base in middles(row):
+        small = changed(base, {name: min(getattr(base, name), 5) for name in integers(base)}) or base
+        for name, size in itertools.product(integers(base), sizes):
+            attr = changed(small, {name: size})
+            found += flags(attr, numbers=False) if attr is not None else []
+    return list(dict.fromkeys(found))
+
+
+def flags(base: KernelAttr, *, numbers: bool = True) -> list[KernelAttr]:
+    """The attr, and it with each flag, choice and (if asked) float in turn at its other values."""
+    found = [base]
+    for name, values in _values(base).items():
+        if numbers or not isinstance(values[0], float):
+            found += [attr for value in values if (attr := changed(base, {name: value})) is not None]
+    return list(dict.fromkeys(found))
+
+
+def ci_cases(row: type[KernelAttr]) -> list[Case]:
+    """The cases of a row's sweep that are tested everywhere."""
+    return [case for case in row.sweep() if "ci" in case.tags]
+
+
+def middles(row: type[KernelAttr]) -> list[KernelAttr]:
+    """The middle "ci" case of each dtype."""
+    return [middle(row, dtype) for dtype in dict.fromkeys(_dtype(case.attr) for case in ci_cases(row))]
+
+
+def middle(row: type[KernelAttr], dtype: str) -> KernelAttr:
+    """The "ci" case of that dtype whose arrays have the median size, of those with no extent below 2 if any."""
+    found = [case.attr for case in ci_cases(row) if _dtype(case.attr) == dtype]
+    proper = [attr for attr in found if min(itertools.chain(*(a.shape for a in attr.signature().arrays))) > 1]
+    ordered = sorted(proper or found, key=nbytes)
+    return ordered[len(ordered) // 2]
+
+
+def nbytes(attr: KernelAttr) -> int:
+    """Bytes of all arrays of a call."""
+    return sum(array.nbytes for array in attr.signature().arrays)
+
+
+def integers(attr: KernelAttr) -> list[str]:
+    """The names of the fields that are extents."""
+    return [name for name, value in attr.fields().items() if type(value) is int]
+
+
+def changed(base: KernelAttr, change: dict[str, Any]) -> KernelAttr | None:
+    """The attr with other values of some fields, or None if the row refuses that or no data exist for it."""
+    try:
+        attr = type(base)(**base.fields() | change)
+        attr.check_data(attr.signature().sample())
+        return attr
+    except (AttrError, DataIndexError):
+        return None
+
+
+def _values(base: KernelAttr) -> dict[str, Sequence[Any]]:
+    """What each field that is neither an extent nor a dtype may be, or is tried with."""
+    found: dict[str, Sequence[Any]] = {}
+    for field in dataclasses.fields(base):  # type: ignore[arg-type]  # attrs are dataclasses
+        value = getattr(base, field.name)
+        if values := field.metadata.get("values"):
+            found[field.name] = values
+        elif isinstance(value, bool):
+            found[field.name] = (False, True)
+        elif isinstance(value, float):
+            found[field.name] = field.metadata.get("samples") or NUMBERS
+    return found
+
+
+def _dtype(attr: KernelAttr) -> Any:
+    return attr.fields().get("dtype")

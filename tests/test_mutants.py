@@ -1,0 +1,69 @@
+"""Mistakes that kernels might have, planted one at a time: `testing` finds every one of them.
+
+A mutant is a right implementation of `subjects` with one piece of its text replaced, as `mutants` lists. What is
+planted has happened, or would be the next to happen: a mutant that lives shows what the checks do not look at.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+import subjects
+from mutants import MUTANTS
+
+from jitkernels import registry, testing
+
+SIZES = (0, 1, 2, 7, 8, 17, 33)
+MOST_OPERATIONS = 50_000
+LONG_KINDS = ("positive", "constant", "columns")
+
+
+def flushed(x: Any) -> Any:
+    """Without subnormal numbers."""
+    return np.where(np.abs(x) < np.finfo(x.dtype).tiny, x.dtype.type(0), x)
+
+
+def clipped(x: Any) -> Any:
+    """Without infinities."""
+    return np.clip(x, -np.finfo(x.dtype).max, np.finfo(x.dtype).max)
+
+
+def mutant(kernel: str, old: str, new: str) -> Callable[..., None]:
+    """A subject with one piece of its text replaced."""
+    text = inspect.getsource(getattr(subjects, kernel))
+    assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {kernel}"
+    names: dict[str, Any] = {**vars(subjects), "flushed": flushed, "clipped": clipped}
+    exec(compile(text.replace(old, new), f"<{kernel}>", "exec"), names)  # the mutation
+    function: Callable[..., None] = names[kernel]
+    return function
+
+
+def check_all(row: Any, function: Callable[..., None]) -> None:
+    """What the suite asks of an implementation, at few sizes."""
+
+    def bound(attr: Any) -> Callable[..., None]:
+        return lambda *arrays: function(attr, *arrays)
+
+    with np.errstate(all="ignore"):
+        for attr in sorted(testing.attrs_around(row, SIZES), key=lambda attr: attr.operations()):
+            if attr.operations() > MOST_OPERATIONS:
+                continue
+            testing.check_function(attr, bound(attr), oracles.expected, label=attr.text())
+        for attr in testing.long_attrs(row):
+            testing.check_data(attr, {attr.text(): bound(attr)}, oracles.expected, kinds=LONG_KINDS)
+
+
+@pytest.mark.parametrize("kernel", MUTANTS)
+def test_subject_is_right(kernel: str) -> None:
+    check_all(registry.row(kernel), getattr(subjects, kernel))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"), [(kernel, name) for kernel in MUTANTS for name in MUTANTS[kernel]]
+)
+def test_mutant_is_caught(kernel: str, name: str) -> None:
+    with pytest.raises(AssertionError):
+        check_all(registry.row(kernel), mutant(kernel, *MUTANTS[kernel][name]))
