@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.errors import BuildError, WorkspaceError
 from jitkernels.native import launch, load
-from jitkernels.native.entry import WORKSPACE_FAILED
+from jitkernels.native.source import symbol_of
+from jitkernels.native.status import error_of
 from jitkernels.registry import Implementation, Variant, implementation
 from jitkernels.signature import Signature
 
@@ -21,12 +21,13 @@ class Kernel(launch.Holder):
 
     attr: what it computes. implementation: the name of how. variant: the tuned parameters of that
     implementation. rule: the step of the lookup order that chose it. source: the text of its code. address:
-    of its C entry, 0 for the NumPy reference. timings: seconds of each candidate when it was measured.
+    and symbol: of its C entry, 0 and "" for the NumPy reference. timings: seconds of each candidate when it
+    was measured.
     """
 
     __slots__ = (
         "_call_python", "_function", "_parameters", "_slow", "_words", "address", "attr",
-        "callable", "implementation", "rule", "signature", "source", "timings", "variant",
+        "callable", "implementation", "rule", "signature", "source", "symbol", "timings", "variant",
     )  # fmt: skip
 
     def __init__(self, attr: KernelAttr, found: Implementation, variant: Variant) -> None:
@@ -40,10 +41,11 @@ class Kernel(launch.Holder):
         self._call_python = self._reference if found.is_reference else None
         self._words = _words(self.signature)
         if found.is_reference:
-            self.source, self.address = _text_of(found.function), 0
+            self.source, self.symbol, self.address = _text_of(found.function), "", 0
         else:
             source = found.function(attr, **variant)
-            self.source, self.address = source.text, load.address_of(source)
+            self.source, self.symbol = source.text, symbol_of(source)
+            self.address = load.address_of(source)
         self._slow = self.run
         self._parameters = [
             launch.Parameter(_singleton(array.dtype), array.shape, array.output, array.in_place)
@@ -97,10 +99,8 @@ class Kernel(launch.Holder):
         words = [array.ctypes.data for array in arrays] + self._words
         entry = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(self.address)
         status = entry(*words)
-        if status == WORKSPACE_FAILED:
-            raise WorkspaceError(f"{self.attr.name}: no memory for the workspace")
         if status != 0:
-            raise BuildError(f"{self.attr.name}: {self.implementation} returned the unknown status {status}")
+            raise error_of(status, self.attr.name, self.implementation)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is built anew: machine code and addresses hold in one process only."""

@@ -1,18 +1,32 @@
-"""Other kernels of the registry as functions that loop nests call, each by its address."""
+"""Other kernels of the registry as functions that loop nests call."""
 
 from typing import Any
 
 from jitkernels import registry
-from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.vector import VectorAttr
 from jitkernels.native import load
-from jitkernels.native.source import External, symbol_of
+from jitkernels.native.source import Source, inlined
 
 
-def component(attr: KernelAttr) -> Any:
-    """The generated kernel of an attr as a C function for loop nests.
+def component(attr: VectorAttr, source: Source | None = None) -> Any:
+    """An elementwise kernel as a function of its arrays and their length, which returns a status.
 
-    Elementwise kernels take any length: the same object serves them all.
+    `source` is whose code is called, the generated one if it is None. It runs on the calling thread, and the
+    same object serves every length. A status other than 0 is the caller's to return.
     """
-    source = registry.implementation(type(attr), "gen").function(attr)
+    if source is None:
+        source = registry.implementation(type(attr), "gen").function(attr)
     arguments = attr.signature().c_arguments
-    return External(symbol_of(source), "int64", arguments, lambda: load.address_of(source))
+    if not source.has_range:
+        return load.entry_of(source, arguments)
+    ranged = load.range_of(source, arguments)
+
+    @inlined()
+    def unary(x: Any, y: Any, n: int) -> Any:
+        return ranged(x, y, n, 0, n)
+
+    @inlined()
+    def binary(x: Any, y: Any, z: Any, n: int) -> Any:
+        return ranged(x, y, z, n, 0, n)
+
+    return unary if len(attr.signature().arrays) == 2 else binary
