@@ -74,7 +74,7 @@ def _check_parts(attr: jk.KernelAttr, nest: LoopNest) -> None:
         assert begin >= end or ranged(*given, begin, end) == 0
     for one, other in zip(whole, parts, strict=True):
         same = one.tobytes() == other.tobytes()
-        if nest.module.externals:  # a library may sum in another order for another size
+        if nest.module.externals and one.dtype.kind == "f":  # a library sums in an order of its own
             bound = 64 * np.finfo(one.dtype).eps * np.abs(one).max(initial=0)
             same = bool((np.abs(one - other) <= bound).all())
         assert same, f"{nest.name} of {attr} differs in parts"
