@@ -41,4 +41,4 @@ class BuildError(JitKernelsError, RuntimeError):
 
 
 class WorkspaceError(JitKernelsError, MemoryError):
-    """The scratch memory of a kernel could not be allocated; nothing was written."""
+    """The scratch memory of a kernel could not be allocated; outputs may be written in part."""

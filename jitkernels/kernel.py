@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.errors import BuildError, WorkspaceError
 from jitkernels.native import launch, load
-from jitkernels.native.entry import WORKSPACE_FAILED
+from jitkernels.native.source import symbol_of
+from jitkernels.native.status import error_of
 from jitkernels.registry import Implementation, Variant, implementation
 from jitkernels.signature import Signature
 
@@ -21,12 +21,13 @@ class Kernel(launch.Holder):
 
     attr: what it computes. implementation: the name of how. variant: the tuned parameters of that
     implementation. rule: the step of the lookup order that chose it. source: the text of its code. address:
-    of its C entry, 0 for the NumPy reference. timings: seconds of each candidate when it was measured.
+    and symbol: of its C entry, 0 and "" for the NumPy reference. timings: seconds of each candidate when it
+    was measured.
     """
 
     __slots__ = (
-        "_call_python", "_due", "_function", "_kept", "_parameters", "_slow", "_words", "address", "attr",
-        "callable", "calls_until_due", "exact", "implementation", "rule", "signature", "source", "timings", "variant",
+        "_call_python", "_due", "_function", "_kept", "_parameters", "_slow", "_words", "address", "attr", "callable",
+        "calls_until_due", "exact", "implementation", "rule", "signature", "source", "symbol", "timings", "variant",
     )  # fmt: skip
 
     def __init__(self, attr: KernelAttr, found: Implementation, variant: Variant) -> None:
@@ -45,10 +46,11 @@ class Kernel(launch.Holder):
         self._words = _words(self.signature)
         if found.is_reference:
             found.check_reference(attr)
-            self.source, self.address = _text_of(found.function), 0
+            self.source, self.symbol, self.address = _text_of(found.function), "", 0
         else:
             source = found.source(attr, variant)
-            self.source, self.address = source.text, load.address_of(source)
+            self.source, self.symbol = source.text, symbol_of(source)
+            self.address = load.address_of(source)
             self.exact = getattr(source, "exact", False)
         self._slow = self.run
         self._parameters = [
@@ -120,6 +122,7 @@ class Kernel(launch.Holder):
             "rule",
             "timings",
             "source",
+            "symbol",
             "address",
             "_function",
             "_call_python",
@@ -139,10 +142,8 @@ class Kernel(launch.Holder):
         words = [array.ctypes.data for array in arrays] + _words(signature)
         entry = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(self.address)
         status = entry(*words)
-        if status == WORKSPACE_FAILED:
-            raise WorkspaceError(f"{attr.name}: no memory for the workspace")
         if status != 0:
-            raise BuildError(f"{attr.name}: {self.implementation} returned the unknown status {status}")
+            raise error_of(status, attr.name, self.implementation)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is built anew: machine code and addresses hold in one process only."""

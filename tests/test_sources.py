@@ -22,7 +22,7 @@ from jitkernels.registry import implementation
 from jitkernels.tuning.timer import measure
 
 DOUBLING = """
-define void @body(ptr %x, i64 %n, i64 %begin, i64 %end) {
+define i64 @body(ptr %x, i64 %n, i64 %begin, i64 %end) {
 start:
   %some = icmp slt i64 %begin, %end
   br i1 %some, label %loop, label %done
@@ -36,7 +36,7 @@ loop:
   %more = icmp slt i64 %next, %end
   br i1 %more, label %loop, label %done
 done:
-  ret void
+  ret i64 0
 }
 """
 
@@ -210,7 +210,7 @@ print("numba" in sys.modules, "jitkernels.native.compile" in sys.modules)
 
 
 def test_llvm_code_may_call_its_externals_only() -> None:
-    calling = DOUBLING.replace("define void", "declare double @jk_test_halve(double)\ndefine void").replace(
+    calling = DOUBLING.replace("define i64", "declare double @jk_test_halve(double)\ndefine i64").replace(
         "%twice = fadd double %value, %value", "%twice = call double @jk_test_halve(double %value)"
     )
     nest = dataclasses.replace(BASE, name="calling", body=calling)
@@ -293,9 +293,17 @@ def test_sources_know_how_to_build_themselves() -> None:
         text: str = "a kind of source that nobody has heard of"
         externals: tuple[External, ...] = ()
         suffix: str = ".o"
+        has_range: bool = False
 
         def object_code(self, symbol: str) -> bytes:
             return BASE.object_code(symbol)
 
     values = np.arange(4.0)
     assert (called(Wrapped(), values) == 2 * values).all()
+
+
+def test_a_function_typed_into_an_interpreter_is_refused() -> None:
+    names: dict[str, Any] = {}
+    exec("def body(x, n, begin, end):\n    x[begin] = 0\n", names)
+    with pytest.raises(BuildError, match="the text of body is not in a file"):
+        load.address_of(dataclasses.replace(BASE, body=names["body"]))

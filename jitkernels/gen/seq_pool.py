@@ -103,6 +103,7 @@ def seq_pool(attr: SeqPoolAttr, folded: bool = False, **variant: Any) -> LoopNes
             signature.c_arguments,
             narrow,
             extent=signature.index("w"),
+            block=attr.w,
             workspace=scratch,
             workspace_dtype=attr.dtype,
         )

@@ -61,6 +61,12 @@ class SmallShape:
             return tall, self.m - self.m % tall, self.m % tall
         return tall, tall * (pieces - (tall * pieces - self.m)), tall - 1
 
+    def block(self) -> int:
+        """Rows or columns of C that parts of the work are multiples of: all of them where it is not split."""
+        if self.split == "":
+            return max(self.n if self.swapped else self.m, 1)
+        return self.heights()[0] if self.split == "rows" else self.width
+
     def row_block(self) -> int:
         """Rows (whole tall tiles) that are worked on together, to stay in cache for all panels of B."""
         tall = -(-self.m // -(-self.m // self.rows))
@@ -80,7 +86,7 @@ def small_nest(shape: SmallShape) -> LoopNest:
         arguments=matmul_arguments(shape.dtype),
         body=_packing_body(shape) if shape.trans_b else _direct_body(shape),
         extent=3 if shape.swapped and extent == 4 else extent,
-        block=shape.heights()[0] if shape.split == "rows" else shape.width,
+        block=shape.block(),
         parallel=shape.split != "",
         workspace=workspace if shape.trans_b else 0,
         workspace_dtype=shape.dtype,

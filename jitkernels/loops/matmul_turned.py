@@ -47,7 +47,7 @@ def turned_nest(shape: SmallShape) -> LoopNest:
         arguments=matmul_arguments(shape.dtype),
         body=body,
         extent=3,
-        block=width,
+        block=width if by_rows_of_c else long,
         parallel=by_rows_of_c,
         workspace=narrow * long * size,
         workspace_dtype=shape.dtype,

@@ -19,17 +19,19 @@ def sigmoid_nest(
     number = np.dtype(attr.dtype).type
     zero, one = number(0), number(1)
 
-    def body(x: Any, y: Any, n: int, workspace: Any, begin: int, end: int) -> None:
+    def body(x: Any, y: Any, n: int, workspace: Any, begin: int, end: int) -> int:
+        status = 0
         token = enter()
         for first in range(begin, end, PIECE):
             count = min(PIECE, end - first)
             for i in range(count):
                 workspace[i] = -abs(x[first + i])
-            exp(workspace, workspace, count)
+            status = min(status, exp(workspace, workspace, count))
             for i in range(count):
                 e = workspace[i]
                 y[first + i] = (e if x[first + i] < zero else one) / (one + e)
         leave(token)
+        return status
 
     signature = attr.signature()
     return LoopNest(

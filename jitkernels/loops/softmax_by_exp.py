@@ -33,7 +33,8 @@ def softmax_nest(
     row_maximum = row_maximum_float32 if attr.dtype == "float32" else row_maximum_float64
     together = rows_at_once(attr.n)
 
-    def body(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
+    def body(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> int:
+        status = 0
         token = enter()
         for top in range(begin, end, together):
             bottom = min(top + together, end)
@@ -42,7 +43,7 @@ def softmax_nest(
                 largest = row_maximum(x, first, first + n)
                 for i in range(first, first + n):
                     y[i] = x[i] - largest
-            exp(offset(y, top * n), offset(y, top * n), (bottom - top) * n)
+            status = min(status, exp(offset(y, top * n), offset(y, top * n), (bottom - top) * n))
             for row in range(top, bottom):
                 first = row * n
                 total = number(0)
@@ -52,6 +53,7 @@ def softmax_nest(
                 for i in range(first, first + n):
                     y[i] = y[i] * factor
         leave(token)
+        return status
 
     signature = attr.signature()
     return LoopNest(

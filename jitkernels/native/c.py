@@ -95,6 +95,7 @@ class CSource:
     flags: tuple[str, ...] = ()
     externals: tuple[External, ...] = ()
     suffix: ClassVar[str] = ".so"
+    has_range: ClassVar[bool] = False
 
     @property
     def entry(self) -> str:

@@ -20,6 +20,7 @@ class IRSource:
     text: str
     externals: tuple[External, ...] = ()
     suffix: ClassVar[str] = ".o"
+    has_range: ClassVar[bool] = False
 
     def object_code(self, symbol: str) -> bytes:
         """The object file of the functions."""

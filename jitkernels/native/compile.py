@@ -16,7 +16,7 @@ from numba.core import codegen as numba_codegen
 from numba.core import compiler, registry
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.cpu_options import FastMathOptions
-from numba.core.types import CPointer, ExternalFunction, int64, void, voidptr  # type: ignore[attr-defined]  # partly typed
+from numba.core.types import CPointer, ExternalFunction, Integer, int64, void, voidptr  # type: ignore[attr-defined]  # partly typed
 from numba.extending import intrinsic
 
 from jitkernels import dtypes
@@ -37,10 +37,12 @@ class _Codegen(numba_codegen.AOTCPUCodegen):
 
 @dataclass(frozen=True)
 class Prototype:
-    """What a function of a module becomes: a C function of these arguments and result."""
+    """What a function of a module becomes: a C function of these arguments that returns ``int64_t``.
+
+    One that returns nothing in Python returns 0.
+    """
 
     arguments: tuple[str, ...]
-    result: str
 
 
 def numba_type(text: str) -> Any:
@@ -112,10 +114,10 @@ def _bridge(library: Any, context: Any, name: str, dispatcher: Any, prototype: P
     flags.error_model = "numpy"
     flags.nrt = False
     flags.fastmath = FastMathOptions(dispatcher.targetoptions.get("fastmath", False))
-    arguments, result = [numba_type(text) for text in prototype.arguments], numba_type(prototype.result)
+    arguments = [numba_type(text) for text in prototype.arguments]
     try:
         compiled = compiler.compile_extra(
-            registry.cpu_target.typing_context, context, dispatcher.py_func, arguments, result, flags, {}
+            registry.cpu_target.typing_context, context, dispatcher.py_func, arguments, None, flags, {}
         )
     except numba.core.errors.NumbaError as error:
         raise BuildError(f"numba cannot compile {name} of {library.name}: {error}") from error
@@ -125,11 +127,18 @@ def _bridge(library: Any, context: Any, name: str, dispatcher: Any, prototype: P
     inner_type = convention.get_function_type(compiled.fndesc.restype, compiled.fndesc.argtypes)
     inner = ir.Function(module, inner_type, compiled.fndesc.llvm_func_name)
     values = [context.get_value_type(argument) for argument in arguments]
-    returned_type = ir.VoidType() if result is void else context.get_value_type(result)
-    outer = ir.Function(module, ir.FunctionType(returned_type, values), name)
+    outer = ir.Function(module, ir.FunctionType(ir.IntType(64), values), name)
     builder = ir.IRBuilder(outer.append_basic_block())
+    result = compiled.fndesc.restype
     _, returned = convention.call_function(builder, inner, result, arguments, outer.args)
-    builder.ret_void() if result is void else builder.ret(returned)
+    if result is void:
+        builder.ret(ir.IntType(64)(0))
+    elif isinstance(result, Integer):
+        builder.ret(context.cast(builder, returned, result, int64))
+    else:
+        raise BuildError(
+            f"{name} of {library.name} returns {result}: expected nothing, or an int as its status"
+        )
     for value, text in zip(outer.args, prototype.arguments, strict=True):
         if dtypes.c_type(text).is_restrict:
             value.add_attribute("noalias")

@@ -1,4 +1,4 @@
-"""LLVM IR of the C entry of a loop nest: range, threads, workspace, status.
+"""LLVM IR around the body of a loop nest: its entry, its range function, threads, workspace, status.
 
 Written as text and not with a builder because it is part of the key that every warm start computes.
 """
@@ -6,8 +6,9 @@ Written as text and not with a builder because it is part of the key that every 
 from jitkernels import dtypes
 
 SLOTS = 64
-WORKSPACE_FAILED = -1
-"""Status of an entry that could not allocate its workspace."""
+"""Workspaces that an object keeps. Threads find theirs by number or by where their stack lies."""
+STACK_BITS = 23
+"""Stacks are usually 8 MB apart."""
 
 
 def types_of(arguments: tuple[str, ...]) -> list[str]:
@@ -16,16 +17,28 @@ def types_of(arguments: tuple[str, ...]) -> list[str]:
 
 
 def ir(
-    arguments: tuple[str, ...], *, extent: int, block: int, parallel: bool, workspace: int, check: bool
+    arguments: tuple[str, ...],
+    *,
+    extent: int,
+    block: int,
+    parallel: bool,
+    workspace: int,
+    no_memory: int,
+    check: bool,
 ) -> str:
-    """The function ``i64 @entry(arguments)`` calling ``@body`` (and ``@check``), which the compiler adds."""
+    """The visible functions around ``@body`` (and ``@check``), which return a status and are found elsewhere.
+
+    ``i64 @entry(arguments)`` is the kernel: it checks, takes threads if there are any for it, and runs all.
+    ``i64 @entry_range(arguments, begin, end)`` runs a part on the calling thread, for other generated code.
+    It checks nothing: ``i64 @entry_check(arguments)`` does, for those who call ranges of a kernel with a check.
+    """
     kinds = types_of(arguments)
     names = [f"{kind} %a{i}" for i, kind in enumerate(kinds)]
     passed = ", ".join(names)
     scratch = ["ptr"] if workspace else []
-    lines = [f"declare void @body({', '.join([*kinds, *scratch, 'i64', 'i64'])})"]
+    lines = [f"declare i64 @body({', '.join([*kinds, *scratch, 'i64', 'i64'])})"]
     if check:
-        lines += [f"declare i64 @check({', '.join(kinds)})"]
+        lines += [f"declare i64 @check({', '.join(kinds)})", *_visible_check(names)]
     lines += [f"define i64 @entry({passed}) {{", "start:"]
     if check:
         lines += [
@@ -41,17 +54,49 @@ def ir(
     if parallel:
         lines += _team(kinds, names, extent, block)
     lines += [
-        f"  %done = call i64 @part({passed}, i64 0, i64 %a{extent}, i64 0)",
+        f"  %done = call i64 @entry_range({passed}, i64 0, i64 %a{extent})",
         "  ret i64 %done",
         "}",
-        *_part(names, workspace),
+        *_range(names, workspace),
+        *_part(names, workspace, no_memory),
     ]
     if parallel:
         lines += _region(kinds, extent, block)
     return "\n".join(lines)
 
 
-def _part(names: list[str], workspace: int) -> list[str]:
+def _visible_check(names: list[str]) -> list[str]:
+    passed = ", ".join(names)
+    return [
+        f"define i64 @entry_check({passed}) {{",
+        f"  %status = call i64 @check({passed})",
+        "  ret i64 %status",
+        "}",
+    ]
+
+
+def _range(names: list[str], workspace: int) -> list[str]:
+    """``@entry_range``: the part of one thread, whose workspace is found by the address of its stack."""
+    passed = ", ".join(names)
+    lines = [f"define i64 @entry_range({passed}, i64 %begin, i64 %end) {{"]
+    slot = "0"
+    if workspace:
+        slot = "%stack"
+        lines = ["declare ptr @llvm.frameaddress.p0(i32 immarg)", *lines]
+        lines += [
+            "  %frame = call ptr @llvm.frameaddress.p0(i32 0)",
+            "  %address = ptrtoint ptr %frame to i64",
+        ]
+        lines += [f"  %stack = lshr i64 %address, {STACK_BITS}"]
+    return [
+        *lines,
+        f"  %done = call i64 @part({passed}, i64 %begin, i64 %end, i64 {slot})",
+        "  ret i64 %done",
+        "}",
+    ]
+
+
+def _part(names: list[str], workspace: int, no_memory: int) -> list[str]:
     """``@part``: runs the body on begin..end with the workspace of thread number `slot`.
 
     A workspace is taken from its slot by an atomic exchange, so that two Python threads inside one entry
@@ -61,8 +106,8 @@ def _part(names: list[str], workspace: int) -> list[str]:
     if not workspace:
         return [
             f"define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{",
-            f"  call void @body({passed}, i64 %begin, i64 %end)",
-            "  ret i64 0",
+            f"  %status = call i64 @body({passed}, i64 %begin, i64 %end)",
+            "  ret i64 %status",
             "}",
         ]
     return f"""@slots = internal global [{SLOTS} x ptr] zeroinitializer
@@ -80,10 +125,10 @@ allocate:
   %failed = icmp eq ptr %fresh, null
   br i1 %failed, label %refuse, label %use
 refuse:
-  ret i64 {WORKSPACE_FAILED}
+  ret i64 {no_memory}
 use:
   %area = phi ptr [ %kept, %start ], [ %fresh, %allocate ]
-  call void @body({passed}, ptr %area, i64 %begin, i64 %end)
+  %status = call i64 @body({passed}, ptr %area, i64 %begin, i64 %end)
   %other = atomicrmw xchg ptr %place, ptr %area acq_rel
   %alone = icmp eq ptr %other, null
   br i1 %alone, label %done, label %drop
@@ -91,7 +136,7 @@ drop:
   call void @free(ptr %other)
   br label %done
 done:
-  ret i64 0
+  ret i64 %status
 }}""".splitlines()
 
 

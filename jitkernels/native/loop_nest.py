@@ -1,4 +1,4 @@
-"""A loop nest: the source of one C function that runs a loop over a range, serial or in parallel."""
+"""A loop nest: the source of a C function that runs a loop over a range, and of one that runs a part of it."""
 
 import functools
 import hashlib
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from jitkernels import dtypes
 from jitkernels.errors import BuildError
-from jitkernels.native import codegen, entry, numba_names, openmp
+from jitkernels.native import codegen, entry, numba_names, openmp, status
 from jitkernels.native.link import linked
 from jitkernels.native.source import External, Module
 
@@ -24,10 +24,12 @@ class LoopNest:
     """The C function ``int64_t name(arguments)`` made from the loop `body`.
 
     `body` takes the arguments (pointers, then integers), then the workspace if there is one, then
-    ``begin, end``: a part of the range 0..extent, where `extent` is the index of an integer argument. The
-    parts that threads get begin at multiples of `block`. `check`, if given, takes the arguments and returns
-    0 or a status; a status other than 0 is returned before `body` writes anything. LLVM code defines them
-    as ``void @body(...)`` and ``i64 @check(...)``; what it calls beside the C library is in `calls`.
+    ``begin, end``: a part of the range 0..extent, where `extent` is the index of an integer argument. It
+    returns nothing, or the status of what it called, 0 if that is well. Parts begin at multiples of `block`
+    and are never empty; where `block` is the whole extent there is one part. `check`, if given, takes the
+    arguments and returns 0 or a status; a status other than 0 is returned before `body` writes anything.
+    LLVM code defines them as ``i64 @body(...)`` and ``i64 @check(...)``; what it calls beside the C library
+    is in `calls`.
 
     `exact` says that sizes are constants of the code. Any other nest is right for whatever its integer
     arguments say, since one object serves every size of a class.
@@ -59,6 +61,7 @@ class LoopNest:
     exact: bool = False
     calls: tuple[External, ...] = ()
     suffix: ClassVar[str] = ".o"
+    has_range: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.workspace and self.workspace_dtype not in dtypes.TABLE:
@@ -84,13 +87,14 @@ class LoopNest:
 
     @functools.cached_property
     def entry(self) -> str:
-        """LLVM IR of the entry, named ``@entry``."""
+        """LLVM IR of the functions around the body, named ``@entry...``."""
         return entry.ir(
             self.arguments,
             extent=self.extent,
             block=self.block,
             parallel=self.parallel,
             workspace=self.workspace,
+            no_memory=status.no_memory_for(self.name) if self.workspace else 0,
             check=self.check is not None,
         )
 
@@ -113,11 +117,11 @@ class LoopNest:
         )
 
     def object_code(self, symbol: str) -> bytes:
-        """The object file: one entry, no undefined symbol besides the externals."""
-        parts: list[str | bytes] = [self.entry.replace("@entry(", f"@{symbol}("), *self._python_parts()]
+        """The object file: the entry, its range function, no undefined symbol besides the externals."""
+        parts: list[str | bytes] = [self.entry.replace("@entry", f"@{symbol}"), *self._python_parts()]
         parts += [code for code in (self.body, self.check) if isinstance(code, str | bytes)]
         parts += [function.text for function in self.module.ir.values()]
-        module = linked(self.name, parts, [symbol])
+        module = linked(self.name, parts, [symbol, f"{symbol}_range", f"{symbol}_check"])
         return codegen.finished(module, symbol, self.externals, self.vector_bytes, py=self.text)
 
     def _python_parts(self) -> list[bytes]:
@@ -134,9 +138,9 @@ class LoopNest:
         prototypes = {}
         if callable(self.body):
             ranged = (*plain, *scratch, "int64", "int64")
-            prototypes["body"] = compile.Prototype(ranged, "void")
+            prototypes["body"] = compile.Prototype(ranged)
         if callable(self.check):
-            prototypes["check"] = compile.Prototype(plain, "int64")
+            prototypes["check"] = compile.Prototype(plain)
         return [compile.bitcode(self.name, self.module, prototypes)]
 
 

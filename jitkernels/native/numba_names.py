@@ -36,6 +36,7 @@ NAMES = (
     "numba.core.registry:cpu_target.typing_context.refresh",
     "numba.core.types:CPointer",
     "numba.core.types:ExternalFunction",
+    "numba.core.types:Integer",
     "numba.extending:intrinsic",
     "numba:from_dtype",
     "numba:njit",

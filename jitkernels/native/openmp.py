@@ -4,6 +4,7 @@ Generated code asks ``jk_team`` at each call how many threads it gets, so ``set_
 ``OMP_NUM_THREADS`` and ``threadpoolctl.threadpool_limits`` are all obeyed at once: the smallest wins.
 Without a runtime everything runs on one thread. A forked child of a process that has had a parallel region
 stays on one thread, because the OpenMP runtime would wait there for threads that the fork did not copy.
+A kernel that is called from inside a parallel region, ours or another's, runs on its caller's thread.
 """
 
 import ctypes
@@ -25,6 +26,7 @@ WITH_OPENMP = """
 @jk_limit = external global i64
 @jk_used = external global i64
 declare i32 @omp_get_max_threads()
+declare i32 @omp_in_parallel()
 declare void @GOMP_parallel(ptr, ptr, i32, i32)
 define i64 @entry() {
   ret i64 1
@@ -40,6 +42,10 @@ ask:
   %single = icmp slt i64 %limit, 2
   br i1 %single, label %one, label %runtime
 runtime:
+  %inside = call i32 @omp_in_parallel()
+  %nested = icmp ne i32 %inside, 0
+  br i1 %nested, label %one, label %count
+count:
   %most32 = call i32 @omp_get_max_threads()
   %most = sext i32 %most32 to i64
   %a = call i64 @llvm.smin.i64(i64 %limit, i64 %most)
@@ -100,6 +106,7 @@ def _runtime_source() -> IRSource:
         External("jk_limit", "int64", (), lambda: ctypes.addressof(threads.limit)),
         External("jk_used", "int64", (), lambda: ctypes.addressof(_used)),
         External("omp_get_max_threads", "int32", (), lambda: _function("omp_get_max_threads")),
+        External("omp_in_parallel", "int32", (), lambda: _function("omp_in_parallel")),
         External(
             "GOMP_parallel", "void", ("void*", "void*", "int32", "int32"), lambda: _function("GOMP_parallel")
         ),

@@ -29,7 +29,8 @@ class Source(Protocol):
     name: for people, and the readable part of the symbol. text: everything that decides the code, so that
     its hash is the key of what was built from it. externals: what the code links to. suffix: the form that
     `object_code` gives, ``.o`` for an object file or ``.so`` for a shared library, either of which defines
-    the symbol.
+    the symbol. has_range: whether it also defines the symbol with ``_range`` behind it, which takes the same
+    arguments, a begin and an end, and runs that part without threads of its own.
     """
 
     @property
@@ -43,6 +44,9 @@ class Source(Protocol):
 
     @property
     def suffix(self) -> str: ...
+
+    @property
+    def has_range(self) -> bool: ...
 
     def object_code(self, symbol: str) -> bytes:
         """Build it; `symbol` is what its entry is called. Raises BuildError."""
@@ -100,7 +104,12 @@ def offset(pointer: Any, elements: int) -> Any:
 @functools.cache
 def _syntax(code: CodeType) -> tuple[str, str]:
     """Name and text of a function without decorators, annotations and docstring, so that only code counts."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(code))).body[0]
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(code))).body[0]
+    except OSError:
+        raise BuildError(
+            f"the text of {code.co_qualname} is not in a file: a loop nest is made from it"
+        ) from None
     if not isinstance(tree, ast.FunctionDef):
         raise BuildError(f"{code.co_qualname} is not written with 'def'")
     tree.decorator_list = []

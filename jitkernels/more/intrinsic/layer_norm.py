@@ -31,11 +31,11 @@ def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> CSource | LoopNes
 
     def affine(
         x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int
-    ) -> None:
-        normalise(offset(x, begin * n), scale, bias, offset(y, begin * n), end - begin, n, eps)
+    ) -> Any:
+        return normalise(offset(x, begin * n), scale, bias, offset(y, begin * n), end - begin, n, eps)
 
-    def plain(x: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> None:
-        normalise(offset(x, begin * n), offset(y, begin * n), end - begin, n, eps)
+    def plain(x: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> Any:
+        return normalise(offset(x, begin * n), offset(y, begin * n), end - begin, n, eps)
 
     return LoopNest(
         built.name,

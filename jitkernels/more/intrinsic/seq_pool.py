@@ -33,12 +33,12 @@ def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> CSource | LoopNest:
     columns = external(built)
     zero = np.dtype(attr.dtype).type(0)
 
-    def body(x: Any, y: Any, h: int, w: int, begin: int, end: int) -> None:
+    def body(x: Any, y: Any, h: int, w: int, begin: int, end: int) -> Any:
         if h == 0:
             for j in range(begin, end):
                 y[j] = zero
-            return
-        columns(offset(x, begin), offset(y, begin), h, w, end - begin)
+            return 0
+        return columns(offset(x, begin), offset(y, begin), h, w, end - begin)
 
     return LoopNest(
         built.name, arguments, body, extent=signature.index("w"), block=BLOCK_COLUMNS, parallel=True

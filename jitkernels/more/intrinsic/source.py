@@ -6,7 +6,6 @@ from typing import Any
 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.native import c, load
-from jitkernels.native.source import External, symbol_of
 
 
 def usable(attr: KernelAttr) -> bool | str:
@@ -33,4 +32,4 @@ def source(
 
 def external(built: c.CSource) -> Any:
     """The function of a source for loop nests to call."""
-    return External(symbol_of(built), "int64", built.arguments, lambda: load.address_of(built))
+    return load.entry_of(built, built.arguments)

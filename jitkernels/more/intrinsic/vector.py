@@ -28,8 +28,8 @@ def vmul(attr: VMulAttr, parallel: bool = False, stream: bool = False) -> CSourc
         return built
     multiply = external(built)
 
-    def body(x: Any, y: Any, z: Any, n: int, begin: int, end: int) -> None:
-        multiply(offset(x, begin), offset(y, begin), offset(z, begin), end - begin)
+    def body(x: Any, y: Any, z: Any, n: int, begin: int, end: int) -> Any:
+        return multiply(offset(x, begin), offset(y, begin), offset(z, begin), end - begin)
 
     return LoopNest(
         built.name, signature.c_arguments, body, extent=signature.index("n"), block=BLOCK, parallel=True

@@ -1,4 +1,7 @@
-"""Activations of a piece of a vector by the kernels VSIGMOID and VEXP: `activate(x, y, n)`, y apart from x."""
+"""Activations of a piece of a vector by the kernels VSIGMOID and VEXP: `activate(x, y, n)`, y apart from x.
+
+Each returns the status of the kernel that it calls.
+"""
 
 from typing import Any
 
@@ -32,10 +35,10 @@ def _tanh(dtype: str) -> Any:
     q1, q2, q3 = number(945945), number(51975), number(630)
 
     @inlined("contract")
-    def tanh(x: Any, y: Any, n: int) -> None:
+    def tanh(x: Any, y: Any, n: int) -> Any:
         for i in range(n):
             y[i] = -two * abs(x[i])
-        exp(y, y, n)
+        status = exp(y, y, n)
         for i in range(n):
             value, e = x[i], y[i]
             square = value * value
@@ -45,6 +48,7 @@ def _tanh(dtype: str) -> Any:
             signed = -difference if value < zero else difference
             small = abs(value) < half
             y[i] = (above if small else signed) / (below if small else one + e)
+        return status
 
     return tanh
 
@@ -53,17 +57,19 @@ def _relu(dtype: str) -> Any:
     zero = np.dtype(dtype).type(0)
 
     @inlined()
-    def relu(x: Any, y: Any, n: int) -> None:
+    def relu(x: Any, y: Any, n: int) -> int:
         for i in range(n):
             y[i] = max(x[i], zero)  # x first: Python's max keeps it when it is NaN
+        return 0
 
     return relu
 
 
 def _identity(dtype: str) -> Any:
     @inlined()
-    def identity(x: Any, y: Any, n: int) -> None:
+    def identity(x: Any, y: Any, n: int) -> int:
         for i in range(n):
             y[i] = x[i]
+        return 0
 
     return identity

@@ -29,48 +29,55 @@ def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> LoopNest:
     multiply = component(VMulAttr(n=PIECE, dtype=attr.dtype))
 
     @inlined()
-    def add_product(gate_input: Any, weight: Any, state: Any, result: Any, n: int) -> None:
-        multiply(weight, state, result, n)
+    def add_product(gate_input: Any, weight: Any, state: Any, result: Any, n: int) -> Any:
+        status = multiply(weight, state, result, n)
         for i in range(n):
             result[i] = result[i] + gate_input[i]
+        return status
 
     # ct may be ct_1: a piece of ct is written when that piece of ct_1 has been read for the last time.
-    def plain(gates: Any, ct_1: Any, ct: Any, ht: Any, d: int, workspace: Any, begin: int, end: int) -> None:
+    def plain(gates: Any, ct_1: Any, ct: Any, ht: Any, d: int, workspace: Any, begin: int, end: int) -> int:
         entering, kept = workspace, offset(workspace, PIECE)
+        status = 0
         for at in range(begin, end, PIECE):
             n = min(PIECE, end - at)
             new, result = offset(ct, at), offset(ht, at)
-            candidate(offset(gates, at), entering, n)
-            gate(offset(gates, d + at), kept, n)
-            multiply(entering, kept, entering, n)
-            gate(offset(gates, 2 * d + at), kept, n)
-            multiply(offset(ct_1, at), kept, kept, n)
+            status = min(status, candidate(offset(gates, at), entering, n))
+            status = min(status, gate(offset(gates, d + at), kept, n))
+            status = min(status, multiply(entering, kept, entering, n))
+            status = min(status, gate(offset(gates, 2 * d + at), kept, n))
+            status = min(status, multiply(offset(ct_1, at), kept, kept, n))
             for i in range(n):
                 new[i] = entering[i] + kept[i]
-            cell(new, entering, n)
-            gate(offset(gates, 3 * d + at), kept, n)
-            multiply(entering, kept, result, n)
+            status = min(status, cell(new, entering, n))
+            status = min(status, gate(offset(gates, 3 * d + at), kept, n))
+            status = min(status, multiply(entering, kept, result, n))
+        return status
 
     def peephole(
         gates: Any, ct_1: Any, wp: Any, ct: Any, ht: Any, d: int, workspace: Any, begin: int, end: int
-    ) -> None:
+    ) -> int:
         entering, kept, total = workspace, offset(workspace, PIECE), offset(workspace, 2 * PIECE)
+        status = 0
         for at in range(begin, end, PIECE):
             n = min(PIECE, end - at)
             old, new, result = offset(ct_1, at), offset(ct, at), offset(ht, at)
-            candidate(offset(gates, at), entering, n)
-            add_product(offset(gates, d + at), offset(wp, at), old, total, n)
-            gate(total, kept, n)
-            multiply(entering, kept, entering, n)
-            add_product(offset(gates, 2 * d + at), offset(wp, d + at), old, total, n)
-            gate(total, kept, n)
-            multiply(old, kept, kept, n)
+            status = min(status, candidate(offset(gates, at), entering, n))
+            status = min(status, add_product(offset(gates, d + at), offset(wp, at), old, total, n))
+            status = min(status, gate(total, kept, n))
+            status = min(status, multiply(entering, kept, entering, n))
+            status = min(status, add_product(offset(gates, 2 * d + at), offset(wp, d + at), old, total, n))
+            status = min(status, gate(total, kept, n))
+            status = min(status, multiply(old, kept, kept, n))
             for i in range(n):
                 new[i] = entering[i] + kept[i]
-            cell(new, entering, n)
-            add_product(offset(gates, 3 * d + at), offset(wp, 2 * d + at), new, total, n)
-            gate(total, kept, n)
-            multiply(entering, kept, result, n)
+            status = min(status, cell(new, entering, n))
+            status = min(
+                status, add_product(offset(gates, 3 * d + at), offset(wp, 2 * d + at), new, total, n)
+            )
+            status = min(status, gate(total, kept, n))
+            status = min(status, multiply(entering, kept, result, n))
+        return status
 
     signature = attr.signature()
     return LoopNest(

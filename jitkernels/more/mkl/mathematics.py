@@ -20,11 +20,12 @@ def vector_function(name: str, dtype: str, arrays: int) -> Any:
 
 
 def exponential(dtype: str) -> Any:
-    """`exp(x, y, n)`, in place if x is y."""
+    """`exp(x, y, n)`, in place if x is y; returns the status 0."""
     vector_exp = vector_function("Exp", dtype, 2)
 
     @inlined()
-    def exp(x: Any, y: Any, n: int) -> None:
+    def exp(x: Any, y: Any, n: int) -> int:
         vector_exp(n, x, y, MODE)
+        return 0
 
     return exp

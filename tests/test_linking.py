@@ -1,0 +1,227 @@
+"""Kernels that other generated code calls: parts of a range, statuses that say whose they are, no nested threads."""
+
+import ctypes
+import dataclasses
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cases
+import numpy as np
+import pytest
+from processes import python
+
+import jitkernels as jk
+from jitkernels import testing
+from jitkernels.errors import BuildError, WorkspaceError
+from jitkernels.kernel import Kernel
+from jitkernels.more.mix.component import component
+from jitkernels.native import load, openmp, status
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import Source, symbol_of
+from jitkernels.registry import implementation, implements
+
+needs_openmp = pytest.mark.skipif(openmp.runtime()[0] is None, reason=openmp.runtime()[1])
+HUGE = 1 << 60
+"""Bytes that no machine has."""
+
+
+@pytest.fixture
+def restored() -> Iterator[int]:
+    """The number of threads, set back afterwards."""
+    before = jk.get_num_threads()
+    yield before
+    jk.set_num_threads(before)
+
+
+def sources(attr: jk.KernelAttr, name: str) -> list[Source]:
+    """The sources of all variants of an implementation; skips where it cannot be used."""
+    cases.usable(attr, name)
+    found = implementation(type(attr), name)
+    return [] if found.is_reference else [found.function(attr, **variant) for variant in found.variants(attr)]
+
+
+def words(attr: jk.KernelAttr, arrays: list[Any]) -> list[int]:
+    """What the C function takes."""
+    kernel = Kernel(attr, implementation(type(attr), "gen"), {})
+    return [array.ctypes.data for array in arrays] + list(kernel._words)
+
+
+@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
+def test_parts_make_the_whole(row: cases.Row, name: str, restored: int) -> None:
+    """Ranges called one after the other give what the serial entry gives, wherever blocks begin."""
+    jk.set_num_threads(1)
+    for attr in cases.in_scope(row, name):
+        for nest in sources(attr, name):
+            if isinstance(nest, LoopNest):
+                _check_parts(attr, nest)
+
+
+def _check_parts(attr: jk.KernelAttr, nest: LoopNest) -> None:
+    whole = attr.signature().sample(1)
+    parts = [array.copy() for array in whole]
+    given = words(attr, whole)
+    entry = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(given))(load.address_of(nest))
+    assert entry(*given) == 0
+    external = load.range_of(nest, nest.arguments)
+    assert external.arguments == (*nest.arguments, "int64", "int64")
+    ranged = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * (len(given) + 2))(external.address())
+    given = words(attr, parts)
+    extent = given[nest.extent]
+    middle = extent // 2 // nest.block * nest.block
+    for begin, end in ((0, middle), (middle, extent)):
+        assert begin >= end or ranged(*given, begin, end) == 0
+    for one, other in zip(whole, parts, strict=True):
+        same = one.tobytes() == other.tobytes()
+        if nest.module.externals and one.dtype.kind == "f":  # a library sums in an order of its own
+            bound = 64 * np.finfo(one.dtype).eps * np.abs(one).max(initial=0)
+            same = bool((np.abs(one - other) <= bound).all())
+        assert same, f"{nest.name} of {attr} differs in parts"
+
+
+def test_a_check_can_be_called_by_itself(toy: Any) -> None:
+    """Who calls ranges of a kernel with a check calls the check once: the range does not."""
+    attr = toy.ToyAttr(n=9)
+    nest = toy.right(attr)
+    name = f"{symbol_of(nest)}_check"
+    address = load.functions_of(nest, (name,))[name]
+    arrays = attr.signature().sample()
+    given = [array.ctypes.data for array in arrays] + [9, 5]
+    check = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(given))(address)
+    assert check(*given) == 0
+    arrays[2][3] = 77
+    assert check(*given) == 1
+
+
+@pytest.mark.parametrize("name", ["gen", "mkl", "intrinsic"])
+def test_component_of_a_given_source(name: str, fresh: Any) -> None:
+    """`mix` links whichever implementation it is given, the parallel variants without their threads."""
+    attr = jk.VMulAttr(n=100_000)
+    for source in sources(attr, name):
+        multiply = component(attr, source)
+        nest = _squaring(multiply)
+        values = np.arange(1000, dtype=np.float32)
+        expected = values * values
+        function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(load.address_of(nest))
+        assert function(values.ctypes.data, values.size) == 0
+        assert (values == expected).all()
+
+
+def _squaring(multiply: Any) -> LoopNest:
+    def body(x: Any, n: int, begin: int, end: int) -> Any:
+        return multiply(x, x, x, n)
+
+    return LoopNest("squaring", ("float*", "int64"), body, extent=1)
+
+
+def _needy(name: str, workspace: int = HUGE) -> LoopNest:
+    def body(x: Any, n: int, workspace: Any, begin: int, end: int) -> None:
+        for i in range(begin, end):
+            x[i] = x[i] + workspace[0] * 0
+
+    return LoopNest(name, ("float*", "int64"), body, extent=1, workspace=workspace, workspace_dtype="float32")
+
+
+def _calling(inner: LoopNest, parallel: bool) -> LoopNest:
+    called = load.range_of(inner, inner.arguments)
+
+    def body(x: Any, n: int, begin: int, end: int) -> Any:
+        return called(x, n, begin, end)
+
+    return LoopNest("calling", ("float*", "int64"), body, extent=1, parallel=parallel)
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_a_status_says_whose_it_is(parallel: bool) -> None:
+    """Memory that the innermost of three lacks is reported by its name, through the two that call it."""
+    innermost = _needy("innermost")
+    nest = _calling(dataclasses.replace(_calling(innermost, False), name="between"), parallel)
+    values = np.arange(100_000, dtype=np.float32)
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(load.address_of(nest))
+    code = function(values.ctypes.data, values.size)
+    error = status.error_of(code, "vmul", "mine")
+    assert isinstance(error, WorkspaceError)
+    assert str(error) == "vmul: mine: no memory for the workspace of innermost"
+    assert code != status.no_memory_for("between")
+    assert (values == np.arange(100_000)).all()
+    unknown = status.error_of(3, "vmul", "mine")
+    assert isinstance(unknown, BuildError)
+    assert str(unknown) == "vmul: mine returned the unknown status 3"
+
+
+def test_a_kernel_raises_what_its_component_lacks(toy: Any, fresh: Any) -> None:
+    """From the launcher down: the error names the kernel, its implementation, and whose workspace it was."""
+    inner = _needy("greedy_component")
+    called = load.range_of(inner, inner.arguments)
+
+    def needs_too_much(attr: Any) -> LoopNest:
+        def body(x: Any, table: Any, ids: Any, y: Any, n: int, m: int, begin: int, end: int) -> Any:
+            return called(y, n, begin, end)
+
+        return LoopNest("outer", attr.signature().c_arguments, body, extent=4)
+
+    implements(toy.ToyAttr, name="mine")(needs_too_much)
+    attr = toy.ToyAttr(n=9)
+    kernel = Kernel(attr, implementation(toy.ToyAttr, "mine"), {}).callable
+    with pytest.raises(
+        WorkspaceError, match=r"^toy_take: mine: no memory for the workspace of greedy_component$"
+    ):
+        kernel(*attr.signature().sample())
+
+
+def test_a_body_returns_a_status_or_nothing() -> None:
+    def body(x: Any, n: int, begin: int, end: int) -> float:
+        return 0.5
+
+    with pytest.raises(BuildError, match="body of strange returns float64: expected nothing, or an int"):
+        load.address_of(LoopNest("strange", ("float*", "int64"), body, extent=1))
+
+
+NESTED = """
+import ctypes, os
+import numpy as np
+import jitkernels as jk
+from jitkernels.native import load
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.registry import implementation
+
+jk.set_num_threads(3)
+attr = jk.VMulAttr(n=1 << 16)
+inner = implementation(jk.VMulAttr, "gen").function(attr, parallel=True, vector_bytes=32)
+multiply = load.entry_of(inner, inner.arguments)
+
+def body(x, y, rows, n, begin, end):
+    for row in range(begin, end):
+        if multiply(x, x, y, n) != 0:
+            return 1
+    return 0
+
+nest = LoopNest("nested", ("float*", "float*", "int64", "int64"), body, extent=2, parallel=True)
+x, y = np.ones(1 << 16, np.float32), np.zeros(1 << 16, np.float32)
+address = load.address_of(nest)
+function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)(address)
+before = len(os.listdir("/proc/self/task"))
+for _ in range(20):
+    assert function(x.ctypes.data, y.ctypes.data, 12, 1 << 16) == 0
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+@needs_openmp
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts threads in /proc")
+def test_parallel_regions_do_not_nest(tmp_path: Path) -> None:
+    """Where the runtime would allow it, threads of threads are not started: two helpers and no more."""
+    (tmp_path / "nested.py").write_text(NESTED)
+    code = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport nested"
+    printed = python(code, OMP_NUM_THREADS="3", OMP_MAX_ACTIVE_LEVELS="4", OMP_DYNAMIC="false")
+    assert int(printed) == 2
+
+
+def test_symbols_are_told() -> None:
+    """A kernel is a symbol, an address and words."""
+    attr = testing.middle(jk.VExpAttr, "float32")
+    kernel = Kernel(attr, implementation(jk.VExpAttr, "gen"), {})
+    assert kernel.symbol == symbol_of(implementation(jk.VExpAttr, "gen").function(attr))
+    assert kernel.address == load._engine().get_function_address(kernel.symbol)
+    assert Kernel(attr, implementation(jk.VExpAttr, "refer"), {}).symbol == ""
