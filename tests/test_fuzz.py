@@ -8,6 +8,7 @@ import collections
 import inspect
 import os
 import re
+import resource
 import sys
 import warnings
 from collections.abc import Iterator
@@ -29,6 +30,8 @@ from jitkernels.signature import AnyArray
 CALLS = 50_000 if os.environ.get("JITKERNELS_TEST_FULL") == "1" else 3000
 SIZES = (8, 24)
 SHARE_OF_KERNELS = 0.3
+MOST = 1 << 20
+"""Extents beyond this are those of huge arrays."""
 TOLERANCE = 2e-3
 """Of the largest value: whether it is the right function of the right arguments, no more."""
 
@@ -114,6 +117,8 @@ def _spoil(made: Attempt, random: np.random.Generator) -> None:
     place = places[int(random.integers(len(places)))]
     within = made.arguments if isinstance(place, int) else made.named
     value = within[place]
+    if isinstance(value, np.ndarray) and max(value.shape, default=0) > MOST:
+        return  # no form of a huge array can be made
     choices = {**hostile.FORMS, **hostile.WRONG}
     if isinstance(value, str | int | float) or kind < 0.12:
         choices = {**hostile.OPTIONS, **hostile.WRONG}
@@ -121,20 +126,25 @@ def _spoil(made: Attempt, random: np.random.Generator) -> None:
         choices = hostile.HUGE
     elif kind < 0.6:
         choices = hostile.FORMS
-    elif kind < 0.75 and isinstance(value, np.ndarray):
+    elif kind < 0.75 and type(value) is np.ndarray:
         _overlap(made, within, place, random)
         return
     name = list(choices)[int(random.integers(len(choices)))]
     try:
-        if isinstance(value, tuple) and value and random.random() < 0.8:
-            chosen = int(random.integers(len(value)))
-            new: Any = tuple(choices[name](v, random) if i == chosen else v for i, v in enumerate(value))
-        else:
-            new = choices[name](value, random)
+        with np.errstate(all="ignore"):
+            new = _made_hostile(choices[name], value, random)
     except Exception:  # noqa: BLE001  # a form that this value, hostile already, cannot take
         return
     within[place] = new
     made.hostility.append(f"{place} {name}")
+
+
+def _made_hostile(make: hostile.Make, value: Any, random: np.random.Generator) -> Any:
+    """A value made hostile, or, of a tuple, one of its values mostly."""
+    if isinstance(value, tuple) and value and random.random() < 0.8:
+        chosen = int(random.integers(len(value)))
+        return tuple(make(v, random) if i == chosen else v for i, v in enumerate(value))
+    return make(value, random)
 
 
 def _spoil_arity(made: Attempt, random: np.random.Generator) -> None:
@@ -170,7 +180,7 @@ def _spoil_arity(made: Attempt, random: np.random.Generator) -> None:
 
 def _overlap(made: Attempt, within: Any, place: Any, random: np.random.Generator) -> None:
     """Let some array, an ``out`` among them, be memory of another argument."""
-    others = [a for a in (*made.arguments, *made.named.values()) if isinstance(a, np.ndarray) and a.size]
+    others = [a for a in (*made.arguments, *made.named.values()) if type(a) is np.ndarray and a.size]
     value = within[place]
     fitting = [a for a in others if a is not value and a.dtype == value.dtype and a.size >= value.size]
     if not fitting:
@@ -215,8 +225,8 @@ def root(value: Any) -> AnyArray:
 
 
 def memory(values: Any) -> dict[int, tuple[AnyArray, bytes]]:
-    """The memory of all arrays among arguments."""
-    owners = {id(owner): owner for owner in map(root, arrays_in(values))}
+    """The memory of all arrays among arguments; long doubles have bytes that mean nothing."""
+    owners = {id(owner): owner for owner in map(root, arrays_in(values)) if owner.dtype.char not in "gG"}
     return {key: (owner, owner.tobytes()) for key, owner in owners.items() if owner.nbytes < 1 << 24}
 
 
@@ -258,7 +268,9 @@ def _expected(made: Attempt) -> Any:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             if made.attr is not None:
-                copies = [np.array(value) for value in made.arguments]
+                copies = [
+                    np.array(value).copy() for value in made.arguments
+                ]  # `__array__` may have made none
                 jk.get_refer(made.attr)(*copies)
                 return [
                     copy for copy, p in zip(copies, made.attr.signature().arrays, strict=True) if p.output
@@ -284,7 +296,7 @@ def _as_doubles(row: Row, given: dict[str, Any]) -> dict[str, Any]:
         if name not in arrays or value is None:
             named[name] = value
         else:
-            named[name] = np.array(value) if name in indices else np.array(value, np.float64)
+            named[name] = (np.array(value) if name in indices else np.array(value, np.float64)).copy()
     return named
 
 
@@ -363,6 +375,7 @@ def test_the_fuzzer_notices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def main() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))  # a finding must not take the machine down
     calls, first = (int(text) for text in (*sys.argv[1:3], "0")[:2])
     found = findings(calls, first)
     print(in_words(found))  # noqa: T201  # a script's output
