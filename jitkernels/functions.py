@@ -96,7 +96,7 @@ class Everyday(launch.Holder):
                     )
 
     def _specialise(self, attr: KernelAttr, earned: bool) -> int:
-        """A kernel for exactly these extents, where that is best and its calls have paid for it; else after how many."""
+        """A kernel of exactly these extents, once calls have paid for it; returns how many more calls to wait."""
         assert self._dispatch is not None, "asked only where there is a dispatcher"
         if not self._dispatch.can_be_exact(attr.fields()):
             return launch.NEVER

@@ -225,7 +225,7 @@ def test_components_are_picks_that_run_inside_others(fresh: object, monkeypatch:
 
 def test_compositions_call_the_pick(fresh: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """The code of `mix` changes with the measured kernel inside it."""
-    from jitkernels.more.pieces import PIECE
+    from jitkernels.loops.pieces import PIECE
     from picks import record
 
     from jitkernels.attrs.vector import VExpAttr

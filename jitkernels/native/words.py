@@ -393,6 +393,7 @@ class WordSource:
     ir: Callable[[], str] = field(compare=False, repr=False)
     externals: tuple[External, ...] = ()
     suffix: str = ".o"
+    has_range: bool = False
 
     def object_code(self, symbol: str) -> bytes:
         """The object file."""
