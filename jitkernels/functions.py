@@ -5,7 +5,6 @@ else comes here, is converted, and, if it needed no conversion, is remembered fo
 """
 
 import inspect
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,12 +15,12 @@ from jitkernels.attrs.base import Call, KernelAttr
 from jitkernels.errors import ArgumentError, ArgumentTypeError
 from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.locks import making, writing
 from jitkernels.native import launch
 from jitkernels.native.layout import Table
 from jitkernels.registry import row
 from jitkernels.signature import AnyArray, Array, Signature
 
-_lock = threading.Lock()
 _made: dict[str, "Everyday"] = {}
 
 
@@ -103,14 +102,14 @@ class Everyday(launch.Holder):
         if parameters is None:
             return
         words = kernel.context(parameters)
-        with _lock:
+        with writing:
             place = launch.place_in_table(parameters)
             self._kept[place] = words, kernel
             self._context[place] = words.ctypes.data
 
     def forget(self) -> None:
         """Empty the dispatcher's table."""
-        with _lock:
+        with writing:
             self._context[Table.CONTEXTS :] = 0
             self._kept.clear()
 
@@ -165,7 +164,7 @@ def everyday(name: str) -> Any:
 def _holder_of(name: str) -> Everyday:
     if name not in _made:
         found = row(name)
-        with _lock:
+        with making:
             if name not in _made:
                 _made[name] = Everyday(found)
     return _made[name]

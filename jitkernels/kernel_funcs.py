@@ -2,7 +2,6 @@
 
 import functools
 import os
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -13,7 +12,7 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.disk import say_once
 from jitkernels.errors import ArgumentTypeError, BuildError, NotUsableError, UnknownNameError
 from jitkernels.kernel import Kernel
-from jitkernels.native.load import forkable
+from jitkernels.locks import making
 from jitkernels.native.threads import get_num_threads
 from jitkernels.registry import Implementation, Variant, implementation, implementations
 from jitkernels.tuning import store
@@ -62,7 +61,6 @@ class KernelFuncs:
 
     def __init__(self) -> None:
         self._found: dict[tuple[KernelAttr, Place], Callable[..., None]] = {}
-        self._lock = threading.RLock()
         self._spent = 0.0
 
     @classmethod
@@ -90,7 +88,7 @@ class KernelFuncs:
     __getitem__ = at
 
     def _miss(self, key: tuple[KernelAttr, Place]) -> Callable[..., None]:
-        with self._lock:
+        with making:
             if key not in self._found:
                 choice = self.choose(key[0])
                 self._found[key] = _picked(key[0], choice).callable
@@ -98,7 +96,7 @@ class KernelFuncs:
 
     def clear(self) -> None:
         """Forget every kernel, so that the next `at` and the next everyday call look again."""
-        with self._lock:
+        with making:
             self._found.clear()
             _kernels.clear()
         for follow in self._followers:
@@ -158,7 +156,6 @@ class KernelFuncs:
 
 
 KernelFuncs._instance = KernelFuncs()
-forkable(KernelFuncs.cache()._lock)
 
 
 def tuning_mode() -> str:

@@ -2,17 +2,16 @@
 
 import contextlib
 import os
-import threading
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import UnknownNameError
+from jitkernels.locks import writing
 from jitkernels.native import launch
 from jitkernels.registry import Implementation, all_rows, implementation, implementations, row
 
 _pins: ContextVar[tuple[Mapping[str, str], ...]] = ContextVar("pins", default=())
-_lock = threading.Lock()
 _open = 0
 EVERY = "*"
 
@@ -29,7 +28,8 @@ def use(implementation: str | None = None, **kernels: str) -> Iterator[None]:
     if implementation is not None:
         chosen[EVERY] = implementation
     _validate("use", chosen)
-    with _lock:
+    launch.reason_for_slow_path()  # loads the launcher if need be, which must not happen while writing
+    with writing:
         _open += 1
         launch.set_bypass(True)
     token = _pins.set((chosen, *_pins.get()))
@@ -37,7 +37,7 @@ def use(implementation: str | None = None, **kernels: str) -> Iterator[None]:
         yield
     finally:
         chosen.clear()  # tasks started inside the block hold a copy of the context, but not the block
-        with _lock:
+        with writing:
             _open -= 1
             launch.set_bypass(_open > 0)
         _pins.reset(token)

@@ -6,7 +6,6 @@ then ``refer``. Implementations of a family are imported when the family is firs
 
 import importlib
 import importlib.util
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 from jitkernels.attrs.base import KernelAttr, rows
 from jitkernels.errors import RegistrationError, UnknownNameError
 from jitkernels.kernel_types import KernelType
+from jitkernels.locks import making
 
 MORE = ("mkl", "openblas", "intrinsic", "mix")
 FOLDERS = ("refer", "gen", *(f"more.{library}" for library in MORE))
@@ -61,7 +61,6 @@ class Implementation:
 
 
 _implementations: dict[type[KernelAttr], dict[str, Implementation]] = {}
-_lock = threading.RLock()
 _discovered: set[str] = set()
 
 
@@ -143,7 +142,7 @@ def _discover(attr_class: type[KernelAttr]) -> None:
     """Import the modules that bear the family name of a row in each folder of implementations."""
     if attr_class.__module__ in _discovered:
         return
-    with _lock:
+    with making:
         for folder in FOLDERS:
             _import_from(folder, attr_class)
         _load_entry_points()
@@ -160,7 +159,7 @@ def _import_from(folder: str, attr_class: type[KernelAttr]) -> None:
 
 def _load_entry_points() -> None:
     """Import what other packages register in the entry-point group, once."""
-    with _lock:
+    with making:
         if ENTRY_POINTS in _discovered:
             return
         _discovered.add(ENTRY_POINTS)

@@ -15,6 +15,7 @@ from jitkernels import kernel_funcs
 from jitkernels.errors import BuildError, UnknownNameError
 from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.locks import making
 from jitkernels.native.threads import get_num_threads
 from jitkernels.registry import implements
 from jitkernels.tuning import store
@@ -124,7 +125,7 @@ def test_hit_takes_no_lock(attr: Any) -> None:
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with cache._lock:
+        with making:
             held.set()
             done.wait(60)
 

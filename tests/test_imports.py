@@ -27,7 +27,7 @@ OPTIONAL = (
 )
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "disk", "machine", "kernel_types"),
+    ("errors", "disk", "locks", "machine", "kernel_types"),
     ("signature",),
     ("attrs",),
     ("registry",),

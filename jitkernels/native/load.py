@@ -1,30 +1,16 @@
 """From a source to the address of its machine code in this process; llvmlite maps the object, no numba."""
 
 import functools
-import os
-import threading
 from typing import Any
 
 import llvmlite.binding as llvm
 
 from jitkernels.errors import BuildError
+from jitkernels.locks import making
 from jitkernels.native import cache, codegen
 from jitkernels.native.source import External, Source, symbol_of
 
-_lock = threading.RLock()
 _loaded: dict[str, int] = {}
-
-
-def forkable(lock: Any) -> None:
-    """Let forks wait until no other thread is inside: a child would find the lock taken for ever.
-
-    Locks that enclose others are given later than those, so that a fork takes them first.
-    """
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
-
-
-forkable(_lock)
 
 
 @functools.cache
@@ -42,7 +28,7 @@ def address_of(source: Source) -> int:
     Raises BuildError when a loop nest cannot be compiled or an external cannot be found.
     """
     symbol = symbol_of(source)
-    with _lock:
+    with making:
         if symbol not in _loaded:
             _link(source.externals)
             _loaded[symbol] = source.load(symbol) if hasattr(source, "load") else _map(source, symbol)
