@@ -5,7 +5,6 @@ from the arrays. The first call of a class comes here, and so does whatever is w
 """
 
 import inspect
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,13 +16,13 @@ from jitkernels.attrs.binding import AXIS, inputs_of, is_everyday, outputs_of
 from jitkernels.dispatch_table import Dispatch, Real
 from jitkernels.errors import ArgumentError, ArgumentTypeError, UnknownNameError, WorkspaceError
 from jitkernels.kernel_funcs import BUILD_SECONDS, KernelFuncs
+from jitkernels.locks import making, writing
 from jitkernels.native import launch
 from jitkernels.registry import row
 from jitkernels.signature import AnyArray, Array, Signature
 
 LEAST_SECONDS = 1e-7
 """What an everyday call costs at least."""
-_lock = threading.Lock()
 _made: dict[str, "Everyday"] = {}
 
 
@@ -90,7 +89,7 @@ class Everyday(launch.Holder):
             if self._dispatch.is_due(key):
                 kernel.settle()
             if kernel.address:
-                with _lock:
+                with writing:
                     self._dispatch.put(
                         key, kernel.address, kernel.is_long, min(kernel.calls_until_due, calls)
                     )
@@ -105,7 +104,7 @@ class Everyday(launch.Holder):
             return launch.NEVER
         if earned or not cost:
             kernel = KernelFuncs.cache().at(attr).__self__  # type: ignore[attr-defined]
-            with _lock:
+            with writing:
                 exact = self._dispatch.key(attr.fields(), exact=True)
                 self._dispatch.put(exact, kernel.address, kernel.is_long, kernel.calls_until_due)
             cost = BUILD_SECONDS
@@ -132,7 +131,7 @@ class Everyday(launch.Holder):
     def forget(self) -> None:
         """Let the dispatcher know no kernel any more."""
         if self._dispatch is not None:
-            with _lock:
+            with writing:
                 self._dispatch.forget()
 
 
@@ -212,7 +211,7 @@ def _holder_of(name: str) -> Everyday:
         found = row(name)
         if not is_everyday(found):
             raise UnknownNameError(f"{name} has no everyday function: its inputs do not tell all extents")
-        with _lock:
+        with making:
             if name not in _made:
                 _made[name] = Everyday(found)
     return _made[name]

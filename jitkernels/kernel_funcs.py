@@ -1,6 +1,5 @@
 """The process-wide dictionary from attrs to kernels: what was chosen is built once and remembered here."""
 
-import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -10,8 +9,8 @@ from jitkernels.choosing import Choice, best_variant, checked, choose, choose_fo
 from jitkernels.disk import say_once
 from jitkernels.errors import BuildError
 from jitkernels.kernel import Kernel
+from jitkernels.locks import making
 from jitkernels.native import load
-from jitkernels.native.load import forkable
 from jitkernels.patience import saying
 from jitkernels.registry import Implementation, Variant, implementation, implementations
 from jitkernels.tuning.store import Measured
@@ -31,7 +30,6 @@ class KernelFuncs:
         self._found: dict[KernelAttr, Callable[..., None]] = {}
         self._asked: dict[tuple[KernelAttr, str], Kernel] = {}
         self._classes: dict[KernelAttr, Kernel] = {}
-        self._lock = threading.RLock()
 
     @classmethod
     def cache(cls) -> "KernelFuncs":
@@ -57,7 +55,7 @@ class KernelFuncs:
         pinned = pins.pinned(checked(attr)) if pins.blocks else None
         if pinned is not None:
             return self.get(attr, pinned)
-        with self._lock:
+        with making:
             if attr not in self._found:
                 self._found[attr] = _picked(attr, choose(attr)).callable
             return self._found[attr]
@@ -65,7 +63,7 @@ class KernelFuncs:
     def of_class(self, attr: KernelAttr) -> Kernel:
         """The best kernel that serves every size of an attr's tuning class, remembered."""
         largest = attr.tuning_class()
-        with self._lock:
+        with making:
             if largest not in self._classes:
                 self._classes[largest] = _picked(largest, choose_for_class(largest))
             return self._classes[largest]
@@ -96,7 +94,7 @@ class KernelFuncs:
 
     def clear(self) -> None:
         """Forget every kernel, so that the next `at` and the next everyday call look again."""
-        with self._lock:
+        with making:
             self._found.clear()
             self._asked.clear()
             self._classes.clear()
@@ -115,7 +113,6 @@ class KernelFuncs:
 
 
 KernelFuncs._instance = KernelFuncs()
-forkable(KernelFuncs.cache()._lock)
 
 
 def _picked(attr: KernelAttr, choice: Choice) -> Kernel:

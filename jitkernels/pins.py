@@ -1,18 +1,17 @@
 """Pins: the user's word that an implementation is to be used, by context or by environment variable."""
 
 import contextlib
-import threading
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 
 from jitkernels import settings
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import UnknownNameError
+from jitkernels.locks import writing
 from jitkernels.native import launch
 from jitkernels.registry import Implementation, all_rows, implementation, implementations, row
 
 _pins: ContextVar[tuple[Mapping[str, str], ...]] = ContextVar("pins", default=())
-_lock = threading.Lock()
 EVERY = "*"
 blocks = 0
 """How many ``with jk.use(...)`` are open in this process; read on the hot path."""
@@ -31,7 +30,8 @@ def use(implementation: str | None = None, **kernels: str) -> Iterator[None]:
     if implementation is not None:
         chosen[EVERY] = implementation
     _validate("use", chosen)
-    with _lock:
+    launch.reason_for_slow_path()  # loads the launcher if need be, which must not happen while writing
+    with writing:
         blocks += 1
         launch.set_bypass(True)
     token = _pins.set((chosen, *_pins.get()))
@@ -39,7 +39,7 @@ def use(implementation: str | None = None, **kernels: str) -> Iterator[None]:
         yield
     finally:
         chosen.clear()  # tasks started inside the block hold a copy of the context, but not the block
-        with _lock:
+        with writing:
             blocks -= 1
             launch.set_bypass(blocks > 0)
         _pins.reset(token)

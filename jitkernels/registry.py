@@ -9,7 +9,6 @@ asked for at the look-up.
 import importlib
 import importlib.util
 import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +18,7 @@ from jitkernels.disk import say_once
 from jitkernels.errors import RegistrationError, UnknownNameError
 from jitkernels.implementation import Implementation, Usable, Variant, Variants, checked_variants
 from jitkernels.kernel_types import KernelType
+from jitkernels.locks import making
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -45,7 +45,6 @@ def _single(attr: KernelAttr) -> Sequence[Variant]:
 
 
 _implementations: dict[type[KernelAttr], dict[str, Implementation]] = {}
-_lock = threading.RLock()
 _discovered: set[str] = set()
 
 
@@ -150,7 +149,7 @@ def _discover(attr_class: type[KernelAttr]) -> None:
     """Import the modules that bear the family name of a row in each folder of implementations."""
     if attr_class.__module__ in _discovered:
         return
-    with _lock:
+    with making:
         for folder in FOLDERS:
             _import_from(folder, attr_class)
         _load_plugins()
@@ -170,7 +169,7 @@ def _load_plugins() -> None:
 
     One that fails is one warning and leaves nothing behind: half of a package could compute anything.
     """
-    with _lock:
+    with making:
         if plugins.GROUP in _discovered:
             return
         _discovered.add(plugins.GROUP)

@@ -1,13 +1,20 @@
 """The cache of objects between processes: raced, killed, damaged, full, foreign, edited."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from processes import finish, python, start
+from processes import finish, kill, python, start
+
+from jitkernels.native import cache
+
+KILLS = int(os.environ.get("JITKERNELS_TEST_KILLS", "1"))
+"""How often eight processes are killed."""
 
 PREPARE = """
 import logging, os, sys
@@ -36,6 +43,16 @@ assert np.array_equal(arrays[3], arrays[0] + arrays[1][arrays[2]])
 print("ran", function.__self__.implementation, "numba" if "numba" in sys.modules else "")
 """
 KERNEL = PREPARE + CALL
+EVERY_ROW = (
+    PREPARE
+    + """
+from jitkernels import testing
+from jitkernels.registry import all_rows
+for row in all_rows():
+    attr = testing.middle(row, "float32")
+    testing.check_values(attr, jk.KernelFuncs.cache().at(attr))
+"""
+)
 
 
 def built(printed: str) -> list[str]:
@@ -99,6 +116,26 @@ def test_killed_while_building(private_cache: Path) -> None:
     builder.communicate()
     assert "ran gen" in finish(waiting)
     assert built(python(KERNEL, private_cache)) == []
+
+
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_eight_cold_processes_killed(private_cache: Path, seed: int) -> None:
+    """Whenever that is: what is there afterwards is whole, and the next process builds only what is not."""
+    chance = random.Random(seed)
+    enough, deadline = chance.randrange(1, 10), time.monotonic() + 60
+    running = [start(EVERY_ROW, private_cache) for _ in range(8)]
+    while len(objects(private_cache)) < enough and time.monotonic() < deadline:
+        time.sleep(chance.random() * 0.05)
+    for process in running:
+        kill(process)
+    left = objects(private_cache)
+    assert left
+    assert all(cache.read(path) is not None for path in left), "a torn object"
+    following = python(EVERY_ROW, private_cache)
+    assert logged(following) == []
+    assert built(following), "they were killed too late to be seen at work"
+    assert len(objects(private_cache)) == len(left) + len(built(following))
+    assert built(python(EVERY_ROW, private_cache)) == []
 
 
 def test_killed_while_writing(private_cache: Path) -> None:

@@ -15,6 +15,7 @@ from jitkernels.choosing import choose
 from jitkernels.errors import BuildError, UnknownNameError
 from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.locks import making
 from jitkernels.measuring import tune_class
 from jitkernels.native.threads import get_num_threads
 from jitkernels.registry import implements
@@ -121,7 +122,7 @@ def test_hit_takes_no_lock(attr: Any) -> None:
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with cache._lock:
+        with making:
             held.set()
             done.wait(60)
 

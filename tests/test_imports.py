@@ -27,7 +27,7 @@ OPTIONAL = (
 )
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "dtypes", "disk", "settings", "machine", "kernel_types", "plugins", "patience"),
+    ("errors", "locks", "dtypes", "disk", "settings", "machine", "kernel_types", "plugins", "patience"),
     ("signature",),
     ("attrs",),
     ("accuracy",),

@@ -225,10 +225,10 @@ def test_components_are_picks_that_run_inside_others(fresh: object, monkeypatch:
 
 def test_compositions_call_the_pick(fresh: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """The code of `mix` changes with the measured kernel inside it."""
-    from jitkernels.loops.pieces import PIECE
     from picks import record
 
     from jitkernels.attrs.vector import VExpAttr
+    from jitkernels.loops.pieces import PIECE
     from jitkernels.native.threads import get_num_threads
     from jitkernels.registry import implementation
     from jitkernels.tuning import store

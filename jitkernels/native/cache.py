@@ -7,14 +7,17 @@ A cache that cannot be written (read-only, full, foreign) costs a rebuild and on
 """
 
 import contextlib
+import fcntl
 import functools
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from jitkernels import machine
 from jitkernels.disk import publish, say_once
+from jitkernels.locks import making
 
 CHECKSUM_BYTES = 32
 
@@ -90,17 +93,17 @@ def fetch(text: str, suffix: str, build: Callable[[], bytes]) -> tuple[bytes, Pa
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the file lock of an entry; without one (no locks, no space) build all the same."""
-    import filelock
+    """Hold the lock of an entry; where there are none (or no space) build all the same.
 
-    lock = filelock.FileLock(f"{path}.lock", mode=0o600)
-    try:
-        lock.acquire()
-    except (OSError, NotImplementedError) as error:
-        say_once("lock", f"cannot lock {path} ({error}): building without a lock")
+    A lock is one byte of one file. It is a lock of the process: it ends with the process, no forked child
+    inherits it, and among the threads `making` stands in for it.
+    """
+    byte = int(path.name[:15], 16)
+    with making, contextlib.ExitStack() as held:
+        try:
+            file = os.open(path.parent / ".locks", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            held.callback(os.close, file)  # which unlocks
+            fcntl.lockf(file, fcntl.LOCK_EX, 1, byte)
+        except OSError as error:
+            say_once("lock", f"cannot lock {path} ({error}): building without a lock")
         yield
-        return
-    try:
-        yield
-    finally:
-        lock.release()

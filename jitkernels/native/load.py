@@ -2,32 +2,18 @@
 
 import ctypes
 import functools
-import os
 import tempfile
-import threading
 from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
 
 from jitkernels.errors import BuildError
+from jitkernels.locks import making
 from jitkernels.native import cache
 from jitkernels.native.source import External, Source, symbol_of
 
-_lock = threading.RLock()
 _loaded: dict[str, int] = {}
-
-
-def forkable(lock: Any) -> None:
-    """Let forks wait until no other thread is inside: a child would find the lock taken for ever.
-
-    Locks that enclose others are given later than those, so that a fork takes them first.
-    """
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
-
-
-forkable(_lock)
 
 
 @functools.cache
@@ -45,7 +31,7 @@ def address_of(source: Source) -> int:
     Raises BuildError when it cannot be built or loaded, or an external cannot be found.
     """
     symbol = symbol_of(source)
-    with _lock:
+    with making:
         if symbol not in _loaded:
             _link(source.externals)
             _loaded[symbol] = _load(source, symbol)

@@ -1,0 +1,170 @@
+"""First calls without end, for what forks or kills processes while they are under way."""
+
+import dataclasses
+import faulthandler
+import functools
+import itertools
+import os
+import random
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+
+import numpy as np
+import toy
+
+import jitkernels as jk
+from jitkernels import testing
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.registry import all_rows, implements
+
+Numbers = "itertools.count[int]"
+PATIENCE = 60
+"""Seconds after which a process that still runs says where each of its threads is, and dies."""
+
+
+def watched(seconds: int = PATIENCE) -> None:
+    """Let this process die by SIGALRM after so many seconds; each child has to ask anew."""
+    faulthandler.register(signal.SIGALRM, chain=True)
+    signal.alarm(seconds)
+
+
+def plant(*, cold: bool) -> None:
+    """Give the toy row a kernel: with `cold`, one that has to be compiled anew for every attr."""
+
+    def of_its_own(attr: toy.ToyAttr) -> LoopNest:
+        return dataclasses.replace(toy.right(attr), name=f"toy_{attr.n}")
+
+    implements(toy.ToyAttr, name="gen")(of_its_own if cold else toy.right)
+
+
+@functools.cache
+def _attrs() -> tuple[jk.KernelAttr, ...]:
+    shipped = [row for row in all_rows() if row is not toy.ToyAttr]
+    return tuple(testing.middle(row, dtype) for row in shipped for dtype in ("float32", "float64"))
+
+
+def first_call(number: int) -> int:
+    """What was not called before if the number is new: a kernel, an everyday function, or what must be built."""
+    kind, size = number % 3, number + 1
+    if kind == 0:
+        attr = _attrs()[number // 3 % len(_attrs())]
+        testing.check_values(attr, jk.KernelFuncs.cache().at(attr))
+    elif kind == 1:
+        x = np.arange(2.0 * size, dtype=np.float32).reshape(2, size)
+        assert np.array_equal(jk.vmul(x, x), x * x)
+        assert np.allclose(jk.vexp(x / size), np.exp(x / size))
+    else:
+        own = toy.ToyAttr(n=size)
+        x, table, ids, y = own.signature().sample()
+        jk.KernelFuncs.cache().at(own)(x, table, ids, y)
+        assert np.array_equal(y, x + table[ids])
+    return number
+
+
+def numba_of_others(number: int) -> None:
+    """What a program may compile with numba on its own, besides us."""
+    import numba
+
+    assert numba.njit(lambda x: x + number)(1) == number + 1
+
+
+class Workers:
+    """Threads that do something with number after number until they are told to stop."""
+
+    def __init__(self, numbers: Numbers, *works: Callable[[int], object]) -> None:
+        self._numbers = numbers
+        self._stop = threading.Event()
+        self._failed: list[str] = []
+        self._threads = [threading.Thread(target=self._run, args=(work,)) for work in works]
+        for thread in self._threads:
+            thread.start()
+
+    def _run(self, work: Callable[[int], object]) -> None:
+        try:
+            while not self._stop.is_set():
+                work(next(self._numbers))
+        except BaseException:
+            self._failed.append(traceback.format_exc())
+
+    def finish(self) -> None:
+        """Wait until all have stopped; AssertionError with the traceback of one that failed."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        assert not self._failed, self._failed[0]
+
+
+def fork(numbers: Numbers, *, children: int) -> int:
+    """Fork a child that makes first calls in two threads, and forks so many generations of its own."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            watched()
+            workers = Workers(numbers, first_call)
+            if children:
+                wait_for(fork(numbers, children=children - 1))
+            for _ in range(3):
+                first_call(next(numbers))
+            workers.finish()
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    return child
+
+
+def wait_for(child: int) -> None:
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status == 0, f"a child ended with status {status}"
+
+
+def fork_meanwhile(count: int, *, cold: bool) -> None:
+    """Fork so often while other threads make first calls; parent and child make more of them afterwards."""
+    watched(PATIENCE + 3 * count)
+    plant(cold=cold)
+    numbers = itertools.count()
+    workers = Workers(numbers, first_call, first_call, *[numba_of_others] * cold)
+    waits: list[float] = []
+    children: list[int] = []
+    for number in range(count):
+        time.sleep(random.random() * 0.02)
+        started = time.perf_counter()
+        children.append(fork(numbers, children=number % 4 == 0))
+        waits.append(time.perf_counter() - started)
+        first_call(next(numbers))
+        if len(children) > 1:
+            wait_for(children.pop(0))
+    workers.finish()
+    for child in children:
+        wait_for(child)
+    middle, longest = sorted(waits)[count // 2], max(waits)
+    print(
+        f"{count} forks, {next(numbers)} first calls, a fork took {middle:.3f} s, the longest {longest:.3f} s"
+    )
+
+
+def pool(method: str) -> None:
+    """A pool of multiprocessing, started and used while other threads make first calls."""
+    import multiprocessing
+
+    watched()
+    plant(cold=True)
+    numbers = itertools.count()
+    workers = Workers(numbers, first_call, first_call)
+    for _ in range(2):
+        with multiprocessing.get_context(method).Pool(2, plant_cold) as processes:
+            assert processes.map(first_call, range(100, 106), chunksize=1) == list(range(100, 106))
+    workers.finish()
+    print("done")
+
+
+def plant_cold() -> None:
+    watched()
+    plant(cold=True)

@@ -1,0 +1,128 @@
+"""Forks at any moment: while other threads make first calls, parent and child go on, and nobody waits for ever.
+
+``JITKERNELS_TEST_FORKS=300`` forks more often than by default.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+from processes import kill, python, start
+
+FORKS = int(os.environ.get("JITKERNELS_TEST_FORKS", "20"))
+AT_ONCE = 20
+"""Forks of one process; more are shared out, since what a process does first is what forks may disturb most."""
+QUIET = "import warnings\nwarnings.simplefilter('ignore', DeprecationWarning)  # forks of many threads, Python 3.12\n"
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+
+
+@pytest.mark.parametrize("cold", [True, False], ids=["cold", "warm"])
+def test_forks_during_first_calls(private_cache: Path, cold: bool) -> None:
+    """Cold, each process has a cache of its own; warm, they share what the first one built."""
+    for start_at in range(0, FORKS, AT_ONCE):
+        count = min(AT_ONCE, FORKS - start_at)
+        place = private_cache / str(start_at * cold)
+        place.mkdir(mode=0o700, exist_ok=True)
+        code = f"import first_calls\nfirst_calls.fork_meanwhile({count}, cold={cold})"
+        print(python(QUIET + code, place, timeout=60 + 4 * count), end="")
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_pools(private_cache: Path, method: str) -> None:
+    code = f"import first_calls\nfirst_calls.pool({method!r})"
+    assert python(QUIET + code, private_cache) == "done\n"
+
+
+BUILD_AND_FORK = """
+import os, time
+from jitkernels.native import cache
+
+def build():
+    if os.fork() == 0:
+        print("forked", flush=True)
+        time.sleep(600)
+        os._exit(0)
+    raise OSError("nothing was built")
+
+try:
+    cache.fetch("text", ".o", build)
+except OSError:
+    time.sleep(600)
+"""
+
+
+def test_child_holds_no_lock_of_its_parent(private_cache: Path) -> None:
+    """A fork inside a build, such as a signal handler's: when the builder gives up, others need not wait."""
+    holder = start(BUILD_AND_FORK, private_cache)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "forked\n"
+        code = "from jitkernels.native import cache\nprint(cache.fetch('text', '.o', lambda: b'built')[0])"
+        assert python(code, private_cache, timeout=30) == "b'built'\n"
+    finally:
+        kill(holder)
+
+
+ORDER = """
+import sys, threading, types
+
+held = threading.local()
+
+class Ordered:
+    def __init__(self, name, forbidden):
+        self.name, self.forbidden, self.lock = name, forbidden, threading.RLock()
+    def __enter__(self):
+        inside = held.__dict__.setdefault("names", [])
+        if self.name not in inside:
+            assert not self.forbidden & set(inside), f"{self.name} taken inside {inside}"
+        self.lock.acquire()
+        inside.append(self.name)
+        used.add(self.name)
+    def __exit__(self, *raised):
+        held.names.pop()
+        self.lock.release()
+
+used = set()
+locks = types.ModuleType("jitkernels.locks")
+locks.making, locks.writing = Ordered("making", {"writing"}), Ordered("writing", set())
+sys.modules["jitkernels.locks"] = locks
+import first_calls
+import jitkernels as jk
+with jk.use("refer"):
+    first_calls.plant(cold=True)
+    for number in range(6):
+        first_calls.first_call(number)
+for number in range(18):
+    first_calls.first_call(number)
+jk.set_num_threads(1)
+jk.KernelFuncs.cache().clear()
+print(sorted(used))
+"""
+
+
+def test_order_of_locks(private_cache: Path) -> None:
+    """The order that a fork takes them in is the order that everybody takes them in."""
+    assert python(ORDER, private_cache) == "['making', 'writing']\n"
+
+
+def test_every_lock_is_known_to_forks() -> None:
+    """A lock made elsewhere in the package would be one that a child finds taken."""
+    import jitkernels
+
+    package = Path(jitkernels.__file__).parent
+    makers = [
+        p.name for p in package.rglob("*.py") if "Lock(" in p.read_text() or "Condition(" in p.read_text()
+    ]
+    assert makers == ["locks.py"]
+
+
+def test_locks_of_others_are_found() -> None:
+    """numba and llvmlite have the locks that a fork takes, by the names under which it looks for them."""
+    from llvmlite.binding import ffi
+    from numba.core.compiler_lock import global_compiler_lock
+
+    from jitkernels import locks
+
+    found = list(locks._in_order())
+    assert found == [locks.making, locks.writing, global_compiler_lock, ffi.lib._lock]
