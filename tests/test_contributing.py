@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-KERNEL_FILES, IMPLEMENTATION_FILES, REDUCTION_FILES = 4, 1, 7
+KERNEL_FILES, IMPLEMENTATION_FILES, REDUCTION_FILES = 4, 1, 6
 CHECK = """
 import jitkernels as jk
 from jitkernels import testing
