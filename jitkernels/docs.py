@@ -7,6 +7,7 @@ from typing import Any
 
 from jitkernels import dtypes
 from jitkernels.attrs.base import KernelAttr, rows
+from jitkernels.documentation import everyday_line
 from jitkernels.registry import implementations
 from jitkernels.signature import Signature
 
@@ -37,7 +38,7 @@ def _section(row: type[KernelAttr]) -> Iterator[str]:
     yield f"{inspect.cleandoc(row.__doc__ or '')}\n"
     yield "```python"
     yield f"{row.__name__}({', '.join(map(_field, dataclasses.fields(row)))})"  # type: ignore[arg-type]  # a dataclass
-    yield f"jk.{_everyday(row)}"
+    yield f"jk.{everyday_line(row)}"
     yield "```\n```c"
     yield f"{c_declaration(attr)}"
     yield "```\n"
@@ -79,12 +80,6 @@ def _field(field: "dataclasses.Field[Any]") -> str:
     values = field.metadata.get("values")
     kind = " | ".join(map(repr, values)) if values else kind
     return f"{field.name}: {kind}" + ("" if field.default is dataclasses.MISSING else f" = {field.default!r}")
-
-
-def _everyday(row: type[KernelAttr]) -> str:
-    parameters = row.parameters().parameters.values()
-    listed = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters]
-    return f"{row.kernel_type.name.lower()}({', '.join([*listed, 'out=None'])})"
 
 
 def c_declaration(attr: KernelAttr) -> str:

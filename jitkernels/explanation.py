@@ -1,10 +1,13 @@
 """Why an attr is computed by what it is computed by."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.choosing import choose, known_record
-from jitkernels.registry import implementations
+from jitkernels.errors import ArgumentTypeError
+from jitkernels.registry import implementations, row
 from jitkernels.tuning.store import Measured
 
 
@@ -48,12 +51,17 @@ def _text(line: Line) -> str:
     return f"{line.implementation:10} {time}"
 
 
-def explain(attr: KernelAttr) -> Explanation:
+def explain(what: KernelAttr | Callable[..., Any] | str, *arguments: Any, **named: Any) -> Explanation:
     """Every implementation of an attr: usable or why not, its time if measured, who wins and by which rule.
 
-    Times are those of the attr's tuning class. Looks only: nothing is measured or built. Raises NotUsableError,
-    as looking for the kernel does, where an implementation is pinned for this kernel that cannot be used.
+    `what` is an attr, or an everyday function or its name with the arguments of a call, such as
+    ``explain(jk.softmax, x)``. Times are those of the attr's tuning class. Looks only: nothing is measured or
+    built. Raises what the call would raise, as NotUsableError where an implementation is pinned that cannot be
+    used, and ArgumentTypeError for anything else than these.
     """
+    attr = what if isinstance(what, KernelAttr) else _attr_of_call(what, arguments, named)
+    if attr is what and (arguments or named):
+        raise ArgumentTypeError("explain: expected an attr alone, or an everyday function with arguments")
     choice = choose(attr)
     record = choice.record or known_record(attr)
     lines = tuple(
@@ -61,6 +69,19 @@ def explain(attr: KernelAttr) -> Explanation:
         for name, found in implementations(type(attr)).items()
     )
     return Explanation(attr, lines, choice.implementation.name, dict(choice.variant), choice.rule)
+
+
+def _attr_of_call(what: object, arguments: Sequence[Any], named: Mapping[str, Any]) -> KernelAttr:
+    """The attr that computes an everyday call; ``out`` has no say in it."""
+    name = what if isinstance(what, str) else getattr(getattr(what, "__self__", None), "name", None)
+    if not isinstance(name, str) or not (isinstance(what, str) or callable(what)):
+        raise ArgumentTypeError(
+            f"explain: expected an attr, an everyday function such as jk.softmax, or its name, got {what!r}"
+        )
+    attr_class = row(name)
+    if len(arguments) == len(attr_class.parameters().parameters) + 1:
+        arguments = arguments[:-1]
+    return attr_class.call(*arguments, **{key: value for key, value in named.items() if key != "out"}).attr
 
 
 def _line(name: str, reason: str | None, measured: tuple[Measured, ...]) -> Line:

@@ -167,13 +167,13 @@ def test_clear_reaches_everyday_functions(fresh: Path, monkeypatch: pytest.Monke
     x = np.arange(9.0)
     jk.vmul(x, x)
     asked: list[Any] = []
-    at = KernelFuncs.at
+    of_class = KernelFuncs.of_class
 
     def noticed(self: KernelFuncs, attr: jk.KernelAttr) -> Any:
         asked.append(attr)
-        return at(self, attr)
+        return of_class(self, attr)
 
-    monkeypatch.setattr(KernelFuncs, "at", noticed)
+    monkeypatch.setattr(KernelFuncs, "of_class", noticed)
     jk.vmul(x, x)
     assert not asked
     KernelFuncs.cache().clear()

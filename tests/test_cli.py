@@ -1,15 +1,19 @@
 """The command line: what it prints, where, with which exit code, and that it is silent where it is piped."""
 
+import enum
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jitkernels import tour
+from jitkernels.attrs.base import KernelAttr, custom
+from jitkernels.cli import explain
 from jitkernels.cli.explain import attr_of
 from jitkernels.cli.output import duration, size
 from jitkernels.errors import AttrError
@@ -77,6 +81,40 @@ def test_explain_takes_every_kind_of_field() -> None:
     assert attr.fields() == {
         "m": 3, "n": 4, "k": 5, "trans_a": True, "trans_b": False, "beta": 0.5, "dtype": "float64",
     }  # fmt: skip
+
+
+class Corner(enum.Enum):
+    """For the attr below."""
+
+    SHARP = 1
+    ROUND = 2
+
+
+class FieldsAttr(KernelAttr):
+    """Fields of kinds that none of our rows has yet; it is no row."""
+
+    shape: tuple[int, ...]
+    corner: Corner = Corner.SHARP
+    names: frozenset[str] = custom(frozenset, to_json=sorted, default=frozenset())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (["shape=[1, 2]"], {"shape": (1, 2)}),
+        (["shape=[]", "corner=ROUND"], {"shape": (), "corner": Corner.ROUND}),
+        (['names=["a", "b"]', "shape=[[1], 2]"], {"shape": ((1,), 2), "names": frozenset("ab")}),
+    ],
+)
+def test_explain_takes_fields_as_json(
+    monkeypatch: pytest.MonkeyPatch, text: list[str], expected: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(explain, "row", lambda name: FieldsAttr)
+    fields = attr_of("fields", text).fields()
+    assert {name: fields[name] for name in expected} == expected
+    for wrong in ("shape=[", "shape=" + "[" * 100_000, "corner=FLAT", "shape={}"):
+        with pytest.raises(AttrError):
+            attr_of("fields", ["shape=[]", wrong] if not wrong.startswith("shape") else [wrong])
 
 
 @pytest.mark.parametrize(

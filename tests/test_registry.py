@@ -195,7 +195,7 @@ def test_unknown_names() -> None:
     with pytest.raises(UnknownNameError, match="has no implementation 'nonsense'; it has"):
         implementation(some, "nonsense")
     with pytest.raises(AttributeError, match="nonsense"):
-        jk.nonsense  # noqa: B018  # looked up for its error
+        jk.nonsense  # type: ignore[attr-defined]  # noqa: B018  # looked up for its error
     with pytest.raises(AttributeError):
         jk.KernelType.NONSENSE  # noqa: B018  # as above
 

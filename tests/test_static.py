@@ -15,6 +15,7 @@ CHECKS = {
     "ruff check": ("ruff", "check", "--no-cache"),
     "ruff format": ("ruff", "format", "--check", "--no-cache"),
     "mypy": ("mypy", "--strict"),
+    "stub": ("jitkernels", "docs", "--stub", "--check", "jitkernels/__init__.pyi"),
     "docs": ("jitkernels", "docs", "--check", "docs/kernels.md"),
 }
 

@@ -123,11 +123,13 @@ def explain(kernel: str, *fields: str) -> int:
 
 
 @app.command
-def docs(*, check: Path | None = None, write: Path | None = None) -> int:
+def docs(*, check: Path | None = None, write: Path | None = None, stub: bool = False) -> int:
     """Print the reference of all kernels, generated from their rows.
 
     Parameters
     ----------
+    stub
+        The types of the package, jitkernels/__init__.pyi, instead of the reference.
     check
         Compare with this file instead, and exit with 1 if it is stale.
     write
@@ -135,7 +137,7 @@ def docs(*, check: Path | None = None, write: Path | None = None) -> int:
     """
     from jitkernels.cli import docs as command
 
-    return command.run(check=check, write=write)
+    return command.run(check=check, write=write, stub=stub)
 
 
 @cache.command

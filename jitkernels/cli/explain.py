@@ -1,13 +1,15 @@
 """``jitkernels explain``: who computes an attr, and why."""
 
 import dataclasses
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.markup import escape
 
 import jitkernels
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.fields import Field
 from jitkernels.cli import output
 from jitkernels.errors import AttrError
 from jitkernels.registry import row
@@ -30,7 +32,7 @@ def attr_of(kernel: str, assignments: Sequence[str]) -> KernelAttr:
         name, equals, text = assignment.partition("=")
         if not equals or name not in fields:
             raise AttrError(f"{assignment!r}: expected field=value with a field of {_listed(attr_class)}")
-        given[name] = _value(f"{attr_class.__name__}: {name}", fields[name].type, text)
+        given[name] = _value(f"{attr_class.__name__}: {name}", attr_class.known_fields()[name], text)
     missing = [name for name, field in fields.items() if _required(field) and name not in given]
     if missing:
         raise AttrError(f"{', '.join(missing)} missing: expected the fields of {_listed(attr_class)}")
@@ -46,15 +48,21 @@ def _listed(attr_class: type[KernelAttr]) -> str:
     return f"{attr_class.__name__}: {', '.join(f.name if _required(f) else f'{f.name}={f.default}' for f in fields)}"
 
 
-def _value(label: str, kind: Any, text: str) -> Any:
-    """A field's value from its text; what is not a number stays text for the attr to judge."""
-    if kind in (bool, "bool"):
+def _value(label: str, field: Field, text: str) -> Any:
+    """A field's value from its text; what cannot be one stays text for the attr to judge."""
+    if field.kind == "bool":
         if text.lower() not in BOOLEANS:
             raise AttrError(f"{label}: expected one of {', '.join(BOOLEANS)}, got {text!r}")
         return BOOLEANS[text.lower()]
-    for number in {int: (int,), float: (float,)}.get(kind, ()):
-        try:
-            return number(text)
-        except ValueError:
-            return text
-    return text
+    readers: dict[str, Callable[[str], Any]] = {"int": int, "float": float}
+    read = readers.get(field.kind, str)
+    if field.kind in ("tuple", "custom"):
+        read = _from_json(field)
+    try:
+        return read(text)
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return text
+
+
+def _from_json(field: Field) -> Callable[[str], Any]:
+    return lambda text: field.from_json(json.loads(text))

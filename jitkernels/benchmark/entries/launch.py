@@ -8,6 +8,7 @@ import numpy as np
 import jitkernels as jk
 from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmark.table import time_calls
+from jitkernels.peers import Bound
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -23,7 +24,7 @@ def launch(settings: Settings) -> Iterator[Line]:
         x, y, z = (np.ones(n, np.float32) for _ in range(3))
         kernel = jk.KernelFuncs.cache().at(jk.VMulAttr(n=n))
         everyday = jk.vmul
-        calls = {
+        calls: dict[str, Bound] = {
             "kernel(x, y, z)": partial(kernel, x, y, z),
             "jk.vmul(x, y, out=z)": partial(everyday, x, y, out=z),
             "jk.vmul(x, y)": partial(everyday, x, y),
