@@ -228,7 +228,7 @@ def test_compositions_call_the_pick(fresh: object, monkeypatch: pytest.MonkeyPat
     from picks import record
 
     from jitkernels.attrs.vector import VExpAttr
-    from jitkernels.more.pieces import PIECE
+    from jitkernels.loops.pieces import PIECE
     from jitkernels.native.threads import get_num_threads
     from jitkernels.registry import implementation
     from jitkernels.tuning import store
