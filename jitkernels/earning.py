@@ -15,7 +15,7 @@ from jitkernels.choosing import Choice, choose_again, tuning_mode
 from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.ledger import LOAD, SAFETY, Ledger, ledger_of
-from jitkernels.tuning.classes import MOST_MEASURED, has_elements, nbytes
+from jitkernels.tuning.classes import MOST_MEASURED, has_elements, nbytes, smallest_member
 from jitkernels.tuning.timer import Stopwatch
 
 LEAST_CALL = 3e-8
@@ -47,8 +47,9 @@ class Account:
         self._contests = self._ledger.contests
         self._seconds = 0.0
         # The first settlement finds out what a call costs. Until then the fastest imaginable machine is assumed.
-        guess = LEAST_CALL + nbytes(attr) / 1e11 + attr.operations() / 5e11
-        self.calls = _calls_for(SAFETY * (LOAD + 8e-9 * nbytes(attr)), guess)
+        called = smallest_member(attr) if choice.for_class else attr
+        guess = LEAST_CALL + nbytes(called) / 1e11 + called.operations() / 5e11
+        self.calls = _calls_for(SAFETY * (LOAD + 8e-9 * nbytes(called)), guess)
 
     def settle(self) -> bool:
         """Credit the calls and measure what they pay for; True if the attr has another choice now.
@@ -117,8 +118,11 @@ def _calls_for(cost: float, seconds: float) -> int:
 
 def _seconds_per_call(attr: KernelAttr, choice: Choice) -> float:
     """What a call of the present kernel costs, from a look of less than a millisecond."""
-    kernel = Kernel(attr, choice.implementation, choice.variant)
-    watch = Stopwatch(kernel.callable, attr.signature().sample())
+    called = (
+        smallest_member(attr) if choice.for_class else attr
+    )  # nobody knows which sizes, so the cheapest counts
+    kernel = Kernel(called, choice.implementation, choice.variant)
+    watch = Stopwatch(kernel.callable, called.signature().sample())
     taken = min(watch.call(), watch.call())
     if taken < 1e-4:
         watch.turn(3e-4)

@@ -50,7 +50,7 @@ SETTINGS = {
         ),
         _of_words(
             "JITKERNELS_TUNE",
-            "when to measure: on a miss, never, or not even to look at measurements",
+            "when to measure: as calls earn it, never, or not even to look at measurements",
             "auto", "replay", "off",
         ),
         _of_words(

@@ -167,13 +167,14 @@ def test_clear_reaches_everyday_functions(fresh: Path, monkeypatch: pytest.Monke
     x = np.arange(9.0)
     jk.vmul(x, x)
     asked: list[Any] = []
-    of_class = KernelFuncs.of_class
+    for name in ("at", "of_class"):
+        look = getattr(KernelFuncs, name)
 
-    def noticed(self: KernelFuncs, attr: jk.KernelAttr) -> Any:
-        asked.append(attr)
-        return of_class(self, attr)
+        def noticed(self: KernelFuncs, attr: jk.KernelAttr, look: Any = look) -> Any:
+            asked.append(attr)
+            return look(self, attr)
 
-    monkeypatch.setattr(KernelFuncs, "of_class", noticed)
+        monkeypatch.setattr(KernelFuncs, name, noticed)
     jk.vmul(x, x)
     assert not asked
     KernelFuncs.cache().clear()

@@ -11,7 +11,7 @@ from picks import chosen, record
 
 import jitkernels as jk
 from jitkernels import earning, ledger, measuring
-from jitkernels.choosing import choose, known_record
+from jitkernels.choosing import choose, choose_for_class, known_record
 from jitkernels.earning import Account, open_account
 from jitkernels.kernel import Kernel
 from jitkernels.native.threads import get_num_threads
@@ -199,3 +199,24 @@ def test_tuning_that_would_not_be_used(attr: Any, fresh: Path) -> None:
     with pytest.raises(jk.errors.NotUsableError, match="would not be used"):
         jk.tune(attr)
     assert not list(store.files(fresh))
+
+
+def test_calls_of_any_size_count_as_the_smallest(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everyday calls of a class have one kernel and one account, which does not know how large they are."""
+    monkeypatch.setenv("JITKERNELS_TUNE", "auto")
+    largest = jk.MatMulAttr(m=256, n=256, k=256)
+    seen: list[tuple[int, ...]] = []
+    original = Kernel.__init__
+
+    def noticed(self: Kernel, attr: Any, *more: Any) -> None:
+        seen.append((attr.m, attr.n, attr.k))
+        original(self, attr, *more)
+
+    account = open_account(largest, choose_for_class(largest))
+    assert account is not None
+    own = open_account(largest, choose(largest))
+    assert own is not None
+    assert account.calls > own.calls
+    monkeypatch.setattr(Kernel, "__init__", noticed)
+    account.settle()
+    assert seen[0] == (129, 129, 129)

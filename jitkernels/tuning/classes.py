@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import AttrError
@@ -28,10 +29,19 @@ def measured_member(attr: KernelAttr) -> KernelAttr:
     is the one whose fastest candidate is best for the others. Rows whose fields do not allow that are measured
     at the class itself.
     """
+    return _member(attr, lambda extent: 3 * extent // 4)
+
+
+def smallest_member(attr: KernelAttr) -> KernelAttr:
+    """The member of an attr's tuning class whose calls cost least, where any of them may be made."""
+    return _member(attr, lambda extent: extent // 2 + 1)
+
+
+def _member(attr: KernelAttr, changed: Callable[[int], int]) -> KernelAttr:
     of_class = attr.tuning_class()
     values = of_class.fields()
     extents = {
-        name: 3 * values[name] // 4
+        name: changed(values[name])
         for name, field in of_class.known_fields().items()
         if field.kind == "int" and values[name] > 2
     }
