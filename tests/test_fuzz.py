@@ -28,7 +28,7 @@ from jitkernels.registry import all_rows
 from jitkernels.signature import AnyArray
 
 CALLS = 50_000 if os.environ.get("JITKERNELS_TEST_FULL") == "1" else 3000
-SIZES = (8, 24)
+SIZES = (8, 24, 960)
 SHARE_OF_KERNELS = 0.3
 MOST = 1 << 20
 """Extents beyond this are those of huge arrays."""
