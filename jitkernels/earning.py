@@ -9,7 +9,7 @@ that pays for. So tuning never takes longer than the calls have taken.
 import math
 from time import perf_counter
 
-from jitkernels import measuring
+from jitkernels import locks
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.choosing import Choice, choose_again, tuning_mode
 from jitkernels.kernel import Kernel
@@ -56,7 +56,7 @@ class Account:
 
         After True this account has done its work, and the new choice is to have one of its own.
         """
-        measuring_now = measuring.one_at_a_time
+        measuring_now = locks.measuring
         if not measuring_now.acquire(blocking=False):
             return False  # another thread measures, and these calls go uncredited
         started = perf_counter()

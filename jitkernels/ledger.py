@@ -32,7 +32,7 @@ LISTING = 0.02
 
 
 class Ledger:
-    """One tuning class, for one number of threads. Whoever changes it holds `measuring.one_at_a_time`."""
+    """One tuning class, for one number of threads. Whoever changes it holds `locks.measuring`."""
 
     def __init__(self, attr: KernelAttr) -> None:
         self.earned = 0.0

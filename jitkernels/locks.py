@@ -29,6 +29,8 @@ _imports: Any = _bootstrap
 
 making = threading.RLock()
 writing = threading.RLock()
+measuring = threading.Lock()
+"""Held around `making` while anything is timed, which may take long: no fork waits for it, a child has its own."""
 
 
 class _Held(threading.local):
@@ -60,6 +62,12 @@ def _after_fork() -> None:
     _held.stacks.pop().close()
 
 
+def _after_fork_in_child() -> None:
+    global measuring
+    measuring = threading.Lock()  # whoever measured is not here
+    _after_fork()
+
+
 def _being_imported() -> list[str]:
     """The modules of `LAZY` that other threads are importing."""
     locks = [(name, reference()) for name, reference in list(_imports._module_locks.items())]
@@ -83,4 +91,4 @@ def _take_compilers() -> ExitStack:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)

@@ -1,10 +1,9 @@
 """Measuring at once: every candidate of a tuning class against the others, and the record that is kept of it."""
 
 import logging
-import os
-import threading
 from time import perf_counter
 
+from jitkernels import locks
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.choosing import checked, tuning_mode
 from jitkernels.errors import NotUsableError
@@ -20,8 +19,6 @@ from jitkernels.tuning.store import Record
 from jitkernels.tuning.tuner import BUDGET, Candidate, contest
 
 log = logging.getLogger("jitkernels")
-one_at_a_time = threading.Lock()
-"""Held while anything is measured: two contests at once would measure each other."""
 
 
 def tune(attr: KernelAttr) -> Explanation:
@@ -43,7 +40,7 @@ def tune_class(attr: KernelAttr, *, budget: float = BUDGET, build_budget: float 
     """The record of all candidates of an attr's tuning class, measured now; for the budgets see `contest`."""
     member = measured_member(attr)
     started = perf_counter()
-    with one_at_a_time, saying(f"measuring {member.kernel_type.name}({member.text()})"):
+    with locks.measuring, saying(f"measuring {member.kernel_type.name}({member.text()})"):
         found = candidates(member)
         record = contest(member, found, found[-1].callable(), budget=budget, build_budget=build_budget)
         keep(attr, record, perf_counter() - started)
@@ -76,13 +73,3 @@ def reference(attr: KernelAttr) -> Candidate:
     """The candidate that needs no building and is right."""
     found = implementation(type(attr), "refer")
     return Candidate(found.name, {}, lambda: Kernel(attr, found, {}).callable)
-
-
-def _after_fork() -> None:
-    """The thread that was measuring is not in the child."""
-    global one_at_a_time
-    one_at_a_time = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -185,7 +185,7 @@ def test_clear_reaches_everyday_functions(fresh: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("wrong", ["vmul", 3, jk.KernelType])
 def test_attr_that_is_none(wrong: Any) -> None:
     for ask in (KernelFuncs.cache().at, jk.explain):
-        with pytest.raises(TypeError, match="attr: expected an attr"):
+        with pytest.raises(TypeError, match="expected an attr"):
             ask(wrong)
         with jk.use(implementation="refer"), pytest.raises(TypeError, match="attr: expected an attr"):
             ask(wrong)

@@ -10,7 +10,7 @@ import pytest
 from picks import chosen, record
 
 import jitkernels as jk
-from jitkernels import earning, ledger, measuring
+from jitkernels import earning, ledger, locks, measuring
 from jitkernels.choosing import choose, choose_for_class, known_record
 from jitkernels.earning import Account, open_account
 from jitkernels.kernel import Kernel
@@ -157,7 +157,7 @@ def test_settling_while_another_measures_is_put_off(earned: Any, cheap: None) ->
     assert account is not None
     calls = account.calls
     answers: list[bool] = []
-    with measuring.one_at_a_time:
+    with locks.measuring:
         thread = threading.Thread(target=lambda: answers.append(account.settle()))
         thread.start()
         thread.join(30)

@@ -42,7 +42,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("refer", "gen", "more"),
     ("kernel", "explanation", "documentation"),
     ("kernel_funcs",),
-    ("functions", "testing", "docs", "measuring"),
+    ("functions", "dispatch_table", "testing", "docs", "measuring"),
     ("ledger",),
     ("earning",),
     ("",),
