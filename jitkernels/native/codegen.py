@@ -1,6 +1,6 @@
 """LLVM's optimiser and code generator for this machine, through llvmlite alone."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,18 +14,23 @@ from jitkernels.native.source import External
 
 @dataclass(frozen=True)
 class IRSource:
-    """Functions written in LLVM IR alone; ``@entry`` in the text stands for the symbol of the source."""
+    """Functions written in LLVM IR alone; ``@entry`` in the text stands for the symbol of the source.
+
+    `straight` code is compiled in a fraction of the time, and not the slower for it: it has no loops that LLVM could
+    make more of, and says itself what is to be inlined.
+    """
 
     name: str
     text: str
     externals: tuple[External, ...] = ()
+    straight: bool = False
     suffix: ClassVar[str] = ".o"
     has_range: ClassVar[bool] = False
 
     def object_code(self, symbol: str) -> bytes:
         """The object file of the functions."""
         module = parsed(self.name, self.text.replace("@entry(", f"@{symbol}("))
-        return finished(module, symbol, self.externals)
+        return finished(module, symbol, self.externals, improve=straighten if self.straight else optimise)
 
 
 def features_of(target: machine.Target, vector_bytes: int) -> str:
@@ -57,8 +62,30 @@ def optimise(module: Any, target: Any) -> None:
     builder.getModulePassManager().run(module, builder)
 
 
+def straighten(module: Any, target: Any) -> None:
+    """Variables into registers, no step or branch too many, what says ``alwaysinline`` inlined; nothing more."""
+    builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=1))
+    inlining = llvm.create_new_module_pass_manager()
+    inlining.add_always_inliner_pass()
+    inlining.run(module, builder)
+    cleaning = llvm.create_new_function_pass_manager()
+    cleaning.add_sroa_pass()
+    cleaning.add_simplify_cfg_pass()
+    cleaning.add_instruction_combine_pass()
+    cleaning.add_new_gvn_pass()
+    cleaning.add_simplify_cfg_pass()
+    for function in module.functions:
+        if not function.is_declaration:
+            cleaning.run(function, builder)
+
+
 def finished(
-    module: Any, symbol: str, externals: Iterable[External], vector_bytes: int = 64, **forms: str
+    module: Any,
+    symbol: str,
+    externals: Iterable[External],
+    vector_bytes: int = 64,
+    improve: Callable[[Any, Any], None] = optimise,
+    **forms: str,
 ) -> bytes:
     """The object file of a module, optimised, which may leave its externals undefined and nothing else.
 
@@ -67,7 +94,7 @@ def finished(
     if keeps_intermediates():
         forms["unoptimised.ll"] = str(module)
     target = target_machine(vector_bytes)
-    optimise(module, target)
+    improve(module, target)
     refuse_undefined(symbol, module, [external.symbol for external in externals])
     code = bytes(target.emit_object(module))
     if keeps_intermediates():

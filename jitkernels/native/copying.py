@@ -4,25 +4,18 @@
 reversed, broadcast (stride 0) and converted operands are one case. A pair is ``4 * source + target``, see `pair`.
 """
 
+import re
+
 from jitkernels import machine
 
 BOOL, INT64, FLOAT32, FLOAT64, FLOAT16 = 0, 7, 11, 12, 23
 """NumPy's type numbers."""
 TARGETS = (FLOAT32, FLOAT64, INT64, FLOAT16)
-DENSE = (
-    (11, 11),
-    (12, 12),
-    (11, 12),
-    (12, 11),
-    (7, 11),
-    (7, 12),
-    (7, 7),
-    (5, 11),
-    (5, 12),
-    (23, 11),
-    (11, 23),
-)
-"""Pairs whose runs without gaps have a loop of their own, in whole vectors."""
+DENSE = tuple(
+    (source, target) for source in (0, 1, 2, 3, 4, 5, 6, 7, 11, 12) for target in (11, 12) if source < 11 or target != source
+) + ((11, 11), (12, 12), (7, 7), (23, 11), (11, 23))
+"""Pairs whose runs without gaps are worth whole vectors."""
+LANES = 16
 _INTEGERS = {
     0: ("i8", "uitofp"), 1: ("i8", "sitofp"), 2: ("i8", "uitofp"), 3: ("i16", "sitofp"), 4: ("i16", "uitofp"),
     5: ("i32", "sitofp"), 6: ("i32", "uitofp"), 7: ("i64", "sitofp"), 8: ("i64", "uitofp"), 9: ("i64", "sitofp"),
@@ -51,9 +44,6 @@ def ir() -> str:
                 continue
             name = f"run_{source}_{target}"
             cases.append(f"    i64 {pair(source, target)}, label %{name}")
-            if (source, target) in DENSE:
-                loops.append(_dense(name, source, target, steps))
-                name = f"stepped_{name}"
             loops.append(_loop(name, source, target, steps))
     listed = "\n".join(cases)
     body = "".join(loops)
@@ -69,29 +59,40 @@ which:
 {body}done:
   ret i64 0
 }}
-{_fills()}!1 = distinct !{{!1, !2, !3}}
-!2 = !{{!"llvm.loop.vectorize.enable", i1 false}}
-!3 = !{{!"llvm.loop.unroll.disable"}}
-"""
+{_fills()}"""
 
 
 def _fills() -> str:
     """``fill(to, item, n)``: the element at `to` again and again, n times in all."""
-    text = "define internal i64 @fill(i64 %to, i64 %item, i64 %n) nounwind {\nstart:\n  %p = inttoptr i64 %to to ptr\n"
+    text = "define internal i64 @fill(i64 %to, i64 %item, i64 %n) nounwind {\nstart:\n"
+    text += "  %p = inttoptr i64 %to to ptr\n  %whole = and i64 %n, -16\n"
     text += "  %single = icmp eq i64 %item, 4\n  br i1 %single, label %fill4, label %fill8\n"
     for item, kind in ((4, "i32"), (8, "i64")):
         text += f"""fill{item}:
   %x{item} = load {kind}, ptr %p
-  br label %loop{item}
-loop{item}:
-  %i{item} = phi i64 [ 0, %fill{item} ], [ %next{item}, %loop{item} ]
+  %one{item} = insertelement <16 x {kind}> poison, {kind} %x{item}, i32 0
+  %all{item} = shufflevector <16 x {kind}> %one{item}, <16 x {kind}> poison, <16 x i32> zeroinitializer
+  br label %many{item}
+many{item}:
+  %j{item} = phi i64 [ 0, %fill{item} ], [ %further{item}, %vector{item} ]
+  %wide{item} = icmp slt i64 %j{item}, %whole
+  br i1 %wide{item}, label %vector{item}, label %few{item}
+vector{item}:
+  %put{item} = getelementptr {kind}, ptr %p, i64 %j{item}
+  store <16 x {kind}> %all{item}, ptr %put{item}, align {item}
+  %further{item} = add i64 %j{item}, 16
+  br label %many{item}
+few{item}:
+  %i{item} = phi i64 [ %whole, %many{item} ], [ %next{item}, %element{item} ]
+  %more{item} = icmp slt i64 %i{item}, %n
+  br i1 %more{item}, label %element{item}, label %done
+element{item}:
   %at{item} = getelementptr {kind}, ptr %p, i64 %i{item}
   store {kind} %x{item}, ptr %at{item}
   %next{item} = add i64 %i{item}, 1
-  %more{item} = icmp slt i64 %next{item}, %n
-  br i1 %more{item}, label %loop{item}, label %done
+  br label %few{item}
 """
-    return text + "done:\n  ret i64 0\n}\n"
+    return text + "done:\n  ret i64 0\n}\n\n"
 
 
 def _type(kind: int) -> str:
@@ -121,16 +122,19 @@ def _conversion(source: int, target: int) -> list[str] | None:
 
 
 def _loop(name: str, source: int, target: int, steps: list[str]) -> str:
-    renamed = [
-        step.replace("%x", f"%x.{name}").replace("%y", f"%y.{name}").replace("%w", f"%w.{name}")
-        for step in steps
-    ]
-    converted = "\n".join(f"  {step}" for step in renamed)
-    before = name.removeprefix("stepped_") if name.startswith("stepped_") else "which"
-    return f"""{name}:
-  %i.{name} = phi i64 [ 0, %{before} ], [ %i.next.{name}, %{name} ]
-  %at.{name} = phi i64 [ %from, %{before} ], [ %at.next.{name}, %{name} ]
-  %put.{name} = phi i64 [ %to, %{before} ], [ %put.next.{name}, %{name} ]
+    """One element after the other; where a run has no gaps, whole vectors come first."""
+    dense = (source, target) in DENSE
+    head, (first, at, put) = "", ("0", "%from", "%to")
+    before = "which"
+    if dense:
+        head = _dense(name, source, target, steps)
+        before = f"rest_{name}"
+        first, at, put = f"%done.{name}", f"%at.rest.{name}", f"%put.rest.{name}"
+    converted = _renamed(steps, name)
+    return f"""{head}{"" if not dense else "some_"}{name}:
+  %i.{name} = phi i64 [ {first}, %{before} ], [ %i.next.{name}, %{"some_" if dense else ""}{name} ]
+  %at.{name} = phi i64 [ {at}, %{before} ], [ %at.next.{name}, %{"some_" if dense else ""}{name} ]
+  %put.{name} = phi i64 [ {put}, %{before} ], [ %put.next.{name}, %{"some_" if dense else ""}{name} ]
   %from.{name} = inttoptr i64 %at.{name} to ptr
   %x.{name} = load {_type(source)}, ptr %from.{name}
 {converted}
@@ -140,37 +144,57 @@ def _loop(name: str, source: int, target: int, steps: list[str]) -> str:
   %at.next.{name} = add i64 %at.{name}, %from.step
   %put.next.{name} = add i64 %put.{name}, %to.step
   %more.{name} = icmp slt i64 %i.next.{name}, %n
-  br i1 %more.{name}, label %{name}, label %done, !llvm.loop !1
+  br i1 %more.{name}, label %{"some_" if dense else ""}{name}, label %done
 """
 
 
+def _renamed(steps: list[str], suffix: str, lanes: int = 0) -> str:
+    """The conversion with names of its own, of single elements or of vectors."""
+    lines = []
+    for step in steps:
+        for name in ("x", "y", "w"):
+            step = step.replace(f"%{name}", f"%{name}.{suffix}")
+        if lanes:
+            for kind in ("float", "double", "half", "i64", "i32", "i16", "i8"):
+                step = re.sub(rf"(?<![\w.%<]){kind}(?![\w>.])", f"<{lanes} x {kind}>", step)
+            step = step.replace("select i1 true, ", "select i1 true, ").replace(", 0", ", zeroinitializer")
+        lines.append(f"  {step}")
+    return "\n".join(lines)
+
+
 def _dense(name: str, source: int, target: int, steps: list[str]) -> str:
-    """The same without gaps on either side; it branches to the other loop where there are some."""
-    one, other = _type(source), _type(target)
-    renamed = [
-        step.replace("%x", f"%x.d{name}").replace("%y", f"%y.d{name}").replace("%w", f"%w.d{name}")
-        for step in steps
-    ]
-    converted = "\n".join(f"  {step}" for step in renamed)
+    """Vectors of `LANES` elements while a run without gaps lasts; the loop over elements does the rest."""
+    one, other = f"<{LANES} x {_type(source)}>", f"<{LANES} x {_type(target)}>"
     return f"""{name}:
   %near.{name} = icmp eq i64 %from.step, {_size(source)}
   %close.{name} = icmp eq i64 %to.step, {_size(target)}
   %dense.{name} = and i1 %near.{name}, %close.{name}
-  br i1 %dense.{name}, label %pointers_{name}, label %stepped_{name}
-pointers_{name}:
-  %from.d{name} = inttoptr i64 %from to ptr
-  %to.d{name} = inttoptr i64 %to to ptr
-  br label %dense_{name}
+  %whole.{name} = and i64 %n, {-LANES}
+  %many.{name} = icmp sgt i64 %whole.{name}, 0
+  %wide.{name} = and i1 %dense.{name}, %many.{name}
+  br i1 %wide.{name}, label %dense_{name}, label %rest_{name}
 dense_{name}:
-  %i.d{name} = phi i64 [ 0, %pointers_{name} ], [ %i.next.d{name}, %dense_{name} ]
-  %at.d{name} = getelementptr {one}, ptr %from.d{name}, i64 %i.d{name}
-  %x.d{name} = load {one}, ptr %at.d{name}
-{converted}
-  %put.d{name} = getelementptr {other}, ptr %to.d{name}, i64 %i.d{name}
-  store {other} %y.d{name}, ptr %put.d{name}
-  %i.next.d{name} = add i64 %i.d{name}, 1
-  %more.d{name} = icmp slt i64 %i.next.d{name}, %n
-  br i1 %more.d{name}, label %dense_{name}, label %done
+  %j.{name} = phi i64 [ 0, %{name} ], [ %j.next.{name}, %dense_{name} ]
+  %get.{name} = mul i64 %j.{name}, {_size(source)}
+  %set.{name} = mul i64 %j.{name}, {_size(target)}
+  %get.at.{name} = add i64 %from, %get.{name}
+  %set.at.{name} = add i64 %to, %set.{name}
+  %get.p.{name} = inttoptr i64 %get.at.{name} to ptr
+  %set.p.{name} = inttoptr i64 %set.at.{name} to ptr
+  %x.v.{name} = load {one}, ptr %get.p.{name}, align {_size(source)}
+{_renamed(steps, f"v.{name}", LANES)}
+  store {other} %y.v.{name}, ptr %set.p.{name}, align {_size(target)}
+  %j.next.{name} = add i64 %j.{name}, {LANES}
+  %again.{name} = icmp slt i64 %j.next.{name}, %whole.{name}
+  br i1 %again.{name}, label %dense_{name}, label %rest_{name}
+rest_{name}:
+  %done.{name} = phi i64 [ 0, %{name} ], [ %whole.{name}, %dense_{name} ]
+  %skipped.{name} = mul i64 %done.{name}, %from.step
+  %put.skipped.{name} = mul i64 %done.{name}, %to.step
+  %at.rest.{name} = add i64 %from, %skipped.{name}
+  %put.rest.{name} = add i64 %to, %put.skipped.{name}
+  %left.{name} = icmp slt i64 %done.{name}, %n
+  br i1 %left.{name}, label %some_{name}, label %done
 """
 
 

@@ -227,7 +227,7 @@ def _source(slot: int) -> words.WordSource:
     def ir() -> str:
         provided = ("copy_run", "fill", "called", "jk_bypass")
         exported = ("jk_launch", "jk_everyday")
-        text = words.translated(dispatch.FUNCTIONS, exported, named, provided)
+        text = words.translated(dispatch.FUNCTIONS, exported, named, provided, dispatch.INLINED)
         return f"@jk_bypass = global i64 0\n{text}{copying.ir()}{_calls()}define i64 @entry() {{\n  ret i64 0\n}}\n"
 
     return words.WordSource("launcher", f"{written}\n{named}\n", ir, _externals())
@@ -337,7 +337,7 @@ def _pattern_address(pattern: Pattern) -> int:
         return 0
     from jitkernels.native import load
 
-    return load.address_of(codegen.IRSource("call", pattern_text(pattern), _externals()))
+    return load.address_of(codegen.IRSource("call", pattern_text(pattern), _externals(), straight=True))
 
 
 def fits(parameters: Sequence[Parameter], words: Sequence[int]) -> bool:

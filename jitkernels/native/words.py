@@ -84,8 +84,9 @@ def translated(
     exported: Sequence[str],
     constants: Mapping[str, int],
     provided: Sequence[str] = (),
+    inlined: Sequence[str] = (),
 ) -> str:
-    """LLVM IR of functions that may call one another; those not `exported` are internal.
+    """LLVM IR of functions that may call one another; those not `exported` are internal, `inlined` ones no calls.
 
     A call of any other name is one of an external C function, or of one that other IR of the object `provided`;
     a name that is not a variable is one of `constants`. Raises BuildError, naming function and line, for what the
@@ -97,7 +98,8 @@ def translated(
     texts = []
     for function in functions:
         writer = _Writer(function, known, constants, externals, symbols)
-        texts.append(writer.definition(function.__name__ in exported))
+        name = function.__name__
+        texts.append(writer.definition(name in exported, name in inlined))
     declared = [
         f"declare i64 @{name}({', '.join(['i64'] * count) if count >= 0 else 'i64, i1'})"
         for name, count in sorted(externals.items())
@@ -131,16 +133,16 @@ class _Writer:
         self.variables = dict.fromkeys([*parameters, *stored])
         self.parameters = parameters
 
-    def definition(self, exported: bool) -> str:
+    def definition(self, exported: bool, inlined: bool) -> str:
         for statement in self.tree.body:
             self.statement(statement)
         self.lines.append("  ret i64 0")
         head = ", ".join(f"i64 %{name}" for name in self.parameters)
         memory = [f"  %{name}.at = alloca i64" for name in self.variables]
         given = [f"  store i64 %{name}, ptr %{name}.at" for name in self.parameters]
-        linkage = "" if exported else "internal "
+        linkage, inline = "" if exported else "internal ", " alwaysinline" if inlined else ""
         body = "\n".join([*memory, *self.entry, *given, *self.lines])
-        return f"define {linkage}i64 @{self.tree.name}({head}) nounwind {{\n{body}\n}}"
+        return f"define {linkage}i64 @{self.tree.name}({head}) nounwind{inline} {{\n{body}\n}}"
 
     def failure(self, node: ast.AST, why: str) -> BuildError:
         line = getattr(node, "lineno", 0)
@@ -397,4 +399,4 @@ class WordSource:
 
     def object_code(self, symbol: str) -> bytes:
         """The object file."""
-        return codegen.IRSource(self.name, self.ir(), self.externals).object_code(symbol)
+        return codegen.IRSource(self.name, self.ir(), self.externals, straight=True).object_code(symbol)
