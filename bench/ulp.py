@@ -1,13 +1,14 @@
-"""Measure the accuracy of exp, sigmoid and tanh in ULP: every float32 input, ten million float64 inputs.
+"""Measure the accuracy of exp, sigmoid and tanh in ULP: every float32 input, 28 million float64 inputs.
 
     python bench/ulp.py                          # implementation gen
-    python bench/ulp.py gen mkl --write          # two implementations, table stored in docs/accuracy.md
+    python bench/ulp.py gen mkl --write          # two implementations, their lines stored in docs/accuracy.md
     python bench/ulp.py --function vexp --dtype float32 --step 257     # a quick look
 
 The error of a result is |got - true| / spacing(true rounded), where the spacing of subnormal numbers is that
 of the smallest one. NaN for anything else, or infinity where the true value does not round to it (and the
 reverse), is an infinite error. The true value comes from NumPy one precision up: float64 for float32, 80-bit
-long double for float64; `--validate` compares the latter with mpmath.
+long double for float64; `--validate` compares the latter with mpmath. There is no kernel of tanh alone: it is
+measured as the candidate activation of LSTM_CTHT, the other activations being the identity.
 """
 
 import argparse
@@ -25,8 +26,13 @@ FLOAT64_CHUNKS = 168  # 11 million inputs
 EDGES = (
     *(709.782712893384, 745.1332191019412, 708.3964185322641),  # exp: overflow, zero, subnormal
     *(36.7368005696771, 19.061547465398498),  # sigmoid and tanh round to one
-    *(0.5493061443340549, 0.34657359027997264, 0.17328679513998632),  # range reduction takes its first steps
+    0.5493061443340549,  # tanh is one half
+    261.66306061502326,  # exp: the largest error that longer searches have found
 )
+STEPS = range(-1076, 1026)
+"""Every k that exp(x) = 2**k * exp(r) may have. Where x / ln 2 is k + 1/2, r is longest and errors are largest."""
+BESIDE, FAR = 2000, 32
+"""Inputs looked at around such a point, at random distances of 1 to 2**FAR spacings, each scale as often."""
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "accuracy.md"
 
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
@@ -51,8 +57,7 @@ def true_tanh(x: Array) -> Array:
     return np.tanh(x)
 
 
-TRUTH: dict[str, Callable[[Array], Array]] = {"vexp": true_exp, "vsigmoid": true_sigmoid, "vtanh": true_tanh}
-ATTRS = {"vexp": "VExpAttr", "vsigmoid": "VSigmoidAttr", "vtanh": "VTanhAttr"}
+TRUTH: dict[str, Callable[[Array], Array]] = {"vexp": true_exp, "vsigmoid": true_sigmoid, "tanh": true_tanh}
 
 
 @dataclass(frozen=True)
@@ -91,13 +96,33 @@ def float32_inputs(step: int) -> Iterator[Array]:
         yield (offsets + np.uint64(start)).astype(np.uint32).view(np.float32)
 
 
+def breakpoints() -> Array:
+    """Where the range reductions of exp and, at half of that, of tanh go from one k to the next."""
+    exact = (np.array(STEPS, np.longdouble) + np.longdouble(0.5)) * np.log(np.longdouble(2))
+    random = np.random.default_rng(7)
+    distances = np.exp2(random.uniform(0, FAR, (exact.size, BESIDE))) * random.choice(
+        [-1, 1], (exact.size, BESIDE)
+    )
+    points = (
+        (exact.astype(np.float64).view(np.int64)[:, None] + distances.astype(np.int64))
+        .view(np.float64)
+        .ravel()
+    )
+    return np.concatenate([points, points / 2])
+
+
 def float64_inputs(step: int) -> Iterator[Array]:
-    """Special values and the edges of each function first, then random inputs from ranges that matter."""
+    """Special values, edges and breakpoints of each function first, then random inputs from ranges that matter."""
     random = np.random.default_rng(20)
     powers = np.ldexp(1.0, np.arange(-1074, 1024))
     near = (np.array(EDGES).view(np.int64)[:, None] + np.arange(-1500, 1501)).view(np.float64).ravel()
     special = np.concatenate([[0.0, np.inf, np.nan, np.finfo(float).max, 5e-324, 1e-310], powers, near])
     yield np.resize(np.concatenate([special, -special]), CHUNK)
+    points = breakpoints()
+    for start in range(0, points.size, CHUNK):
+        chunk = np.resize(points[start : start + CHUNK], CHUNK)
+        yield chunk
+        yield -chunk
     ranges = [(-746, 710), (-40, 40), (-2, 2), (709, 710), (-746, -708), (-1, 1)]
     for index in range(0, FLOAT64_CHUNKS, step):
         kind = index // step % 8
@@ -160,7 +185,7 @@ def validate_oracle(samples: int = 400) -> None:
     exact = {
         "vexp": mpmath.exp,
         "vsigmoid": lambda value: 1 / (1 + mpmath.exp(-value)),
-        "vtanh": mpmath.tanh,
+        "tanh": mpmath.tanh,
     }
     for function, truth in TRUTH.items():
         worst = 0.0
@@ -176,33 +201,66 @@ def validate_oracle(samples: int = 400) -> None:
             raise SystemExit("the long double oracle is not accurate enough on this machine")
 
 
+def attr_of(function: str, dtype: str) -> Any:
+    """The attr of the kernel that computes a function."""
+    import jitkernels as jk
+
+    if function == "vexp":
+        return jk.VExpAttr(n=CHUNK, dtype=dtype)
+    if function == "vsigmoid":
+        return jk.VSigmoidAttr(n=CHUNK, dtype=dtype)
+    return jk.LSTMCtHtAttr(d=CHUNK, act_gate="identity", act_cand=function, act_cell="identity", dtype=dtype)
+
+
+def activation(lstm: Callable[..., object], dtype: str) -> Kernel:
+    """The candidate activation of an LSTM_CTHT alone: input gate 1, forget gate and state before 0."""
+    gates, before, hidden = np.zeros(4 * CHUNK, dtype), np.zeros(CHUNK, dtype), np.empty(CHUNK, dtype)
+    gates[CHUNK : 2 * CHUNK] = 1
+
+    def kernel(x: Array, y: Array) -> None:
+        gates[:CHUNK] = x
+        lstm(gates, before, y, hidden)
+
+    return kernel
+
+
 def kernels_of(function: str, dtype: str, implementations: list[str]) -> Iterator[tuple[str, Kernel]]:
     """The implementations asked for that the registry has and can use here."""
     import jitkernels
 
-    attr_class = getattr(jitkernels, ATTRS[function], None)
-    if attr_class is None:
-        print(f"{function}: not in the registry, skipped", file=sys.stderr)
-        return
     jitkernels.set_num_threads(1)
-    candidates = jitkernels.get_all_candidates(attr_class(n=CHUNK, dtype=dtype))
+    candidates = jitkernels.get_all_candidates(attr_of(function, dtype))
     for implementation in implementations:
         if implementation in candidates:
-            yield implementation, candidates[implementation]
+            kernel = candidates[implementation]
+            yield implementation, activation(kernel, dtype) if function == "tanh" else kernel
         else:
             print(f"{function} {dtype}: no implementation {implementation!r}, skipped", file=sys.stderr)
 
 
 def write_page(rows: list[Accuracy]) -> None:
-    """Store the table, with how to make it again."""
+    """Store the table, with how to make it again; lines of what was not measured now stay."""
     text = (
         "# Accuracy\n\nGenerated by `python bench/ulp.py --write`; do not edit.\n\n"
         "Error in units of the spacing of the result's type at the true value. float32: all 2^32 inputs.\n"
-        "float64: special values, the edges of each function, random inputs from several ranges and random\n"
-        "bits.\n\n"
+        "float64: special values, the edges of each function, both sides of every step of the range\n"
+        "reduction, random inputs from several ranges and random bits. tanh: as an activation of LSTM_CTHT.\n\n"
     )
+    lines = PAGE.read_text().splitlines() if PAGE.is_file() else []
+    table = {_key(line): line for line in lines if line.startswith(tuple(f"| {name} " for name in TRUTH))}
+    table |= {_key(row.line()): row.line() for row in rows}
     PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(text + "\n".join([HEADER, *(row.line() for row in rows)]) + "\n")
+    PAGE.write_text(text + "\n".join([HEADER, *sorted(table.values(), key=_order)]) + "\n")
+
+
+def _key(line: str) -> tuple[str, ...]:
+    """Function, dtype and implementation of a line."""
+    return tuple(cell.strip() for cell in line.split("|")[1:4])
+
+
+def _order(line: str) -> tuple[object, ...]:
+    function, dtype, implementation = _key(line)
+    return list(TRUTH).index(function), dtype, implementation == "refer", implementation
 
 
 def main() -> None:
@@ -211,7 +269,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("implementations", nargs="*", default=["gen"])
-    parser.add_argument("--function", action="append", choices=list(ATTRS), help="default: all")
+    parser.add_argument("--function", action="append", choices=list(TRUTH), help="default: all")
     parser.add_argument("--dtype", action="append", choices=["float32", "float64"], help="default: both")
     parser.add_argument("--step", type=int, default=1, help="test only every step-th input")
     parser.add_argument("--write", action="store_true", help=f"store the table in {PAGE.name}")
@@ -225,7 +283,7 @@ def main() -> None:
         validate_oracle()
     rows = [
         measure(function, dtype, implementation, kernel, options.step)
-        for function in options.function or ATTRS
+        for function in options.function or TRUTH
         for dtype in options.dtype or ("float32", "float64")
         for implementation, kernel in kernels_of(function, dtype, options.implementations)
     ]

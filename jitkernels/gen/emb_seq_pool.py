@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
-from jitkernels.loops.pooling import larger, plus
+from jitkernels.loops.pooling import COLUMNS, ROWS, block_joining, joining, workspace_of
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import inlined, offset
 from jitkernels.registry import Variant, implements
 
 BLOCK_ELEMENTS = 16384
@@ -34,8 +35,35 @@ def _block(attr: EmbSeqPoolAttr) -> int:
 @implements(EmbSeqPoolAttr, variants=variants)
 def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
     number = np.dtype(attr.dtype).type
-    join = larger if attr.pool == "max" else plus
-    divides = attr.pool == "mean"
+    join, join_block = joining(attr.pool, attr.dtype), block_joining(attr.dtype)
+    columns = COLUMNS[attr.dtype]
+    divides, is_max = attr.pool == "mean", attr.pool == "max"
+
+    @inlined()
+    def pool_block(
+        table: Any, ids: Any, out: Any, table_w: int, idx_w: int, top: int, bottom: int, left: int, right: int
+    ) -> None:
+        """``ids`` begin at the sequence: its rows ``top`` to ``bottom``, columns ``left`` to ``right``."""
+        row = ids[top * idx_w] * table_w
+        for j in range(left, right):
+            out[j] = table[row + j]
+        i = top + 1
+        while i + 8 <= bottom:
+            at = i * idx_w
+            r0, r1 = ids[at] * table_w, ids[at + idx_w] * table_w
+            r2, r3 = ids[at + 2 * idx_w] * table_w, ids[at + 3 * idx_w] * table_w
+            r4, r5 = ids[at + 4 * idx_w] * table_w, ids[at + 5 * idx_w] * table_w
+            r6, r7 = ids[at + 6 * idx_w] * table_w, ids[at + 7 * idx_w] * table_w
+            for j in range(left, right):
+                low = join(join(table[r0 + j], table[r1 + j]), join(table[r2 + j], table[r3 + j]))
+                high = join(join(table[r4 + j], table[r5 + j]), join(table[r6 + j], table[r7 + j]))
+                out[j] = join(out[j], join(low, high))
+            i += 8
+        while i < bottom:
+            row = ids[i * idx_w] * table_w
+            for j in range(left, right):
+                out[j] = join(out[j], table[row + j])
+            i += 1
 
     def body(
         table: Any,
@@ -45,39 +73,28 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
         table_w: int,
         idx_h: int,
         idx_w: int,
+        sums: Any,
         begin: int,
         end: int,
     ) -> None:
         for sequence in range(begin, end):
-            first = sequence * table_w
+            result, column = offset(out, sequence * table_w), offset(ids, sequence)
             if idx_h == 0:
                 for j in range(table_w):
-                    out[first + j] = number(0)
-                continue
-            row = ids[sequence] * table_w
-            for j in range(table_w):
-                out[first + j] = table[row + j]
-            i = 1
-            while i + 8 <= idx_h:
-                at = i * idx_w + sequence
-                r0, r1 = ids[at] * table_w, ids[at + idx_w] * table_w
-                r2, r3 = ids[at + 2 * idx_w] * table_w, ids[at + 3 * idx_w] * table_w
-                r4, r5 = ids[at + 4 * idx_w] * table_w, ids[at + 5 * idx_w] * table_w
-                r6, r7 = ids[at + 6 * idx_w] * table_w, ids[at + 7 * idx_w] * table_w
-                for j in range(table_w):
-                    low = join(join(table[r0 + j], table[r1 + j]), join(table[r2 + j], table[r3 + j]))
-                    high = join(join(table[r4 + j], table[r5 + j]), join(table[r6 + j], table[r7 + j]))
-                    out[first + j] = join(out[first + j], join(low, high))
-                i += 8
-            while i < idx_h:
-                row = ids[i * idx_w + sequence] * table_w
-                for j in range(table_w):
-                    out[first + j] = join(out[first + j], table[row + j])
-                i += 1
-            if divides:
+                    result[j] = number(0)
+            elif is_max or idx_h <= ROWS:
+                pool_block(table, column, result, table_w, idx_w, 0, idx_h, 0, table_w)
+            else:
+                for left in range(0, table_w, columns):
+                    right = min(left + columns, table_w)
+                    for top in range(0, idx_h, ROWS):
+                        bottom = min(top + ROWS, idx_h)
+                        pool_block(table, column, result, table_w, idx_w, top, bottom, left, right)
+                        join_block(result, left, right - left, sums, top == 0)
+            if divides and idx_h > 0:
                 divisor = number(idx_h)
                 for j in range(table_w):
-                    out[first + j] = out[first + j] / divisor
+                    result[j] = result[j] / divisor
 
     signature = attr.signature()
     return LoopNest(
@@ -86,6 +103,8 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
         body,
         extent=signature.index("idx_w"),
         block=_block(attr) if variant.get("parallel") else 1,
+        workspace=workspace_of(attr.dtype),
+        workspace_dtype=attr.dtype,
         check=check,
         **variant,
     )

@@ -1,11 +1,17 @@
-"""Generated LAYER_NORM: mean, variance about the mean, and the result, row by row."""
+"""Generated LAYER_NORM: mean, variance about the mean, and the result, row by row.
 
+Rows that lie far from zero for their spread, or whose squares leave the range of the type, are gone through
+again, with the mean corrected by the mean distance from it and the row scaled by a power of two.
+"""
+
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.loops.variants import widths_and_threads
+from jitkernels.maths.exact import EXACT
 from jitkernels.maths.sqrt import sqrt_float32, sqrt_float64
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined
@@ -13,7 +19,25 @@ from jitkernels.registry import Variant, implements
 
 BLOCK_ELEMENTS = 8192
 """Elements that a thread gets at least."""
-SUMMING = ("reassoc", "contract")
+SUMMED = 4096
+"""Elements of a row that are added up before they are joined to the sum."""
+SPREAD = 16.0
+"""A mean whose square is more than so many variances is corrected: its rounding would show in the result."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Sums of squares that lost nothing to underflow or overflow, and what brings a row of others there."""
+
+    smallest: float
+    largest: float
+    unit: float
+
+
+LIMITS = {
+    "float32": Limits(2.0**-90, 2.0**120, 2.0**84),
+    "float64": Limits(2.0**-900, 2.0**1000, 2.0**530),
+}
 
 
 def variants(attr: LayerNormAttr) -> list[Variant]:
@@ -29,39 +53,74 @@ def _block(attr: LayerNormAttr) -> int:
 def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
     number = np.dtype(attr.dtype).type
     sqrt = sqrt_float32 if attr.dtype == "float32" else sqrt_float64
+    exact = EXACT[attr.dtype]
+    plus, times, lost_in = exact.plus, exact.times, exact.lost_in
+    settled, distance, times_plus = exact.settled, exact.distance, exact.times_plus
+    limits = LIMITS[attr.dtype]
+    zero, one, spread = number(0), number(1), number(SPREAD)
+    smallest, largest, near = number(limits.smallest), number(limits.largest), number(limits.smallest**0.5)
+    tiny = np.finfo(attr.dtype).tiny
+    up, down = number(limits.unit), number(1 / limits.unit)
 
-    @inlined(*SUMMING)
-    def mean_of(x: Any, first: int, n: int) -> Any:
-        total = number(0)
-        for i in range(first, first + n):
-            total += x[i]
-        return total / number(n)
-
-    @inlined(*SUMMING)
-    def factor_of(x: Any, first: int, n: int, mean: Any, eps: Any) -> Any:
-        total = number(0)
-        for i in range(first, first + n):
-            distance = x[i] - mean
-            total += distance * distance
-        return number(1) / sqrt(total / number(n) + number(eps[0]))
+    @inlined("reassoc", "contract")
+    def measures(x: Any, first: int, n: int, eps: Any) -> Any:
+        """What a row is multiplied by, what is then subtracted, and by what the distances are multiplied."""
+        last, count = first + n, number(n)
+        share = count / spread
+        if n <= SUMMED:
+            total = zero
+            for i in range(first, last):
+                total += x[i]
+            mean, squares = total / count, zero
+            for i in range(first, last):
+                squares += (x[i] - mean) * (x[i] - mean)
+            if (squares - mean * mean * share >= smallest) & (squares <= largest):
+                return one, mean, one / sqrt(squares / count + eps)
+        mean, unit, passes = zero, one, 3
+        while True:
+            total, total_lost, squares, squares_lost = zero, zero, zero, zero
+            for start in range(first, last, SUMMED):
+                part, part_squares = zero, zero
+                for i in range(start, min(start + SUMMED, last)):
+                    from_mean = distance(x[i], unit, mean)
+                    part += from_mean
+                    part_squares += from_mean * from_mean
+                total_lost += lost_in(total, part)
+                total = plus(total, part)
+                squares_lost += lost_in(squares, part_squares)
+                squares = plus(squares, part_squares)
+            total = settled(total, total_lost)
+            mean = plus(mean, total / count)
+            squares = settled(squares, squares_lost) - total / count * total
+            passes -= 1
+            if passes == 2:
+                continue  # the squares were not about the mean
+            if (squares - mean * mean * share >= smallest) & (squares <= largest):
+                return unit, mean, one / sqrt(squares / count + eps)
+            if unit == one and not squares <= largest:
+                # An eps that is not zero stays so: of a constant row there is nothing else.
+                eps = max(times(times(eps, down), down), tiny) if eps > zero else zero
+                mean, unit, passes = zero, down, 3
+            elif unit == one and (squares < smallest) & (abs(mean) < near) & (eps < near * near):
+                mean, unit, eps, passes = zero, up, times(times(eps, up), up), 3
+            elif passes == 0:
+                return unit, mean, one / sqrt(squares / count + eps)
 
     def plain(x: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> None:
         for row in range(begin, end):
             first = row * n
-            mean = mean_of(x, first, n)
-            factor = factor_of(x, first, n, mean, eps)
+            unit, mean, factor = measures(x, first, n, number(eps[0]))
             for i in range(n):
-                y[first + i] = (x[first + i] - mean) * factor
+                y[first + i] = distance(x[first + i], unit, mean) * factor
 
     def affine(
         x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int
     ) -> None:
         for row in range(begin, end):
             first = row * n
-            mean = mean_of(x, first, n)
-            factor = factor_of(x, first, n, mean, eps)
+            unit, mean, factor = measures(x, first, n, number(eps[0]))
             for i in range(n):
-                y[first + i] = (x[first + i] - mean) * factor * scale[i] + bias[i]
+                y[first + i] = times_plus(distance(x[first + i], unit, mean) * factor, scale[i], bias[i])
 
     signature = attr.signature()
     return LoopNest(

@@ -6,8 +6,10 @@ import numpy as np
 
 from jitkernels.attrs.softmax import SoftmaxAttr
 from jitkernels.loops.variants import widths_and_threads
+from jitkernels.maths.exact import EXACT
 from jitkernels.maths.exp import LOWEST_32, LOWEST_64, limited_exp_float32, limited_exp_float64
 from jitkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
+from jitkernels.maths.row_sum import row_sum
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import Variant, implements
 
@@ -15,6 +17,8 @@ BLOCK_ELEMENTS = 2048
 """Elements that a thread gets at least, and that a group of short rows has."""
 SHORT = 256
 """Rows up to this length are worth trying in groups, whose exponentials fill whole vectors."""
+SUMMED = 2048
+"""Exponentials that are added up before they are joined to the sum of a long row."""
 
 
 def variants(attr: SoftmaxAttr) -> list[Variant]:
@@ -40,17 +44,31 @@ def softmax(
     lowest: Any = LOWEST_32 if single else LOWEST_64
     exp = limited_exp_float32 if single else limited_exp_float64
     row_maximum = row_maximum_float32 if single else row_maximum_float64
+    plus, lost_in, sum_of = EXACT[attr.dtype].plus, EXACT[attr.dtype].lost_in, row_sum(attr.dtype)
     together = _block(attr)
 
     def one_by_one(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):
             first = row * n
             largest = row_maximum(x, first, first + n)
-            total = number(0)
-            for i in range(first, first + n):
-                value = exp(max(x[i] - largest, lowest))
-                y[i] = value
-                total += value
+            total, lost = number(0), number(0)
+            start, last = first, first + n
+            while True:
+                stop = min(start + SUMMED, last)
+                part = number(0)
+                for i in range(start, stop):
+                    value = exp(max(x[i] - largest, lowest))
+                    y[i] = value
+                    part += value
+                if n <= SUMMED:
+                    total = part
+                    break
+                lost += lost_in(total, part)
+                total = plus(total, part)
+                if stop == last:
+                    total = plus(total, lost)
+                    break
+                start = stop
             factor = number(1) / total
             for i in range(first, first + n):
                 y[i] = y[i] * factor
@@ -71,6 +89,11 @@ def softmax(
                 factor = number(1) / total
                 for i in range(row * n, row * n + n):
                     y[i] = y[i] * factor
+            if n > SUMMED:  # rows so long are not meant to come here; their sums were rough
+                for row in range(top, bottom):
+                    factor = number(1) / sum_of(y, row * n, row * n + n)
+                    for i in range(row * n, row * n + n):
+                        y[i] = y[i] * factor
 
     signature = attr.signature()
     return LoopNest(

@@ -7,6 +7,7 @@ import numpy as np
 from jitkernels.attrs.softmax import SoftmaxAttr
 from jitkernels.loops.pieces import PIECE, ignore, nothing, threads
 from jitkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
+from jitkernels.maths.row_sum import row_sum
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import offset
 from jitkernels.registry import Variant
@@ -31,6 +32,7 @@ def softmax_nest(
     """
     number = np.dtype(attr.dtype).type
     row_maximum = row_maximum_float32 if attr.dtype == "float32" else row_maximum_float64
+    sum_of = row_sum(attr.dtype)
     together = rows_at_once(attr.n)
 
     def body(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> int:
@@ -46,10 +48,7 @@ def softmax_nest(
             status = min(status, exp(offset(y, top * n), offset(y, top * n), (bottom - top) * n))
             for row in range(top, bottom):
                 first = row * n
-                total = number(0)
-                for i in range(first, first + n):
-                    total += y[i]
-                factor = number(1) / total
+                factor = number(1) / sum_of(y, first, first + n)
                 for i in range(first, first + n):
                     y[i] = y[i] * factor
         leave(token)

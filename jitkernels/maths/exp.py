@@ -100,5 +100,5 @@ def exp_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def exp_float64(x: np.float64) -> np.float64:
-    """exp(x) for every float64, infinities and NaN included; at most 0.93 ULP (2.6e8 inputs measured)."""
+    """exp(x) for every float64, infinities and NaN included; at most 0.98 ULP (6e7 inputs measured)."""
     return limited_exp_float64(min(max(x, LOWEST_64), HIGHEST_64))

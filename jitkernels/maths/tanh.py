@@ -76,7 +76,7 @@ def tanh_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def tanh_float64(x: np.float64) -> np.float64:
-    """tanh(x) for every float64, infinities and NaN included; at most 1.83 ULP (2.6e8 inputs measured)."""
+    """tanh(x) for every float64, infinities and NaN included; at most 1.85 ULP (2.8e7 inputs measured)."""
     size = abs(x)
     y = min(size + size, HIGHEST_64)
     shifted = y * LOG2E_64 + MAGIC_64

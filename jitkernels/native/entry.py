@@ -9,6 +9,8 @@ SLOTS = 64
 """Workspaces that an object keeps. Threads find theirs by number or by where their stack lies."""
 STACK_BITS = 23
 """Stacks are usually 8 MB apart."""
+STACK_BYTES = 40960
+"""Workspaces up to this size lie on the stack, which costs nothing and cannot fail."""
 
 
 def types_of(arguments: tuple[str, ...]) -> list[str]:
@@ -99,14 +101,23 @@ def _range(names: list[str], workspace: int) -> list[str]:
 def _part(names: list[str], workspace: int, no_memory: int) -> list[str]:
     """``@part``: runs the body on begin..end with the workspace of thread number `slot`.
 
-    A workspace is taken from its slot by an atomic exchange, so that two Python threads inside one entry
-    never share it: the second finds null and allocates its own, and the later one to finish frees.
+    A small workspace lies on the stack. A large one is taken from its slot by an atomic exchange, so that
+    two Python threads inside one entry never share it: the second finds null and allocates its own, and the
+    later one to finish frees.
     """
     passed = ", ".join(names)
     if not workspace:
         return [
             f"define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{",
             f"  %status = call i64 @body({passed}, i64 %begin, i64 %end)",
+            "  ret i64 %status",
+            "}",
+        ]
+    if workspace <= STACK_BYTES:
+        return [
+            f"define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{",
+            f"  %area = alloca [{workspace} x i8], align 64",
+            f"  %status = call i64 @body({passed}, ptr %area, i64 %begin, i64 %end)",
             "  ret i64 %status",
             "}",
         ]

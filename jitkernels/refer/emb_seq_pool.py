@@ -13,4 +13,7 @@ from jitkernels.signature import AnyArray
 def emb_seq_pool(attr: EmbSeqPoolAttr, table: AnyArray, ids: AnyArray, out: AnyArray) -> None:
     pools: dict[str, Any] = {"sum": np.sum, "mean": np.mean, "max": np.max}
     with np.errstate(all="ignore"):
-        pools[attr.pool](table[ids], axis=0, out=out.reshape(attr.idx_w, attr.table_w))
+        rows = np.moveaxis(
+            table[ids], 0, -1
+        ).copy()  # along the last axis NumPy adds in pairs, and only there
+        pools[attr.pool](rows, axis=-1, out=out.reshape(attr.idx_w, attr.table_w))

@@ -1,4 +1,4 @@
-"""NumPy reference of LAYER_NORM."""
+"""NumPy reference of LAYER_NORM, in the next wider type, whose squares do not overflow."""
 
 import numpy as np
 
@@ -13,6 +13,10 @@ def layer_norm(attr: LayerNormAttr, x: AnyArray, *rest: AnyArray) -> None:
         return
     *affine, y = rest
     with np.errstate(all="ignore"):
-        centred = x - x.mean(axis=-1, keepdims=True)
-        normalised = centred / np.sqrt(x.var(axis=-1, keepdims=True) + attr.eps)
+        wide = x.astype(np.float64 if x.dtype == np.float32 else np.longdouble)
+        mean = wide.mean(axis=-1, keepdims=True)
+        centred = wide - (
+            mean + (wide - mean).mean(axis=-1, keepdims=True)
+        )  # of a constant row, exactly zero
+        normalised = centred / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + attr.eps)
         y[...] = normalised * affine[0] + affine[1] if affine else normalised

@@ -13,6 +13,6 @@ def seq_pool(attr: SeqPoolAttr, x: AnyArray, y: AnyArray) -> None:
         if attr.pool == "max":
             np.max(x, axis=0, out=y)
         else:
-            np.sum(x, axis=0, out=y)
+            np.sum(x.T.copy(), axis=-1, out=y)  # along the last axis NumPy adds in pairs, and only there
             if attr.pool != "sum":
                 y /= attr.h if attr.pool == "mean" else attr.h**0.5

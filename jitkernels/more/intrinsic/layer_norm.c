@@ -1,5 +1,25 @@
 // LAYER_NORM: per row the mean, the variance about it, and the result, in four accumulators each. An element
 // is read for the last time right before its result is written, so y may be x.
+//
+// Long rows, rows that lie far from zero for their spread, and rows whose squares leave the range of the type
+// are gone through with care: in blocks, with the mean corrected by the mean distance from it, multiplied by a
+// power of two. What the numbers mean is said in the generated kernel, which does the same.
+
+#define SUMMED 4096
+#define SPREAD 16
+#ifdef FLOAT64
+#define SMALLEST 0x1p-900
+#define LARGEST 0x1p1000
+#define NEAR 0x1p-450
+#define UP 0x1p530
+#define TINY 0x1p-1022
+#else
+#define SMALLEST 0x1p-90f
+#define LARGEST 0x1p120f
+#define NEAR 0x1p-45f
+#define UP 0x1p84f
+#define TINY 0x1p-126f
+#endif
 
 INLINE element row_sum(const element *x, int64_t n) {
   vector a = zero(), b = zero(), c = zero(), d = zero();
@@ -38,13 +58,89 @@ INLINE element row_squares(const element *x, int64_t n, element mean) {
   return total(add(add(a, b), add(c, d)));
 }
 
-INLINE void normalise(
-    const element *x, const element *scale, const element *bias, element *y, int64_t n, element mean,
-    element factor) {
-  vector middle = all(mean), times = all(factor);
+typedef struct {
+  element total, lost;
+} long_sum;
+
+INLINE void join_part(long_sum *sum, element part) {
+  element larger = sum->total + part, added = larger - sum->total;
+  sum->lost += (sum->total - (larger - added)) + (part - added);
+  sum->total = larger;
+}
+
+// Infinities have no difference: nothing is lost of them.
+INLINE element settled(long_sum sum) { return sum.lost == sum.lost ? sum.total + sum.lost : sum.total; }
+
+// Sums of the distances x * unit - mean, and of their squares.
+INLINE void distances(
+    const element *x, int64_t n, element unit, element mean, long_sum *sum, long_sum *squares) {
+  vector a = zero(), b = zero(), c = zero(), d = zero(), times = all(unit), middle = all(mean);
   int64_t i = 0;
-#define RESULT(read)                                                             \
-  vector value = multiply(subtract(read(x + i), middle), times);                 \
+  for (; i + 2 * LANES <= n; i += 2 * LANES) {
+    vector p = subtract(multiply(load(x + i), times), middle);
+    vector q = subtract(multiply(load(x + i + LANES), times), middle);
+    a = add(a, p);
+    b = add(b, q);
+    c = multiply_add(p, p, c);
+    d = multiply_add(q, q, d);
+  }
+  for (; i < n; i += LANES) {
+    mask rest = first_lanes(n - i < LANES ? n - i : LANES);
+    vector p = keep_part(rest, subtract(multiply(load_part(x + i, rest), times), middle));
+    a = add(a, p);
+    c = multiply_add(p, p, c);
+  }
+  join_part(sum, total(add(a, b)));
+  join_part(squares, total(add(c, d)));
+}
+
+// What a row is multiplied by, what is then subtracted, and what the distances are multiplied by.
+typedef struct {
+  element unit, mean, factor;
+} measures;
+
+INLINE int is_easy(element mean, element squares, element count) {
+  return squares - mean * mean * (count / SPREAD) >= SMALLEST && squares <= LARGEST;
+}
+
+static __attribute__((noinline)) measures with_care(const element *x, int64_t n, element eps) {
+  element unit = 1, mean = 0, count = (element)n;
+  for (int passes = 2;; passes--) {
+    long_sum sum = {0, 0}, squared = {0, 0};
+    for (int64_t i = 0; i < n; i += SUMMED)
+      distances(x + i, n - i < SUMMED ? n - i : SUMMED, unit, mean, &sum, &squared);
+    element off = settled(sum) / count;
+    element squares = settled(squared) - off * settled(sum);
+    mean += off;
+    if (passes == 2) continue;  // the squares were not about the mean
+    if (unit == 1 && !(squares <= LARGEST)) {
+      // An eps that is not zero stays so: of a constant row there is nothing else.
+      eps = eps * (1 / UP) * (1 / UP) > TINY || eps == 0 ? eps * (1 / UP) * (1 / UP) : TINY;
+      unit = 1 / UP, mean = 0, passes = 3;
+    } else if (unit == 1 && squares < SMALLEST && mean < NEAR && -mean < NEAR && eps < NEAR * NEAR) {
+      eps = eps * UP * UP;
+      unit = UP, mean = 0, passes = 3;
+    } else if (passes == 0 || is_easy(mean, squares, count))
+      return (measures){unit, mean, 1 / SQUARE_ROOT(squares / count + eps)};
+  }
+}
+
+INLINE measures measures_of(const element *x, int64_t n, element eps) {
+  element count = (element)n;
+  if (n <= SUMMED) {
+    element mean = row_sum(x, n) / count;
+    element squares = row_squares(x, n, mean);
+    if (is_easy(mean, squares, count)) return (measures){1, mean, 1 / SQUARE_ROOT(squares / count + eps)};
+  }
+  return with_care(x, n, eps);
+}
+
+INLINE void normalise(
+    const element *x, const element *scale, const element *bias, element *y, int64_t n, measures by) {
+  vector unit = all(by.unit), middle = all(by.mean), times = all(by.factor);
+  int64_t i = 0;
+#define RESULT(read)                                                                       \
+  vector value = multiply(subtract(multiply(read(x + i), unit), middle), times);           \
   if (scale) value = multiply_add(value, read(scale + i), read(bias + i));
   for (; i + LANES <= n; i += LANES) {
     RESULT(load)
@@ -61,12 +157,8 @@ INLINE void normalise(
 INLINE int64_t every_row(
     const element *x, const element *scale, const element *bias, element *y, int64_t rows, int64_t n,
     element eps) {
-  for (int64_t row = 0; row < rows; row++) {
-    const element *from = x + row * n;
-    element mean = row_sum(from, n) / (element)n;
-    element variance = row_squares(from, n, mean) / (element)n;
-    normalise(from, scale, bias, y + row * n, n, mean, 1 / SQUARE_ROOT(variance + eps));
-  }
+  for (int64_t row = 0; row < rows; row++)
+    normalise(x + row * n, scale, bias, y + row * n, n, measures_of(x + row * n, n, eps));
   return 0;
 }
 

@@ -1,5 +1,6 @@
 // SEQ_POOL: narrow rows stay in registers while the sequence runs past; wide ones are joined to the result
-// eight at a time, in the order in which they lie in memory. POOL is SUM, MEAN, SQRT or MAX.
+// eight at a time, in the order in which they lie in memory. Sums of many rows are cut into blocks of rows,
+// which are joined without loss. POOL is SUM, MEAN, SQRT or MAX.
 
 #define SUM 1
 #define MEAN 2
@@ -12,6 +13,14 @@
 #else
 #define WIDEST 4
 #endif
+
+// Rows of a block: one, and 32 times eight. Columns whose sums lie on the stack from block to block.
+#if POOL == MAX
+#define ROWS INT64_MAX
+#else
+#define ROWS 257
+#endif
+#define COLUMNS ((int64_t)(16384 / sizeof(element)))
 
 // A maximum is NaN wherever a column holds one, as in NumPy. The instruction loses NaN, so the lanes that
 // met one are collected beside it, those of two vectors by one comparison.
@@ -60,9 +69,8 @@ INLINE pooled eight(const element *x, int64_t w, int whole, mask lanes) {
 #undef GET
 }
 
-// `count` vectors across, the last one being `lanes`, down all the rows.
-INLINE void narrow(const element *x, element *y, int64_t h, int64_t w, int count, mask lanes) {
-  pooled so_far[WIDEST];
+// `count` vectors across, the last one being `lanes`, down `h` rows into `so_far`.
+INLINE void narrow_block(const element *x, pooled *so_far, int64_t h, int64_t w, int count, mask lanes) {
   int64_t i = 1;
   for (int v = 0; v < count; v++) so_far[v] = of_one(get(x + v * LANES, v < count - 1, lanes));
   for (; i + 8 <= h; i += 8)
@@ -71,14 +79,25 @@ INLINE void narrow(const element *x, element *y, int64_t h, int64_t w, int count
   for (; i < h; i++)
     for (int v = 0; v < count; v++)
       so_far[v] = both(so_far[v], of_one(get(x + i * w + v * LANES, v < count - 1, lanes)));
-  for (int v = 0; v < count; v++) put(y + v * LANES, v < count - 1, lanes, result(so_far[v]));
+}
+
+INLINE void narrow(const element *x, element *y, int64_t h, int64_t w, int count, mask lanes) {
+  pooled so_far[WIDEST];
+  vector sums[WIDEST], lost[WIDEST];
+  narrow_block(x, so_far, h < ROWS ? h : ROWS, w, count, lanes);
+  for (int v = 0; v < count; v++) sums[v] = result(so_far[v]), lost[v] = zero();
+  for (int64_t top = ROWS; top < h; top += ROWS) {
+    narrow_block(x + top * w, so_far, h - top < ROWS ? h - top : ROWS, w, count, lanes);
+    for (int v = 0; v < count; v++) join_block(&sums[v], &lost[v], result(so_far[v]));
+  }
+  for (int v = 0; v < count; v++) put(y + v * LANES, v < count - 1, lanes, add_lost(sums[v], lost[v]));
 }
 
 INLINE void join_eight(const element *x, element *y, int64_t w, int whole, mask lanes) {
   put(y, whole, lanes, result(both(eight(x, w, whole, lanes), of_one(get(y, whole, lanes)))));
 }
 
-INLINE void wide(const element *x, element *y, int64_t h, int64_t w, int64_t width) {
+INLINE void wide_block(const element *x, element *y, int64_t h, int64_t w, int64_t width) {
   int64_t whole = width / LANES * LANES;
   mask lanes = first_lanes(width - whole);
   for (int64_t j = 0; j < width; j++) y[j] = x[j];
@@ -95,6 +114,31 @@ INLINE void wide(const element *x, element *y, int64_t h, int64_t w, int64_t wid
       pooled last = of_two(load_part(row + whole, lanes), load_part(y + whole, lanes));
       store_part(y + whole, lanes, result(last));
     }
+  }
+}
+
+INLINE void wide(const element *x, element *y, int64_t h, int64_t w, int64_t width) {
+  if (h <= ROWS) {
+    wide_block(x, y, h, w, width);
+    return;
+  }
+  vector sums[COLUMNS / LANES], lost[COLUMNS / LANES];
+  for (int64_t left = 0; left < width; left += COLUMNS) {
+    int64_t columns = width - left < COLUMNS ? width - left : COLUMNS;
+    mask last = first_lanes((columns - 1) % LANES + 1);
+    for (int64_t top = 0; top < h; top += ROWS) {
+      wide_block(x + top * w + left, y + left, h - top < ROWS ? h - top : ROWS, w, columns);
+      for (int64_t j = 0; j < columns; j += LANES) {
+        vector part = get(y + left + j, j + LANES < columns, last);
+        vector *sum = &sums[j / LANES], *rest = &lost[j / LANES];
+        if (top == 0)
+          *sum = part, *rest = zero();
+        else
+          join_block(sum, rest, part);
+      }
+    }
+    for (int64_t j = 0; j < columns; j += LANES)
+      put(y + left + j, j + LANES < columns, last, add_lost(sums[j / LANES], lost[j / LANES]));
   }
 }
 

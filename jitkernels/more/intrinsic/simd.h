@@ -56,6 +56,15 @@ INLINE vector multiply(vector a, vector b) { return OP(mul)(a, b); }
 INLINE vector divide(vector a, vector b) { return OP(div)(a, b); }
 INLINE vector multiply_add(vector a, vector b, vector c) { return OP(fmadd)(a, b, c); }
 
+// A long sum is added up in blocks, and these are joined with what that rounds away: `sum` becomes sum + part,
+// `lost` grows by the difference. In the end `add_lost` gives their sum, or the sum alone where nothing was
+// lost, so that a negative zero stays one, and where it is infinite, as infinities have no difference.
+INLINE void join_block(vector *sum, vector *lost, vector part) {
+  vector larger = add(*sum, part), added = subtract(larger, *sum);
+  *lost = add(*lost, add(subtract(*sum, subtract(larger, added)), subtract(part, added)));
+  *sum = larger;
+}
+
 // The second operand if either is NaN.
 INLINE vector larger(vector a, vector b) { return OP(max)(a, b); }
 
@@ -73,6 +82,9 @@ typedef mask nan_lanes;
 INLINE nan_lanes no_nan(void) { return 0; }
 INLINE nan_lanes nan_in(vector a, vector b) { return COMPARE(a, b, _CMP_UNORD_Q); }
 INLINE nan_lanes join(nan_lanes a, nan_lanes b) { return (nan_lanes)(a | b); }
+INLINE vector add_lost(vector sum, vector lost) {
+  return OP(mask_add)(sum, COMPARE(lost, zero(), _CMP_NEQ_OQ), sum, lost);
+}
 INLINE vector put_nan(vector value, nan_lanes where) { return OP(mask_mov)(value, where, all((element)NAN)); }
 
 #else
@@ -104,6 +116,9 @@ typedef vector nan_lanes;
 INLINE nan_lanes no_nan(void) { return zero(); }
 INLINE nan_lanes nan_in(vector a, vector b) { return OP(cmp)(a, b, _CMP_UNORD_Q); }
 INLINE nan_lanes join(nan_lanes a, nan_lanes b) { return OP(or)(a, b); }
+INLINE vector add_lost(vector sum, vector lost) {
+  return OP(blendv)(sum, add(sum, lost), OP(cmp)(lost, zero(), _CMP_NEQ_OQ));
+}
 INLINE vector put_nan(vector value, nan_lanes where) { return OP(blendv)(value, all((element)NAN), where); }
 
 #endif

@@ -7,10 +7,14 @@ import numpy as np
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.gen.emb_seq_pool import check
 from jitkernels.loops.pieces import BLOCK, threads
+from jitkernels.loops.pooling import COLUMNS, block_joining, workspace_of
 from jitkernels.more.openblas.library import external, one_thread, reason_against
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import offset
 from jitkernels.registry import Variant, implements
+
+ROWS = 33
+"""Rows of a block, which are added one after another."""
 
 
 def can_be_used(attr: EmbSeqPoolAttr) -> bool | str:
@@ -32,6 +36,7 @@ def _block(attr: EmbSeqPoolAttr) -> int:
 def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
     number = np.dtype(attr.dtype).type
     zero, one = number(0), number(1)
+    join_block, most = block_joining(attr.dtype), COLUMNS[attr.dtype]
     divides = attr.pool == "mean"
     name, pointer = ("cblas_saxpy", "float*") if attr.dtype == "float32" else ("cblas_daxpy", "double*")
     axpy = external(name, "void", "int32", pointer.removesuffix("*"), pointer, "int32", pointer, "int32")
@@ -44,22 +49,34 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
         table_w: int,
         idx_h: int,
         idx_w: int,
+        sums: Any,
         begin: int,
         end: int,
     ) -> None:
         one_thread()
         for sequence in range(begin, end):
-            first = sequence * table_w
-            # The first row is copied: added to a zero, its negative zeros would lose their sign.
-            row = ids[sequence] * table_w if idx_h > 0 else 0
-            for j in range(table_w):
-                out[first + j] = table[row + j] if idx_h > 0 else zero
-            for i in range(1, idx_h):
-                row = ids[i * idx_w + sequence] * table_w
-                axpy(table_w, one, offset(table, row), 1, offset(out, first), 1)
+            result, column = offset(out, sequence * table_w), offset(ids, sequence)
+            if idx_h == 0:
+                for j in range(table_w):
+                    result[j] = zero
+                continue
+            rows, columns = (idx_h, table_w) if idx_h <= ROWS else (ROWS, most)
+            for left in range(0, table_w, columns):
+                count = min(columns, table_w - left)
+                part = offset(result, left)
+                for top in range(0, idx_h, rows):
+                    # The first row is copied: added to a zero, its negative zeros would lose their sign.
+                    row = column[top * idx_w] * table_w + left
+                    for j in range(count):
+                        part[j] = table[row + j]
+                    for i in range(top + 1, min(top + rows, idx_h)):
+                        row = column[i * idx_w] * table_w + left
+                        axpy(count, one, offset(table, row), 1, part, 1)
+                    if rows < idx_h:
+                        join_block(part, 0, count, sums, top == 0)
             if divides:
                 for j in range(table_w):
-                    out[first + j] = out[first + j] / number(idx_h)
+                    result[j] = result[j] / number(idx_h)
 
     signature = attr.signature()
     return LoopNest(
@@ -69,5 +86,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
         extent=signature.index("idx_w"),
         block=_block(attr),
         parallel=parallel,
+        workspace=workspace_of(attr.dtype),
+        workspace_dtype=attr.dtype,
         check=check,
     )

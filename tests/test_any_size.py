@@ -1,0 +1,85 @@
+"""One object serves many sizes: what is made for one attr is right for any other extents, unless it says not."""
+
+import ctypes
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import cases
+import numpy as np
+import pytest
+
+from jitkernels import testing
+from jitkernels.attrs.base import KernelAttr, power_of_two
+from jitkernels.errors import AttrError, DataIndexError
+from jitkernels.kernel import _words
+from jitkernels.native import load
+from jitkernels.registry import implementation
+
+MOST = 1 << 18
+"""Elements of a call that the test makes."""
+
+
+def extents(attr: KernelAttr) -> list[str]:
+    """The fields of an attr that are sizes."""
+    return [f.name for f in dataclasses.fields(attr) if f.type in (int, "int")]  # type: ignore[arg-type]
+
+
+def other_sizes(attr: KernelAttr) -> Iterator[KernelAttr]:
+    """Attrs of the same options: every size at both ends of its class and beyond them, one by one and all at once."""
+    fields = attr.fields()
+    ends = {name: power_of_two(fields[name]) for name in extents(attr)}
+    changes: list[dict[str, int]] = []
+    for change in (
+        lambda end: end // 2 + 1, lambda end: end, lambda end: max(end - 1, 1),  # in the class
+        lambda end: 1, lambda end: 2 * end + 1, lambda end: 5 * end + 3, lambda end: end + 300, lambda end: end + 9000,
+        lambda end: 0,
+    ):  # fmt: skip
+        every = {name: change(end) for name, end in ends.items()}
+        changes += [every, *({name: value} for name, value in every.items())]
+    found: dict[KernelAttr, None] = {}
+    for changed in changes:
+        try:
+            other = type(attr)(**fields | changed)
+            other.check_data(other.signature().sample())
+        except (AttrError, DataIndexError):
+            continue
+        if other != attr and sum(array.nbytes for array in other.signature().arrays) < 8 * MOST:
+            found[other] = None
+    yield from found
+
+
+def call(address: int, attr: KernelAttr, arrays: list[Any]) -> int:
+    """Call a C entry with the words of an attr."""
+    words = [array.ctypes.data for array in arrays] + _words(attr.signature())
+    return int(ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(address)(*words))
+
+
+@pytest.mark.parametrize(
+    ("row", "name"), [case for case in cases.every_implementation() if case.values[1] != "refer"]
+)
+def test_an_object_is_right_for_other_extents(row: Any, name: str) -> None:
+    found = implementation(row, name)
+    seen = set()
+    served = 0
+    for attr in cases.in_scope(row, name):
+        cases.usable(attr, name)
+        for variant in found.variants(attr):
+            source = found.function(attr, **variant)
+            if getattr(source, "exact", False) or source.text in seen:
+                continue
+            seen.add(source.text)
+            address = load.address_of(source)
+            for other in other_sizes(attr):
+                served += 1
+                arrays = other.signature().sample(served)
+                right = testing.upcast_reference(other, [array.copy() for array in arrays])
+                guarded = [testing.Guarded(array, "end") for array in arrays]
+                assert call(address, other, [guard.array for guard in guarded]) == 0
+                results = zip(guarded, other.signature().arrays, strict=True)
+                for guard, true in zip((g for g, a in results if a.output), right, strict=True):
+                    assert guard.intact(), (variant, attr, other)
+                    bound = 1000 * np.finfo(guard.array.dtype).eps
+                    near = np.abs(guard.array - true) <= bound * (1 + np.abs(true))
+                    assert near.all(), f"{name}, made for {attr} by {variant}, is wrong for {other}"
+    assert served, f"{name} has no object that serves several sizes"
