@@ -98,9 +98,8 @@ def test_arguments_of_another_function(toy: Any) -> None:
     implements(toy.ToyAttr, name="mine")(mine)
     with pytest.raises(RegistrationError) as error:
         built(toy.ToyAttr(n=3))
-    assert "attr.signature().c_arguments, which are (float*, float*, int64*, float*, int64, int64)" in said(
-        error
-    )
+    listed = ", ".join(toy.ToyAttr(n=3).signature().c_arguments)
+    assert f"attr.signature().c_arguments, which are ({listed})" in said(error)
     assert said(error).endswith("got (float*, int64)")
 
 

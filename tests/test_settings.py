@@ -42,11 +42,12 @@ def test_every_setting_has_wrong_values() -> None:
 )
 def test_a_wrong_value_is_said(name: str, value: str, private_cache: Path) -> None:
     """Either an error or one line on stderr names the variable or what it holds; never a traceback."""
+    tune = {} if name == "JITKERNELS_TUNE" else {"JITKERNELS_TUNE": "replay"}  # which asks for the threads
     keep = {} if name == "JITKERNELS_KEEP_INTERM" else {"JITKERNELS_KEEP_INTERM": "1"}
     place = {} if name == "JITKERNELS_WORKDIR" else {"JITKERNELS_WORKDIR": str(private_cache / "work")}
     done = subprocess.run(
         [sys.executable, "-c", RUN],
-        env={**environment(private_cache, **keep, **place), name: value},
+        env={**environment(private_cache, **tune, **keep, **place), name: value},
         capture_output=True,
         text=True,
         check=False,
