@@ -128,6 +128,7 @@ class Dispatch:
             Table.SPREAD: spread[0] if spread else -1,
             Table.ELEMENTWISE: len(self._inputs) if elementwise else 0,
             Table.CHOICES: start,
+            Table.HIDDEN: self._hidden(outputs),
         }
         for place, value in header.items():
             words[place] = value
@@ -135,6 +136,12 @@ class Dispatch:
         words[Table.RECORDS : start] = [word for record in records for word in record]
         words[start:] = [word for option in choices for word in option]
         return words
+
+    def _hidden(self, outputs: Sequence[Argument]) -> int:
+        """The symbols, as bits, that no output has: where one of them is 0 there may be results all the same."""
+        shown = {symbol for a in outputs for extent in a.extents for symbol in extent.symbols}
+        integers = any(a.dtype is not None for a in self._inputs)  # whose values are looked at all the same
+        return sum(1 << i for i, symbol in enumerate(self._symbols) if integers or symbol not in shown)
 
     def _record(self, argument: Argument) -> list[int]:
         fixed = [extent for extent in argument.extents if not extent.spread]

@@ -4,13 +4,12 @@ Calls go through a compiled dispatcher, which finds a kernel by dtype, options a
 from the arrays. The first call of a class comes here, and so does whatever is wrong or rare.
 """
 
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from jitkernels import pins
+from jitkernels import documentation, pins
 from jitkernels.attrs.base import Call, KernelAttr
 from jitkernels.attrs.binding import AXIS, inputs_of, is_everyday, outputs_of
 from jitkernels.dispatch_table import Dispatch, Real
@@ -41,17 +40,11 @@ class Everyday(launch.Holder):
         if self._dispatch is not None:
             self._context = self._dispatch.words
             self._context[0] = id(self._slow)
-            made = launch.everyday_launcher(self.name, self._documentation(), self)
+            made = launch.everyday_launcher(self.name, documentation.text_of(attr_class), self)
         self.callable = made or self._slow
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _holder_of, (self.name,)
-
-    def _documentation(self) -> str:
-        parameters = self._signature.parameters.values()
-        listed = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters]
-        signature = f"{self.name}({', '.join([*listed, 'out=None'])})"
-        return f"{signature}\n--\n\n{inspect.cleandoc(self._attr_class.__doc__ or '')}"
 
     def call(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
         """Convert what needs converting, run the best kernel, give back arrays of the caller's shape."""
@@ -180,7 +173,7 @@ def _check_out(kernel: str, output: Array, array: Any, shape: tuple[int, ...]) -
     expected = f"{kernel}: out: expected a writeable {output.dtype} array of shape {shape}"
     if not isinstance(array, np.ndarray):
         raise ArgumentTypeError(f"{expected}, got {type(array).__name__}")
-    if not np.can_cast(output.dtype, array.dtype, "same_kind"):
+    if array.dtype.kind not in "fc" or not np.can_cast(output.dtype, array.dtype, "same_kind"):
         raise ArgumentTypeError(f"{expected}, got dtype {array.dtype}")
     if array.shape != shape:
         raise ArgumentError(f"{expected}, got shape {array.shape}")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.errors import ArgumentTypeError
 from jitkernels.native import launch, load
 from jitkernels.native.source import symbol_of
 from jitkernels.native.status import error_of
@@ -87,12 +88,16 @@ class Kernel(launch.Holder):
         self.attr.check_data(arrays)
         self._function(self.attr, *arrays)
 
-    def run(self, *arrays: Any) -> None:
+    def run(self, *arrays: Any, **named: Any) -> None:
         """Check every argument in Python, then compute: what the launcher falls back on.
 
         Raises ArgumentTypeError, ArgumentError or DataIndexError naming the argument, what was expected and
         what came; nothing is written then.
         """
+        if named:
+            raise ArgumentTypeError(
+                f"{self.attr.name}: expected {len(self.signature.arrays)} arrays by position, got {', '.join(named)} by name"
+            )
         if self._due is not None and launch.countdown_of(self._context) <= 0:
             self.settle()
         self.run_as(self.attr, arrays)

@@ -285,5 +285,7 @@ def _flat(
         array = np.broadcast_to(array, lead + array.shape[array.ndim - fixed :])
     if argument.turned is not None and _lies_turned(array):
         array = array.T
+    if array.size != wanted.nbytes // np.dtype(wanted.dtype).itemsize:
+        return np.empty(wanted.shape, wanted.dtype)  # no result has an element, so nobody reads it
     with np.errstate(all="ignore"):
         return np.require(array, argument.dtype or dtype, ["C", "A"]).reshape(wanted.shape)

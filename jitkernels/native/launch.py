@@ -365,7 +365,7 @@ def _bind(function: str, flags: int, name: str, documentation: str, holder: Hold
 
 def launcher(name: str, documentation: str, holder: Holder) -> Any:
     """A built-in function that launches the context of a holder; None where only Python can."""
-    return _bind("jk_launch", FASTCALL, name, documentation, holder)
+    return _bind("jk_launch", FASTCALL | KEYWORDS, name, documentation, holder)
 
 
 def everyday_launcher(name: str, documentation: str, holder: Holder) -> Any:

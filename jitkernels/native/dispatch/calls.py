@@ -21,10 +21,10 @@ ERROR = 1
 """What `general` returns when Python has an exception set; 0 means that Python must serve the call."""
 
 
-def jk_launch(self: int, objects: int, given: int) -> int:
+def jk_launch(self: int, objects: int, given: int, names: int) -> int:
     """What stands behind a kernel: its context's checks and call; Python for arguments that do not pass."""
     context = load(load(self, SLOT), Offset.ARRAY_DATA)
-    if given == load(context, 8 * Context.COUNT):
+    if given == load(context, 8 * Context.COUNT) and names == 0:
         left = load(context, 8 * Context.COUNTDOWN) - 1
         store(context, 8 * Context.COUNTDOWN, left)
         python = load(context, 8 * Context.PYTHON)
@@ -34,7 +34,7 @@ def jk_launch(self: int, objects: int, given: int) -> int:
                     Py_IncRef(address("jk_none"))
                     return address("jk_none")
                 return PyObject_Vectorcall(python, objects, given, 0)
-    return PyObject_Vectorcall(load(context, 8 * Context.SLOW), objects, given, 0)
+    return PyObject_Vectorcall(load(context, 8 * Context.SLOW), objects, given, names)
 
 
 def jk_everyday(self: int, objects: int, given: int, names: int) -> int:
@@ -83,7 +83,7 @@ def plain(table: int, slots: int) -> int:
     if first == 0:
         return 0
     if load(first, Offset.TYPE) != address("jk_ndarray"):
-        return 0
+        return of_floats(table, slots, count)
     descr = load(first, Offset.ARRAY_DTYPE)
     wide = descr == address("jk_float64")
     if wide == 0 and descr != address("jk_float32"):
@@ -148,6 +148,38 @@ def plain(table: int, slots: int) -> int:
     return out
 
 
+def of_floats(table: int, slots: int, count: int) -> int:
+    """An elementwise kernel of Python's floats alone; else 0."""
+    context = context_of(table, (1 + KEY_BASE) << 6)
+    if context == 0 or load(slots, 8 * count) != 0:
+        return 0
+    words = stack(4)
+    for i in range(count):
+        number = load(slots, 8 * i)
+        if number == 0:
+            return 0
+        if load(number, Offset.TYPE) != address("jk_float"):
+            return 0
+        store(words, 8 * i, number + Offset.FLOAT_VALUE)
+    if unlikely(due(context)):
+        return 0
+    Py_IncRef(address("jk_float64"))
+    out = PyArray_Empty(0, 0, address("jk_float64"), 0)
+    if out == 0:
+        PyErr_Clear()
+        return 0
+    data = load(out, Offset.ARRAY_DATA)
+    entry = load(context, 8 * Known.ENTRY)
+    if count == 1:
+        status = call(entry, load(words), data, 1)
+    else:
+        status = call(entry, load(words), load(words, 8), data, 1)
+    if unlikely(status != 0):
+        Py_DecRef(out)
+        return 0
+    return out
+
+
 def alike(array: int, dimensions: int, extents: int, flags: int) -> int:
     """Whether an array has these extents, and lies as the flags say."""
     if (
@@ -203,8 +235,9 @@ def served(table: int, slots: int, frame: int) -> int:
         return 0
     context = find_context(table, frame)
     if context == 0:
-        return 0
-    if unlikely(due(context)):
+        if load(frame, 8 * Frame.EMPTY) == 0:
+            return 0
+    elif unlikely(due(context)):
         return 0
     return with_results(table, slots, frame, context)
 
@@ -214,6 +247,7 @@ FUNCTIONS = (
     jk_everyday,
     sorted_into,
     plain,
+    of_floats,
     alike,
     apart,
     invoked,

@@ -21,7 +21,8 @@ def find_context(table: int, frame: int) -> int:
     largest = 0
     for s in range(symbols):
         extent = load(frame, 8 * (Frame.EXTENTS + s))
-        empty = empty or extent == 0
+        if extent == 0:
+            empty = empty | 1 << s
         exact = exact << EXACT_BITS | extent
         classes = classes << 6 | class_of(extent)
         largest = max(largest, extent)

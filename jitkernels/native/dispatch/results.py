@@ -30,7 +30,10 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
     for i in range(outputs):
         total = natural(table, frame, record(table, inputs + i), operand(frame, inputs + i))
         nothing = nothing and total == 0
-    if load(frame, 8 * Frame.EMPTY) and (nothing == 0 or load(table, 8 * Table.SPREAD) < 0):
+    if nothing:
+        if load(table, 8 * Table.SPREAD) < 0 and load(frame, 8 * Frame.EMPTY) & load(table, 8 * Table.HIDDEN):
+            return 0
+    elif context == 0 or (load(frame, 8 * Frame.EMPTY) and load(table, 8 * Table.SPREAD) < 0):
         return 0
     for i in range(outputs):
         own = operand(frame, inputs + i)
