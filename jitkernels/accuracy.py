@@ -79,8 +79,8 @@ def beyond(got: AnyArray, true: AnyArray, within: AnyArray) -> Mask:
     if got.dtype.kind != "f":
         return np.asarray(got != true)
     wide = _wide(true, got.dtype.name)
-    right = true.astype(wide)
     with np.errstate(all="ignore"):
+        right = true.astype(wide)
         fine = np.abs(got.astype(wide) - right) <= within
         fine |= got == right
         if not fine.all():

@@ -1,8 +1,9 @@
 """The cases of the suite, generated from the registry: a new row or implementation is in them by itself.
 
 What is collected grows with the number of implementations, not of sizes: a test goes through the attrs of its
-implementation itself, when it runs, and tells all that fail (`Failures`). How many objects it may compile is a
-share of what the whole suite may, so that more rows do not make it slower; ``-m full`` goes through all attrs.
+implementation itself, when it runs, and tells all that fail (`Failures`). How many it goes through, and how many
+objects it may compile for them, are shares of what the whole suite may, so that more rows do not make it slower;
+``-m full`` goes through all attrs.
 """
 
 import contextlib
@@ -17,6 +18,8 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.kernel import Kernel
 from jitkernels.registry import all_rows, implementation, implementations
 
+ATTRS, FEWEST = 1800, 12
+"""How many attrs all rows together may try for each implementation in one test, and how many each row at least."""
 OBJECTS = 360
 """How many objects beyond those of the "ci" cases all rows together may cost for each implementation."""
 SHOWN = 10
@@ -110,8 +113,8 @@ def _fields(attr: KernelAttr) -> str:
 
 
 def affordable(row: Row, name: str, attrs: Sequence[KernelAttr]) -> list[KernelAttr]:
-    """Those attrs that an implementation computes; where it compiles many objects for them, an even choice."""
-    mine = only_in_scope(row, name, attrs)
+    """Of the attrs that an implementation computes an even choice, if they are many or many objects to compile."""
+    mine = _evenly(only_in_scope(row, name, attrs), max(FEWEST, ATTRS // len(all_rows())))
     if name == "refer":
         return mine
     basic = in_scope(row, name)
@@ -119,8 +122,13 @@ def affordable(row: Row, name: str, attrs: Sequence[KernelAttr]) -> list[KernelA
     costly = [attr for attr in mine if attr not in basic and not _texts(attr, name) <= known]
     new = {text for attr in costly for text in _texts(attr, name)}
     share = max(4, OBJECTS // len(all_rows()))
-    dropped = {attr for i, attr in enumerate(costly) if i % -(-len(new) // share)}
-    return [attr for attr in mine if attr not in dropped]
+    kept = _evenly(costly, len(costly) * share // len(new)) if len(new) > share else costly
+    return [attr for attr in mine if attr in kept or attr not in costly]
+
+
+def _evenly(attrs: Sequence[KernelAttr], most: int) -> list[KernelAttr]:
+    step = max(1, -(-len(attrs) // max(1, most)))
+    return list(attrs[::step])
 
 
 def _texts(attr: KernelAttr, name: str) -> set[str]:

@@ -31,13 +31,14 @@ def attrs_around(row: type[KernelAttr], sizes: Sequence[int] = SIZES) -> list[Ke
 
 
 def long_attrs(row: type[KernelAttr], sizes: Sequence[int] = LONG) -> list[KernelAttr]:
-    """Each integer in turn long and the others small, for every flag and choice."""
+    """Each integer in turn long and the others small, for every flag and choice (of the first dtype, if longest)."""
     found = []
-    for base in middles(row):
+    for turn, base in enumerate(middles(row)):
         small = changed(base, {name: min(getattr(base, name), 5) for name in integers(base)}) or base
         for name, size in itertools.product(integers(base), sizes):
             attr = changed(small, {name: size})
-            found += flags(attr, numbers=False) if attr is not None else []
+            if attr is not None:
+                found += [attr] if turn and size == max(sizes) else flags(attr, numbers=False)
     return list(dict.fromkeys(found))
 
 
