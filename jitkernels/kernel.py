@@ -95,9 +95,8 @@ class Kernel(launch.Holder):
         what came; nothing is written then.
         """
         if named:
-            raise ArgumentTypeError(
-                f"{self.attr.name}: expected {len(self.signature.arrays)} arrays by position, got {', '.join(named)} by name"
-            )
+            count, listed = len(self.signature.arrays), ", ".join(named)
+            raise ArgumentTypeError(f"{self.attr.name}: expected {count} arrays by position, got {listed} by name")
         if self._due is not None and launch.countdown_of(self._context) <= 0:
             self.settle()
         self.run_as(self.attr, arrays)

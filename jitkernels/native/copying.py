@@ -11,12 +11,11 @@ from jitkernels import machine
 BOOL, INT64, FLOAT32, FLOAT64, FLOAT16 = 0, 7, 11, 12, 23
 """NumPy's type numbers."""
 TARGETS = (FLOAT32, FLOAT64, INT64, FLOAT16)
-DENSE = tuple(
-    (source, target)
-    for source in (0, 1, 2, 3, 4, 5, 6, 7, 11, 12)
-    for target in (11, 12)
-    if source < 11 or target != source
-) + ((11, 11), (12, 12), (7, 7), (23, 11), (11, 23))
+DENSE = (
+    *((source, target) for source in range(8) for target in (FLOAT32, FLOAT64)),
+    *((source, target) for source in (FLOAT32, FLOAT64) for target in (FLOAT32, FLOAT64)),
+    (INT64, INT64), (FLOAT16, FLOAT32), (FLOAT32, FLOAT16),
+)  # fmt: skip
 """Pairs whose runs without gaps are worth whole vectors."""
 LANES = 16
 _INTEGERS = {
