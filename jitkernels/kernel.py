@@ -96,7 +96,9 @@ class Kernel(launch.Holder):
         """
         if named:
             count, listed = len(self.signature.arrays), ", ".join(named)
-            raise ArgumentTypeError(f"{self.attr.name}: expected {count} arrays by position, got {listed} by name")
+            raise ArgumentTypeError(
+                f"{self.attr.name}: expected {count} arrays by position, got {listed} by name"
+            )
         if self._due is not None and launch.countdown_of(self._context) <= 0:
             self.settle()
         self.run_as(self.attr, arrays)

@@ -342,7 +342,6 @@ def in_words(found: dict[str, list[tuple[int, str]]]) -> str:
     return "\n".join(f"{len(where)} x {kind}, call {where[0][0]} ({where[0][1]})" for kind, where in ordered)
 
 
-@pytest.mark.xfail(strict=False, reason="exceptions of NumPy still come through")
 def test_hostile_calls() -> None:
     found = findings(CALLS)
     assert not found, in_words(found)

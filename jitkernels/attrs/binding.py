@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitkernels.errors import ArgumentError, ArgumentTypeError, DataIndexError, RegistrationError
+from jitkernels.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DataIndexError,
+    RegistrationError,
+    WorkspaceError,
+)
 from jitkernels.signature import AnyArray, Argument
 
 if TYPE_CHECKING:
@@ -159,8 +165,8 @@ def _array(kernel: str, argument: Argument, value: Any) -> AnyArray:
         )
     try:
         array = np.asarray(value)
-    except MemoryError:
-        raise
+    except MemoryError as error:
+        raise WorkspaceError(f"{kernel}: {argument.name}: no memory to convert it: {error}") from None
     except Exception as error:  # noqa: BLE001  # whatever a strange object raises
         raise ArgumentTypeError(f"{label}, got {type(value).__name__}: {error}") from None
     if array.dtype.kind not in ("iu" if argument.dtype else "fiub") or array.dtype.itemsize > 8:
@@ -216,9 +222,12 @@ def _lead(kernel: str, present: Sequence[Argument], arrays: dict[str, AnyArray])
             )
         if spreads:
             shapes[argument.name] = array.shape[: array.ndim - fixed]
+    different = list(dict.fromkeys(shapes.values()))
+    if len(different) < 2:
+        return different[0] if different else ()
     try:
-        return np.broadcast_shapes(*shapes.values())
-    except ValueError:
+        return np.broadcast_shapes(*different)
+    except (ValueError, RuntimeError):  # the latter for more dimensions than NumPy broadcasts
         listed = " and ".join(str(arrays[name].shape) for name in shapes)
         raise ArgumentError(
             f"{kernel}: {' and '.join(shapes)}: expected shapes that broadcast, got {listed}"
@@ -282,10 +291,15 @@ def _flat(
     assert wanted is not None, "only present arrays are passed"
     if any(extent.spread for extent in argument.extents):
         fixed = _fixed(argument, array)
-        array = np.broadcast_to(array, lead + array.shape[array.ndim - fixed :])
+        whole = lead + array.shape[array.ndim - fixed :]
+        array = array if array.shape == whole else np.broadcast_to(array, whole)
     if argument.turned is not None and _lies_turned(array):
         array = array.T
     if array.size != wanted.nbytes // np.dtype(wanted.dtype).itemsize:
         return np.empty(wanted.shape, wanted.dtype)  # no result has an element, so nobody reads it
-    with np.errstate(all="ignore"):
-        return np.require(array, argument.dtype or dtype, ["C", "A"]).reshape(wanted.shape)
+    try:
+        with np.errstate(all="ignore"):
+            return np.require(array, argument.dtype or dtype, ["C", "A"]).reshape(wanted.shape)
+    except (MemoryError, ValueError) as error:  # as many bytes as no machine has are a ValueError
+        label = f"{attr.name}: {argument.name}"
+        raise WorkspaceError(f"{label}: no memory for {wanted.describe()}: {error}") from None

@@ -169,6 +169,8 @@ def collapse(own: int) -> int:
 
 def transfer(own: int, start: int, count: int, reading: int) -> int:
     """Elements `start` to `start + count` of an operand's loop between its memory and the start of its buffer."""
+    if count <= 0:
+        return 0
     last = load(own, 8 * Operand.DIMENSIONS) - 1
     length = load(own, 8 * (Operand.EXTENTS + last))
     stride = load(own, 8 * (Operand.STRIDES + last))
