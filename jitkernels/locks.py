@@ -8,38 +8,27 @@ every lock first, in the order in which anybody else takes them:
 2. `writing`, while a few words that belong together are written: nothing else is taken inside;
 3. numba's compiler lock, then llvmlite's: not ours, but a child could compile nothing without them.
 
-All of them are in one hook, since hooks of their own would run in the order of imports. Python itself keeps a
-lock for each module that is being imported, and none of them is mended in a child, which could never import
-that module: a fork lets imports finish that other threads have begun, of what a first call may need.
+All of them are in one hook, since hooks of their own would run in the order of imports. Python's own lock of a
+module that another thread is importing stays taken in a child as well, which then hangs when it imports the
+same. A fork lets imports of `LAZY` end, which first calls need, and which need nothing of ours; others may last
+as long as the program.
 """
 
 import logging  # noqa: F401  # before the hook, which then runs earlier than logging's: those inside may log
 import os
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from importlib import _bootstrap  # type: ignore[attr-defined]
+from contextlib import ExitStack, nullcontext
+from importlib import _bootstrap
+from typing import Any
+
+LAZY = ("numba", "llvmlite", "cffi", "numpy", "platformdirs", "importlib")
+"""Packages of which parts are first imported by a call."""
+
+_imports: Any = _bootstrap
 
 making = threading.RLock()
 writing = threading.RLock()
-
-
-def _in_order() -> Iterator[AbstractContextManager[object]]:
-    yield making
-    yield writing
-    import numpy.random  # noqa: F401  # lazy in NumPy, and quick: here it is surely whole
-
-    for name in ("numba", "cffi"):
-        _bootstrap._lock_unlock_module(name)  # type: ignore[attr-defined]  # waits, and imports nothing
-    if "numba.core.compiler_lock" in sys.modules:
-        from numba.core.compiler_lock import global_compiler_lock
-
-        yield global_compiler_lock
-    if "llvmlite.binding" in sys.modules:
-        from llvmlite.binding import ffi
-
-        yield getattr(ffi.lib, "_lock", nullcontext())
 
 
 class _Held(threading.local):
@@ -55,12 +44,42 @@ _held = _Held()
 def _before_fork() -> None:
     stack = ExitStack()
     _held.stacks.append(stack)
-    for lock in _in_order():
-        stack.enter_context(lock)
+    stack.enter_context(making)
+    stack.enter_context(writing)
+    while True:
+        for name in _being_imported():
+            _imports._lock_unlock_module(name)  # waits, and imports nothing
+        compilers = _take_compilers()
+        if not _being_imported():
+            stack.push(compilers)
+            return
+        compilers.close()  # an import may want them: it must not be waited for with them taken
 
 
 def _after_fork() -> None:
     _held.stacks.pop().close()
+
+
+def _being_imported() -> list[str]:
+    """The modules of `LAZY` that other threads are importing."""
+    locks = [(name, reference()) for name, reference in list(_imports._module_locks.items())]
+    held = [(name, lock) for name, lock in locks if lock is not None and lock.count]
+    mine = threading.get_ident()
+    return [name for name, lock in held if lock.owner != mine and name.partition(".")[0] in LAZY]
+
+
+def _take_compilers() -> ExitStack:
+    """Keep other threads of the program out of numba and LLVM, as far as either is loaded."""
+    taken = ExitStack()
+    if "numba.core.compiler_lock" in sys.modules:
+        from numba.core.compiler_lock import global_compiler_lock
+
+        taken.enter_context(global_compiler_lock)
+    if "llvmlite.binding" in sys.modules:
+        from llvmlite.binding import ffi
+
+        taken.enter_context(getattr(ffi.lib, "_lock", nullcontext()))
+    return taken
 
 
 if hasattr(os, "register_at_fork"):

@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 import toy
@@ -21,7 +22,7 @@ from jitkernels import testing
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import all_rows, implements
 
-Numbers = "itertools.count[int]"
+Numbers: TypeAlias = "itertools.count[int]"
 PATIENCE = 60
 """Seconds after which a process that still runs says where each of its threads is, and dies."""
 
@@ -87,7 +88,7 @@ class Workers:
         try:
             while not self._stop.is_set():
                 work(next(self._numbers))
-        except BaseException:
+        except BaseException:  # noqa: BLE001  # told by `finish`
             self._failed.append(traceback.format_exc())
 
     def finish(self) -> None:
@@ -112,7 +113,7 @@ def fork(numbers: Numbers, *, children: int) -> int:
                 first_call(next(numbers))
             workers.finish()
             status = 0
-        except BaseException:
+        except BaseException:  # noqa: BLE001  # a child must not run what its parent goes on with
             traceback.print_exc()
         finally:
             sys.stderr.flush()
@@ -145,9 +146,8 @@ def fork_meanwhile(count: int, *, cold: bool) -> None:
     for child in children:
         wait_for(child)
     middle, longest = sorted(waits)[count // 2], max(waits)
-    print(
-        f"{count} forks, {next(numbers)} first calls, a fork took {middle:.3f} s, the longest {longest:.3f} s"
-    )
+    took = f"a fork took {middle:.3f} s, the longest {longest:.3f} s"
+    sys.stdout.write(f"{count} forks, {next(numbers)} first calls, {took}\n")
 
 
 def pool(method: str) -> None:
@@ -162,7 +162,7 @@ def pool(method: str) -> None:
         with multiprocessing.get_context(method).Pool(2, plant_cold) as processes:
             assert processes.map(first_call, range(100, 106), chunksize=1) == list(range(100, 106))
     workers.finish()
-    print("done")
+    sys.stdout.write("done\n")
 
 
 def plant_cold() -> None:

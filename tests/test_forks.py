@@ -4,6 +4,7 @@
 """
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,9 @@ def test_forks_during_first_calls(private_cache: Path, cold: bool) -> None:
         place = private_cache / str(start_at * cold)
         place.mkdir(mode=0o700, exist_ok=True)
         code = f"import first_calls\nfirst_calls.fork_meanwhile({count}, cold={cold})"
-        print(python(QUIET + code, place, timeout=60 + 4 * count), end="")
+        figures = python(QUIET + code, place, timeout=60 + 4 * count)
+        assert figures.startswith(f"{count} forks")
+        sys.stdout.write(figures)
 
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
@@ -117,12 +120,39 @@ def test_every_lock_is_known_to_forks() -> None:
     assert makers == ["locks.py"]
 
 
-def test_locks_of_others_are_found() -> None:
-    """numba and llvmlite have the locks that a fork takes, by the names under which it looks for them."""
+def test_compilers_of_others_are_found() -> None:
+    """A fork takes the locks of numba and llvmlite, by the names under which it looks for them."""
     from llvmlite.binding import ffi
     from numba.core.compiler_lock import global_compiler_lock
 
     from jitkernels import locks
 
-    found = list(locks._in_order())
-    assert found == [locks.making, locks.writing, global_compiler_lock, ffi.lib._lock]
+    with locks._take_compilers():
+        assert global_compiler_lock.is_locked()
+        assert ffi.lib._lock._lock._is_owned()
+    assert not global_compiler_lock.is_locked()
+    assert not ffi.lib._lock._lock._is_owned()
+
+
+IMPORT_AND_FORK = """
+import os, signal, sys, threading, time
+from jitkernels import locks
+locks.LAZY += ("imported_slowly",)
+importing = threading.Thread(target=__import__, args=("imported_slowly",))
+importing.start()
+time.sleep(0.3)
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    import imported_slowly
+    os._exit(imported_slowly.end)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+importing.join()
+"""
+
+
+def test_import_under_way(tmp_path: Path) -> None:
+    """What another thread is importing is whole in the child, which could not import it otherwise."""
+    (tmp_path / "imported_slowly.py").write_text("import time\ntime.sleep(1)\nend = 7\n")
+    code = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n{QUIET}{IMPORT_AND_FORK}"
+    assert python(code) == "7\n"
