@@ -131,7 +131,7 @@ def fork_meanwhile(count: int, *, cold: bool) -> None:
     watched(PATIENCE + 3 * count)
     plant(cold=cold)
     numbers = itertools.count()
-    workers = Workers(numbers, first_call, first_call, *[numba_of_others] * cold)
+    workers = Workers(numbers, first_call, numba_of_others if cold else first_call)
     waits: list[float] = []
     children: list[int] = []
     for number in range(count):
