@@ -108,6 +108,7 @@ class LoopNest:
                 f"# {self.name}({', '.join(self.arguments)}): vectors of {self.vector_bytes} bytes",
                 f"# workspace of {self.workspace_dtype}" if self.workspace else "# no workspace",
                 "# reads before it writes" if self.reads_first else "# reads and writes in any order",
+                "# for exactly these sizes" if self.exact else "# for any sizes",
                 *(f"# calls {called}" for called in self.calls),
                 self.module.text,
                 "'''LLVM IR",
