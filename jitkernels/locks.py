@@ -79,9 +79,15 @@ def _being_imported() -> list[str]:
 def _take_compilers() -> ExitStack:
     """Keep other threads of the program out of numba and LLVM, as far as either is loaded."""
     taken = ExitStack()
-    if "numba.core.compiler_lock" in sys.modules:
+    if "numba.core.registry" in sys.modules:
         from numba.core.compiler_lock import global_compiler_lock
+        from numba.core.registry import CPUTarget
 
+        for name in (
+            "_toplevel_target_context",
+            "_toplevel_typing_context",
+        ):  # made on first use, under locks
+            taken.enter_context(getattr(vars(CPUTarget).get(name), "_lock", nullcontext()))
         taken.enter_context(global_compiler_lock)
     if "llvmlite.binding" in sys.modules:
         from llvmlite.binding import ffi

@@ -127,14 +127,15 @@ def test_compilers_of_others_are_found() -> None:
     """A fork takes the locks of numba and llvmlite, by the names under which it looks for them."""
     from llvmlite.binding import ffi
     from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.registry import CPUTarget
 
     from jitkernels import locks
 
+    contexts = [vars(CPUTarget)[f"_toplevel_{name}_context"]._lock for name in ("target", "typing")]
+    found = [global_compiler_lock._lock, ffi.lib._lock._lock, *contexts]
     with locks._take_compilers():
-        assert global_compiler_lock.is_locked()
-        assert ffi.lib._lock._lock._is_owned()
-    assert not global_compiler_lock.is_locked()
-    assert not ffi.lib._lock._lock._is_owned()
+        assert all(lock._is_owned() for lock in found)
+    assert not any(lock._is_owned() for lock in found)
 
 
 IMPORT_AND_FORK = """
