@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.native import codegen, copying, dispatch, words
+from jitkernels.native import codegen, copying, dispatch, translation
 from jitkernels.native.launch_ir import Pattern, pattern_text
 from jitkernels.native.layout import (
     ALIGNED,
@@ -204,7 +204,7 @@ def _externals() -> tuple[External, ...]:
     )
 
 
-def _source(slot: int) -> words.WordSource:
+def _source(slot: int) -> translation.WordSource:
     """Launcher and dispatcher; `slot` is the offset of the context in a Holder."""
     named = {
         **constants(),
@@ -221,16 +221,16 @@ def _source(slot: int) -> words.WordSource:
         "ERROR": dispatch.calls.ERROR,
     }
     written = "".join(
-        Path(module.__file__ or "").read_text() for module in (words, copying, *dispatch.MODULES)
+        Path(module.__file__ or "").read_text() for module in (translation, copying, *dispatch.MODULES)
     )
 
     def ir() -> str:
         provided = ("copy_run", "fill", "called", "jk_bypass")
         exported = ("jk_launch", "jk_everyday")
-        text = words.translated(dispatch.FUNCTIONS, exported, named, provided, dispatch.INLINED)
+        text = translation.translated(dispatch.FUNCTIONS, exported, named, provided, dispatch.INLINED)
         return f"@jk_bypass = global i64 0\n{text}{copying.ir()}{_calls()}define i64 @entry() {{\n  ret i64 0\n}}\n"
 
-    return words.WordSource("launcher", f"{written}\n{named}\n", ir, _externals())
+    return translation.WordSource("launcher", f"{written}\n{named}\n", ir, _externals())
 
 
 def _calls() -> str:
