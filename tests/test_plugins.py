@@ -34,11 +34,11 @@ def path(tmp_path: Path) -> str:
     return os.pathsep.join(map(str, (tmp_path, GOOD[0], HERE.parent, HERE)))
 
 
-def run(code: str, path: str, cache: Path) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "PYTHONPATH": path, "JITKERNELS_CACHE_DIR": str(cache)}
+def run(code: str, path: str) -> "subprocess.CompletedProcess[str]":
+    """In a process of its own, with the objects that all tests share."""
     return subprocess.run(
         [sys.executable, "-c", f"import jitkernels as jk\n{code}"],
-        env=environment,
+        env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
         check=False,
@@ -61,13 +61,13 @@ def run(code: str, path: str, cache: Path) -> "subprocess.CompletedProcess[str]"
         "with jk.use(implementation='theirs'): print(jk.vmul([1.0], [3.0]))",
     ],
 )
-def test_names_exist_whatever_comes_first(first: str, path: str, private_cache: Path) -> None:
+def test_names_exist_whatever_comes_first(first: str, path: str) -> None:
     code = f"""
 {first}
 print(jk.vmiddle([1.0], [4.0], out=None), jk.VMiddleAttr(n=2), jk.KernelType.VMIDDLE, hasattr(jk, "vmiddel"))
 print(*jk.get_all_candidates(jk.VMiddleAttr(n=2)), "theirs" in jk.get_all_candidates(jk.VMulAttr(n=2)))
 """
-    done = run(code, path, private_cache)
+    done = run(code, path)
     assert done.stderr == ""
     assert done.stdout.splitlines()[-2:] == [
         "[2.5] VMiddleAttr(n=2, dtype='float32') KernelType.VMIDDLE False",
@@ -75,11 +75,11 @@ print(*jk.get_all_candidates(jk.VMiddleAttr(n=2)), "theirs" in jk.get_all_candid
     ]
 
 
-def test_import_loads_none_of_them(path: str, private_cache: Path) -> None:
+def test_import_loads_none_of_them(path: str) -> None:
     code = (
         'import sys\nprint([n for n in ("importlib.metadata", "jitkernels_test_plugin") if n in sys.modules])'
     )
-    assert run(code, path, private_cache).stdout == "[]\n"
+    assert run(code, path).stdout == "[]\n"
 
 
 BROKEN = {
@@ -104,7 +104,7 @@ print("theirs" in implementations(jk.VMulAttr), theirs, len(jk.KernelType) == le
 
 
 @pytest.mark.parametrize("how", BROKEN)
-def test_a_broken_package_is_one_warning(how: str, tmp_path: Path, private_cache: Path) -> None:
+def test_a_broken_package_is_one_warning(how: str, tmp_path: Path) -> None:
     """It leaves nothing behind, not even what it had registered before it broke."""
     install(tmp_path, "broken_kernels", BROKEN[how])
     if how == "is not there":
@@ -112,7 +112,7 @@ def test_a_broken_package_is_one_warning(how: str, tmp_path: Path, private_cache
     # The good package can be imported, but is not installed: only the broken one asks for it.
     path = os.pathsep.join(map(str, (tmp_path, GOOD[0], HERE.parent, HERE)))
     code = f"import jitkernels.plugins as p\nreal = p.installed\np.installed = lambda: {ONLY}\n{WHOLE}"
-    done = run(code.replace("NAME", "broken_kernels"), path, private_cache)
+    done = run(code.replace("NAME", "broken_kernels"), path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["[6.] [[1.]]", "False [] True"]
     assert len(done.stderr.splitlines()) == 1, done.stderr
@@ -122,18 +122,18 @@ def test_a_broken_package_is_one_warning(how: str, tmp_path: Path, private_cache
 ONLY = "[entry for entry in real() if entry.name == 'NAME']"
 
 
-def test_a_broken_package_does_not_hide_a_good_one(path: str, tmp_path: Path, private_cache: Path) -> None:
+def test_a_broken_package_does_not_hide_a_good_one(path: str, tmp_path: Path) -> None:
     install(tmp_path, "a_broken_package", "raise ValueError('no kernels today')")
-    done = run(WHOLE, path, private_cache)
+    done = run(WHOLE, path)
     assert done.stdout.splitlines() == ["[6.] [[1.]]", "True ['VMiddleAttr'] True"]
     assert done.stderr == "the kernels of a_broken_package are left out: ValueError: no kernels today\n"
 
 
-def test_a_row_without_reference_is_left_out(tmp_path: Path, private_cache: Path) -> None:
+def test_a_row_without_reference_is_left_out(tmp_path: Path) -> None:
     install(tmp_path, "half_kernels", (GOOD[0] / GOOD[1] / "middle.py").read_text())
     path = os.pathsep.join(map(str, (tmp_path, HERE.parent, HERE)))
     code = f"import jitkernels.plugins as p\nreal = p.installed\np.installed = lambda: {ONLY}\n{WHOLE}"
-    done = run(code.replace("NAME", "half_kernels"), path, private_cache)
+    done = run(code.replace("NAME", "half_kernels"), path)
     assert done.stdout.splitlines() == ["[6.] [[1.]]", "False [] True"]
     assert len(done.stderr.splitlines()) == 1
     assert "the kernel VMIDDLE is left out: it has no implementation 'refer'" in done.stderr
@@ -168,14 +168,14 @@ def test_quick_look_agrees_with_the_slow_one(tmp_path: Path, monkeypatch: pytest
         assert look(str(place))
 
 
-def test_the_suite_takes_them_in(path: str, private_cache: Path) -> None:
+def test_the_suite_takes_them_in(path: str) -> None:
     """Rows and implementations that nobody here has heard of pass the tests that the registry generates."""
     arguments = ["-q", "-p", "no:cacheprovider", "-k", "vmiddle or theirs", "--no-header"]
     modules = [str(HERE / f"test_{name}.py") for name in ("registry", "values", "special_values", "everyday")]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *arguments, *modules],
         cwd=HERE.parent,
-        env={**os.environ, "PYTHONPATH": path, "JITKERNELS_TEST_CACHE_DIR": str(private_cache)},
+        env={**os.environ, "PYTHONPATH": path, "JITKERNELS_TEST_CACHE_DIR": os.environ["JITKERNELS_CACHE_DIR"]},
         capture_output=True,
         text=True,
         check=False,
