@@ -140,8 +140,10 @@ class Dispatch:
     def _hidden(self, outputs: Sequence[Argument]) -> int:
         """The symbols, as bits, that no output has: where one of them is 0 there may be results all the same."""
         shown = {symbol for a in outputs for extent in a.extents for symbol in extent.symbols}
-        integers = any(a.dtype is not None for a in self._inputs)  # whose values are looked at all the same
-        return sum(1 << i for i, symbol in enumerate(self._symbols) if integers or symbol not in shown)
+        looked_at = [a for a in self._inputs if a.dtype is not None]  # integers, where there are any
+        if looked_at:
+            shown &= {symbol for a in looked_at for extent in a.extents for symbol in extent.symbols}
+        return sum(1 << i for i, symbol in enumerate(self._symbols) if symbol not in shown)
 
     def _record(self, argument: Argument) -> list[int]:
         fixed = [extent for extent in argument.extents if not extent.spread]
@@ -206,7 +208,7 @@ class Dispatch:
             self._use(np.zeros(2 * len(self._keys), np.int64))
             for known in self._listed:
                 self._list(known)
-        context = launch.known_context(entry, long, countdown)
+        context = launch.known_context(entry, long, countdown, bool(key >> 62))
         self.words[Table.EXACT] |= key >> 62
         if key in self._contexts:
             self._contexts[key][:] = context

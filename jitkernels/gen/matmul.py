@@ -9,6 +9,7 @@ from jitkernels.loops.matmul_packed import packed_nest
 from jitkernels.loops.matmul_plan import Product, blocking, candidates, simplified
 from jitkernels.loops.matmul_small import SmallShape, small_nest
 from jitkernels.loops.matmul_turned import turned_nest
+from jitkernels.loops.matmul_vector import vector_nest
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import Variant, implements
 
@@ -36,6 +37,8 @@ def matmul(
     longer = "columns" if n >= m else "rows"
     if 0 in (m, n):
         algorithm = "packed"  # its loops run over nothing; a tile of no rows does not exist
+    if algorithm == "vector" and 1 in (attr.m, attr.n):
+        return vector_nest(attr)
     if algorithm == "dot":
         return dot_nest(
             dtype, lanes, m, n, k, rows=rows, columns=columns, beta=beta,

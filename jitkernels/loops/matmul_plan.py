@@ -148,8 +148,9 @@ def candidates(product: Product, target: Target) -> list[dict[str, Any]]:
         found = direct
     else:
         found = packed + direct[:1]
-    # Packed is the one that serves every size, so it is always there.
-    found = found if packed[0] in found else [*found[:2], *packed]
+    # Whatever is best for exactly this size, there is always what serves every size.
+    anyhow = [{"algorithm": "vector"}] if 1 in (product.m, product.n) else packed
+    found = found if anyhow[0] in found else [*found[:2], *anyhow]
     if product.work >= PARALLEL_WORK:
         order = (True, False) if product.work >= PARALLEL_FIRST else (False, True)
         return [{**variant, "parallel": parallel} for variant in found for parallel in order]

@@ -167,6 +167,10 @@ def _renamed(steps: list[str], suffix: str, lanes: int = 0) -> str:
 def _dense(name: str, source: int, target: int, steps: list[str]) -> str:
     """Vectors of `LANES` elements while a run without gaps lasts; the loop over elements does the rest."""
     one, other = f"<{LANES} x {_type(source)}>", f"<{LANES} x {_type(target)}>"
+    backwards, other_way, before, joined = "", "rest", name, ""
+    if source == target:
+        backwards, other_way, before = _backwards(name, source), "turned", f"turned_{name}"
+        joined = f", [ %whole.{name}, %back_{name} ]"
     return f"""{name}:
   %near.{name} = icmp eq i64 %from.step, {_size(source)}
   %close.{name} = icmp eq i64 %to.step, {_size(target)}
@@ -174,8 +178,8 @@ def _dense(name: str, source: int, target: int, steps: list[str]) -> str:
   %whole.{name} = and i64 %n, {-LANES}
   %many.{name} = icmp sgt i64 %whole.{name}, 0
   %wide.{name} = and i1 %dense.{name}, %many.{name}
-  br i1 %wide.{name}, label %dense_{name}, label %rest_{name}
-dense_{name}:
+  br i1 %wide.{name}, label %dense_{name}, label %{other_way}_{name}
+{backwards}dense_{name}:
   %j.{name} = phi i64 [ 0, %{name} ], [ %j.next.{name}, %dense_{name} ]
   %get.{name} = mul i64 %j.{name}, {_size(source)}
   %set.{name} = mul i64 %j.{name}, {_size(target)}
@@ -190,13 +194,40 @@ dense_{name}:
   %again.{name} = icmp slt i64 %j.next.{name}, %whole.{name}
   br i1 %again.{name}, label %dense_{name}, label %rest_{name}
 rest_{name}:
-  %done.{name} = phi i64 [ 0, %{name} ], [ %whole.{name}, %dense_{name} ]
+  %done.{name} = phi i64 [ 0, %{before} ], [ %whole.{name}, %dense_{name} ]{joined}
   %skipped.{name} = mul i64 %done.{name}, %from.step
   %put.skipped.{name} = mul i64 %done.{name}, %to.step
   %at.rest.{name} = add i64 %from, %skipped.{name}
   %put.rest.{name} = add i64 %to, %put.skipped.{name}
   %left.{name} = icmp slt i64 %done.{name}, %n
   br i1 %left.{name}, label %some_{name}, label %done
+"""
+
+
+def _backwards(name: str, kind: int) -> str:
+    """The same from the end to the beginning, each vector turned round."""
+    vector = f"<{LANES} x {_type(kind)}>"
+    mask = ", ".join(f"i32 {LANES - 1 - i}" for i in range(LANES))
+    return f"""turned_{name}:
+  %behind.{name} = icmp eq i64 %from.step, {-_size(kind)}
+  %turns.{name} = and i1 %behind.{name}, %close.{name}
+  %worth.{name} = and i1 %turns.{name}, %many.{name}
+  br i1 %worth.{name}, label %back_{name}, label %rest_{name}
+back_{name}:
+  %b.{name} = phi i64 [ 0, %turned_{name} ], [ %b.next.{name}, %back_{name} ]
+  %b.next.{name} = add i64 %b.{name}, {LANES}
+  %b.last.{name} = add i64 %b.{name}, {LANES - 1}
+  %b.get.{name} = mul i64 %b.last.{name}, {_size(kind)}
+  %b.set.{name} = mul i64 %b.{name}, {_size(kind)}
+  %b.at.{name} = sub i64 %from, %b.get.{name}
+  %b.to.{name} = add i64 %to, %b.set.{name}
+  %b.p.{name} = inttoptr i64 %b.at.{name} to ptr
+  %b.q.{name} = inttoptr i64 %b.to.{name} to ptr
+  %b.x.{name} = load {vector}, ptr %b.p.{name}, align {_size(kind)}
+  %b.y.{name} = shufflevector {vector} %b.x.{name}, {vector} poison, <{LANES} x i32> <{mask}>
+  store {vector} %b.y.{name}, ptr %b.q.{name}, align {_size(kind)}
+  %b.more.{name} = icmp slt i64 %b.next.{name}, %whole.{name}
+  br i1 %b.more.{name}, label %back_{name}, label %rest_{name}
 """
 
 

@@ -48,7 +48,8 @@ LIBC = ("malloc", "free")
 OBJECTS: dict[str, object] = {
     "jk_ndarray": np.ndarray, "jk_none": None, "jk_float": float, "jk_int": int, "jk_bool": bool, "jk_tuple": tuple,
     "jk_list": list,
-    "jk_float32": np.dtype(np.float32), "jk_float64": np.dtype(np.float64),
+    "jk_float32_type": np.float32,
+    "jk_float64_type": np.float64, "jk_float32": np.dtype(np.float32), "jk_float64": np.dtype(np.float64),
 }  # fmt: skip
 """What translated code compares with, by the names it has there."""
 NEVER = 1 << 62
@@ -373,9 +374,11 @@ def everyday_launcher(name: str, documentation: str, holder: Holder) -> Any:
     return _bind("jk_everyday", FASTCALL | KEYWORDS, name, documentation, holder)
 
 
-def known_context(entry: int, long: bool, countdown: int = NEVER) -> "np.ndarray[Any, np.dtype[np.int64]]":
+def known_context(
+    entry: int, long: bool, countdown: int, exact: bool
+) -> "np.ndarray[Any, np.dtype[np.int64]]":
     """The words of a size class of an everyday function."""
-    found = {Known.ENTRY: entry, Known.LONG: int(long), Known.COUNTDOWN: countdown}
+    found = {Known.ENTRY: entry, Known.LONG: int(long), Known.COUNTDOWN: countdown, Known.EXACT: int(exact)}
     return np.array([found[word] for word in sorted(found)], np.int64)
 
 

@@ -56,9 +56,13 @@ RECORD_WORDS = ArrayRecord.EXTENTS + MOST_DIMENSIONS
 
 
 class Known(IntEnum):
-    """Words of an everyday function's context of one size class: entry, lock, and calls until Python sees one."""
+    """Words of an everyday function's context of one size class, or of exactly some extents.
 
-    ENTRY, LONG, COUNTDOWN = range(3)
+    The C function, whether to release the interpreter lock, how many calls Python wants to pass before it sees
+    one, and whether the function is right for these extents only, so that it cannot be called block by block.
+    """
+
+    ENTRY, LONG, COUNTDOWN, EXACT = range(4)
 
 
 class Table(IntEnum):

@@ -20,17 +20,16 @@ def computed(table: int, frame: int, context: int) -> int:
     both = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
     words = stack(MOST_CALL_WORDS)
     direct = 1
-    whole = load(table, 8 * Table.SPREAD) < 0
+    whole = load(table, 8 * Table.SPREAD) < 0 or load(context, 8 * Known.EXACT)
     widest = 1
-    buffered = 0
     for i in range(both):
         own = operand(frame, i)
         if load(own, 8 * Operand.ARRAY) != 0:
             store(own, 8 * Operand.BASE, load(own, 8 * Operand.DATA))
             if load(own, 8 * Operand.DIRECT) == 0:
                 direct = 0
-                buffered += 1
-                widest = max(widest, load(own, 8 * Operand.INNER))
+                if load(record(table, i), 8 * Record.LEADS):
+                    widest = max(widest, load(own, 8 * Operand.INNER))
                 store(own, 8 * Operand.PAIR, pair_of(own, i >= load(table, 8 * Table.INPUTS)))
                 collapse(own)
             whole = whole or load(own, 8 * Operand.TURNED)

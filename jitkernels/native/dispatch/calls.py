@@ -149,8 +149,12 @@ def plain(table: int, slots: int) -> int:
 
 
 def of_floats(table: int, slots: int, count: int) -> int:
-    """An elementwise kernel of Python's floats alone; else 0."""
-    context = context_of(table, (1 + KEY_BASE) << 6)
+    """An elementwise kernel of nothing but floats of Python, or of NumPy; else 0."""
+    kind = load(load(slots), Offset.TYPE)
+    wide = kind == address("jk_float") or kind == address("jk_float64_type")
+    if wide == 0 and kind != address("jk_float32_type"):
+        return 0
+    context = context_of(table, (wide + KEY_BASE) << 6)
     if context == 0 or load(slots, 8 * count) != 0:
         return 0
     words = stack(4)
@@ -158,13 +162,14 @@ def of_floats(table: int, slots: int, count: int) -> int:
         number = load(slots, 8 * i)
         if number == 0:
             return 0
-        if load(number, Offset.TYPE) != address("jk_float"):
+        if load(number, Offset.TYPE) != kind:
             return 0
         store(words, 8 * i, number + Offset.FLOAT_VALUE)
     if unlikely(due(context)):
         return 0
-    Py_IncRef(address("jk_float64"))
-    out = PyArray_Empty(0, 0, address("jk_float64"), 0)
+    descr = address("jk_float64") if wide else address("jk_float32")
+    Py_IncRef(descr)
+    out = PyArray_Empty(0, 0, descr, 0)
     if out == 0:
         PyErr_Clear()
         return 0

@@ -1,0 +1,54 @@
+"""A matrix times a vector, of any size: every element of the matrix is read once and in order, nothing is packed.
+
+Where the rows of the matrix lie along k, each element of the result is a dot product. Where they lie across it, four
+rows at a time are added to the result, which stays in the first-level cache meanwhile.
+"""
+
+from typing import Any
+
+from jitkernels import dtypes
+from jitkernels.attrs.matmul import MatMulAttr
+from jitkernels.native.loop_nest import LoopNest
+
+
+def vector_nest(attr: MatMulAttr) -> LoopNest:
+    """``C = op(A) @ op(B) + beta * C`` for a C of one column or one row."""
+    number: Any = dtypes.named(attr.dtype).numpy.type
+    beta, column = number(attr.beta), attr.n == 1
+    keeps = attr.beta != 0
+    along = (not attr.trans_a or attr.m == 1) if column else attr.trans_b
+
+    def dots(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
+        matrix, vector = (a, b) if column else (b, a)
+        for i in range(begin, end):
+            total = number(0)
+            for p in range(k):
+                total += matrix[i * k + p] * vector[p]
+            c[i] = total + beta * c[i] if keeps else total
+
+    def rows(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
+        matrix, vector = (a, b) if column else (b, a)
+        width = m if column else n
+        for i in range(begin, end):
+            c[i] = beta * c[i] if keeps else number(0)
+        p = 0
+        while p + 4 <= k:
+            first = p * width
+            v0, v1, v2, v3 = vector[p], vector[p + 1], vector[p + 2], vector[p + 3]
+            for i in range(begin, end):
+                low = matrix[first + i] * v0 + matrix[first + width + i] * v1
+                high = matrix[first + 2 * width + i] * v2 + matrix[first + 3 * width + i] * v3
+                c[i] += low + high
+            p += 4
+        while p < k:
+            for i in range(begin, end):
+                c[i] += matrix[p * width + i] * vector[p]
+            p += 1
+
+    signature = attr.signature()
+    return LoopNest(
+        f"matmul_vector_{attr.dtype}",
+        signature.c_arguments,
+        dots if along else rows,
+        extent=signature.index("m" if column else "n"),
+    )
