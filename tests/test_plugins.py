@@ -175,7 +175,11 @@ def test_the_suite_takes_them_in(path: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *arguments, *modules],
         cwd=HERE.parent,
-        env={**os.environ, "PYTHONPATH": path, "JITKERNELS_TEST_CACHE_DIR": os.environ["JITKERNELS_CACHE_DIR"]},
+        env={
+            **os.environ,
+            "PYTHONPATH": path,
+            "JITKERNELS_TEST_CACHE_DIR": os.environ["JITKERNELS_CACHE_DIR"],
+        },
         capture_output=True,
         text=True,
         check=False,
