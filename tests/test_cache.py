@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,6 +67,21 @@ def logged(printed: str) -> list[str]:
 
 def objects(cache: Path) -> list[Path]:
     return sorted(cache.glob("*/objects/*.o"))
+
+
+@pytest.fixture(scope="module")
+def used_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A cache that one process has filled, and what it built."""
+    place = tmp_path_factory.mktemp("used")
+    place.chmod(0o700)
+    return place, built(python(KERNEL, place))
+
+
+@pytest.fixture
+def filled(used_once: tuple[Path, list[str]], private_cache: Path) -> Path:
+    """A copy of such a cache."""
+    shutil.copytree(used_once[0], private_cache, dirs_exist_ok=True)
+    return private_cache
 
 
 def test_second_process_builds_nothing(private_cache: Path) -> None:
@@ -155,10 +171,10 @@ disk.os.replace = lambda *arguments: os.kill(os.getpid(), 9)
 
 
 @pytest.mark.parametrize("damage", ["truncated", "bit", "last_bit", "empty", "longer", "zeros"])
-def test_damaged_object(private_cache: Path, damage: str) -> None:
+def test_damaged_object(filled: Path, used_once: tuple[Path, list[str]], damage: str) -> None:
     """Each is a miss with one log line; it is built again, and the next process finds it whole."""
-    first = python(KERNEL, private_cache)
-    whole = {path: path.read_bytes() for path in objects(private_cache)}
+    whole = {path: path.read_bytes() for path in objects(filled)}
+    assert whole
     for path, content in whole.items():
         middle = len(content) // 2
         flipped = bytes([content[middle] ^ 1])
@@ -172,15 +188,15 @@ def test_damaged_object(private_cache: Path, damage: str) -> None:
                 "zeros": bytes(len(content)),
             }[damage]
         )
-    again = python(KERNEL, private_cache)
+    again = python(KERNEL, filled)
     assert "ran gen" in again
-    assert sorted(built(again)) == sorted(built(first))
+    assert sorted(built(again)) == sorted(used_once[1])
     for path in whole:
         assert len([line for line in logged(again) if str(path) in line and "damaged" in line]) == 1
-    assert built(python(KERNEL, private_cache)) == []
+    assert built(python(KERNEL, filled)) == []
 
 
-def test_full_disk(private_cache: Path) -> None:
+def test_full_disk(private_cache: Path, used_once: tuple[Path, list[str]]) -> None:
     """Not a byte can be written: everything works all the same, and says so."""
     full = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
     for _ in range(2):
@@ -189,8 +205,7 @@ def test_full_disk(private_cache: Path) -> None:
         assert len(logged(printed)) == 1
         assert "cannot write" in logged(printed)[0]
     assert objects(private_cache) == []
-    python(KERNEL, private_cache)
-    printed = python(full + KERNEL, private_cache)
+    printed = python(full + KERNEL, used_once[0])
     assert built(printed) == [], "a full disk can still be read"
     assert logged(printed) == []
 
@@ -206,22 +221,20 @@ def test_folder_that_cannot_be(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners and modes here")
 @pytest.mark.parametrize("mode", [0o777, 0o720, 0o702])
-def test_folder_that_others_may_write_to(private_cache: Path, mode: int) -> None:
+def test_folder_that_others_may_write_to(filled: Path, mode: int) -> None:
     """Objects from there would be anybody's code: it is neither read nor written."""
-    python(KERNEL, private_cache)
-    private_cache.chmod(mode)
-    before = sorted(private_cache.rglob("*"))
-    printed = python(KERNEL, private_cache)
+    filled.chmod(mode)
+    before = sorted(filled.rglob("*"))
+    printed = python(KERNEL, filled)
     assert "ran gen" in printed
     assert built(printed), "an object was loaded from a folder that others may write to"
     assert len(logged(printed)) == 1
-    assert sorted(private_cache.rglob("*")) == before
+    assert sorted(filled.rglob("*")) == before
 
 
-def test_folder_of_another_user(private_cache: Path) -> None:
+def test_folder_of_another_user(filled: Path) -> None:
     """As above, for a folder that somebody else owns (pretended, since only root could make one)."""
-    python(KERNEL, private_cache)
-    printed = python(f"import os\nown = os.getuid()\nos.getuid = lambda: own + 1\n{KERNEL}", private_cache)
+    printed = python(f"import os\nown = os.getuid()\nos.getuid = lambda: own + 1\n{KERNEL}", filled)
     assert "ran gen" in printed
     assert built(printed)
 

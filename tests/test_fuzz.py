@@ -5,6 +5,7 @@
 """
 
 import collections
+import functools
 import inspect
 import os
 import re
@@ -80,12 +81,17 @@ def _everyday_call(row: Row, random: np.random.Generator) -> Attempt:
 
 
 def _kernel_call(row: Row, random: np.random.Generator) -> Attempt:
-    cases = [case.attr for case in row.sweep() if "ci" in case.tags]
+    cases = _cases(row)
     attr = cases[int(random.integers(len(cases)))]
     function = jk.KernelFuncs.cache().at(attr)
     return Attempt(
         f"{attr.name} kernel", function, attr.signature().sample(int(random.integers(3))), {}, [], row, attr
     )
+
+
+@functools.cache
+def _cases(row: Row) -> list[KernelAttr]:
+    return [case.attr for case in row.sweep() if "ci" in case.tags]
 
 
 def _some_out(made: Attempt, random: np.random.Generator) -> Any:
