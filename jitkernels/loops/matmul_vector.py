@@ -9,16 +9,35 @@ from typing import Any
 from jitkernels import dtypes
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import inlined
 
 
 def vector_nest(attr: MatMulAttr) -> LoopNest:
     """``C = op(A) @ op(B) + beta * C`` for a C of one column or one row."""
     number: Any = dtypes.named(attr.dtype).numpy.type
     beta, column = number(attr.beta), attr.n == 1
-    keeps = attr.beta != 0
-    along = (not attr.trans_a or attr.m == 1) if column else attr.trans_b
+    keeps, trans_a, trans_b = attr.beta != 0, attr.trans_a, attr.trans_b
+    along = (not trans_a or attr.m == 1) if column else trans_b
+
+    @inlined("reassoc", "contract")
+    def anyhow(
+        a: Any, b: Any, c: Any, m: int, n: int, k: int, top: int, bottom: int, left: int, right: int
+    ) -> None:
+        """For sizes that nobody asks this code for, but which it must get right: as nothing where a size is 0."""
+        for i in range(top, bottom):
+            for j in range(left, right):
+                total = number(0)
+                for p in range(k):
+                    total += a[p * m + i if trans_a else i * k + p] * b[j * k + p if trans_b else p * n + j]
+                c[i * n + j] = total + beta * c[i * n + j] if keeps else total
 
     def dots(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
+        if (n if column else m) != 1:
+            if column:
+                anyhow(a, b, c, m, n, k, begin, end, 0, n)
+            else:
+                anyhow(a, b, c, m, n, k, 0, m, begin, end)
+            return
         matrix, vector = (a, b) if column else (b, a)
         for i in range(begin, end):
             total = number(0)
@@ -27,6 +46,12 @@ def vector_nest(attr: MatMulAttr) -> LoopNest:
             c[i] = total + beta * c[i] if keeps else total
 
     def rows(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
+        if (n if column else m) != 1:
+            if column:
+                anyhow(a, b, c, m, n, k, begin, end, 0, n)
+            else:
+                anyhow(a, b, c, m, n, k, 0, m, begin, end)
+            return
         matrix, vector = (a, b) if column else (b, a)
         width = m if column else n
         for i in range(begin, end):
