@@ -18,9 +18,9 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.kernel import Kernel
 from jitkernels.registry import all_rows, implementation, implementations
 
-ATTRS, FEWEST = 1800, 12
+ATTRS, FEWEST = 900, 12
 """How many attrs all rows together may try for each implementation in one test, and how many each row at least."""
-OBJECTS = 360
+OBJECTS = 180
 """How many objects beyond those of the "ci" cases all rows together may cost for each implementation."""
 SHOWN = 10
 
@@ -114,7 +114,7 @@ def _fields(attr: KernelAttr) -> str:
 
 def affordable(row: Row, name: str, attrs: Sequence[KernelAttr]) -> list[KernelAttr]:
     """Of the attrs that an implementation computes an even choice, if they are many or many objects to compile."""
-    mine = _evenly(only_in_scope(row, name, attrs), max(FEWEST, ATTRS // len(all_rows())))
+    mine = evenly(only_in_scope(row, name, attrs), max(FEWEST, ATTRS // len(all_rows())))
     if name == "refer":
         return mine
     basic = in_scope(row, name)
@@ -122,11 +122,12 @@ def affordable(row: Row, name: str, attrs: Sequence[KernelAttr]) -> list[KernelA
     costly = [attr for attr in mine if attr not in basic and not _texts(attr, name) <= known]
     new = {text for attr in costly for text in _texts(attr, name)}
     share = max(4, OBJECTS // len(all_rows()))
-    kept = _evenly(costly, len(costly) * share // len(new)) if len(new) > share else costly
+    kept = evenly(costly, len(costly) * share // len(new)) if len(new) > share else costly
     return [attr for attr in mine if attr in kept or attr not in costly]
 
 
-def _evenly(attrs: Sequence[KernelAttr], most: int) -> list[KernelAttr]:
+def evenly(attrs: Sequence[KernelAttr], most: int) -> list[KernelAttr]:
+    """At most so many of them, from the first to the last."""
     step = max(1, -(-len(attrs) // max(1, most)))
     return list(attrs[::step])
 

