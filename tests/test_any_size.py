@@ -56,31 +56,38 @@ def call(address: int, attr: KernelAttr, arrays: list[Any]) -> int:
     return int(ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(address)(*words))
 
 
+def sources(attr: KernelAttr, name: str) -> list[Any]:
+    """Of the variants that serve any size."""
+    found = implementation(type(attr), name)
+    made = [found.function(attr, **variant) for variant in found.variants(attr)]
+    return [source for source in made if not getattr(source, "exact", False)]
+
+
 @pytest.mark.parametrize(
     ("row", "name"), [case for case in cases.every_implementation() if case.values[1] != "refer"]
 )
 def test_an_object_is_right_for_other_extents(row: Any, name: str) -> None:
-    found = implementation(row, name)
-    seen = set()
+    seen: set[str] = set()
     served = 0
     for attr in cases.in_scope(row, name):
         cases.usable(attr, name)
-        for variant in found.variants(attr):
-            source = found.function(attr, **variant)
-            if getattr(source, "exact", False) or source.text in seen:
-                continue
-            seen.add(source.text)
-            address = load.address_of(source)
-            for other in other_sizes(attr):
-                served += 1
-                arrays = other.signature().sample(served)
-                right = testing.upcast_reference(other, [array.copy() for array in arrays])
+        fresh = {source.text: source for source in sources(attr, name) if source.text not in seen}
+        if not fresh:
+            continue
+        seen |= set(fresh)
+        addresses = [load.address_of(source) for source in fresh.values()]
+        for other in other_sizes(attr):
+            served += 1
+            arrays = other.signature().sample(served)
+            right = testing.upcast_reference(other, [array.copy() for array in arrays])
+            for address, source in zip(addresses, fresh.values(), strict=True):
+                label = f"{name} by {source.name}, made for {attr}"
                 guarded = [testing.Guarded(array, "end") for array in arrays]
                 assert call(address, other, [guard.array for guard in guarded]) == 0
                 results = zip(guarded, other.signature().arrays, strict=True)
                 for guard, true in zip((g for g, a in results if a.output), right, strict=True):
-                    assert guard.intact(), (variant, attr, other)
+                    assert guard.intact(), f"{label}, writes beyond {other}"
                     bound = 1000 * np.finfo(guard.array.dtype).eps
                     near = np.abs(guard.array - true) <= bound * (1 + np.abs(true))
-                    assert near.all(), f"{name}, made for {attr} by {variant}, is wrong for {other}"
+                    assert near.all(), f"{label}, is wrong for {other}"
     assert served, f"{name} has no object that serves several sizes"
