@@ -114,6 +114,11 @@ class Target:
         return self.architecture in ("x86_64", "amd64")
 
     @property
+    def is_arm(self) -> bool:
+        """64-bit Arm, which has NEON and conversions of float16 even where LLVM tells no features."""
+        return self.architecture in ("aarch64", "arm64")
+
+    @property
     def widths(self) -> tuple[int, ...]:
         """Bytes of the vectors worth trying: a CPU may run slower for its widest ones."""
         return (64, 32) if self.vector_bytes == 64 else (self.vector_bytes,)

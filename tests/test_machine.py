@@ -7,7 +7,7 @@ import pytest
 from processes import python
 
 from jitkernels import machine
-from jitkernels.native import codegen
+from jitkernels.native import codegen, copying
 
 CALL = """
 import logging
@@ -150,6 +150,24 @@ def test_targets() -> None:
     assert codegen.features_of(narrow, 32).endswith(",+prefer-256-bit")
     assert "prefer" not in codegen.features_of(arm, 16)
     assert "+neon" in codegen.features_of(arm, 16)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "features", "converts"),
+    [
+        ("aarch64", (), True),
+        ("arm64", ("neon",), True),
+        ("x86_64", ("avx2",), False),
+        ("x86_64", ("f16c",), True),
+    ],
+)
+def test_who_converts_half_precision(
+    architecture: str, features: tuple[str, ...], converts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every 64-bit Arm does, also where LLVM cannot tell its features, as under emulation and on some systems."""
+    target = machine.target_of(architecture, "any", frozenset(features))
+    monkeypatch.setattr(machine, "target", lambda: target)
+    assert copying.has_float16() is converts
 
 
 def test_target_of_this_machine() -> None:

@@ -28,7 +28,8 @@ _FLOATS = {FLOAT32: ("float", 4), FLOAT64: ("double", 8), FLOAT16: ("half", 2)}
 
 def has_float16() -> bool:
     """Whether the processor converts between float16 and float32 itself; LLVM calls a library otherwise."""
-    return bool({"f16c", "fullfp16", "neon"} & machine.cpu_features())
+    target = machine.target()
+    return target.is_arm or "f16c" in target.features
 
 
 def pair(source: int, target: int) -> int:

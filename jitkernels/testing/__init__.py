@@ -14,6 +14,7 @@ touches memory just outside its arrays ends the process: there is no byte there 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.kernel import Kernel
 from jitkernels.registry import implementation
+from jitkernels.testing.arguments import check_refusals
 from jitkernels.testing.checks import (
     Function,
     Oracle,
@@ -39,6 +40,7 @@ __all__ = [
     "check_data",
     "check_function",
     "check_in_place",
+    "check_refusals",
     "check_special_values",
     "check_values",
     "ci_cases",

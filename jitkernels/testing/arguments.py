@@ -1,0 +1,109 @@
+"""What a kernel must refuse: arguments that are wrong in one way each, with an error that says which, and no write."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.errors import JitKernelsError
+from jitkernels.signature import AnyArray
+from jitkernels.testing.checks import Function
+
+Form = Callable[[AnyArray], Any]
+
+
+def strided(value: AnyArray) -> AnyArray:
+    """The same values with gaps between them."""
+    return np.repeat(value, 3, axis=-1)[..., ::3]
+
+
+def backwards(value: AnyArray) -> AnyArray:
+    """The same values, the first of them last in memory."""
+    return value[::-1].copy()[::-1]
+
+
+def unaligned(value: AnyArray) -> AnyArray:
+    """The same values at an odd address."""
+    room = np.zeros(value.nbytes + 1, np.uint8)
+    array: AnyArray = np.ndarray(value.shape, value.dtype, buffer=room, offset=1)
+    array[...] = value
+    return array
+
+
+def read_only(value: AnyArray) -> AnyArray:
+    """The same values in memory that may not be written."""
+    value = value.copy()
+    value.flags.writeable = False
+    return value
+
+
+def swapped(value: AnyArray) -> AnyArray:
+    """The same values in the other order of bytes."""
+    return value.astype(value.dtype.newbyteorder())
+
+
+WRONG: dict[str, Form] = {
+    "None": lambda _: None,
+    "a list": lambda value: value.tolist(),
+    "a number": lambda value: value.reshape(-1)[0],
+    "float16": lambda value: value.astype(np.float16),
+    "the other width": lambda value: value.astype({"f4": "f8", "f8": "f4", "i8": "i4"}[value.dtype.str[1:]]),
+    "unsigned": lambda value: value.view(f"u{value.itemsize}"),
+    "swapped": swapped,
+    "longer": lambda value: np.concatenate([value, value]),
+    "shorter": lambda value: np.ascontiguousarray(value[:-1]),
+    "one dimension more": lambda value: value[np.newaxis].copy(),
+    "strided": strided,
+    "backwards": backwards,
+    "unaligned": unaligned,
+}
+"""Arguments that fit no array of at least two elements along each dimension."""
+
+
+def check_refusals(attr: KernelAttr, function: Function, *, label: str = "") -> int:
+    """Arguments that do not fit are refused by name, and no call that is refused has written anything.
+
+    Returns how many calls were refused. Every extent of the attr must be at least 2.
+    """
+    signature = attr.signature()
+    tried = 0
+    for i, parameter in enumerate(signature.arrays):
+        expected = f"{attr.name}: {parameter.name}: expected {parameter.describe()}"
+        for name, form in (WRONG | ({"read-only": read_only} if parameter.output else {})).items():
+            arrays: list[Any] = [*signature.sample()]
+            arrays[i] = form(arrays[i])
+            assert_refused(function, arrays, expected, f"{label} with {parameter.name} {name}")
+            tried += 1
+        for j, other in enumerate(signature.arrays):
+            if parameter.output and i != j and other.dtype == parameter.dtype:
+                arrays = [*signature.sample()]
+                room = np.zeros(max(arrays[i].size, arrays[j].size) + 1, parameter.dtype)
+                arrays[i] = room[: arrays[i].size].reshape(arrays[i].shape)
+                arrays[j] = room[1 : 1 + arrays[j].size].reshape(arrays[j].shape)
+                what = f"{label} with {parameter.name} over {other.name}"
+                assert_refused(function, arrays, parameter.name, what)
+                tried += 1
+    arrays = [*signature.sample()]
+    for given in ([], arrays[:-1], [*arrays, arrays[0]]):
+        expected = f"expected {len(arrays)} arrays, got {len(given)}"
+        assert_refused(function, given, expected, f"{label} with {len(given)} arrays")
+        tried += 1
+    return tried
+
+
+def assert_refused(function: Function, given: list[Any], named: str, label: str, **more: Any) -> None:
+    """The call raises an error of ours that has the name, and writes nothing."""
+    before = _contents([*given, *more.values()])
+    message = None
+    try:
+        function(*given, **more)
+    except JitKernelsError as error:
+        message = str(error)
+    assert message is not None, f"{label} was accepted"
+    assert named in message, f"{label}: {message!r} does not name {named!r}"
+    assert before == _contents([*given, *more.values()]), f"{label} was refused, but something was written"
+
+
+def _contents(values: list[Any]) -> list[bytes]:
+    return [value.tobytes() for value in values if isinstance(value, np.ndarray)]

@@ -1,0 +1,62 @@
+"""The small suite passes here too, and would notice what is wrong on a machine that runs nothing else."""
+
+import os
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import small_suite
+from processes import python
+from toy import WRONG
+
+from jitkernels.attrs.vector import VExpAttr
+from jitkernels.registry import implements
+
+
+def test_small_suite() -> None:
+    printed = python("import small_suite\nraise SystemExit(small_suite.main([]))", timeout=600)
+    assert "\n0 of " in printed
+
+
+@pytest.mark.parametrize("wrong", sorted(WRONG))
+def test_it_notices_a_wrong_implementation(toy: ModuleType, wrong: str) -> None:
+    implements(toy.ToyAttr, name="gen")(toy.right)
+    implements(toy.ToyAttr, name="theirs")(WRONG[wrong])
+    checks = small_suite.Checks()
+    small_suite.check_implementation(checks, toy.ToyAttr, "gen")
+    assert checks.count > 20
+    assert not checks.failed
+    small_suite.check_implementation(checks, toy.ToyAttr, "theirs")
+    assert checks.failed
+
+
+def _single(x: Any, out: Any = None) -> Any:
+    return np.exp(np.asarray(x, np.float32), out=out)
+
+
+def _last_lost(x: Any, out: Any = None) -> Any:
+    result = np.exp(x, out=out)
+    result.reshape(-1)[-1:] = 0
+    return result
+
+
+@pytest.mark.parametrize("wrong", [_single, _last_lost])
+def test_it_notices_a_wrong_everyday_function(wrong: Any) -> None:
+    checks = small_suite.Checks()
+    calls = small_suite.Calls(checks, VExpAttr)
+    calls.function = wrong
+    small_suite.check_everyday(calls, "float32")
+    assert checks.failed
+
+
+def test_it_notices_calls_through_python_and_complaints() -> None:
+    checks = small_suite.Checks()
+    calls = small_suite.Calls(checks, VExpAttr)
+    calls.compiled("plain", lambda: calls.function(np.ones(3)))
+    assert not checks.failed
+    calls.compiled("swapped", lambda: calls.function(small_suite.BY_PYTHON["swapped"](np.ones(3))))
+    assert "went through Python" in checks.failed[0]
+    with small_suite.said() as lines:
+        os.write(2, b"'+prefer' is not a feature\n")
+    assert lines == ["'+prefer' is not a feature"]
