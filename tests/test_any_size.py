@@ -16,7 +16,7 @@ from jitkernels.kernel import _words
 from jitkernels.native import load
 from jitkernels.registry import implementation
 
-MOST = 1 << 17
+MOST = 1 << 14
 """Elements of a call that the test makes; operations are at most 20 times as many."""
 
 
