@@ -166,32 +166,6 @@ def test_same_values_in_other_memory(row: Row, dtype: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-def test_kernels_of_exactly_these_sizes_are_called_whole(row: Row, fresh: Path) -> None:
-    """Once there is one, operands that pass through a buffer still reach it with all of their rows."""
-    attr, given = example(row)
-    holder = functions._holder_of(attr.name)
-    forms = {name: make for name, make in SAME_VALUES.items() if name not in ("subclass", "byte_swapped")}
-    for form, make in {**forms, "single": lambda value: value, "wide": as_wide}.items():
-        used = arrays_only(given, make)
-        call = row.call(**used)
-        function_of(row)(**used)
-        holder._specialise(call.attr, earned=True)
-        outs = tuple(testing.Guarded(out, "end") for out in function_results(row, used))
-        function_of(row)(**used, out=passed(tuple(guard.array for guard in outs)))
-        assert all(guard.intact() for guard in outs), form
-        assert_right(row, passed(tuple(g.array.astype(np.float32) for g in outs)), given, slack=4)
-
-
-def as_wide(value: AnyArray) -> AnyArray:
-    return value.astype(np.float64) if value.dtype.kind == "f" else value
-
-
-def function_results(row: Row, given: dict[str, Any]) -> tuple[AnyArray, ...]:
-    """Arrays like the results of a call, to be written to."""
-    return tuple(np.zeros_like(result) for result in as_tuple(function_of(row)(**given)))
-
-
-@pytest.mark.parametrize("row", cases.every_row())
 def test_lists_and_integers_count_as_double(row: Row) -> None:
     _, given = example(row, "float64")
     assert_right(row, function_of(row)(**arrays_only(given, lambda value: value.tolist())), given, "float64")
