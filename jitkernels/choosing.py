@@ -63,7 +63,15 @@ def choose_again(attr: KernelAttr, choice: Choice) -> Choice:
 def is_for_any_size(attr: KernelAttr, choice: Choice) -> bool:
     """Whether the code of a choice takes its sizes from its arguments."""
     found = choice.implementation
-    return found.is_reference or not getattr(found.source(attr, choice.variant), "exact", False)
+    if found.is_reference:
+        return True
+    key = found, tuple(sorted(choice.variant.items()))  # the variant says it for all attrs: asking takes a millisecond
+    if key not in _exact:
+        _exact[key] = getattr(found.source(attr, choice.variant), "exact", False)
+    return not _exact[key]
+
+
+_exact: dict[tuple[Implementation, tuple[tuple[str, object], ...]], bool] = {}
 
 
 def best_variant(attr: KernelAttr, found: Implementation) -> Variant:
