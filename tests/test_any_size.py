@@ -2,6 +2,7 @@
 
 import ctypes
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -76,7 +77,8 @@ def test_an_object_is_right_for_other_extents(row: Any, name: str) -> None:
             continue
         seen |= set(fresh)
         addresses = [load.address_of(source) for source in fresh.values()]
-        for other in other_sizes(attr):
+        # Every third one, beginning elsewhere each time: together they meet all.
+        for other in itertools.islice(other_sizes(attr), len(seen) % 3, None, 3):
             served += 1
             arrays = other.signature().sample(served)
             right = testing.upcast_reference(other, [array.copy() for array in arrays])
