@@ -65,7 +65,10 @@ def is_for_any_size(attr: KernelAttr, choice: Choice) -> bool:
     found = choice.implementation
     if found.is_reference:
         return True
-    key = found, tuple(sorted(choice.variant.items()))  # the variant says it for all attrs: asking takes a millisecond
+    key = (
+        found,
+        tuple(sorted(choice.variant.items())),
+    )  # the variant says it for all attrs: asking takes a millisecond
     if key not in _exact:
         _exact[key] = getattr(found.source(attr, choice.variant), "exact", False)
     return not _exact[key]

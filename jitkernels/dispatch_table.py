@@ -129,6 +129,7 @@ class Dispatch:
             Table.ELEMENTWISE: len(self._inputs) if elementwise else 0,
             Table.CHOICES: start,
             Table.HIDDEN: self._hidden(outputs),
+            Table.ROWS: int(self._is_of_rows(outputs)),
         }
         for place, value in header.items():
             words[place] = value
@@ -136,6 +137,19 @@ class Dispatch:
         words[Table.RECORDS : start] = [word for record in records for word in record]
         words[start:] = [word for option in choices for word in option]
         return words
+
+    def _is_of_rows(self, outputs: Sequence[Argument]) -> bool:
+        """Whether an array of rows goes in first and comes out, beside which there are vectors of a row's length."""
+        if len(self._symbols) != 2 or len(outputs) != 1 or not self._inputs:
+            return False
+        first, *others = self._inputs
+        rows, n = self._symbols
+        whole = all(
+            a.shape == f"*{rows} {n}" and a.in_place and a.when is None and a.turned is None
+            for a in (first, *outputs)
+        )
+        vectors = all(a.shape == n and not a.in_place and a.turned is None for a in others)
+        return whole and vectors and all(a.dtype is None for a in (*self._inputs, *outputs))
 
     def _hidden(self, outputs: Sequence[Argument]) -> int:
         """The symbols, as bits, that no output has: where one of them is 0 there may be results all the same."""

@@ -71,14 +71,14 @@ class Table(IntEnum):
     The Python function behind it; how many inputs, options, outputs, parameters (``out`` included), symbols
     and floats it has; the symbol of its leading dimensions or -1; the inputs of a plain elementwise function
     or 0; whether there may be contexts of exact extents; the hash table of contexts (pairs of key and
-    address) and its mask; where the options are described; a bit for each symbol that no output has; then the
-    parameters' names and the records.
+    address) and its mask; where the options are described; a bit for each symbol that no output has; whether it is a
+    plain function of rows; then the parameters' names and the records.
     """
 
     (
         SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, ELEMENTWISE, EXACT, KEYS, MASK, CHOICES,
-        HIDDEN, NAMES,
-    ) = range(15)  # fmt: skip
+        HIDDEN, ROWS, NAMES,
+    ) = range(16)  # fmt: skip
     RECORDS = NAMES + MOST_SLOTS
 
 

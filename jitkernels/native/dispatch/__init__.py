@@ -10,12 +10,12 @@ which raises the error or does the same (`jitkernels.attrs.binding`); nothing ha
 All of it is translated together by `jitkernels.native.words`, so that functions call those of other files by name.
 """
 
-from jitkernels.native.dispatch import blocks, calls, contexts, inputs, results, shapes
+from jitkernels.native.dispatch import blocks, calls, contexts, inputs, plain, results, shapes
 
-MODULES = (calls, contexts, inputs, shapes, results, blocks)
+MODULES = (calls, plain, contexts, inputs, shapes, results, blocks)
 FUNCTIONS = tuple(function for module in MODULES for function in module.FUNCTIONS)
 INLINED = (
-    "sorted_into", "plain", "served", "operand", "record", "context_of", "hashed", "class_of", "due", "apart",
+    "sorted_into", "plain", "plain_rows", "served", "operand", "record", "context_of", "hashed", "class_of", "due", "apart",
     "invoked", "number_at", "target_of", "pair_of",
 )  # fmt: skip
 """What is small, or called in one place of every call."""
