@@ -186,7 +186,7 @@ class Calls:
 def example(row: Row, dtype: str) -> Given | None:
     """The arguments by name of an everyday call that comes to one of the attrs, one whose object exists if any."""
     parameters = row.parameters().parameters
-    for attr in [*some_attrs(row, "gen"), *testing.attrs_around(row, SIZES)]:
+    for attr in [*some_attrs(row, "refer"), *testing.attrs_around(row, SIZES)]:
         signature = attr.signature()
         arrays = dict(zip([a.name for a in signature.arrays], signature.sample(1), strict=True))
         inputs = {a.name: arrays[a.name] for a in signature.arrays if a.role == "in"}

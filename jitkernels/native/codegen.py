@@ -14,23 +14,18 @@ from jitkernels.native.source import External
 
 @dataclass(frozen=True)
 class IRSource:
-    """Functions written in LLVM IR alone; ``@entry`` in the text stands for the symbol of the source.
-
-    `straight` code is compiled in a fraction of the time, and not the slower for it: it has no loops that LLVM could
-    make more of, and says itself what is to be inlined.
-    """
+    """Functions written in LLVM IR alone; ``@entry`` in the text stands for the symbol of the source."""
 
     name: str
     text: str
     externals: tuple[External, ...] = ()
-    straight: bool = False
     suffix: ClassVar[str] = ".o"
     has_range: ClassVar[bool] = False
 
     def object_code(self, symbol: str) -> bytes:
         """The object file of the functions."""
         module = parsed(self.name, self.text.replace("@entry(", f"@{symbol}("))
-        return finished(module, symbol, self.externals, improve=straighten if self.straight else optimise)
+        return finished(module, symbol, self.externals)
 
 
 def features_of(target: machine.Target, vector_bytes: int) -> str:
@@ -63,7 +58,10 @@ def optimise(module: Any, target: Any) -> None:
 
 
 def straighten(module: Any, target: Any) -> None:
-    """Variables into registers, no step or branch too many, what says ``alwaysinline`` inlined; nothing more."""
+    """Variables into registers, no step or branch too many, what says ``alwaysinline`` inlined; nothing more.
+
+    For code without loops that LLVM could make more of: it takes a fraction of the time, and is not the slower for it.
+    """
     builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=1))
     inlining = llvm.create_new_module_pass_manager()
     inlining.add_always_inliner_pass()

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.native import codegen, copying, dispatch, translation
+from jitkernels.native import copying, dispatch, translation
 from jitkernels.native.launch_ir import Pattern, pattern_text
 from jitkernels.native.layout import (
     ALIGNED,
@@ -338,7 +338,8 @@ def _pattern_address(pattern: Pattern) -> int:
         return 0
     from jitkernels.native import load
 
-    return load.address_of(codegen.IRSource("call", pattern_text(pattern), _externals(), straight=True))
+    text = pattern_text(pattern)
+    return load.address_of(translation.WordSource("call", f"; straight\n{text}", lambda: text, _externals()))
 
 
 def fits(parameters: Sequence[Parameter], words: Sequence[int]) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 from jitkernels.errors import BuildError
 from jitkernels.native import codegen
+from jitkernels.native.link import parsed
 from jitkernels.native.source import External
 
 Function = Callable[..., Any]
@@ -332,7 +333,7 @@ class _Writer:
 
 @dataclass(frozen=True)
 class WordSource:
-    """The source of translated functions: one object, made without numba, that several names are asked of.
+    """The source of straight code, such as translated functions: one object that several names may be asked of.
 
     text: everything that decides the code; `ir` gives the code itself and is asked only when it must be built.
     """
@@ -346,4 +347,5 @@ class WordSource:
 
     def object_code(self, symbol: str) -> bytes:
         """The object file."""
-        return codegen.IRSource(self.name, self.ir(), self.externals, straight=True).object_code(symbol)
+        module = parsed(self.name, self.ir().replace("@entry(", f"@{symbol}("))
+        return codegen.finished(module, symbol, self.externals, improve=codegen.straighten)
