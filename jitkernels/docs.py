@@ -9,7 +9,7 @@ from jitkernels import dtypes
 from jitkernels.attrs.base import KernelAttr, rows
 from jitkernels.documentation import everyday_line
 from jitkernels.registry import implementations
-from jitkernels.signature import Signature
+from jitkernels.signature import Argument, Signature
 
 HEADER = """\
 # Kernels
@@ -43,12 +43,10 @@ def _section(row: type[KernelAttr]) -> Iterator[str]:
     yield f"{c_declaration(attr)}"
     yield "```\n"
     yield "| argument | role | shape | domain |\n|---|---|---|---|"
-    for array in attr.signature().arrays:
-        place = ", in place" if array.in_place else ""
-        domain = f"{array.domain[0]:g} .. {array.domain[1]:g}" if array.role != "out" else ""
-        yield f"| {array.name} | {array.role}{place} | {list(array.shape)} | {domain} |"
+    for argument in row.arrays:
+        yield f"| {argument.name} | {_role(argument)} | {_shape(argument)} | {_domain(argument)} |"
     tolerance = attr.tolerance()
-    yield f"\nShapes and domains above, and the tolerance, are those of `{attr.text()}`."
+    yield f"\nThe tolerance below is that of `{attr.text()}`."
     yield (
         f"Tolerance: {tolerance.ulp:g} ulp"
         + (f" + {tolerance.terms:.3g} eps * terms, where terms is:" if tolerance.terms else ".")
@@ -61,6 +59,22 @@ def _section(row: type[KernelAttr]) -> Iterator[str]:
         if found.function.__module__.startswith("jitkernels.")
     ]
     yield f"Implementations: {', '.join(names)}.\n"
+
+
+def _role(argument: Argument) -> str:
+    read = f", read unless {argument.read} is 0" if argument.read else ""
+    return argument.role + (", in place" if argument.in_place else "") + read
+
+
+def _shape(argument: Argument) -> str:
+    """The symbols, and the flags that an array or its layout depends on."""
+    turned = f", the other way round with {argument.turned}" if argument.turned else ""
+    return argument.symbols + turned + (f", with {argument.when} only" if argument.when else "")
+
+
+def _domain(argument: Argument) -> str:
+    ends = [end if isinstance(end, str) else f"{end:g}" for end in argument.domain]
+    return f"{ends[0]} .. {ends[1]}" if argument.role == "in" else ""
 
 
 def _example(row: type[KernelAttr]) -> KernelAttr:
