@@ -15,7 +15,7 @@ from jitkernels.patience import saying
 from jitkernels.registry import Implementation, Variant, implementation, implementations
 from jitkernels.tuning.store import Measured
 
-BUILD_SECONDS, LOAD_SECONDS = 0.35, 0.005
+BUILD_SECONDS, LOAD_SECONDS = 0.15, 0.005
 """What an object costs, by experience: from its source, and from the cache."""
 
 

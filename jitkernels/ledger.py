@@ -4,7 +4,6 @@ Candidates are measured when they are paid for, the cheapest to build first, eac
 Every contest is stored at once, so what one process did not come to is left to the next.
 """
 
-import sys
 from collections.abc import Sequence
 from time import perf_counter
 
@@ -23,7 +22,7 @@ SAFETY = 1.3
 """Calls have to have cost so many times the estimate of what is bought with them, because it is one."""
 BUDGET = 0.02
 """Seconds of timing in one contest, which has few candidates."""
-BUILD, FIRST_BUILD, LOAD = 0.45, 0.7, 0.002
+BUILD, LOAD = 0.15, 0.002
 """Seconds of building a candidate, of importing the compiler before the first, and of loading one already built."""
 DUEL = 0.1
 """Seconds of looking at threads as users see them."""
@@ -120,7 +119,7 @@ class Ledger:
         threads = DUEL if candidate.variant.get("parallel") else 0.0
         if found.is_reference or load.is_kept(found.source(self._member, candidate.variant)):
             return LOAD + threads
-        return BUILD + threads + (0.0 if "numba" in sys.modules else FIRST_BUILD)
+        return BUILD + threads
 
 
 _ledgers: dict[tuple[KernelAttr, int], Ledger] = {}

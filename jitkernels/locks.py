@@ -6,7 +6,7 @@ every lock first, in the order in which anybody else takes them:
 
 1. `making`, while anything is registered, chosen, built, loaded or remembered;
 2. `writing`, while a few words that belong together are written: nothing else is taken inside;
-3. numba's compiler lock, then llvmlite's: not ours, but a child could compile nothing without them.
+3. llvmlite's: not ours, but a child could compile nothing without it.
 
 All of them are in one hook, since hooks of their own would run in the order of imports. Python's own lock of a
 module that another thread is importing stays taken in a child as well, which then hangs when it imports the
@@ -22,7 +22,7 @@ from contextlib import ExitStack, nullcontext
 from importlib import _bootstrap
 from typing import Any
 
-LAZY = ("numba", "llvmlite", "cffi", "numpy", "platformdirs", "importlib")
+LAZY = ("llvmlite", "numpy", "platformdirs", "importlib")
 """Packages of which parts are first imported by a call."""
 
 _imports: Any = _bootstrap
@@ -51,11 +51,11 @@ def _before_fork() -> None:
     while True:
         for name in _being_imported():
             _imports._lock_unlock_module(name)  # waits, and imports nothing
-        compilers = _take_compilers()
+        compiler = _take_compiler()
         if not _being_imported():
-            stack.push(compilers)
+            stack.push(compiler)
             return
-        compilers.close()  # an import may want them: it must not be waited for with them taken
+        compiler.close()  # an import may want it: it must not be waited for with that taken
 
 
 def _after_fork() -> None:
@@ -76,19 +76,9 @@ def _being_imported() -> list[str]:
     return [name for name, lock in held if lock.owner != mine and name.partition(".")[0] in LAZY]
 
 
-def _take_compilers() -> ExitStack:
-    """Keep other threads of the program out of numba and LLVM, as far as either is loaded."""
+def _take_compiler() -> ExitStack:
+    """Keep other threads of the program out of LLVM, if it is loaded."""
     taken = ExitStack()
-    if "numba.core.registry" in sys.modules:
-        from numba.core.compiler_lock import global_compiler_lock
-        from numba.core.registry import CPUTarget
-
-        for name in (
-            "_toplevel_target_context",
-            "_toplevel_typing_context",
-        ):  # made on first use, under locks
-            taken.enter_context(getattr(vars(CPUTarget).get(name), "_lock", nullcontext()))
-        taken.enter_context(global_compiler_lock)
     if "llvmlite.binding" in sys.modules:
         from llvmlite.binding import ffi
 

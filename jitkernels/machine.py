@@ -19,8 +19,8 @@ from pathlib import Path
 from jitkernels import dtypes, settings
 from jitkernels.errors import UnknownNameError
 
-PACKAGES_OF_CODE = ("jitkernels", "numba", "llvmlite", "numpy")
-PACKAGES_OF_TIMINGS = ("mkl", "scipy-openblas32", "cffi")
+PACKAGES_OF_CODE = ("jitkernels", "llvmlite", "numpy")
+PACKAGES_OF_TIMINGS = ("mkl", "scipy-openblas32")
 
 
 @functools.cache

@@ -169,7 +169,7 @@ def test_verdicts_can_say_no(name: str) -> None:
     answers = []
     for seconds in PROMISES[name]:
         timings = {key: Timing(value, 0.0) for key, value in seconds.items()}
-        figures = {"bytes": 0.0, "numba": 0.0}
+        figures = {"bytes": 0.0, "translated": 0.0}
         found = Line("vmul", "n8", timings, pick, rivals, figures, "first")
         answers.append(benchmarks()[name].verdict([found]).holds)
     assert answers == [True, False]

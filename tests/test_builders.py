@@ -1,30 +1,19 @@
-"""What sources are built with: the table of element types, the C compiler, and the names inside numba."""
+"""What sources are built with: the table of element types and the C compiler."""
 
 import dataclasses
-import importlib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from processes import python
 
 from jitkernels import dtypes
 from jitkernels.errors import BuildError, UnknownNameError
-from jitkernels.native import c, load, numba_names
-from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native import c, load
 
 CODE = "static int64_t twice(double *x, int64_t n) { *x += *x; return 0; }"
 HALF = "static int64_t half(double *x, int64_t n) { *x /= 2; return 0; }"
 SOURCE = c.CSource("in_c", ("double*", "int64"), "twice", CODE)
 needs_compiler = pytest.mark.skipif(not c.compiler()[0], reason=c.compiler()[1])
-
-
-def doubling(x: Any, n: int, begin: int, end: int) -> None:
-    for i in range(begin, end):
-        x[i] = x[i] + x[i]
-
-
-NEST = LoopNest("never_built", ("double*", "int64"), doubling, extent=1)
 
 
 def test_dtypes() -> None:
@@ -77,49 +66,12 @@ def test_c_code_is_checked_against_its_declaration(code: str, arguments: tuple[s
 
 @needs_compiler
 def test_c_needs_nothing_of_python(private_cache: Path) -> None:
-    """Neither its headers nor cffi, which are made to be absent."""
+    """Its headers are made to be absent."""
     code = f"""
 import sys, sysconfig
-sys.modules["cffi"] = sys.modules["_cffi_backend"] = None
 sysconfig.get_path = lambda *arguments, **named: "/nowhere"
 from jitkernels.native import c, load
 source = c.CSource("in_c", ("double*", "int64"), "twice", {CODE!r})
 print(load.address_of(source) != 0)
 """
     assert python(code, private_cache) == "True\n"
-
-
-@pytest.mark.parametrize("name", numba_names.NAMES)
-def test_a_numba_without_a_name_that_we_need(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each name taken away in turn is missed, by name and with the version of numba."""
-    module, _, path = name.partition(":")
-    *parents, last = path.split(".")
-    place: Any = importlib.import_module(module)
-    for parent in parents:
-        place = getattr(place, parent)
-    _without(place, last, monkeypatch)
-    with pytest.raises(BuildError, match=rf"^numba \d.* lacks {name.replace('.', '[.]')}"):
-        NEST.object_code("never")
-
-
-def _without(place: Any, last: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    owners = (
-        [place]
-        if last in vars(place)
-        else type(place).__mro__
-        if not isinstance(place, type)
-        else place.__mro__
-    )
-    for owner in owners:
-        if last in vars(owner):
-            monkeypatch.delattr(owner, last)
-
-
-def test_a_numba_with_another_signature(monkeypatch: pytest.MonkeyPatch) -> None:
-    from numba.core import compiler
-
-    def compile_extra(func: Any, args: Any) -> None: ...
-
-    monkeypatch.setattr(compiler, "compile_extra", compile_extra)
-    with pytest.raises(BuildError, match=r"lacks numba\.core\.compiler:compile_extra\(typingctx, "):
-        NEST.object_code("never")

@@ -16,12 +16,10 @@ PACKAGE = Path(jk.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 MODULES = [pytest.param(path, id=str(path.relative_to(PACKAGE.parent))) for path in FILES]
 OPTIONAL = (
-    "numba",
     "mkl",
     "scipy_openblas32",
     "scipy",
     "numexpr",
-    "cffi",
     "cyclopts",
     "rich",
 )
@@ -252,31 +250,20 @@ def test_nothing_dangerous(path: Path) -> None:
     assert not {("os", "system"), ("os", "popen"), ("np", "load"), ("yaml", "load")} & attributes
 
 
-@pytest.mark.parametrize("path", MODULES)
-def test_numba_has_one_door(path: Path) -> None:
-    """Only the compiler imports numba when it is imported, and only what needs an object imports the compiler."""
-    eager = {name for name, at_once in imported_by(path) if at_once}
-    if path != PACKAGE / "native" / "compile.py":
-        assert not {name for name in eager if name.split(".")[0] == "numba"}
-        assert not {name for name in eager if name.startswith("jitkernels.native.compile")}
-        assert "jitkernels.native.compile" not in eager
-
-
 def test_import_is_lean() -> None:
-    """Neither numba nor llvmlite's users nor any optional library come along."""
+    """Neither the compiler nor any optional library comes along."""
     code = f"import sys, jitkernels\nprint([name for name in {OPTIONAL!r} if name in sys.modules])"
     assert python(code) == "[]\n"
 
 
 def test_asking_for_rows_is_lean() -> None:
     """Listing everything there is imports no library of an implementation."""
-    libraries = tuple(name for name in OPTIONAL if name != "cffi")
     code = f"""
 import sys, jitkernels as jk
 from jitkernels.registry import all_rows, implementations
 for row in all_rows():
     implementations(row)
-print([name for name in {libraries!r} if name in sys.modules])
+print([name for name in {OPTIONAL!r} if name in sys.modules])
 """
     assert python(code) == "[]\n"
 
@@ -291,12 +278,12 @@ import jitkernels as jk
 jk.vmul([1.0], [2.0])
 print("importlib.metadata" in sys.modules)
 """
-    python(code, private_cache)  # builds, for which numba reads it
+    python(code, private_cache)
     assert python(code, private_cache) == "False\n"
 
 
-def test_warm_process_never_imports_numba(private_cache: Path) -> None:
-    """Every generated kernel and everyday function runs from the cache without it."""
+def test_warm_process_translates_no_loop(private_cache: Path) -> None:
+    """Every generated kernel and everyday function runs from the cache without the front end."""
     code = """
 import sys, inspect
 import jitkernels as jk
@@ -309,7 +296,7 @@ for row in all_rows():
     function(*attr.signature().sample())
     assert function.__self__.implementation != "refer"
     getattr(jk, attr.name)
-print("numba" in sys.modules)
+print("jitkernels.native.language.loops" in sys.modules)
 """
     assert python(code, private_cache) == "True\n"
     assert python(code, private_cache) == "False\n"

@@ -95,10 +95,7 @@ def test_number_from_the_environment(text: str, expected: int | None) -> None:
 @needs_openmp
 @needs_proc
 def test_a_parallel_kernel_starts_threads() -> None:
-    """As many as it is told to, no more; and with one it starts none.
-
-    Counted from when all is built: numba imports SciPy where that is installed, whose BLAS starts a thread.
-    """
+    """As many as it is told to, no more; and with one it starts none."""
     code = (
         PARALLEL
         + """

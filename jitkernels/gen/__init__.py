@@ -1,1 +1,1 @@
-"""Generated implementations: Python loop nests that numba types and LLVM compiles."""
+"""Generated implementations: Python loop nests that LLVM compiles."""

@@ -35,7 +35,7 @@ def _block(attr: EmbSeqPoolAttr) -> int:
 @implements(EmbSeqPoolAttr, variants=variants)
 def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
     number = np.dtype(attr.dtype).type
-    join, join_block = joining(attr.pool, attr.dtype), block_joining(attr.dtype)
+    join, join_block = joining(attr.pool), block_joining(attr.dtype)
     columns = COLUMNS[attr.dtype]
     divides, is_max = attr.pool == "mean", attr.pool == "max"
 

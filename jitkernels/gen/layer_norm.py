@@ -11,8 +11,7 @@ import numpy as np
 
 from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.loops.variants import widths_and_threads
-from jitkernels.maths.exact import EXACT
-from jitkernels.maths.sqrt import sqrt_float32, sqrt_float64
+from jitkernels.maths.exact import distance, lost_in, plus, settled, times, times_plus
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined
 from jitkernels.registry import Variant, implements
@@ -52,10 +51,6 @@ def _block(attr: LayerNormAttr) -> int:
 @implements(LayerNormAttr, variants=variants)
 def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
     number = np.dtype(attr.dtype).type
-    sqrt = sqrt_float32 if attr.dtype == "float32" else sqrt_float64
-    exact = EXACT[attr.dtype]
-    plus, times, lost_in = exact.plus, exact.times, exact.lost_in
-    settled, distance, times_plus = exact.settled, exact.distance, exact.times_plus
     limits = LIMITS[attr.dtype]
     zero, one, spread = number(0), number(1), number(SPREAD)
     smallest, largest, near = number(limits.smallest), number(limits.largest), number(limits.smallest**0.5)
@@ -75,7 +70,7 @@ def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
             for i in range(first, last):
                 squares += (x[i] - mean) * (x[i] - mean)
             if (squares - mean * mean * share >= smallest) & (squares <= largest):
-                return one, mean, one / sqrt(squares / count + eps)
+                return one, mean, one / np.sqrt(squares / count + eps)
         mean, unit, passes = zero, one, 3
         while True:
             total, total_lost, squares, squares_lost = zero, zero, zero, zero
@@ -96,7 +91,7 @@ def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
             if passes == 2:
                 continue  # the squares were not about the mean
             if (squares - mean * mean * share >= smallest) & (squares <= largest):
-                return unit, mean, one / sqrt(squares / count + eps)
+                return unit, mean, one / np.sqrt(squares / count + eps)
             if unit == one and not squares <= largest:
                 # An eps that is not zero stays so: of a constant row there is nothing else.
                 eps = max(times(times(eps, down), down), tiny) if eps > zero else zero
@@ -104,7 +99,7 @@ def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
             elif unit == one and (squares < smallest) & (abs(mean) < near) & (eps < near * near):
                 mean, unit, eps, passes = zero, up, times(times(eps, up), up), 3
             elif passes == 0:
-                return unit, mean, one / sqrt(squares / count + eps)
+                return unit, mean, one / np.sqrt(squares / count + eps)
 
     def plain(x: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> None:
         for row in range(begin, end):

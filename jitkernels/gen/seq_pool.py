@@ -10,7 +10,6 @@ import numpy as np
 from jitkernels.attrs.seq_pool import SeqPoolAttr
 from jitkernels.loops.pooling import COLUMNS, ROWS, block_joining, joining, workspace_of
 from jitkernels.loops.variants import widths_and_threads
-from jitkernels.maths.sqrt import sqrt_float32, sqrt_float64
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
 from jitkernels.registry import Variant, implements
@@ -33,8 +32,7 @@ def variants(attr: SeqPoolAttr) -> list[Variant]:
 @implements(SeqPoolAttr, variants=variants)
 def seq_pool(attr: SeqPoolAttr, folded: bool = False, **variant: Any) -> LoopNest:
     number: Any = np.dtype(attr.dtype).type
-    sqrt = sqrt_float32 if attr.dtype == "float32" else sqrt_float64
-    join, join_block = joining(attr.pool, attr.dtype), block_joining(attr.dtype)
+    join, join_block = joining(attr.pool), block_joining(attr.dtype)
     columns = COLUMNS[attr.dtype]
     is_max = attr.pool == "max"
     divides = attr.pool in ("mean", "sqrt")
@@ -78,7 +76,7 @@ def seq_pool(attr: SeqPoolAttr, folded: bool = False, **variant: Any) -> LoopNes
             return
         pool_columns(x, y, h, w, sums, begin, end)
         if divides:
-            divisor = sqrt(number(h)) if roots else number(h)
+            divisor = np.sqrt(number(h)) if roots else number(h)
             for j in range(begin, end):
                 y[j] = y[j] / divisor
 
@@ -101,7 +99,7 @@ def seq_pool(attr: SeqPoolAttr, folded: bool = False, **variant: Any) -> LoopNes
                 longs[j] = join(longs[j], longs[together * w + j])
         divisor = number(1)
         if divides:
-            divisor = sqrt(number(h)) if roots else number(h)
+            divisor = np.sqrt(number(h)) if roots else number(h)
         for j in range(w):
             y[j] = longs[j] / divisor
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from jitkernels.attrs.softmax import SoftmaxAttr
 from jitkernels.loops.variants import widths_and_threads
-from jitkernels.maths.exact import EXACT
+from jitkernels.maths.exact import lost_in, plus
 from jitkernels.maths.exp import LOWEST_32, LOWEST_64, limited_exp_float32, limited_exp_float64
 from jitkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
 from jitkernels.maths.row_sum import row_sum
@@ -44,7 +44,7 @@ def softmax(
     lowest: Any = LOWEST_32 if single else LOWEST_64
     exp = limited_exp_float32 if single else limited_exp_float64
     row_maximum = row_maximum_float32 if single else row_maximum_float64
-    plus, lost_in, sum_of = EXACT[attr.dtype].plus, EXACT[attr.dtype].lost_in, row_sum(attr.dtype)
+    sum_of = row_sum(attr.dtype)
     together = _block(attr)
 
     def one_by_one(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:

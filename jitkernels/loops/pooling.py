@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.maths.exact import EXACT
+from jitkernels.maths.exact import lost_in, plus, settled
 from jitkernels.native.source import inlined
 
 ROWS = 257
@@ -24,9 +24,9 @@ def larger(a: Any, b: Any) -> Any:
     return a if (a > b) | (a != a) else b
 
 
-def joining(pool: str, dtype: str) -> Any:
+def joining(pool: str) -> Any:
     """What joins two elements: their sum, or for "max" the larger one."""
-    return larger if pool == "max" else EXACT[dtype].plus
+    return larger if pool == "max" else plus
 
 
 def block_joining(dtype: str) -> Any:
@@ -34,8 +34,7 @@ def block_joining(dtype: str) -> Any:
 
     `sums` holds as many totals as `COLUMNS` says, and as much of what they lost, from one block to the next.
     """
-    number, exact = np.dtype(dtype).type, EXACT[dtype]
-    plus, lost_in, settled = exact.plus, exact.lost_in, exact.settled
+    number = np.dtype(dtype).type
     columns = COLUMNS[dtype]
     zero, nothing = number(0), number(-0.0)  # which added to a negative zero leaves it one
 

@@ -4,7 +4,7 @@ A tile is ``C[rows, vectors * lanes] (+)= A[rows, k] @ B[k, vectors * lanes]`` w
 a vector register while ``k`` runs: per step it loads ``vectors`` vectors of B, broadcasts ``rows`` scalars of
 A and issues ``rows * vectors`` fused multiply-adds (Goto & van de Geijn 2008, "Anatomy of High-Performance
 Matrix Multiplication"; BLIS calls it the micro-kernel).  LLVM's vectorisers do not find this form from scalar
-loops, so the text is written here; everything around it is ordinary Python compiled by numba.
+loops, so the text is written here; everything around it is written in Python.
 
 The text is made of strings alone: it is built again at each start of a process to compute the cache key of
 the object, so it must not import a compiler.

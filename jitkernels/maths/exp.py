@@ -12,7 +12,6 @@ textbook, and why:
 * x is first limited to a little more than the range where the result is neither zero nor infinity.
   Python's `max` and `min` keep their first argument when a comparison is false, so NaN passes, and each
   is one vector instruction.
-* Integer steps are cast back at once: numba widens to 64 bits, LLVM narrows again where it sees the cast.
 
 Accuracy does not depend on which products become fused multiply-adds: without any it is 1.2 ULP.
 

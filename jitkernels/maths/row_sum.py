@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.maths.exact import EXACT
+from jitkernels.maths.exact import lost_in, plus
 from jitkernels.native.source import inlined
 
 SUMMED = 2048
@@ -14,7 +14,6 @@ SUMMED = 2048
 def row_sum(dtype: str) -> Any:
     """The function ``(x, begin, end)``: the sum of x[begin:end], of numbers that are no infinities."""
     zero = np.dtype(dtype).type(0)
-    plus, lost_in = EXACT[dtype].plus, EXACT[dtype].lost_in
 
     @inlined("reassoc")
     def sum_of(x: Any, begin: int, end: int) -> Any:

@@ -27,7 +27,8 @@ def key_of(text: str) -> str:
     return machine.digest([text, _compiler_version(), machine.environment_of_code()])
 
 
-COMPILER = ("compile.py", "codegen.py", "link.py", "loop_nest.py", "c.py")
+LANGUAGE = ("arithmetic", "calls", "control_flow", "expressions", "loops", "types", "writer")
+COMPILER = (*(f"language/{name}.py" for name in LANGUAGE), "codegen.py", "link.py", "loop_nest.py", "c.py")
 
 
 @functools.cache

@@ -20,7 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.native import copying, dispatch, translation
+from jitkernels.native import copying, dispatch
+from jitkernels.native.language import control_flow
+from jitkernels.native.language import words as word_language
+from jitkernels.native.language.words import WordSource, translated
 from jitkernels.native.launch_ir import Pattern, pattern_text
 from jitkernels.native.layout import (
     ALIGNED,
@@ -205,7 +208,7 @@ def _externals() -> tuple[External, ...]:
     )
 
 
-def _source(slot: int) -> translation.WordSource:
+def _source(slot: int) -> WordSource:
     """Launcher and dispatcher; `slot` is the offset of the context in a Holder."""
     named = {
         **constants(),
@@ -222,16 +225,17 @@ def _source(slot: int) -> translation.WordSource:
         "ERROR": dispatch.calls.ERROR,
     }
     written = "".join(
-        Path(module.__file__ or "").read_text() for module in (translation, copying, *dispatch.MODULES)
+        Path(module.__file__ or "").read_text()
+        for module in (control_flow, word_language, copying, *dispatch.MODULES)
     )
 
     def ir() -> str:
         provided = ("copy_run", "fill", "called", "jk_bypass")
         exported = ("jk_launch", "jk_everyday")
-        text = translation.translated(dispatch.FUNCTIONS, exported, named, provided, dispatch.INLINED)
+        text = translated(dispatch.FUNCTIONS, exported, named, provided, dispatch.INLINED)
         return f"@jk_bypass = global i64 0\n{text}{copying.ir()}{_calls()}define i64 @entry() {{\n  ret i64 0\n}}\n"
 
-    return translation.WordSource("launcher", f"{written}\n{named}\n", ir, _externals())
+    return WordSource("launcher", f"{written}\n{named}\n", ir, _externals())
 
 
 def _calls() -> str:
@@ -339,7 +343,7 @@ def _pattern_address(pattern: Pattern) -> int:
     from jitkernels.native import load
 
     text = pattern_text(pattern)
-    return load.address_of(translation.WordSource("call", f"; straight\n{text}", lambda: text, _externals()))
+    return load.address_of(WordSource("call", f"; straight\n{text}", lambda: text, _externals()))
 
 
 def fits(parameters: Sequence[Parameter], words: Sequence[int]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from jitkernels import dtypes
 from jitkernels.errors import BuildError
-from jitkernels.native import codegen, entry, numba_names, openmp, status
+from jitkernels.native import codegen, entry, openmp, status
 from jitkernels.native.link import linked
 from jitkernels.native.source import External, Module
 
@@ -16,7 +16,7 @@ FLAGS = ("nsz", "arcp", "contract", "afn", "reassoc")
 """Fast-math flags of loops by default: sums may be reordered, NaN and infinity keep their meaning."""
 
 Code = Callable[..., Any] | str | bytes
-"""A Python function, LLVM IR as text, or LLVM bitcode. Only the first needs numba to be built."""
+"""A Python function in the language of `jitkernels.native.language.loops`, LLVM IR as text, or LLVM bitcode."""
 
 
 @dataclass(frozen=True)
@@ -119,30 +119,28 @@ class LoopNest:
 
     def object_code(self, symbol: str) -> bytes:
         """The object file: the entry, its range function, no undefined symbol besides the externals."""
-        parts: list[str | bytes] = [self.entry.replace("@entry", f"@{symbol}"), *self._python_parts()]
+        parts: list[str | bytes] = [self.entry.replace("@entry", f"@{symbol}")]
+        if callable(self.body) or callable(self.check):
+            parts.append(self._translated())
         parts += [code for code in (self.body, self.check) if isinstance(code, str | bytes)]
         parts += [function.text for function in self.module.ir.values()]
         module = linked(self.name, parts, [symbol, f"{symbol}_range", f"{symbol}_check"])
         return codegen.finished(module, symbol, self.externals, self.vector_bytes, py=self.text)
 
-    def _python_parts(self) -> list[bytes]:
-        """Bitcode of those of ``body`` and ``check`` that are Python functions, by numba."""
-        if not (callable(self.body) or callable(self.check)):
-            return []
-        numba_names.verify()
-        from jitkernels.native import compile
+    def _translated(self) -> str:
+        """LLVM IR of those of ``body`` and ``check`` that are Python functions."""
+        from jitkernels.native.language import loops
 
         plain = self.arguments
         if self.reads_first:
             plain = tuple(text if "restrict" in text else text.replace("*", "* restrict") for text in plain)
         scratch = (f"{self.workspace_dtype}* restrict",) if self.workspace else ()
-        prototypes = {}
+        program = loops.Program(self.name)
         if callable(self.body):
-            ranged = (*plain, *scratch, "int64", "int64")
-            prototypes["body"] = compile.Prototype(ranged)
+            program.export("body", self.body, (*plain, *scratch, "int64", "int64"), self.flags)
         if callable(self.check):
-            prototypes["check"] = compile.Prototype(plain)
-        return [compile.bitcode(self.name, self.module, prototypes)]
+            program.export("check", self.check, plain, ())
+        return program.text
 
 
 def _readable(code: str | bytes) -> str:

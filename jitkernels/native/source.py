@@ -2,7 +2,7 @@
 
 A loop nest is written as a plain Python function over raw pointers and integers. Its source text, with that
 of every function it calls and the value of every constant it uses, becomes one self-contained generated
-module. Making that text needs neither numba nor llvmlite, which is why a warm process starts quickly.
+module. Making that text needs no compiler, which is why a warm process starts quickly.
 """
 
 import ast

@@ -1,9 +1,8 @@
-"""A small language for code between Python and the kernels: functions over 64-bit words, as LLVM IR without numba.
+"""The vocabulary of code between Python and the kernels: functions over 64-bit words, which become LLVM IR.
 
 The launcher and the dispatcher read objects of Python and NumPy by offsets and call C functions. Written as LLVM IR
-that is unreadable, and numba would have to be imported and run before the first call of a process. So they are
-written as plain Python functions whose every value is a 64-bit integer or address, with the words below for what
-Python has none for, and `jitkernels.native.translation` translates them.
+that is unreadable. So they are written as plain Python functions whose every value is a 64-bit integer or address,
+with the words below for what Python has none for, and `jitkernels.native.language.words` translates them.
 """
 
 from typing import NoReturn

@@ -7,7 +7,7 @@ then the entry. Operands that do not lie as the kernel wants them (other dtypes,
 middle) pass through a buffer in blocks that stay in the first-level cache. Whatever is wrong or rare goes to Python,
 which raises the error or does the same (`jitkernels.attrs.binding`); nothing has been written then.
 
-All of it is translated together by `jitkernels.native.words`, so that functions call those of other files by name.
+All of it is translated together (`jitkernels.native.language.words`): functions call those of other files by name.
 """
 
 from jitkernels.native.dispatch import blocks, calls, contexts, inputs, plain, results, shapes

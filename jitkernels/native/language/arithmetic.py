@@ -1,0 +1,201 @@
+"""Numbers in the language of loop nests: conversions, operators, comparisons, as Python and NumPy define them."""
+
+import ast
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jitkernels.native.language import types
+from jitkernels.native.language.control_flow import ControlFlow
+from jitkernels.native.language.types import BOOL, INT64, LITERAL, Type, Value
+
+_PYTHON: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge, ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
+    ast.Not: operator.not_,
+}  # fmt: skip
+_BOTH = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
+_BITS = {ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
+_COMPARISONS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
+_FLAGGED = ("fadd", "fsub", "fmul", "fdiv", "frem", "fneg", "fcmp")
+
+
+class Arithmetic(ControlFlow):
+    """Writes what is computed from numbers. `flags` are the fast-math flags of every floating-point instruction."""
+
+    flags: Sequence[str] = ()
+
+    def floating(self, instruction: str, rest: str) -> str:
+        """A floating-point instruction, with the flags that it may have."""
+        flags = "".join(f" {flag}" for flag in self.flags) if instruction in _FLAGGED else ""
+        return self.new(f"{instruction}{flags} {rest}")
+
+    def folded(self, node: ast.AST, kind: type[ast.AST], *numbers: Any) -> Any:
+        """What Python makes of numbers that are known."""
+        try:
+            return _PYTHON[kind](*numbers)
+        except (ArithmeticError, TypeError, ValueError, KeyError) as error:
+            raise self.failure(node, f"constants that Python refuses ({error})") from None
+
+    def converted(self, node: ast.AST, value: Value, kind: Type, *, written: bool = False) -> Value:
+        """A number as another type. What loses digits or crosses between integers and floats must be `written`."""
+        given = value.type
+        if given == kind:
+            return value
+        if given is LITERAL:
+            if kind.is_number and (written or kind.kind == "float" or not isinstance(value.number, float)):
+                return Value(kind, types.constant(kind, value.number))
+            raise self.failure(node, f"expected {kind.name}, got the number {value.number!r}")
+        if given.kind == kind.kind == "pointer" and (given.element is None or kind.element is None):
+            return Value(kind, value.text)
+        widens = (
+            given.kind == kind.kind and given.size < kind.size and (kind.is_signed or not given.is_signed)
+        )
+        if not (given.is_number and kind.is_number) or not (written or widens or given.kind == "bool"):
+            raise self.failure(node, f"expected {kind.name}, got {given.name}")
+        if kind.kind == "bool":
+            return Value(BOOL, self.nonzero(value))
+        if given.llvm == kind.llvm:
+            return Value(kind, value.text)
+        if given.kind == "float" and kind.kind == "float":
+            step = "fpext" if given.size < kind.size else "fptrunc"
+            if given.size == kind.size:  # between float16 and bfloat16
+                return self.converted(node, self.converted(node, value, types.FLOAT32), kind, written=True)
+        elif given.kind == "float":
+            step = "fptosi" if kind.is_signed else "fptoui"
+        else:
+            is_signed = given.is_signed and given.kind == "int"
+            if kind.kind == "float":
+                step = "sitofp" if is_signed else "uitofp"
+            else:
+                wider = given.kind == "bool" or given.size < kind.size
+                step = "trunc" if not wider else "sext" if is_signed else "zext"
+        return Value(kind, self.new(f"{step} {given.llvm} {value.text} to {kind.llvm}"))
+
+    def nonzero(self, value: Value) -> str:
+        """Whether a number is not zero, as an i1."""
+        kind = value.type
+        if kind.kind == "bool":
+            return value.text
+        if kind.kind == "float":
+            return self.floating("fcmp", f"une {kind.llvm} {value.text}, {types.constant(kind, 0)}")
+        return self.new(f"icmp ne {kind.llvm} {value.text}, 0")
+
+    def together(self, node: ast.AST, one: Value, other: Value) -> tuple[Type, Value, Value]:
+        """Two numbers in the type in which they are worked on."""
+        if not (one.type.is_number and other.type.is_number):
+            raise self.failure(node, f"expected numbers, got {one.type.name} and {other.type.name}")
+        kind = types.common(one, other)
+        if kind is None:
+            named = [repr(v.number) if v.type is LITERAL else v.type.name for v in (one, other)]
+            raise self.failure(
+                node, f"{named[0]} beside {named[1]}: say which is meant, as in np.float32(x) or np.int64(x)"
+            )
+        return kind, self.converted(node, one, kind), self.converted(node, other, kind)
+
+    def binary(self, node: ast.AST, sign: ast.operator, one: Value, other: Value) -> Value:
+        """``one sign other``."""
+        kind, left, right = self.together(node, one, other)
+        if isinstance(sign, ast.Div) and kind.kind != "float":
+            raise self.failure(node, "'/' is for floating-point numbers; integers have '//'")
+        if kind is BOOL and type(sign) not in _BITS:
+            kind = INT64
+            left, right = self.converted(node, left, kind), self.converted(node, right, kind)
+        operands = f"{kind.llvm} {left.text}, {right.text}"
+        match kind.kind, type(sign):
+            case "float", sort if sort in _BOTH:
+                return Value(kind, self.floating(f"f{_BOTH[sort]}", operands))
+            case "float", ast.Div:
+                return Value(kind, self.floating("fdiv", operands))
+            case "int", sort if sort in _BOTH:
+                # As for C's indices: LLVM knows how far a loop runs only where 64-bit sums do not wrap.
+                wraps = " nsw" if kind is INT64 else ""
+                return Value(kind, self.new(f"{_BOTH[sort]}{wraps} {operands}"))
+            case "int", (ast.FloorDiv | ast.Mod) as sort:
+                return self.divided(kind, sort is ast.Mod, left, right, other)
+            case "int", ast.LShift:
+                return Value(kind, self.new(f"shl {operands}"))
+            case "int", ast.RShift:
+                return Value(kind, self.new(f"{'ashr' if kind.is_signed else 'lshr'} {operands}"))
+            case (("int" | "bool"), sort) if sort in _BITS:
+                return Value(kind, self.new(f"{_BITS[sort]} {operands}"))
+        raise self.failure(node, f"an operator that the language does not have for {kind.name}")
+
+    def divided(self, kind: Type, remains: bool, left: Value, right: Value, divisor: Value) -> Value:
+        """Quotient or remainder towards minus infinity. Division by 0 gives 0, as in NumPy, and no signal."""
+        if not kind.is_signed:
+            zero = self.new(f"icmp eq {kind.llvm} {right.text}, 0")
+            safe = self.new(f"select i1 {zero}, {kind.llvm} 1, {kind.llvm} {right.text}")
+            found = self.new(f"{'urem' if remains else 'udiv'} {kind.llvm} {left.text}, {safe}")
+            return Value(kind, self.new(f"select i1 {zero}, {kind.llvm} 0, {kind.llvm} {found}"))
+        known = divisor.number if divisor.type is LITERAL else None
+        if isinstance(known, int) and known > 0 and known & (known - 1) == 0:
+            if remains:
+                return Value(kind, self.new(f"and {kind.llvm} {left.text}, {known - 1}"))
+            return Value(kind, self.new(f"ashr {kind.llvm} {left.text}, {known.bit_length() - 1}"))
+        # Dividing the smallest integer by -1 would trap as well: neither 0 nor -1 reaches the instruction.
+        next_to = self.new(f"add {kind.llvm} {right.text}, 1")
+        traps = self.new(f"icmp ult {kind.llvm} {next_to}, 2")
+        safe = self.new(f"select i1 {traps}, {kind.llvm} 1, {kind.llvm} {right.text}")
+        quotient = self.new(f"sdiv {kind.llvm} {left.text}, {safe}")
+        product = self.new(f"mul {kind.llvm} {quotient}, {safe}")
+        rest = self.new(f"sub {kind.llvm} {left.text}, {product}")
+        apart = self.new(f"xor {kind.llvm} {rest}, {safe}")
+        below = self.new(f"icmp slt {kind.llvm} {apart}, 0")
+        some = self.new(f"icmp ne {kind.llvm} {rest}, 0")
+        corrects = self.new(f"and i1 {below}, {some}")
+        if remains:
+            more = self.new(f"add {kind.llvm} {rest}, {safe}")
+            found = self.new(f"select i1 {corrects}, {kind.llvm} {more}, {kind.llvm} {rest}")
+            return Value(kind, self.new(f"select i1 {traps}, {kind.llvm} 0, {kind.llvm} {found}"))
+        one = self.new(f"zext i1 {corrects} to {kind.llvm}")
+        found = self.new(f"sub {kind.llvm} {quotient}, {one}")
+        negative = self.new(f"mul {kind.llvm} {left.text}, {right.text}")  # by 0 or -1
+        return Value(kind, self.new(f"select i1 {traps}, {kind.llvm} {negative}, {kind.llvm} {found}"))
+
+    def compared(self, node: ast.AST, sign: ast.cmpop, one: Value, other: Value) -> str:
+        """Whether a comparison holds, as an i1; comparisons with NaN do not, but for ``!=``."""
+        if type(sign) not in _COMPARISONS:
+            raise self.failure(node, "a comparison that is not in the language")
+        kind, left, right = self.together(node, one, other)
+        name = _COMPARISONS[type(sign)]
+        operands = f"{kind.llvm} {left.text}, {right.text}"
+        if kind.kind == "float":
+            return self.floating("fcmp", f"{'une' if name == 'ne' else 'o' + name} {operands}")
+        if name not in ("eq", "ne"):
+            name = ("s" if kind.is_signed and kind.kind == "int" else "u") + name
+        return self.new(f"icmp {name} {operands}")
+
+    def unary(self, node: ast.AST, sign: ast.unaryop, value: Value) -> Value:
+        """``-value``, ``+value``, ``~value``."""
+        kind = value.type
+        match sign:
+            case ast.USub() if kind.kind == "float":
+                return Value(kind, self.floating("fneg", f"{kind.llvm} {value.text}"))
+            case ast.USub() if kind.kind == "int":
+                return Value(kind, self.new(f"sub {kind.llvm} 0, {value.text}"))
+            case ast.UAdd() if kind.kind in ("int", "float"):
+                return value
+            case ast.Invert() if kind.kind in ("int", "bool"):
+                return Value(
+                    kind, self.new(f"xor {kind.llvm} {value.text}, {'true' if kind is BOOL else -1}")
+                )
+        raise self.failure(node, f"an operator that the language does not have for {kind.name}")
+
+    def extreme(self, node: ast.AST, name: str, one: Value, other: Value) -> Value:
+        """Python's ``min`` and ``max``: the first one unless the second one is smaller, or larger."""
+        kind, left, right = self.together(node, one, other)
+        sign = ast.Lt() if name == "min" else ast.Gt()
+        bit = self.compared(node, sign, right, left)
+        return Value(kind, self.new(f"select i1 {bit}, {kind.llvm} {right.text}, {kind.llvm} {left.text}"))
+
+    def seen_as(self, node: ast.AST, value: Value, kind: Type) -> Value:
+        """The bits of a number as another type of as many."""
+        if not value.type.size == kind.size or "bool" in (value.type.kind, kind.kind):
+            raise self.failure(node, f"view of {value.type.name} as {kind.name}: expected as many bits")
+        if value.type.llvm == kind.llvm:
+            return Value(kind, value.text)
+        return Value(kind, self.new(f"bitcast {value.type.llvm} {value.text} to {kind.llvm}"))

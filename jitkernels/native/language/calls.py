@@ -1,0 +1,151 @@
+"""Calls in the language of loop nests: conversions, NumPy's functions of one instruction, marked and C functions."""
+
+import ast
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from jitkernels.native.language import types
+from jitkernels.native.language.expressions import Expressions
+from jitkernels.native.language.types import INT64, NOTHING, Type, Value
+from jitkernels.native.source import External, IRFunction, offset
+
+_INTRINSICS = {
+    "sqrt": ("sqrt", 1), "abs": ("fabs", 1), "fabs": ("fabs", 1), "floor": ("floor", 1), "ceil": ("ceil", 1),
+    "trunc": ("trunc", 1), "rint": ("rint", 1), "copysign": ("copysign", 2),
+}  # fmt: skip
+"""NumPy's functions that are one instruction, or one of LLVM's functions that everything else is built for."""
+
+
+class Definitions(Protocol):
+    """What a function needs of the module that it is a part of."""
+
+    translating: set[int]
+
+    def called(self, function: Callable[..., Any], arguments: tuple[Value, ...]) -> tuple[str, Type]:
+        """The symbol and result of a marked function for arguments of these types."""
+
+    def declare(self, symbol: str, result: str, arguments: Sequence[str]) -> None:
+        """Declare a function that is defined elsewhere."""
+
+
+class Calls(Expressions):
+    """Writes calls."""
+
+    program: Definitions
+
+    def calling(self, node: ast.Call, function: ast.expr, arguments: Sequence[ast.expr]) -> Value:
+        match function:
+            case ast.Attribute(value=inner, attr="view") if len(arguments) == 1:
+                return self.seen_as(node, self.value(inner), self.type_named(node, arguments[0]))
+            case ast.Attribute(value=ast.Name(id=space), attr=name) if self.around.get(space) is np:
+                if name in _INTRINSICS and len(arguments) == _INTRINSICS[name][1]:
+                    return self.intrinsic(node, _INTRINSICS[name][0], [self.value(one) for one in arguments])
+                return self.number(node, function, arguments)
+            case ast.Name(id=name) if name in self.variables:
+                raise self.failure(node, f"{name} is a variable, not a function")
+            case ast.Name(id=name):
+                return self.function(node, name, self.around.get(name), arguments)
+        raise self.failure(node, "not in the language")
+
+    def type_named(self, node: ast.AST, name: ast.expr) -> Type:
+        """The type that an expression such as ``np.float32`` stands for."""
+        found: Any = None
+        match name:
+            case ast.Name(id="int" | "float" | "bool" as bare) if bare not in self.around:
+                found = {"int": np.int64, "float": np.float64, "bool": np.bool_}[bare]
+            case ast.Name(id=bare):
+                found = self.around.get(bare)
+            case ast.Attribute(value=ast.Name(id=space), attr=bare) if self.around.get(space) is np:
+                found = getattr(np, bare, None)
+        if isinstance(found, type) and issubclass(found, np.generic):
+            kind = types.NUMBERS.get(np.dtype(found).name)
+            if kind is not None:
+                return kind
+        raise self.failure(node, f"{ast.unparse(name)} is no element type and no function of the language")
+
+    def number(self, node: ast.AST, name: ast.expr, arguments: Sequence[ast.expr]) -> Value:
+        kind = self.type_named(node, name)
+        if len(arguments) != 1:
+            raise self.failure(node, f"expected one number, got {len(arguments)}")
+        return self.converted(node, self.value(arguments[0]), kind, written=True)
+
+    def function(self, node: ast.Call, name: str, found: Any, arguments: Sequence[ast.expr]) -> Value:
+        if found is None and name in ("min", "max", "abs"):
+            return self.builtin(node, name, [self.value(one) for one in arguments])
+        if found is offset and len(arguments) == 2:
+            pointer, index = self.value(arguments[0]), self.index(arguments[1])
+            if pointer.type.kind != "pointer" or pointer.type.element is None:
+                raise self.failure(node, f"expected a pointer to numbers, got {pointer.type.name}")
+            return self.moved(pointer, pointer.type.element, index)
+        if isinstance(found, External | IRFunction):
+            return self.external(node, found, [self.value(one) for one in arguments])
+        if inspect.isfunction(found) and hasattr(found, "fastmath"):
+            return self.marked(node, found, [self.value(one) for one in arguments])
+        if inspect.isfunction(found):
+            raise self.failure(node, f"{name} is a function without the mark @inlined()")
+        return self.number(node, node.func, arguments)
+
+    def builtin(self, node: ast.AST, name: str, values: Sequence[Value]) -> Value:
+        if name == "abs" and len(values) == 1:
+            kind = types.default_of(values[0])
+            if kind.kind == "float":
+                return self.intrinsic(node, "fabs", values)
+            value = self.converted(node, values[0], INT64 if kind.kind == "bool" else kind)
+            negative = self.new(f"sub {kind.llvm} 0, {value.text}")
+            return self.extreme(node, "max", value, Value(value.type, negative))
+        if name == "abs" or len(values) < 2:
+            raise self.failure(node, f"{name} of {len(values)} value(s)")
+        result = values[0]
+        for value in values[1:]:
+            result = self.extreme(node, name, result, value)
+        return result
+
+    def intrinsic(self, node: ast.AST, name: str, values: Sequence[Value]) -> Value:
+        kind = types.default_of(values[0])
+        if kind.kind != "float":
+            raise self.failure(node, f"expected a floating-point number, got {kind.name}")
+        texts = [self.converted(node, value, kind).text for value in values]
+        bits = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}[kind.llvm]
+        self.program.declare(f"llvm.{name}.{bits}", kind.llvm, [kind.llvm] * len(texts))
+        # What these give is exact; "afn" would turn a square root into an estimate.
+        flags = "".join(f"{flag} " for flag in self.flags if flag != "afn")
+        passed = ", ".join(f"{kind.llvm} {text}" for text in texts)
+        return Value(kind, self.new(f"call {flags}{kind.llvm} @llvm.{name}.{bits}({passed})"))
+
+    def external(self, node: ast.AST, found: External | IRFunction, values: Sequence[Value]) -> Value:
+        kinds = [types.of_c(text) for text in found.arguments]
+        if len(kinds) != len(values):
+            raise self.failure(node, f"expected {len(kinds)} arguments, got {len(values)}")
+        passed = ", ".join(
+            f"{kind.llvm} {self.converted(node, value, kind, written=True).text}"
+            for kind, value in zip(kinds, values, strict=True)
+        )
+        result = types.of_c(found.result)
+        self.program.declare(found.symbol, result.llvm, [kind.llvm for kind in kinds])
+        return self.result_of(result, f"call {result.llvm} @{found.symbol}({passed})")
+
+    def marked(self, node: ast.AST, found: Callable[..., Any], values: Sequence[Value]) -> Value:
+        if id(found) in self.program.translating:
+            raise self.failure(node, "a function that calls itself")
+        given = []
+        for value in values:
+            if value.parts or value.type is NOTHING:
+                raise self.failure(node, f"an argument that is {value.type.name}: expected one value")
+            given.append(self.converted(node, value, types.default_of(value)))
+        symbol, result = self.program.called(found, tuple(given))
+        passed = ", ".join(f"{value.type.llvm} {value.text}" for value in given)
+        return self.result_of(result, f"call {result.llvm} @{symbol}({passed})")
+
+    def result_of(self, result: Type, call: str) -> Value:
+        if result is NOTHING:
+            self.lines.append(f"  {call}")
+            return Value(NOTHING)
+        whole = self.new(call)
+        parts = tuple(
+            Value(kind, self.new(f"extractvalue {result.llvm} {whole}, {i}"))
+            for i, kind in enumerate(result.parts)
+        )
+        return Value(result, "" if parts else whole, parts=parts)

@@ -1,0 +1,74 @@
+"""Translates functions over pointers and numbers, of which loop nests are made, to LLVM IR.
+
+The language is the part of Python that C has too: numbers of fixed types, elements of pointers, ``if``, ``while``,
+``for ... in range``, tuples of values, calls of marked functions. A variable has one type. Numbers written in the text
+take the type of what they meet; between integers and floating-point numbers there is no conversion that is not written.
+Constants from around a function are part of it, and branches that they decide are not even written.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jitkernels.errors import BuildError
+from jitkernels.native.language import types
+from jitkernels.native.language.control_flow import WEIGHTS
+from jitkernels.native.language.types import Type, Value
+from jitkernels.native.language.writer import Writer
+
+Function = Callable[..., Any]
+
+
+@dataclass
+class Program:
+    """Functions of one LLVM module: each is translated once for the types and flags that it is called with."""
+
+    name: str
+    texts: list[str] = field(default_factory=list)
+    declared: dict[str, str] = field(default_factory=dict)
+    made: dict[tuple[Any, ...], tuple[str, Type]] = field(default_factory=dict)
+    translating: set[int] = field(default_factory=set)
+
+    def export(self, name: str, function: Function, arguments: Sequence[str], flags: Sequence[str]) -> None:
+        """Define a C function of these C types that returns ``int64_t``: the status of the function, or 0."""
+        restrict = [text.endswith("restrict") for text in arguments]
+        given = tuple(Value(types.of_c(text), f"%a{i}") for i, text in enumerate(arguments))
+        writer = Writer(self, function, given, flags)
+        result, body = writer.body(as_status=True)
+        if result.kind not in ("int", "bool", "nothing"):
+            raise BuildError(
+                f"{function.__name__} of {self.name} returns {result.name}: expected nothing, or an int as its status"
+            )
+        head = ", ".join(
+            f"{value.type.llvm}{' noalias' if alone else ''} {value.text}"
+            for value, alone in zip(given, restrict, strict=True)
+        )
+        # Not inlined: what ``noalias`` says of its arguments would be lost.
+        self.texts.append(f"define i64 @{name}({head}) noinline nounwind {{\n{body}\n}}")
+
+    def called(self, function: Function, arguments: tuple[Value, ...]) -> tuple[str, Type]:
+        """The symbol and result of a marked function for arguments of these types."""
+        key = (id(function), *(value.type for value in arguments))
+        if key in self.made:
+            return self.made[key]
+        symbol = f"{function.__name__}.{len(self.made)}"
+        given = tuple(Value(value.type, f"%a{i}") for i, value in enumerate(arguments))
+        self.translating.add(id(function))
+        writer = Writer(self, function, given, function.fastmath)  # type: ignore[attr-defined]
+        result, body = writer.body()
+        self.translating.discard(id(function))
+        head = ", ".join(f"{value.type.llvm} {value.text}" for value in given)
+        returned = result.llvm
+        self.texts.append(
+            f"define internal {returned} @{symbol}({head}) alwaysinline nounwind {{\n{body}\n}}"
+        )
+        self.made[key] = symbol, result
+        return symbol, result
+
+    def declare(self, symbol: str, result: str, arguments: Sequence[str]) -> None:
+        self.declared[symbol] = f"declare {result} @{symbol}({', '.join(arguments)})"
+
+    @property
+    def text(self) -> str:
+        """LLVM IR of all functions."""
+        return "\n".join([*self.declared.values(), *self.texts, f"!0 = {WEIGHTS}", ""])

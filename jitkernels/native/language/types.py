@@ -1,0 +1,141 @@
+"""The types of the language of loop nests: numbers, pointers to them, tuples, and literals that take any type."""
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitkernels import dtypes
+
+
+@dataclass(frozen=True)
+class Type:
+    """What a value is. `kind` is int, float, bool, pointer, tuple, literal or nothing.
+
+    `llvm` is what registers hold, `memory` what arrays hold; they differ for bool alone. A pointer to ``void`` has
+    no element.
+    """
+
+    name: str
+    kind: str
+    llvm: str = ""
+    memory: str = ""
+    size: int = 0
+    is_signed: bool = True
+    element: "Type | None" = None
+    parts: tuple["Type", ...] = ()
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind in ("int", "float", "bool", "literal")
+
+
+@dataclass(frozen=True)
+class Value:
+    """An operand: its type and LLVM's text for it, the Python number of a literal, or the values of a tuple."""
+
+    type: Type
+    text: str = ""
+    number: Any = None
+    parts: tuple["Value", ...] = ()
+
+
+def _number(dtype: dtypes.DType) -> Type:
+    kind = "bool" if dtype.name == "bool" else "float" if dtype.is_float else "int"
+    register = "i1" if kind == "bool" else dtype.llvm
+    return Type(dtype.name, kind, register, dtype.llvm, dtype.size, not dtype.name.startswith("uint"))
+
+
+NUMBERS = {name: _number(dtype) for name, dtype in dtypes.TABLE.items()}
+INT64, FLOAT32, FLOAT64, BOOL = (NUMBERS[name] for name in ("int64", "float32", "float64", "bool"))
+LITERAL = Type("literal", "literal")
+NOTHING = Type("nothing", "nothing", "void")
+
+
+def tuple_of(parts: tuple[Type, ...]) -> Type:
+    """The type of several values that a function returns together."""
+    llvm = "{ " + ", ".join(part.llvm for part in parts) + " }"
+    return Type(f"({', '.join(part.name for part in parts)})", "tuple", llvm, parts=parts)
+
+
+def pointer_to(element: Type | None) -> Type:
+    """The type of pointers to elements; of untyped ones for None."""
+    return Type(f"{element.name if element else 'void'}*", "pointer", "ptr", "ptr", 8, element=element)
+
+
+def of_c(text: str) -> Type:
+    """The type that a C argument or result has, which is written as in `jitkernels.dtypes`."""
+    kind = dtypes.c_type(text)
+    element = NUMBERS[kind.element.name] if kind.element else None
+    if kind.is_pointer:
+        return pointer_to(element)
+    return element or NOTHING
+
+
+def literal(number: Any) -> Value:
+    """A number written in the text or taken from around a function, whose type is decided where it is used."""
+    return Value(LITERAL, number=number)
+
+
+def constant(kind: Type, number: Any) -> str:
+    """LLVM's text for a number of a type: floats as the bits that they are rounded to, integers wrapped."""
+    if kind.kind == "bool":
+        return "true" if number else "false"
+    if kind.kind == "int":
+        bits = 8 * kind.size
+        wrapped = int(number) & ((1 << bits) - 1)
+        return str(wrapped - (1 << bits) if wrapped >> (bits - 1) else wrapped)
+    value = float(number)
+    match kind.llvm:
+        case "half":
+            return f"0xH{np.float16(value).view(np.uint16):04X}"
+        case "bfloat":
+            return f"0xR{_bfloat16(value):04X}"
+        case "float":
+            with np.errstate(over="ignore"):
+                value = float(np.float32(value))
+    return f"0x{struct.pack('>d', value).hex().upper()}"
+
+
+def _bfloat16(value: float) -> int:
+    """The bits of the nearest bfloat16, ties to even."""
+    with np.errstate(over="ignore"):
+        bits = int(np.float32(value).view(np.uint32))
+    if value != value:
+        return bits >> 16 | 0x40
+    return bits + 0x7FFF + (bits >> 16 & 1) >> 16
+
+
+def default_of(value: Value) -> Type:
+    """The type of a variable that is made from a value: literals are what Python has them for, in 64 bits."""
+    if value.type is not LITERAL:
+        return value.type
+    return BOOL if isinstance(value.number, bool) else FLOAT64 if isinstance(value.number, float) else INT64
+
+
+def common(one: Value, other: Value) -> Type | None:
+    """The type in which two numbers are worked on, or None where the text has to say it.
+
+    Literals follow the other number. Integers and floating-point numbers are each taken to the wider type; between the
+    two there is no conversion that is not written.
+    """
+    left, right = one.type, other.type
+    if left is LITERAL or right is LITERAL:
+        if left is right:
+            if isinstance(one.number, bool) and isinstance(other.number, bool):
+                return BOOL
+            return FLOAT64 if isinstance(one.number, float) or isinstance(other.number, float) else INT64
+        given, kind = (one, right) if left is LITERAL else (other, left)
+        if isinstance(given.number, float) and kind.kind != "float":
+            return None
+        return INT64 if kind is BOOL and not isinstance(given.number, bool) else kind
+    if left == right:
+        return left
+    if left.kind == "bool" or right.kind == "bool":
+        return right if left.kind == "bool" else left
+    if left.kind != right.kind:
+        return None
+    if left.size == right.size:  # signed beside unsigned, float16 beside bfloat16
+        return FLOAT32 if left.kind == "float" else NUMBERS[f"int{16 * left.size}"]
+    return left if left.size > right.size else right

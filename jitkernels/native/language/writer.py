@@ -1,0 +1,120 @@
+"""Functions in the language of loop nests: their arguments, variables and statements, their result."""
+
+import ast
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jitkernels.errors import BuildError
+from jitkernels.native.language import types
+from jitkernels.native.language.calls import Calls, Definitions
+from jitkernels.native.language.types import INT64, NOTHING, Type, Value
+
+
+class Writer(Calls):
+    """Writes one function for arguments of given types."""
+
+    def __init__(
+        self,
+        program: Definitions,
+        function: Callable[..., Any],
+        arguments: Sequence[Value],
+        flags: Sequence[str],
+    ) -> None:
+        super().__init__(function)
+        self.program, self.flags = program, flags
+        found = inspect.getclosurevars(function)
+        self.around = {**found.globals, **found.nonlocals}
+        self.variables: dict[str, Type] = {}
+        self.result: Type | None = None
+        names = [argument.arg for argument in self.tree.args.args]
+        if len(names) != len(arguments):
+            raise BuildError(
+                f"{self.tree.name} ({self.file}, line {self.lines_before + 1}) takes {len(names)} arguments "
+                f"({', '.join(names)}), and is called with {len(arguments)}"
+            )
+        for name, value in zip(names, arguments, strict=True):
+            self.write(self.tree, name, value)
+
+    def body(self, *, as_status: bool = False) -> tuple[Type, str]:
+        """The result and the instructions of the function; `as_status`: it is returned as an i64, 0 for nothing."""
+        self.statements(self.tree.body)
+        self.jump("exit")
+        self.start("exit")
+        result = self.result or NOTHING
+        if result is NOTHING:
+            self.lines.append("  ret i64 0" if as_status else "  ret void")
+        else:
+            self.entry += [
+                f"  %result = alloca {result.llvm}",
+                f"  store {result.llvm} zeroinitializer, ptr %result",
+            ]
+            value = Value(result, self.new(f"load {result.llvm}, ptr %result"))
+            if as_status and result.kind in ("int", "bool"):
+                value = self.converted(self.tree, value, INT64, written=True)
+            self.lines.append(f"  ret {value.type.llvm} {value.text}")
+        return result, "\n".join([*self.entry, *self.lines])
+
+    def write(self, node: ast.AST, name: str, value: Value) -> None:
+        kind = self.variables.get(name)
+        if kind is None:
+            if value.parts or value.type is NOTHING:
+                raise self.failure(node, f"{name} would be {value.type.name}: expected one value")
+            kind = self.variables[name] = types.default_of(value)
+            self.entry.append(f"  %{name}.at = alloca {kind.llvm}")
+        try:
+            stored = self.converted(node, value, kind)
+        except BuildError as error:
+            raise self.failure(node, f"{name} is a variable of one type ({error.args[0]})") from None
+        self.lines.append(f"  store {kind.llvm} {stored.text}, ptr %{name}.at")
+
+    def assign(self, target: ast.expr, value: ast.expr) -> None:
+        self.put(target, self.value(value))
+
+    def put(self, target: ast.expr, value: Value) -> None:
+        match target:
+            case ast.Name(id=name):
+                self.write(target, name, value)
+            case ast.Subscript():
+                self.store(target, self.place(target), value)
+            case ast.Tuple(elts=targets) if len(targets) == len(value.parts):
+                for one, part in zip(targets, value.parts, strict=True):
+                    self.put(one, part)
+            case ast.Tuple(elts=targets):
+                raise self.failure(target, f"{len(targets)} targets for {len(value.parts) or 'one'} value(s)")
+            case _:
+                raise self.failure(target, "a target that is not in the language")
+
+    def update(self, node: ast.AugAssign) -> None:
+        if isinstance(node.target, ast.Subscript):
+            place = self.place(node.target)
+            old = self.load(place)
+            self.store(node, place, self.binary(node, node.op, old, self.value(node.value)))
+        elif isinstance(node.target, ast.Name):
+            old = self.named(node.target, node.target.id)
+            self.put(node.target, self.binary(node, node.op, old, self.value(node.value)))
+        else:
+            raise self.failure(node, "a target that is not in the language")
+
+    def give(self, node: ast.Return) -> None:
+        if node.value is not None:
+            value = self.value(node.value)
+            if self.result is None:
+                kinds = tuple(types.default_of(part) for part in value.parts)
+                self.result = types.tuple_of(kinds) if kinds else types.default_of(value)
+            self.lines.append(
+                f"  store {self.result.llvm} {self.whole(node, value, self.result)}, ptr %result"
+            )
+        self.leave("br label %exit")
+
+    def whole(self, node: ast.AST, value: Value, kind: Type) -> str:
+        """A value of a type, the parts of a tuple joined."""
+        if not kind.parts:
+            return self.converted(node, value, kind).text
+        if len(kind.parts) != len(value.parts):
+            raise self.failure(node, f"expected {kind.name}, got {len(value.parts) or 'one'} value(s)")
+        text = "poison"
+        for i, (part, wanted) in enumerate(zip(value.parts, kind.parts, strict=True)):
+            item = self.converted(node, part, wanted)
+            text = self.new(f"insertvalue {kind.llvm} {text}, {wanted.llvm} {item.text}, {i}")
+        return text
