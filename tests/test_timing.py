@@ -16,6 +16,7 @@ from jitkernels.attrs.vector import UnaryVectorAttr
 from jitkernels.choosing import choose_component
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.kernel_types import KernelType
+from jitkernels.registry import all_rows
 from jitkernels.tuning import pauses, timer, tuner
 from jitkernels.tuning.timer import measure
 from jitkernels.tuning.tuner import Candidate, contest
@@ -82,6 +83,22 @@ def test_slow_candidates_are_dropped_after_one_call(clock: Clock) -> None:
     assert pick_of(fast=fast, slow=slow) == "fast"
     assert slow.calls == 1
     assert fast.calls >= 3
+
+
+@pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
+def test_slow_calls_are_made_twice_and_judged_once(row: type[KernelAttr], clock: Clock) -> None:
+    """A kernel that adds to what is there gives another result at its second call."""
+    for attr in {case.attr for case in row.sweep() if "ci" in case.tags}:
+        if attr.operations() > 1e6:
+            continue
+        refer = jk.get_refer(attr)
+
+        def slow(*arrays: Any, refer: Any = refer) -> None:
+            refer(*arrays)
+            clock.now += 5e-3
+
+        (found,) = contest(attr, [Candidate("slow", {}, lambda f=slow: f)], refer, budget=0.0).candidates  # type: ignore[misc]
+        assert found.error is None
 
 
 def test_the_field_thins_out(clock: Clock) -> None:
