@@ -67,10 +67,10 @@ def limited_exp_float32(x: np.float32) -> np.float32:
     r = (x - k * LN2_HIGH_32) - k * LN2_LOW_32
     p = ((((C6_32 * r + C5_32) * r + C4_32) * r + C3_32) * r + C2_32) * r + ONE_32
     p = p * r + ONE_32
-    bits = np.float32(shifted).view(np.int32)
-    floor_half = np.int32(np.int32(bits << 22) & EXPONENT_32)
-    ceil_half = np.int32(np.int32(bits << 23) - floor_half)
-    return p * np.int32(floor_half).view(np.float32) * np.int32(ceil_half).view(np.float32)
+    bits = shifted.view(np.int32)
+    floor_half = bits << 22 & EXPONENT_32
+    ceil_half = (bits << 23) - floor_half
+    return p * floor_half.view(np.float32) * ceil_half.view(np.float32)
 
 
 @inlined("contract")
@@ -85,10 +85,10 @@ def limited_exp_float64(x: np.float64) -> np.float64:
     p = ((C11_64 * r + C10_64) * square + (C9_64 * r + C8_64)) * square + (C7_64 * r + C6_64)
     p = (p * square + (C5_64 * r + C4_64)) * square + (C3_64 * r + C2_64)
     p = (p * r + ONE_64) * r + ONE_64
-    bits = np.float64(shifted).view(np.int64)
-    floor_half = np.int64(np.int64(bits << 51) & EXPONENT_64)
-    ceil_half = np.int64(np.int64(bits << 52) - floor_half)
-    return p * np.int64(floor_half).view(np.float64) * np.int64(ceil_half).view(np.float64)
+    bits = shifted.view(np.int64)
+    floor_half = bits << 51 & EXPONENT_64
+    ceil_half = (bits << 52) - floor_half
+    return p * floor_half.view(np.float64) * ceil_half.view(np.float64)
 
 
 @inlined("contract")

@@ -18,30 +18,30 @@ REST_64 = np.int64(2**63 - 1)
 @inlined()
 def ordered_32(bits: Any) -> Any:
     """Bits of a float32 to an integer of the same order, and back."""
-    return np.int32(bits ^ np.int32(np.int32(bits >> 31) & REST_32))
+    return bits ^ (bits >> 31 & REST_32)
 
 
 @inlined()
 def ordered_64(bits: Any) -> Any:
     """Bits of a float64 to an integer of the same order, and back."""
-    return np.int64(bits ^ np.int64(np.int64(bits >> 63) & REST_64))
+    return bits ^ (bits >> 63 & REST_64)
 
 
 @inlined()
 def row_maximum_float32(x: Any, begin: int, end: int) -> Any:
     """Largest of x[begin:end]."""
-    largest = ordered_32(np.float32(x[begin]).view(np.int32))
+    largest = ordered_32(x[begin].view(np.int32))
     for i in range(begin, end):
-        value = ordered_32(np.float32(x[i]).view(np.int32))
+        value = ordered_32(x[i].view(np.int32))
         largest = value if value > largest else largest
-    return np.int32(ordered_32(largest)).view(np.float32)
+    return ordered_32(largest).view(np.float32)
 
 
 @inlined()
 def row_maximum_float64(x: Any, begin: int, end: int) -> Any:
     """Largest of x[begin:end]."""
-    largest = ordered_64(np.float64(x[begin]).view(np.int64))
+    largest = ordered_64(x[begin].view(np.int64))
     for i in range(begin, end):
-        value = ordered_64(np.float64(x[i]).view(np.int64))
+        value = ordered_64(x[i].view(np.int64))
         largest = value if value > largest else largest
-    return np.int64(ordered_64(largest)).view(np.float64)
+    return ordered_64(largest).view(np.float64)

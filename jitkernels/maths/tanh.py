@@ -66,12 +66,12 @@ def tanh_float32(x: np.float32) -> np.float32:
     square = r * r
     p = (C6_32 * square + (C5_32 * r + C4_32)) * square + (C3_32 * r + C2_32)
     p = p * square + r
-    scale = np.int32(np.float32(shifted).view(np.int32) << 23).view(np.float32)
+    scale = (shifted.view(np.int32) << 23).view(np.float32)
     h = p * scale + (scale - HALF_32)
     limit = min(h, ONE_32)
     result = limit - limit * (limit / (ONE_32 + h))
-    sign = np.int32(np.float32(x).view(np.int32) & SIGN_32)
-    return np.int32(np.float32(result).view(np.int32) | sign).view(np.float32)
+    sign = x.view(np.int32) & SIGN_32
+    return (result.view(np.int32) | sign).view(np.float32)
 
 
 @inlined("contract")
@@ -89,9 +89,9 @@ def tanh_float64(x: np.float64) -> np.float64:
     p = ((C11_64 * r + C10_64) * square + (C9_64 * r + C8_64)) * square + (C7_64 * r + C6_64)
     p = (p * square + (C5_64 * r + C4_64)) * square + (C3_64 * r + C2_64)
     p = (p * square + rest) + r
-    scale = np.int64(np.float64(shifted).view(np.int64) << 52).view(np.float64)
+    scale = (shifted.view(np.int64) << 52).view(np.float64)
     h = p * scale + (scale - HALF_64)
     limit = min(h, ONE_64)
     result = limit - limit * (limit / (ONE_64 + h))
-    sign = np.int64(np.float64(x).view(np.int64) & SIGN_64)
-    return np.int64(np.float64(result).view(np.int64) | sign).view(np.float64)
+    sign = x.view(np.int64) & SIGN_64
+    return (result.view(np.int64) | sign).view(np.float64)
