@@ -41,7 +41,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("kernel", "explanation", "documentation"),
     ("kernel_funcs",),
     ("functions", "dispatch_table", "testing", "docs", "measuring"),
-    ("ledger",),
+    ("ledger", "building"),
     ("earning",),
     ("",),
     ("benchmark",),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from picks import chosen, record
+from processes import python
 
 import jitkernels as jk
 from jitkernels.choosing import choose
@@ -178,3 +179,25 @@ def test_what_was_tuned_once_is_the_second_process_s_record(
     assert [line.implementation for line in explanation.lines] == ["gen", "theirs", "refer"]
     assert all(line.seconds is not None and line.reason is None for line in explanation.lines)
     assert str(explanation).count("us") >= 3
+
+
+def test_building_ahead(private_cache: Path) -> None:
+    """Several processes leave every candidate in the cache, and each attr is said once."""
+    code = """
+import jitkernels as jk
+from jitkernels import building
+from jitkernels.measuring import measured_member
+from jitkernels.native import load
+from jitkernels.registry import implementations
+
+if __name__ == "__main__":
+    building.cpu_count = lambda: 2
+    attrs = [jk.VMulAttr(n=4 << i).tuning_class() for i in range(8)]
+    assert list(building.build_all(attrs)) == attrs
+    for attr in map(measured_member, attrs):
+        for found in implementations(type(attr)).values():
+            if not found.is_reference and found.reason_against(attr) is None:
+                assert all(load.is_kept(found.source(attr, variant)) for variant in found.variants(attr))
+    print("all kept")
+"""
+    assert python(code, private_cache) == "all kept\n"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.building import build_all
 from jitkernels.choosing import tuning_mode
 from jitkernels.cli import measured, output
 from jitkernels.errors import ArgumentError, UnknownNameError
@@ -26,13 +27,17 @@ def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int
             "JITKERNELS_TUNE=off or JITKERNELS_POLICY=reproducible: measurements would not be used"
         )
     attrs = classes([row(kernel) for kernel in kernels] or all_rows(), tag)
+    known = {attr: None if force else measured.complete_record(attr) for attr in attrs}
     records: dict[KernelAttr, Record] = {}
     done = 0
     with output.progress() as bar:
-        task = bar.add_task("", total=len(attrs))
-        for attr in attrs:
+        waiting = [attr for attr, record in known.items() if record is None]
+        task = bar.add_task("", total=len(waiting))
+        for attr in build_all(waiting):
+            bar.update(task, description=escape(f"built {attr.name} {attr.text()}"), advance=1)
+        bar.reset(task, total=len(attrs))
+        for attr, record in known.items():
             bar.update(task, description=escape(f"{attr.name} {attr.text()}"))
-            record = None if force else measured.complete_record(attr)
             if record is None:
                 record = tune_class(attr, budget=seconds, build_budget=BUILD_SECONDS)
                 done += 1

@@ -105,7 +105,9 @@ class Trial:
             taken = watch.call()
             # Before any second call: it would add to the result of one that adds to what was there.
             wrong = first_difference(self._attr, self._given, self._expected, self._arrays, self._terms)
-            if wrong is None and (SHORT < taken < LONG or watch.threaded):  # the first may have made the threads
+            if wrong is None and (
+                SHORT < taken < LONG or watch.threaded
+            ):  # the first may have made the threads
                 taken = min(taken, watch.call())
         except Exception as error:  # noqa: BLE001  # whatever a third-party candidate raises disqualifies only itself
             wrong = f"{type(error).__name__}: {error}"
