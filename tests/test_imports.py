@@ -1,6 +1,7 @@
 """The package as text: who imports whom, what is imported when, sizes, and names that are promised."""
 
 import ast
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -248,6 +249,15 @@ def test_nothing_dangerous(path: Path) -> None:
         (f.value.id, f.attr) for f in calls if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name)
     }
     assert not {("os", "system"), ("os", "popen"), ("np", "load"), ("yaml", "load")} & attributes
+
+
+def test_readme_lists_every_part() -> None:
+    """Every folder and module of the package has its place in the layout, and nothing else has."""
+    readme = (PACKAGE.parent / "README.md").read_text()
+    table = readme.partition("## Layout")[2].partition("The same family")[0]
+    named = {name.removeprefix("jitkernels/").strip("/") for name in re.findall(r"`([^`]+)`", table)}
+    there = {path.name for path in PACKAGE.iterdir() if not path.name.startswith(("__", "py.typed"))}
+    assert {name.partition("/")[0] for name in named} - {"tests", "bench", "__init__.pyi"} == there
 
 
 def test_import_is_lean() -> None:
