@@ -109,6 +109,11 @@ class Target:
         """Elements of a type in one vector register."""
         return self.vector_bytes // dtypes.named(dtype).size
 
+    def masked_lanes(self, dtype: str, vector_bytes: int = 64) -> int:
+        """Elements in a vector of so many bytes, or of the widest, whose lanes can be off; 0 without masks."""
+        width = min(vector_bytes, self.vector_bytes)
+        return width // dtypes.named(dtype).size if "avx512vl" in self.features else 0
+
     @property
     def is_x86(self) -> bool:
         return self.architecture in ("x86_64", "amd64")

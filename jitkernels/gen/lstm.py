@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels import machine
 from jitkernels.attrs.lstm import LSTMCtHtAttr
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.maths.sigmoid import sigmoid_float32, sigmoid_float64
 from jitkernels.maths.tanh import tanh_float32, tanh_float64
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined
+from jitkernels.native.source import inlined, vectors
 from jitkernels.registry import Variant, implements
 
 BLOCK = 1024
@@ -35,6 +36,7 @@ def variants(attr: LSTMCtHtAttr) -> list[Variant]:
 @implements(LSTMCtHtAttr, variants=variants)
 def lstm_ctht(attr: LSTMCtHtAttr, **variant: Any) -> LoopNest:
     number = np.dtype(attr.dtype).type
+    lanes = machine.target().masked_lanes(attr.dtype, variant.get("vector_bytes", 64))
 
     @inlined()
     def relu(x: Any) -> Any:
@@ -44,13 +46,13 @@ def lstm_ctht(attr: LSTMCtHtAttr, **variant: Any) -> LoopNest:
     gate, candidate, cell = functions[attr.act_gate], functions[attr.act_cand], functions[attr.act_cell]
 
     def plain(gates: Any, ct_1: Any, ct: Any, ht: Any, d: int, begin: int, end: int) -> None:
-        for j in range(begin, end):
+        for j in vectors(begin, end, lanes):
             new = candidate(gates[j]) * gate(gates[d + j]) + ct_1[j] * gate(gates[2 * d + j])
             ct[j] = new
             ht[j] = cell(new) * gate(gates[3 * d + j])
 
     def peephole(gates: Any, ct_1: Any, wp: Any, ct: Any, ht: Any, d: int, begin: int, end: int) -> None:
-        for j in range(begin, end):
+        for j in vectors(begin, end, lanes):
             old = ct_1[j]
             i, f = gates[d + j] + wp[j] * old, gates[2 * d + j] + wp[d + j] * old
             new = candidate(gates[j]) * gate(i) + old * gate(f)

@@ -96,6 +96,15 @@ def inlined(*flags: str) -> Callable[[Function], Function]:
     return mark
 
 
+def vectors(begin: int, end: int, lanes: int) -> range:
+    """`range(begin, end)`, of whose steps none depends on another: what whole vectors leave is one more, masked.
+
+    Without it the last steps run one by one, which takes long where each takes long. Where `lanes` is 0, as on
+    processors that have no masks, they do.
+    """
+    raise BuildError(f"vectors({begin}, {end}, {lanes}) exists in compiled loop nests only")
+
+
 def offset(pointer: Any, elements: int) -> Any:
     """`pointer + elements` in C; known to the compiler, so it has no Python body."""
     raise BuildError("offset() exists in compiled loop nests only")
@@ -159,8 +168,8 @@ class Module:
 
     def value(self, name: str, value: Any) -> str:
         """The expression that stands for a global or closure value in the generated module."""
-        if value is offset:
-            return "pointer_offset"
+        if value is offset or value is vectors:
+            return f"language.{value.__name__}"
         if isinstance(value, External):
             self.externals[value.symbol] = value
             return f"external({value.symbol!r}, {value.result!r}, {value.arguments!r})"

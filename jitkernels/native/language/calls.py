@@ -27,6 +27,9 @@ class Definitions(Protocol):
     def called(self, function: Callable[..., Any], arguments: tuple[Value, ...]) -> tuple[str, Type]:
         """The symbol and result of a marked function for arguments of these types."""
 
+    def masked_loop(self) -> str:
+        """The metadata of the branch that closes a loop of `vectors`."""
+
     def declare(self, symbol: str, result: str, arguments: Sequence[str]) -> None:
         """Declare a function that is defined elsewhere."""
 

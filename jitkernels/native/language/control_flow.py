@@ -126,7 +126,10 @@ class ControlFlow(ABC):
             case ast.For(
                 target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=limits), orelse=[]
             ) if 1 <= len(limits) <= 3:
-                self.counted(node, name, limits, node.body)
+                begin = self.index(limits[0]) if len(limits) > 1 else "0"
+                end = self.index(limits[min(len(limits) - 1, 1)])
+                step = self.index(limits[2]) if len(limits) == 3 else "1"
+                self.counted(node, name, (begin, end, step))
             case ast.Break() | ast.Continue():
                 self.leave(f"br label %{self.loops[-1][isinstance(node, ast.Continue)]}")
             case _:
@@ -157,11 +160,9 @@ class ControlFlow(ABC):
         self.jump(head)
         self.start(after)
 
-    def counted(self, node: ast.For, name: str, limits: Sequence[ast.expr], body: Sequence[ast.stmt]) -> None:
+    def counted(self, node: ast.For, name: str, limits: tuple[str, str, str], hints: str = "") -> None:
         """``for name in range(...)``: limits are computed once, and the count is apart from the variable."""
-        begin = self.index(limits[0]) if len(limits) > 1 else "0"
-        end = self.index(limits[min(len(limits) - 1, 1)])
-        step = self.index(limits[2]) if len(limits) == 3 else "1"
+        begin, end, step = limits
         if step == "0":
             raise self.failure(node, "expected a step that is not 0")
         counter = self.memory("i64")
@@ -175,13 +176,12 @@ class ControlFlow(ABC):
         self.start(inside)
         self.write(node, name, Value(INT64, here))
         self.loops.append((after, onwards))
-        self.statements(body)
+        self.statements(node.body)
         self.loops.pop()
         self.jump(onwards)
         self.start(onwards)
         following = self.new(f"add nsw i64 {here}, {step}")
-        self.lines.append(f"  store i64 {following}, ptr {counter}")
-        self.jump(head)
+        self.lines += [f"  store i64 {following}, ptr {counter}", f"  br label %{head}{hints}"]
         self.start(after)
 
     def before(self, here: str, end: str, step: str) -> str:

@@ -17,6 +17,12 @@ from jitkernels.native.language.types import Type, Value
 from jitkernels.native.language.writer import Writer
 
 Function = Callable[..., Any]
+FIRST_MASKED = 9
+MASKED = """!2 = !{!"llvm.loop.vectorize.enable", i1 true}
+!3 = !{!"llvm.loop.vectorize.predicate.enable", i1 true}
+!4 = !{!"llvm.loop.interleave.count", i32 1}
+!5 = !{!"llvm.loop.unroll.disable"}"""
+"""What LLVM is told of loops that become vectors with lanes off, and of which nothing is left over."""
 
 
 @dataclass
@@ -28,6 +34,7 @@ class Program:
     declared: dict[str, str] = field(default_factory=dict)
     made: dict[tuple[Any, ...], tuple[str, Type]] = field(default_factory=dict)
     translating: set[int] = field(default_factory=set)
+    masked: int = 0
 
     def export(self, name: str, function: Function, arguments: Sequence[str], flags: Sequence[str]) -> None:
         """Define a C function of these C types that returns ``int64_t``: the status of the function, or 0."""
@@ -65,10 +72,17 @@ class Program:
         self.made[key] = symbol, result
         return symbol, result
 
+    def masked_loop(self) -> str:
+        """The metadata of the branch that closes a loop of `vectors`: each loop has its own."""
+        self.masked += 1
+        return f", !llvm.loop !{FIRST_MASKED + self.masked}"
+
     def declare(self, symbol: str, result: str, arguments: Sequence[str]) -> None:
         self.declared[symbol] = f"declare {result} @{symbol}({', '.join(arguments)})"
 
     @property
     def text(self) -> str:
         """LLVM IR of all functions."""
-        return "\n".join([*self.declared.values(), *self.texts, f"!0 = {WEIGHTS}", ""])
+        numbers = range(FIRST_MASKED + 1, FIRST_MASKED + self.masked + 1)
+        loops = [f"!{number} = distinct !{{!{number}, !2, !3, !4, !5}}" for number in numbers]
+        return "\n".join([*self.declared.values(), *self.texts, f"!0 = {WEIGHTS}", MASKED, *loops, ""])

@@ -9,6 +9,7 @@ from jitkernels.errors import BuildError
 from jitkernels.native.language import types
 from jitkernels.native.language.calls import Calls, Definitions
 from jitkernels.native.language.types import INT64, NOTHING, Type, Value
+from jitkernels.native.source import vectors
 
 
 class Writer(Calls):
@@ -54,6 +55,32 @@ class Writer(Calls):
                 value = self.converted(self.tree, value, INT64, written=True)
             self.lines.append(f"  ret {value.type.llvm} {value.text}")
         return result, "\n".join([*self.entry, *self.lines])
+
+    def statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.For(
+                target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id=word), args=limits), orelse=[]
+            ) if self.around.get(word) is vectors and len(limits) == 3:
+                self.in_vectors(node, name, limits)
+            case _:
+                super().statement(node)
+
+    def in_vectors(self, node: ast.For, name: str, limits: Sequence[ast.expr]) -> None:
+        """Whole vectors, then what is left as one vector of which some lanes are off."""
+        lanes = self.known(limits[2])
+        if not isinstance(lanes, int) or lanes < 0 or lanes & (lanes - 1):
+            raise self.failure(node, "expected lanes that are a constant: a power of two, or 0")
+        begin, end = self.index(limits[0]), self.index(limits[1])
+        if lanes == 0:
+            self.counted(node, name, (begin, end, "1"))
+            return
+        count = self.new(f"sub nsw i64 {end}, {begin}")
+        rest = self.new(f"and i64 {count}, {lanes - 1}")
+        whole = self.new(f"sub nsw i64 {end}, {rest}")
+        self.program.declare("llvm.smax.i64", "i64", ["i64", "i64"])
+        left = self.new(f"call i64 @llvm.smax.i64(i64 {whole}, i64 {begin})")
+        self.counted(node, name, (begin, whole, "1"))
+        self.counted(node, name, (left, end, "1"), self.program.masked_loop())
 
     def write(self, node: ast.AST, name: str, value: Value) -> None:
         kind = self.variables.get(name)
