@@ -27,7 +27,7 @@ class KernelFuncs:
     _watchers: ClassVar[list[Callable[[Kernel, Choice], None]]] = []
 
     def __init__(self) -> None:
-        self._found: dict[KernelAttr, Callable[..., None]] = {}
+        self._found: dict[tuple[Any, ...], Callable[..., None]] = {}
         self._asked: dict[tuple[KernelAttr, str], Kernel] = {}
         self._classes: dict[KernelAttr, Kernel] = {}
 
@@ -42,23 +42,25 @@ class KernelFuncs:
         A hit takes no lock. Raises NotUsableError when an implementation pinned for this kernel cannot be used,
         BuildError when a pinned one cannot be built.
         """
-        try:
-            found = self._found.get(attr)
-        except TypeError:  # not hashable, so not an attr
-            found = None
-        return self._look(attr) if found is None or pins.blocks else found
+        if not pins.blocks:
+            try:  # by its key: Python compares tuples and hashes them in a third of the time that methods take
+                return self._found[attr._key]
+            except (KeyError, AttributeError, TypeError):  # not remembered, or not an attr
+                pass
+        return self._look(attr)
 
     __getitem__ = at
 
     def _look(self, attr: KernelAttr) -> Callable[..., None]:
         """What `at` does but for a hit: a pinned kernel is not remembered as the pick."""
-        pinned = pins.pinned(checked(attr)) if pins.blocks else None
+        key = checked(attr)._key
+        pinned = pins.pinned(attr) if pins.blocks else None
         if pinned is not None:
             return self.get(attr, pinned)
         with making:
-            if attr not in self._found:
-                self._found[attr] = _picked(attr, choose(attr)).callable
-            return self._found[attr]
+            if key not in self._found:
+                self._found[key] = _picked(attr, choose(attr)).callable
+            return self._found[key]
 
     def of_class(self, attr: KernelAttr) -> Kernel:
         """The best kernel that serves every size of an attr's tuning class, remembered."""
@@ -70,8 +72,9 @@ class KernelFuncs:
 
     def cost_of_exact(self, attr: KernelAttr) -> float | None:
         """Seconds until there is a kernel for exactly this attr; None where that is no other than that of its class."""
-        if attr in self._found:
-            return 0.0 if self._found[attr].__self__.exact else None  # type: ignore[attr-defined]
+        known = self._found.get(attr._key)
+        if known is not None:
+            return 0.0 if known.__self__.exact else None  # type: ignore[attr-defined]
         choice = choose(attr)
         if is_for_any_size(attr, choice):
             return None

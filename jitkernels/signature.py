@@ -33,7 +33,10 @@ class Extent:
 
     def value(self, fields: Mapping[str, Any]) -> int:
         """The number for given values of the symbols."""
-        return self.factor * math.prod(int(fields[symbol]) for symbol in self.symbols)
+        number = self.factor
+        for symbol in self.symbols:
+            number *= int(fields[symbol])
+        return number
 
     def __str__(self) -> str:
         return "*".join([*([str(self.factor)] if self.factor != 1 else []), *self.symbols])

@@ -183,11 +183,11 @@ def many_rows(fresh: object) -> Iterator[list[type[KernelAttr]]]:
 
 
 def test_a_hit_is_quick_with_a_hundred_rows(many_rows: list[type[KernelAttr]]) -> None:
-    """Whatever the fields of other attrs: at most 200 ns, for the same attr; an equal one costs a comparison."""
+    """Whatever the fields of other attrs: at most 200 ns, for the same attr and for an equal one."""
     cache = KernelFuncs.cache()
     attrs = [row(n=64) for row in many_rows]  # type: ignore[call-arg]  # fields of the base class
     assert len({hash(attr) for attr in attrs}) == 100
-    cache._found.update(dict.fromkeys(attrs, print))
+    cache._found.update({attr._key: print for attr in attrs})
     own, equal = attrs[-1], many_rows[-1](n=64)  # type: ignore[call-arg]
     assert own == equal
     assert cache.at(equal) is print
@@ -197,7 +197,7 @@ def test_a_hit_is_quick_with_a_hundred_rows(many_rows: list[type[KernelAttr]]) -
         return min(calls.repeat(20, 10_000)) / 10_000 * 1e9
 
     assert nanoseconds(own) < 200
-    assert nanoseconds(equal) < 400
+    assert nanoseconds(equal) < 200
 
 
 def test_attrs_are_equal_by_class_and_fields() -> None:

@@ -79,6 +79,9 @@ class KernelAttr:
     arrays: ClassVar[tuple[Argument, ...]] = ()
     floats: ClassVar[tuple[str, ...]] = ()
     options: ClassVar[tuple[str, ...]] = ()
+    _key: tuple[Any, ...]
+    _hash: int
+    _signature: Signature
 
     def __init_subclass__(cls, kernel_type: str | None = None) -> None:
         dataclass(frozen=True, kw_only=True, eq=False)(cls)  # equality and hash are those below
@@ -102,23 +105,26 @@ class KernelAttr:
             if field.kind == "float":
                 label = f"{type(self).__name__}: {name}"
                 values[name] = in_dtype(label, values[name], values.get("dtype", "float64"))
-        for argument in self.arrays:
-            array = argument.array(values)
-            if array is not None and array.nbytes > MOST_BYTES:
+        arrays = tuple(a for a in (argument.array(values) for argument in self.arrays) if a is not None)
+        for array in arrays:
+            if array.nbytes > MOST_BYTES:
                 raise AttrError(f"{type(self).__name__}: array {array.name} would have {array.nbytes} bytes")
+        integers = tuple((name, values[name]) for name, field in known.items() if field.kind == "int")
+        floats = tuple((name, values[name]) for name in self.floats)
+        values["_signature"] = Signature(arrays, integers, floats)
         values["_key"] = key = (type(self), *(values[name] for name in known))
         values["_hash"] = hash(key)
 
     def __eq__(self, other: object) -> bool:
         """Of the same class and equal in every field."""
         try:
-            return self._key == other._key  # type: ignore[attr-defined,no-any-return]
+            return self._key == other._key  # type: ignore[attr-defined,no-any-return]  # if it has one
         except AttributeError:
             return NotImplemented
 
     def __hash__(self) -> int:
         """Computed once: attrs are looked up at each call, and attrs of other classes differ in it."""
-        return self._hash  # type: ignore[attr-defined,no-any-return]
+        return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is made anew from its fields: hashes hold in one process only."""
@@ -136,16 +142,7 @@ class KernelAttr:
 
     def signature(self) -> Signature:
         """The arguments of the kernel for this attr."""
-        values = self.__dict__
-        arrays = (argument.array(values) for argument in self.arrays)
-        integers = [
-            (name, values[name]) for name, field in self.known_fields().items() if field.kind == "int"
-        ]
-        return Signature(
-            tuple(array for array in arrays if array is not None),
-            tuple(integers),
-            tuple((name, values[name]) for name in self.floats),
-        )
+        return self._signature
 
     def tolerance(self) -> Tolerance:
         """How far from the true result an implementation may be."""
