@@ -14,9 +14,10 @@ from jitkernels.attrs.base import Call, KernelAttr
 from jitkernels.attrs.binding import AXIS, inputs_of, is_everyday, outputs_of
 from jitkernels.dispatch_table import Dispatch, Real
 from jitkernels.errors import ArgumentError, ArgumentTypeError, UnknownNameError, WorkspaceError
-from jitkernels.kernel_funcs import BUILD_SECONDS, KernelFuncs
+from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.locks import making, writing
 from jitkernels.native import launch
+from jitkernels.native.code import BUILD
 from jitkernels.registry import row
 from jitkernels.signature import AnyArray, Array, Signature
 
@@ -92,16 +93,16 @@ class Everyday(launch.Holder):
         assert self._dispatch is not None, "asked only where there is a dispatcher"
         if not self._dispatch.can_be_exact(attr.fields()):
             return launch.NEVER
-        cost = KernelFuncs.cache().cost_of_exact(attr)
+        cost = KernelFuncs.cache().cost_of_exact(attr, earned)
         if cost is None:
             return launch.NEVER
-        if earned or not cost:
+        if not cost:
             kernel = KernelFuncs.cache().at(attr).__self__  # type: ignore[attr-defined]
             with writing:
                 exact = self._dispatch.key(attr.fields(), exact=True)
                 self._dispatch.put(exact, kernel.address, kernel.is_long, kernel.calls_until_due)
-            cost = BUILD_SECONDS
-        return int(cost / (LEAST_SECONDS + attr.operations() / 2e9))
+            cost = BUILD
+        return int(cost / (LEAST_SECONDS + attr.operations() / 5e10))
 
     def _targets(self, call: Call, outputs: Sequence[Array], out: Any) -> list[AnyArray | None]:
         """For each output the memory of ``out`` in the kernel's shape, or None where it cannot be used directly."""

@@ -61,8 +61,8 @@ class Implementation:
     def source(self, attr: KernelAttr, variant: Variant) -> Any:
         """What `function` gives for a variant: a source of the C function that the row declares."""
         made = self.function(attr, **variant)
-        has = {*dir(type(made)), *getattr(made, "__dict__", ())}  # `text` itself may take long to make
-        if not {"name", "text", "externals"} <= has:
+        own = getattr(made, "__dict__", ())  # `text` itself may take long to make
+        if not all(name in own or hasattr(type(made), name) for name in ("name", "text", "externals")):
             raise self._mistake("the function", attr, "a source such as a LoopNest or a CSource", made)
         expected = attr.signature().c_arguments
         arguments = tuple(getattr(made, "arguments", expected))
@@ -79,10 +79,11 @@ class Implementation:
 
     def _check_body(self, attr: KernelAttr, body: Callable[..., None], *, workspace: bool) -> None:
         signature = attr.signature()
-        names = [array.name for array in signature.arrays]
-        names += [name for name, _ in (*signature.integers, *signature.floats)]
-        expected = [*names, *(["workspace"] if workspace else []), "begin", "end"]
-        taken = list(inspect.signature(body).parameters)
+        arguments = (*signature.integers, *signature.floats)
+        expected = [array.name for array in signature.arrays] + [name for name, _ in arguments]
+        expected += [*(["workspace"] if workspace else []), "begin", "end"]
+        given = inspect.getargs(body.__code__)
+        taken = [*given.args, *(name for name in (given.varargs, given.varkw) if name)]
         if len(taken) != len(expected):
             wanted = f"the {len(expected)} parameters ({', '.join(expected)})"
             raise self._mistake(

@@ -7,9 +7,11 @@ from typing import Any
 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import ArgumentTypeError
-from jitkernels.native import launch, load
-from jitkernels.native.source import symbol_of
+from jitkernels.locks import making
+from jitkernels.native import launch
+from jitkernels.native.code import Code, code_of
 from jitkernels.native.status import error_of
+from jitkernels.patience import saying
 from jitkernels.registry import Implementation, Variant, implementation
 from jitkernels.signature import Signature
 
@@ -27,7 +29,7 @@ class Kernel(launch.Holder):
     """
 
     __slots__ = (
-        "_call_python", "_due", "_function", "_kept", "_parameters", "_slow", "_words", "address", "attr", "callable",
+        "_call_python", "_callable", "_due", "_function", "_kept", "_slow", "_words", "address", "attr",
         "calls_until_due", "exact", "implementation", "rule", "signature", "source", "symbol", "timings", "variant",
     )  # fmt: skip
 
@@ -49,34 +51,57 @@ class Kernel(launch.Holder):
             found.check_reference(attr)
             self.source, self.symbol, self.address = _text_of(found.function), "", 0
         else:
-            source = found.source(attr, variant)
-            self.source, self.symbol = source.text, symbol_of(source)
-            self.address = load.address_of(source)
-            self.exact = getattr(source, "exact", False)
+            code = code_of(found.source(attr, variant))
+            if not code.is_loaded:
+                self._load(code)
+            self.source, self.symbol, self.address = code.source.text, code.symbol, code.address
+            self.exact = getattr(code.source, "exact", False)
         self._slow = self.run
-        self._parameters = [
+        self._callable: Any = None
+
+    def _load(self, code: Code) -> None:
+        with saying(f"building {self.implementation} of {self.attr.kernel_type.name}({self.attr.text()})"):
+            _ = code.address
+
+    @property
+    def callable(self) -> Any:
+        """What callers hold: the compiled launcher with this kernel as ``self``, or `run` where there is none.
+
+        Made when first asked for: the kernel of a size class serves everyday calls, which have their own.
+        """
+        with making:
+            if self._callable is None:
+                self._callable = self._launcher()
+            return self._callable
+
+    def _launcher(self) -> Any:
+        if not launch.fits(self._parameters, self._words):
+            return self.run
+        self._context = self._new_context()
+        launch.set_countdown(self._context, self.calls_until_due)
+        return launch.launcher(self.attr.name, type(self.attr).__doc__ or "", self) or self.run
+
+    @property
+    def _parameters(self) -> list[launch.Parameter]:
+        return [
             launch.Parameter(_singleton(array.dtype), array.shape, array.output, array.in_place)
             for array in self.signature.arrays
         ]
-        self.callable = self._launcher()
 
-    def _launcher(self) -> Any:
-        """The compiled launcher with this kernel as ``self``, or the Python method where there is none."""
-        if not launch.fits(self._parameters, self._words):
-            return self.run
-        self._context = self.context(self._parameters)
-        return launch.launcher(self.attr.name, type(self.attr).__doc__ or "", self) or self.run
-
-    def context(self, parameters: "list[launch.Parameter]") -> Any:
-        """A launcher context of this kernel for arrays of other shapes over the same memory."""
+    def _new_context(self) -> Any:
         return launch.context(
-            parameters,
+            self._parameters,
             self._words,
             entry=self.address,
             python=self._call_python,
             slow=self._slow,
             long=self.is_long,
         )
+
+    @property
+    def _is_launched(self) -> bool:
+        """Whether a launcher reads a context of this kernel."""
+        return self._callable is not None and self._callable != self.run
 
     @property
     def is_long(self) -> bool:
@@ -99,7 +124,7 @@ class Kernel(launch.Holder):
             raise ArgumentTypeError(
                 f"{self.attr.name}: expected {count} arrays by position, got {listed} by name"
             )
-        if self._due is not None and launch.countdown_of(self._context) <= 0:
+        if self._due is not None and self._is_launched and launch.countdown_of(self._context) <= 0:
             self.settle()
         self.run_as(self.attr, arrays)
 
@@ -116,7 +141,7 @@ class Kernel(launch.Holder):
 
     def _count_down(self, calls: int) -> None:
         self.calls_until_due = calls or launch.NEVER
-        if hasattr(self, "_context"):
+        if self._is_launched:
             launch.set_countdown(self._context, self.calls_until_due)
 
     def become(self, other: "Kernel") -> None:
@@ -134,8 +159,8 @@ class Kernel(launch.Holder):
             "_call_python",
         ):
             setattr(self, name, getattr(other, name))
-        if hasattr(self, "_context"):
-            launch.replace(self._context, other._context)
+        if self._is_launched:
+            launch.replace(self._context, other._new_context())
 
     def run_as(self, attr: KernelAttr, arrays: Sequence[Any]) -> None:
         """As `run`, for any attr of the kernel's size class: extents are arguments of the machine code."""

@@ -10,13 +10,13 @@ from jitkernels.disk import say_once
 from jitkernels.errors import BuildError
 from jitkernels.kernel import Kernel
 from jitkernels.locks import making
-from jitkernels.native import load
-from jitkernels.patience import saying
-from jitkernels.registry import Implementation, Variant, implementation, implementations
+from jitkernels.native.code import LOAD, code_of
+from jitkernels.registry import Implementation, implementation, implementations
+from jitkernels.tuning.classes import class_of
 from jitkernels.tuning.store import Measured
 
-BUILD_SECONDS, LOAD_SECONDS = 0.15, 0.005
-"""What an object costs, by experience: from its source, and from the cache."""
+LOOK = 0.02
+"""Seconds of calls of a class, of whatever sizes, after which it is worth looking for a kernel of one size."""
 
 
 class KernelFuncs:
@@ -30,6 +30,7 @@ class KernelFuncs:
         self._found: dict[tuple[Any, ...], Callable[..., None]] = {}
         self._asked: dict[tuple[KernelAttr, str], Kernel] = {}
         self._classes: dict[KernelAttr, Kernel] = {}
+        self._told: set[tuple[Any, ...]] = set()
 
     @classmethod
     def cache(cls) -> "KernelFuncs":
@@ -64,22 +65,31 @@ class KernelFuncs:
 
     def of_class(self, attr: KernelAttr) -> Kernel:
         """The best kernel that serves every size of an attr's tuning class, remembered."""
-        largest = attr.tuning_class()
+        largest = class_of(attr)
         with making:
             if largest not in self._classes:
                 self._classes[largest] = _picked(largest, choose_for_class(largest))
             return self._classes[largest]
 
-    def cost_of_exact(self, attr: KernelAttr) -> float | None:
-        """Seconds until there is a kernel for exactly this attr; None where that is no other than that of its class."""
+    def cost_of_exact(self, attr: KernelAttr, paid: bool) -> float | None:
+        """Seconds that calls are to cost before a kernel for exactly this attr is asked for; 0 if it may be now.
+
+        None where that is no other than that of its class. Nobody looks at once, as most sizes are met a few times;
+        a kernel that is not built yet is then to be paid for as well.
+        """
         known = self._found.get(attr._key)
         if known is not None:
             return 0.0 if known.__self__.exact else None  # type: ignore[attr-defined]
+        if not paid:
+            return LOOK
         choice = choose(attr)
         if is_for_any_size(attr, choice):
             return None
-        source = choice.implementation.source(attr, choice.variant)
-        return LOAD_SECONDS if load.is_kept(source) else BUILD_SECONDS
+        cost = code_of(choice.implementation.source(attr, choice.variant)).seconds
+        if cost <= LOAD or attr._key in self._told:
+            return 0.0
+        self._told.add(attr._key)
+        return cost
 
     def get(self, attr: KernelAttr, found: Implementation) -> Callable[..., None]:
         """The kernel of one implementation in its best known variant, remembered apart from the pick.
@@ -91,7 +101,7 @@ class KernelFuncs:
         key = attr, Measured(found.name, dict(variant)).label
         kernel = self._asked.get(key)
         if kernel is None:
-            kernel = self._asked.setdefault(key, _built(attr, found, variant))
+            kernel = self._asked.setdefault(key, Kernel(attr, found, variant))
         function: Callable[..., None] = kernel.callable
         return function
 
@@ -101,6 +111,7 @@ class KernelFuncs:
             self._found.clear()
             self._asked.clear()
             self._classes.clear()
+            self._told.clear()
         for follow in self._followers:
             follow()
 
@@ -121,7 +132,7 @@ KernelFuncs._instance = KernelFuncs()
 def _picked(attr: KernelAttr, choice: Choice) -> Kernel:
     """The kernel of a choice, with the reason for it. If it cannot be built, that is said and refer serves."""
     try:
-        kernel = _built(attr, choice.implementation, choice.variant)
+        kernel = Kernel(attr, choice.implementation, choice.variant)
     except BuildError as error:
         if choice.rule == "pinned" or choice.implementation.is_reference:
             raise
@@ -129,18 +140,13 @@ def _picked(attr: KernelAttr, choice: Choice) -> Kernel:
             f"build {attr}", f"{choice.implementation.name} of {attr} cannot be built, using refer: {error}"
         )
         choice = Choice(implementation(type(attr), "refer"), {}, f"{choice.rule}, but it could not be built")
-        kernel = _built(attr, choice.implementation, choice.variant)
+        kernel = Kernel(attr, choice.implementation, choice.variant)
     kernel.rule = choice.rule
     if choice.record:
         kernel.timings = {m.label: m.seconds for m in choice.record.candidates if m.seconds is not None}
     for watch in KernelFuncs._watchers:
         watch(kernel, choice)
     return kernel
-
-
-def _built(attr: KernelAttr, found: Implementation, variant: Variant) -> Kernel:
-    with saying(f"building {found.name} of {attr.kernel_type.name}({attr.text()})"):
-        return Kernel(attr, found, variant)
 
 
 def get_all_candidates(attr: KernelAttr) -> dict[str, Callable[..., Any]]:

@@ -10,11 +10,11 @@ from time import perf_counter
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.choosing import Choice, known_record
 from jitkernels.measuring import candidates, keep, reference
-from jitkernels.native import load
+from jitkernels.native.code import LOAD, code_of
 from jitkernels.native.threads import get_num_threads
 from jitkernels.patience import saying
 from jitkernels.registry import implementation
-from jitkernels.tuning.classes import measured_member, nbytes
+from jitkernels.tuning.classes import class_of, measured_member, nbytes
 from jitkernels.tuning.store import Record
 from jitkernels.tuning.tuner import Candidate, contest
 
@@ -22,8 +22,6 @@ SAFETY = 1.3
 """Calls have to have cost so many times the estimate of what is bought with them, because it is one."""
 BUDGET = 0.02
 """Seconds of timing in one contest, which has few candidates."""
-BUILD, LOAD = 0.15, 0.002
-"""Seconds of building a candidate, of importing the compiler before the first, and of loading one already built."""
 DUEL = 0.1
 """Seconds of looking at threads as users see them."""
 LISTING = 0.02
@@ -117,9 +115,9 @@ class Ledger:
         """Estimated seconds of building and loading a candidate, and of looking at its threads."""
         found = implementation(type(self._member), candidate.implementation)
         threads = DUEL if candidate.variant.get("parallel") else 0.0
-        if found.is_reference or load.is_kept(found.source(self._member, candidate.variant)):
+        if found.is_reference:
             return LOAD + threads
-        return BUILD + threads
+        return code_of(found.source(self._member, candidate.variant)).seconds + threads
 
 
 _ledgers: dict[tuple[KernelAttr, int], Ledger] = {}
@@ -127,5 +125,5 @@ _ledgers: dict[tuple[KernelAttr, int], Ledger] = {}
 
 def ledger_of(attr: KernelAttr) -> Ledger:
     """The one ledger of an attr's tuning class in this process."""
-    key = attr.tuning_class(), get_num_threads()
+    key = class_of(attr), get_num_threads()
     return _ledgers.get(key) or _ledgers.setdefault(key, Ledger(attr))

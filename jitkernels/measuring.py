@@ -14,7 +14,7 @@ from jitkernels.native.threads import get_num_threads
 from jitkernels.patience import saying
 from jitkernels.registry import implementation, implementations
 from jitkernels.tuning import store
-from jitkernels.tuning.classes import has_elements, measured_member
+from jitkernels.tuning.classes import class_of, has_elements, measured_member
 from jitkernels.tuning.store import Record
 from jitkernels.tuning.tuner import BUDGET, Candidate, contest
 
@@ -50,7 +50,7 @@ def tune_class(attr: KernelAttr, *, budget: float = BUDGET, build_budget: float 
 
 def keep(attr: KernelAttr, record: Record, took: float) -> None:
     """Store the record of an attr's tuning class, and say so."""
-    of_class = attr.tuning_class()
+    of_class = class_of(attr)
     store.save(of_class, record, get_num_threads())
     log.info(
         "tuned %s(%s) for %d threads in %.2f s: %s first of %d%s",

@@ -7,20 +7,26 @@ from collections.abc import Iterator
 
 PATIENCE = 1.0
 """Seconds before anything is said."""
+_waiting = threading.local()
 
 
 @contextlib.contextmanager
 def saying(what: str) -> Iterator[None]:
-    """Write "jitkernels: <what> ..." to a terminal if the block takes more than `PATIENCE`; nothing elsewhere."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    """Write "jitkernels: <what> ..." to a terminal if the block takes more than `PATIENCE`; nothing elsewhere.
+
+    Inside another such block nothing is said: that one says what the waiting is for.
+    """
+    if sys.stderr is None or not sys.stderr.isatty() or getattr(_waiting, "here", False):
         yield
         return
     timer = threading.Timer(PATIENCE, _say, [what])
     timer.daemon = True
     timer.start()
+    _waiting.here = True
     try:
         yield
     finally:
+        _waiting.here = False
         timer.cancel()
 
 

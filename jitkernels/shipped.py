@@ -11,6 +11,7 @@ from typing import Any
 
 from jitkernels import machine
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.tuning.classes import class_of
 from jitkernels.tuning.store import Measured
 
 FOLDER = Path(__file__).parent / "tuning" / "shipped"
@@ -31,5 +32,5 @@ def order(attr: KernelAttr) -> list[Measured]:
     table = _table()
     if not table:
         return []
-    found = table.get(f"{attr.name}({attr.tuning_class().text()})", [])
+    found = table.get(f"{attr.name}({class_of(attr).text()})", [])
     return [Measured(**candidate) for candidate in found]

@@ -68,6 +68,16 @@ class Argument:
         """The shape, parsed. Raises RegistrationError if it is not one."""
         return tuple(_extent(self, word) for word in self.shape.split())
 
+    @functools.cached_property
+    def fixed(self) -> tuple[Extent, ...]:
+        """The extents but for the leading ones, of which there may be any number."""
+        return tuple(extent for extent in self.extents if not extent.spread)
+
+    @functools.cached_property
+    def spreads(self) -> bool:
+        """Whether there may be leading dimensions."""
+        return len(self.fixed) < len(self.extents)
+
     @property
     def symbols(self) -> str:
         """The shape as documentation prints it, such as ``[rows, n]``."""
@@ -81,8 +91,12 @@ class Argument:
         if self.turned is not None and fields[self.turned]:
             shape[-2:] = reversed(shape[-2:])
         role = "inout" if self.read is not None and fields[self.read] else self.role
-        low, high = (float(fields[end]) if isinstance(end, str) else end for end in self.domain)
-        return Array(self.name, role, tuple(shape), self.dtype or fields["dtype"], self.in_place, (low, high))
+        low, high = self.domain
+        domain = (
+            float(fields[low]) if isinstance(low, str) else low,
+            float(fields[high]) if isinstance(high, str) else high,
+        )
+        return Array(self.name, role, tuple(shape), self.dtype or fields["dtype"], self.in_place, domain)
 
 
 def _extent(argument: Argument, word: str) -> Extent:

@@ -100,19 +100,18 @@ class KernelAttr:
         values = self.__dict__
         known = self.known_fields()
         for name, field in known.items():
-            values[name] = field.canonical(f"{type(self).__name__}: {name}", values[name])
+            values[name] = field.canonical(field.label, values[name])
         for name, field in known.items():
             if field.kind == "float":
-                label = f"{type(self).__name__}: {name}"
-                values[name] = in_dtype(label, values[name], values.get("dtype", "float64"))
-        arrays = tuple(a for a in (argument.array(values) for argument in self.arrays) if a is not None)
+                values[name] = in_dtype(field.label, values[name], values.get("dtype", "float64"))
+        arrays = [array for argument in self.arrays if (array := argument.array(values)) is not None]
         for array in arrays:
             if array.nbytes > MOST_BYTES:
                 raise AttrError(f"{type(self).__name__}: array {array.name} would have {array.nbytes} bytes")
-        integers = tuple((name, values[name]) for name, field in known.items() if field.kind == "int")
-        floats = tuple((name, values[name]) for name in self.floats)
-        values["_signature"] = Signature(arrays, integers, floats)
-        values["_key"] = key = (type(self), *(values[name] for name in known))
+        integers = [(name, values[name]) for name, field in known.items() if field.kind == "int"]
+        floats = [(name, values[name]) for name in self.floats]
+        values["_signature"] = Signature(tuple(arrays), tuple(integers), tuple(floats))
+        values["_key"] = key = (type(self), *[values[name] for name in known])
         values["_hash"] = hash(key)
 
     def __eq__(self, other: object) -> bool:

@@ -10,6 +10,7 @@ serves whatever the compiled dispatcher (`jitkernels.native.dispatch`) leaves to
 """
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from jitkernels.errors import (
     RegistrationError,
     WorkspaceError,
 )
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.signature import AnyArray, Argument, Array
 
 if TYPE_CHECKING:
     from jitkernels.attrs.base import KernelAttr
@@ -132,7 +133,8 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     attr = row(
         **extents, **options, **flags, **lying, **({"dtype": dtype} if "dtype" in row.known_fields() else {})
     )
-    inputs = [_flat(a, moved[a.name], lead, attr, dtype) for a in present]
+    wanted = {array.name: array for array in attr.signature().arrays}
+    inputs = [_flat(kernel, a, moved[a.name], lead, wanted[a.name]) for a in present]
     return Call(attr, inputs, results, finish)
 
 
@@ -204,8 +206,8 @@ def _moved(
 
 def _fixed(argument: Argument, array: AnyArray) -> int:
     """How many of an array's dimensions are not leading ones."""
-    own = [extent for extent in argument.extents if not extent.spread]
-    short = own and own[-1].optional and len(own) == len(argument.extents) and array.ndim == len(own) - 1
+    own = argument.fixed
+    short = own and own[-1].optional and not argument.spreads and array.ndim == len(own) - 1
     return len(own) - 1 if short else len(own)
 
 
@@ -213,7 +215,7 @@ def _lead(kernel: str, present: Sequence[Argument], arrays: dict[str, AnyArray])
     """The common leading dimensions. Raises ArgumentError where they do not broadcast."""
     shapes = {}
     for argument in present:
-        array, spreads = arrays[argument.name], any(extent.spread for extent in argument.extents)
+        array, spreads = arrays[argument.name], argument.spreads
         fixed = _fixed(argument, array)
         if array.ndim < fixed or (array.ndim > fixed and not spreads):
             many = f"{'at least ' if spreads else ''}{fixed} dimension{'s' * (fixed != 1)}"
@@ -243,8 +245,7 @@ def _extents(
     for plain in (True, False):  # plain symbols first, so that the others are checked against them
         for argument in present:
             shape = arrays[argument.name].shape
-            fixed = _fixed(argument, arrays[argument.name])
-            own = [extent for extent in argument.extents if not extent.spread]
+            fixed, own = _fixed(argument, arrays[argument.name]), argument.fixed
             for extent, size in zip(own, shape[len(shape) - fixed :], strict=False):
                 if len(extent.symbols) == 1 and (extent.factor == 1) == plain and size % extent.factor == 0:
                     values.setdefault(extent.symbols[0], size // extent.factor)
@@ -254,10 +255,10 @@ def _extents(
     for argument in present:
         for extent in argument.extents:
             if extent.spread:
-                values[extent.symbols[0]] = int(np.prod(lead, dtype=object))
+                values[extent.symbols[0]] = math.prod(lead)
     for argument in present:
         array = arrays[argument.name]
-        own = [extent for extent in argument.extents if not extent.spread][: _fixed(argument, array)]
+        own = argument.fixed[: _fixed(argument, array)]
         known = all(symbol in values for extent in own for symbol in extent.symbols)
         wanted = tuple(extent.value(values) for extent in own) if known else None
         if array.shape[array.ndim - len(own) :] != wanted:
@@ -269,9 +270,8 @@ def _extents(
 def _result_shape(
     argument: Argument, values: dict[str, int], lead: tuple[int, ...], missing: set[str]
 ) -> tuple[int, ...]:
-    own = [e for e in argument.extents if not e.spread and not (e.optional and e.symbols[0] in missing)]
-    spreads = any(extent.spread for extent in argument.extents)
-    return (lead if spreads else ()) + tuple(extent.value(values) for extent in own)
+    own = [e for e in argument.fixed if not (e.optional and e.symbols[0] in missing)]
+    return (lead if argument.spreads else ()) + tuple(extent.value(values) for extent in own)
 
 
 def _spread(row: "type[KernelAttr]") -> set[str]:
@@ -283,23 +283,22 @@ def _lies_turned(array: AnyArray) -> bool:
     return bool(array.ndim == 2 and array.flags.f_contiguous and not array.flags.c_contiguous)
 
 
-def _flat(
-    argument: Argument, array: AnyArray, lead: tuple[int, ...], attr: "KernelAttr", dtype: str
-) -> AnyArray:
+def _flat(kernel: str, argument: Argument, array: AnyArray, lead: tuple[int, ...], wanted: Array) -> AnyArray:
     """An input in the kernel's own shape: contiguous, aligned, of its dtype; the caller's memory if possible."""
-    wanted = argument.array(attr.fields())
-    assert wanted is not None, "only present arrays are passed"
-    if any(extent.spread for extent in argument.extents):
+    if argument.spreads:
         fixed = _fixed(argument, array)
         whole = lead + array.shape[array.ndim - fixed :]
         array = array if array.shape == whole else np.broadcast_to(array, whole)
     if argument.turned is not None and _lies_turned(array):
         array = array.T
-    if array.size != wanted.nbytes // np.dtype(wanted.dtype).itemsize:
+    if array.size != math.prod(wanted.shape):
         return np.empty(wanted.shape, wanted.dtype)  # no result has an element, so nobody reads it
+    if array.dtype == wanted.dtype and array.flags.c_contiguous and array.flags.aligned:
+        return array.reshape(wanted.shape)
     try:
         with np.errstate(all="ignore"):
-            return np.require(array, argument.dtype or dtype, ["C", "A"]).reshape(wanted.shape)
+            return np.require(array, wanted.dtype, ["C", "A"]).reshape(wanted.shape)
     except (MemoryError, ValueError) as error:  # as many bytes as no machine has are a ValueError
-        label = f"{attr.name}: {argument.name}"
-        raise WorkspaceError(f"{label}: no memory for {wanted.describe()}: {error}") from None
+        raise WorkspaceError(
+            f"{kernel}: {argument.name}: no memory for {wanted.describe()}: {error}"
+        ) from None

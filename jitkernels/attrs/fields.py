@@ -26,11 +26,12 @@ Canonical = Callable[[str, Any], Any]
 class Field:
     """How one field is checked, stored and read back.
 
-    canonical: from a label for messages and any value to the canonical one; raises AttrError. to_json and
-    from_json: to plain JSON values and back. values: all that the field may be, if they are few.
+    label: what messages call it, with its class. canonical: from a label and any value to the canonical one;
+    raises AttrError. to_json and from_json: to plain JSON values and back. values: all that the field may be, if
+    they are few.
     """
 
-    name: str
+    label: str
     kind: str
     canonical: Canonical
     to_json: Callable[[Any], Any] = lambda value: value
@@ -73,24 +74,25 @@ def fields_of(attr_class: type) -> dict[str, Field]:
 def _field(attr_class: type, field: "dataclasses.Field[Any]", hint: Any) -> Field:
     given = field.metadata
     origin = typing.get_origin(hint)
+    label = f"{attr_class.__name__}: {field.name}"
     if "canonical" in given:
         check = _from_function(given["canonical"])
-        return Field(field.name, "custom", check, given["to_json"], given["from_json"])
+        return Field(label, "custom", check, given["to_json"], given["from_json"])
     if "values" in given:
-        return Field(field.name, "choice", _one_of(given["values"]), values=given["values"])
+        return Field(label, "choice", _one_of(given["values"]), values=given["values"])
     if hint is str and (field.name == "dtype" or field.name.endswith("_dtype")):
-        return Field(field.name, "dtype", _dtype(given.get("dtypes", FLOATS)))
+        return Field(label, "dtype", _dtype(given.get("dtypes", FLOATS)))
     if hint is bool:
-        return Field(field.name, "bool", _bool, values=(False, True))
+        return Field(label, "bool", _bool, values=(False, True))
     if hint is int:
-        return Field(field.name, "int", _extent)
+        return Field(label, "int", _extent)
     if hint is float:
         least = given.get("least", -math.inf)
-        return Field(field.name, "float", _float(least), least=least)
+        return Field(label, "float", _float(least), least=least)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return Field(field.name, "choice", _member(hint), lambda m: m.name, lambda n: hint[n], tuple(hint))
+        return Field(label, "choice", _member(hint), lambda m: m.name, lambda n: hint[n], tuple(hint))
     if hint is tuple or origin is tuple:
-        return Field(field.name, "tuple", _tuple, _list, lambda value: _tuple("", value))
+        return Field(label, "tuple", _tuple, _list, lambda value: _tuple("", value))
     raise RegistrationError(
         f"{attr_class.__name__}: {field.name}: expected int, bool, float, a dtype, tuple, Enum, choice(...) or "
         f"custom(...), got the type {hint!r}"

@@ -1,6 +1,7 @@
 """What is measured on behalf of a tuning class: one member of it, and none where there is nothing to measure."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 
@@ -9,6 +10,12 @@ from jitkernels.errors import AttrError
 
 MOST_MEASURED = 1 << 28
 """Bytes of arrays beyond which only who asks for it measures: drawing and checking take longer than timing."""
+
+
+@functools.lru_cache(maxsize=256)
+def class_of(attr: KernelAttr) -> KernelAttr:
+    """The tuning class of an attr, remembered for a while: one call asks for it again and again."""
+    return attr.tuning_class()
 
 
 def nbytes(attr: KernelAttr) -> int:
@@ -38,7 +45,7 @@ def smallest_member(attr: KernelAttr) -> KernelAttr:
 
 
 def _member(attr: KernelAttr, changed: Callable[[int], int]) -> KernelAttr:
-    of_class = attr.tuning_class()
+    of_class = class_of(attr)
     values = of_class.fields()
     extents = {
         name: changed(values[name])
@@ -49,4 +56,4 @@ def _member(attr: KernelAttr, changed: Callable[[int], int]) -> KernelAttr:
         member = dataclasses.replace(of_class, **extents)  # type: ignore[type-var]  # subclasses are dataclasses
     except AttrError:
         return of_class
-    return member if member.tuning_class() == of_class else of_class
+    return member if class_of(member) == of_class else of_class

@@ -3,6 +3,7 @@
 Whatever is not a whole record of this attr in this environment is a miss with one log line.
 """
 
+import functools
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -56,13 +57,24 @@ def _key(attr: KernelAttr) -> dict[str, Any]:
 def directory(threads: int) -> Path | None:
     """Where records for this environment and number of threads lie, or None without a cache."""
     root = machine.cache_root()
-    return root and root / machine.digest(machine.environment_of_timings(threads))[:16] / "tuning"
+    return root and _below(root, threads)
+
+
+@functools.cache
+def _below(root: Path, threads: int) -> Path:
+    """Neither machine nor versions change while a process lives."""
+    return root / machine.digest(machine.environment_of_timings(threads))[:16] / "tuning"
 
 
 def path_of(attr: KernelAttr, threads: int) -> Path | None:
     """The file of an attr's record."""
     place = directory(threads)
-    return place and place / f"{attr.name}-{machine.digest(_key(attr))[:24]}.json"
+    return place and place / _name_of(attr)
+
+
+@functools.lru_cache(maxsize=256)
+def _name_of(attr: KernelAttr) -> str:
+    return f"{attr.name}-{machine.digest(_key(attr))[:24]}.json"
 
 
 def save(attr: KernelAttr, record: Record, threads: int) -> None:
