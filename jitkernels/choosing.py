@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 from jitkernels import pins, settings, shipped
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.errors import ArgumentTypeError
+from jitkernels.errors import ArgumentTypeError, NotUsableError
 from jitkernels.native.threads import get_num_threads
 from jitkernels.registry import Implementation, Variant, implementations
 from jitkernels.tuning import store
-from jitkernels.tuning.classes import has_elements, measured_member
+from jitkernels.tuning.classes import class_of, has_elements, measured_member
 from jitkernels.tuning.store import Measured, Record
 
 
@@ -45,13 +45,20 @@ def choose(attr: KernelAttr) -> Choice:
 def choose_for_class(attr: KernelAttr) -> Choice:
     """As `choose`, but of kernels that are right for every size of the attr's class, which is given by its largest.
 
-    Sources whose sizes are constants of the code are left out; ``refer`` is none of them.
+    Sources whose sizes are constants of the code are left out; ``refer`` is none of them. Raises NotUsableError
+    where an implementation is pinned that has no others.
     """
     found = pins.pinned(attr)
     if found is not None:
         found.demand(attr)
     offered = (c for c in _preferences(attr) if found is None or c.implementation is found)
-    choice = next(choice for choice in offered if is_for_any_size(attr, choice))
+    choice = next((choice for choice in offered if is_for_any_size(attr, choice)), None)
+    if choice is None:
+        name = found.name if found else "any implementation"
+        raise NotUsableError(
+            f"{attr.name}: {name} cannot be used: expected a source for any size, as everyday calls need one, got "
+            "sources of exact sizes only"
+        )
     return replace(choice, for_class=True, rule=choice.rule if found is None else "pinned")
 
 
@@ -95,6 +102,14 @@ def _can_be_inside(choice: Choice) -> bool:
     return not (found.is_reference or found.name == "mix" or choice.variant.get("parallel"))
 
 
+def has_newcomers(attr: KernelAttr, record: Record) -> bool:
+    """Whether an implementation has come since a record was made, such as one of a package installed meanwhile."""
+    tried = {measured.implementation for measured in record.candidates}
+    others = [found for name, found in implementations(type(attr)).items() if name not in tried]
+    usable = [found for found in others if found.reason_against(attr) is None]
+    return any(found.reason_against(measured_member(attr)) is None for found in usable)
+
+
 def tuning_mode() -> str:
     """The mode "auto", "replay" or "off", from ``JITKERNELS_TUNE`` and ``JITKERNELS_POLICY``."""
     mode = settings.read("JITKERNELS_TUNE")
@@ -103,7 +118,11 @@ def tuning_mode() -> str:
 
 def known_record(attr: KernelAttr) -> Record | None:
     """The stored record of an attr's tuning class, for the present number of threads; none without elements."""
-    return store.load(attr.tuning_class(), get_num_threads()) if has_elements(attr) else None
+    return _stored(attr) if has_elements(attr) else None
+
+
+def _stored(attr: KernelAttr) -> Record | None:
+    return store.load(class_of(attr), get_num_threads())
 
 
 def checked(attr: KernelAttr) -> KernelAttr:
@@ -116,7 +135,7 @@ def checked(attr: KernelAttr) -> KernelAttr:
 def _preferences(attr: KernelAttr) -> Iterator[Choice]:
     """Everything that steps 2 to 4 have to offer, best first; step 4 offers every usable variant."""
     if tuning_mode() != "off" and has_elements(attr):
-        record = known_record(attr)
+        record = _stored(attr)
         if record is not None:
             yield from _offered(attr, record.candidates, "measured", record)
         yield from _offered(attr, shipped.order(attr), "shipped")

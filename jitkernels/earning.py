@@ -11,11 +11,12 @@ from time import perf_counter
 
 from jitkernels import locks
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.choosing import Choice, choose_again, tuning_mode
+from jitkernels.choosing import Choice, choose_again, has_newcomers, tuning_mode
 from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs
-from jitkernels.ledger import LOAD, SAFETY, Ledger, ledger_of
-from jitkernels.tuning.classes import MOST_MEASURED, has_elements, nbytes, smallest_member
+from jitkernels.ledger import SAFETY, Ledger, ledger_of
+from jitkernels.native.code import LOAD
+from jitkernels.tuning.classes import MOST_MEASURED, class_of, has_elements, nbytes, smallest_member
 from jitkernels.tuning.timer import Stopwatch
 
 LEAST_CALL = 3e-8
@@ -30,9 +31,11 @@ def open_account(attr: KernelAttr, choice: Choice) -> "Account | None":
 
     Cheap: nothing is read, built or measured.
     """
-    if tuning_mode() != "auto" or choice.rule == "pinned" or (choice.record and choice.record.complete):
+    if tuning_mode() != "auto" or choice.rule == "pinned":
         return None
-    if not has_elements(attr) or nbytes(attr.tuning_class()) > MOST_MEASURED:
+    if choice.record and choice.record.complete and not has_newcomers(attr, choice.record):
+        return None
+    if not has_elements(attr) or nbytes(class_of(attr)) > MOST_MEASURED:
         return None
     return Account(attr, choice)
 
@@ -47,9 +50,9 @@ class Account:
         self._contests = self._ledger.contests
         self._seconds = 0.0
         # The first settlement finds out what a call costs. Until then the fastest imaginable machine is assumed.
-        called = smallest_member(attr) if choice.for_class else attr
-        guess = LEAST_CALL + nbytes(called) / 1e11 + called.operations() / 5e11
-        self.calls = _calls_for(SAFETY * (LOAD + 8e-9 * nbytes(called)), guess)
+        share = _share_of_smallest(attr) if choice.for_class else 1.0
+        guess = LEAST_CALL + share * (nbytes(attr) / 1e11 + attr.operations() / 5e11)
+        self.calls = _calls_for(SAFETY * (LOAD + 8e-9 * nbytes(attr)), guess)
 
     def settle(self) -> bool:
         """Credit the calls and measure what they pay for; True if the attr has another choice now.
@@ -110,6 +113,11 @@ def _watch(kernel: Kernel, choice: Choice) -> None:
 
 
 KernelFuncs.when_picked(_watch)
+
+
+def _share_of_smallest(attr: KernelAttr) -> float:
+    """What the smallest member of a class costs at least of what its largest does: half for every extent."""
+    return 0.5 ** sum(value > 2 for _, value in attr.signature().integers)
 
 
 def _calls_for(cost: float, seconds: float) -> int:

@@ -15,6 +15,7 @@ from jitkernels.choosing import choose, choose_for_class, known_record
 from jitkernels.earning import Account, open_account
 from jitkernels.kernel import Kernel
 from jitkernels.native.threads import get_num_threads
+from jitkernels.registry import implements
 from jitkernels.tuning import store
 
 
@@ -140,6 +141,26 @@ def test_what_one_process_began_another_ends(earned: Any, cheap: None) -> None:
     assert found.complete
     refer = next(measured for measured in found.candidates if measured.implementation == "refer")
     assert refer in begun.candidates
+
+
+def test_who_comes_later_is_measured_too(
+    earned: Any, cheap: None, toy: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package installed after a class was measured gets its chance, once, and only where it can be used."""
+    store.save(earned.tuning_class(), record("refer", "gen", "theirs"), get_num_threads())
+    assert open_account(earned, choose(earned)) is None
+    implements(toy.ToyAttr, name="elsewhere", can_be_used=lambda attr: "not here")(toy.right)
+    assert open_account(earned, choose(earned)) is None
+    implements(toy.ToyAttr, name="later")(toy.right)
+    caller = Caller(earned)
+    for _ in range(5):
+        if caller.account is not None and caller.account.calls:
+            caller.call(caller.left)
+    found = known_record(earned)
+    assert found is not None
+    assert found.complete
+    assert {measured.implementation for measured in found.candidates} == {"refer", "gen", "theirs", "later"}
+    assert open_account(earned, choose(earned)) is None
 
 
 def test_calls_of_all_members_pay_for_their_class(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import contextvars
+import dataclasses
 import itertools
 import re
 import threading
@@ -17,11 +18,11 @@ from processes import python
 
 import jitkernels as jk
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.choosing import best_variant, choose
+from jitkernels.choosing import best_variant, choose, choose_for_class
 from jitkernels.errors import NotUsableError, UnknownNameError
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.native.threads import get_num_threads
-from jitkernels.registry import implementation
+from jitkernels.registry import implementation, implements
 from jitkernels.tuning import store
 from jitkernels.tuning.store import Record
 
@@ -57,6 +58,20 @@ def test_pins(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JITKERNELS_USE")
     KernelFuncs.cache().clear()
     assert now() == "gen"
+
+
+def test_a_pin_of_exact_sizes_cannot_serve_everyday_calls(attr: Any, toy: Any) -> None:
+    """Kernels of one size have it; what is to serve a whole class says why it cannot."""
+
+    def exact(attr: Any) -> Any:
+        return dataclasses.replace(toy.right(attr), exact=True)
+
+    implements(toy.ToyAttr, name="exact")(exact)
+    with jk.use(toy_take="exact"):
+        assert chosen(attr).implementation == "exact"
+        with pytest.raises(NotUsableError, match="toy_take: exact cannot be used: expected a source for any"):
+            choose_for_class(attr.tuning_class())
+    assert choose_for_class(attr.tuning_class()).implementation.name == "gen"
 
 
 def test_pins_hold_in_their_thread_only(attr: Any) -> None:
