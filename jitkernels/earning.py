@@ -9,6 +9,8 @@ that pays for. So tuning never takes longer than the calls have taken.
 import math
 from time import perf_counter
 
+import numpy as np
+
 from jitkernels import locks
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.choosing import Choice, choose_again, has_newcomers, tuning_mode
@@ -16,6 +18,7 @@ from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.ledger import SAFETY, Ledger, ledger_of
 from jitkernels.native.code import LOAD
+from jitkernels.signature import AnyArray, Array
 from jitkernels.tuning.classes import MOST_MEASURED, class_of, has_elements, nbytes, smallest_member
 from jitkernels.tuning.timer import Stopwatch
 
@@ -130,9 +133,15 @@ def _seconds_per_call(attr: KernelAttr, choice: Choice) -> float:
         smallest_member(attr) if choice.for_class else attr
     )  # nobody knows which sizes, so the cheapest counts
     kernel = Kernel(called, choice.implementation, choice.variant)
-    watch = Stopwatch(kernel.callable, called.signature().sample())
+    watch = Stopwatch(kernel.callable, [_some(array) for array in called.signature().arrays])
     taken = min(watch.call(), watch.call())
     if taken < 1e-4:
         watch.turn(3e-4)
         taken = min(taken, watch.seconds)
     return max(taken, LEAST_CALL)
+
+
+def _some(array: Array) -> AnyArray:
+    """An array of numbers of the domain. None are drawn: that takes longer, and the import of NumPy's generators."""
+    numbers = np.linspace(*array.domain, 61, endpoint=False).astype(array.dtype)
+    return np.resize(numbers, array.shape)

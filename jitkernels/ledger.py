@@ -4,6 +4,7 @@ Candidates are measured when they are paid for, the cheapest to build first, eac
 Every contest is stored at once, so what one process did not come to is left to the next.
 """
 
+import functools
 from collections.abc import Sequence
 from time import perf_counter
 
@@ -36,9 +37,13 @@ class Ledger:
         self.spent = 0.0
         self.contests = 0
         self._slowness = 1.0  # of this machine at this time, against the estimates
-        self._member = measured_member(attr)
+        self._attr = attr
         self._queue: list[tuple[float, Candidate]] | None = None
         self._record: Record | None = None
+
+    @functools.cached_property
+    def _member(self) -> KernelAttr:
+        return measured_member(self._attr)
 
     @property
     def open(self) -> bool:

@@ -230,6 +230,10 @@ class Signature:
 
 
 def _check_array(kernel: str, array: Array, value: object) -> None:
+    if type(value) is np.ndarray and value.shape == array.shape and value.dtype == np.dtype(array.dtype):
+        flags = value.flags
+        if flags.c_contiguous and flags.aligned and (flags.writeable or not array.output):
+            return
     label = f"{kernel}: {array.name}: expected {array.describe()}"
     if not isinstance(value, np.ndarray) or hasattr(value, "mask"):
         raise ArgumentTypeError(f"{label}, got {type(value).__name__}")

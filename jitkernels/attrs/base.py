@@ -5,7 +5,6 @@ import inspect
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from dataclasses import fields as dataclass_fields
 from typing import Any, ClassVar, Self, dataclass_transform
 
 from jitkernels.attrs import binding
@@ -170,15 +169,13 @@ class KernelAttr:
 
         Every other field is kept, and a float that is 0 stays 0, as that may be another computation.
         """
-        changed = dict(self.__dict__)
-        defaults = {f.name: f.default for f in dataclass_fields(type(self))}  # type: ignore[arg-type]  # a dataclass
+        changed = self.fields()
         for name, field in self.known_fields().items():
             if field.kind == "int":
                 changed[name] = power_of_two(changed[name])
             elif field.kind == "float" and changed[name]:
-                changed[name] = defaults[name] or 1.0
-        changed = {name: value for name, value in changed.items() if name in defaults}
-        return type(self)(**changed)
+                changed[name] = getattr(type(self), name, 1.0) or 1.0
+        return self if changed == self.fields() else type(self)(**changed)
 
     @classmethod
     def call(cls, *arguments: Any, **named: Any) -> Call:
