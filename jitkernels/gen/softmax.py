@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.softmax import SoftmaxAttr
+from jitkernels.loops.pieces import rows_at_once
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.maths.exact import lost_in, plus
 from jitkernels.maths.exp import LOWEST_32, LOWEST_64, limited_exp_float32, limited_exp_float64
@@ -23,15 +24,10 @@ SUMMED = 2048
 
 def variants(attr: SoftmaxAttr) -> list[Variant]:
     """Vector widths and threads; short rows one by one or in groups."""
-    single = widths_and_threads(attr.rows // _block(attr))
+    single = widths_and_threads(attr.rows // rows_at_once(attr.n, BLOCK_ELEMENTS))
     if attr.rows == 1 or attr.n > SHORT:
         return single
     return [*({"grouped": True, **variant} for variant in single), *single]
-
-
-def _block(attr: SoftmaxAttr) -> int:
-    """Rows per block, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (BLOCK_ELEMENTS // max(attr.n, 1)).bit_length() - 1)
 
 
 @implements(SoftmaxAttr, variants=variants)
@@ -45,7 +41,6 @@ def softmax(
     exp = limited_exp_float32 if single else limited_exp_float64
     row_maximum = row_maximum_float32 if single else row_maximum_float64
     sum_of = row_sum(attr.dtype)
-    together = _block(attr)
 
     def one_by_one(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):
@@ -74,6 +69,7 @@ def softmax(
                 y[i] = y[i] * factor
 
     def in_groups(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
+        together = rows_at_once(n, BLOCK_ELEMENTS)
         for top in range(begin, end, together):
             bottom = min(top + together, end)
             for row in range(top, bottom):
@@ -101,7 +97,7 @@ def softmax(
         signature.c_arguments,
         in_groups if grouped else one_by_one,
         extent=signature.index("rows"),
-        block=together if parallel else 1,
+        block=rows_at_once(attr.n, BLOCK_ELEMENTS) if parallel else 1,
         parallel=parallel,
         vector_bytes=vector_bytes,
         reads_first=True,

@@ -14,6 +14,15 @@ BLOCK = 2 * PIECE
 """Elements that a thread gets at least."""
 
 
+@inlined()
+def rows_at_once(n: int, elements: int) -> int:
+    """How many rows of n elements have no more than so many elements, a power of two and at least one."""
+    rows = 1
+    while 2 * rows * max(n, 1) <= elements:
+        rows *= 2
+    return rows
+
+
 def threads(blocks: int) -> list[Variant]:
     """Serial first, in parallel as well when two threads get two blocks each."""
     return [{"parallel": parallel} for parallel in ((False, True) if blocks >= 4 else (False,))]

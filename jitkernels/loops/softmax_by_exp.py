@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.softmax import SoftmaxAttr
-from jitkernels.loops.pieces import PIECE, ignore, nothing, threads
+from jitkernels.loops.pieces import PIECE, ignore, nothing, rows_at_once, threads
 from jitkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
 from jitkernels.maths.row_sum import row_sum
 from jitkernels.native.loop_nest import LoopNest
@@ -13,14 +13,9 @@ from jitkernels.native.source import offset
 from jitkernels.registry import Variant
 
 
-def rows_at_once(n: int) -> int:
-    """How many rows of n elements make a piece, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (PIECE // max(n, 1)).bit_length() - 1)
-
-
 def softmax_threads(attr: SoftmaxAttr) -> list[Variant]:
     """Variants of SOFTMAX."""
-    return threads(attr.rows // (2 * rows_at_once(attr.n)))
+    return threads(attr.rows // (2 * rows_at_once(attr.n, PIECE)))
 
 
 def softmax_nest(
@@ -33,10 +28,10 @@ def softmax_nest(
     number = np.dtype(attr.dtype).type
     row_maximum = row_maximum_float32 if attr.dtype == "float32" else row_maximum_float64
     sum_of = row_sum(attr.dtype)
-    together = rows_at_once(attr.n)
 
     def body(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> int:
         status = 0
+        together = rows_at_once(n, PIECE)
         token = enter()
         for top in range(begin, end, together):
             bottom = min(top + together, end)
@@ -60,7 +55,7 @@ def softmax_nest(
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
-        block=2 * together,
+        block=2 * rows_at_once(attr.n, PIECE),
         parallel=parallel,
         reads_first=True,
     )
