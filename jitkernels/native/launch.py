@@ -216,13 +216,13 @@ def _source(slot: int) -> WordSource:
         "READABLE": ALIGNED | CONTIGUOUS,
         "WRITABLE": ALIGNED | CONTIGUOUS | WRITEABLE,
         "HAS_FLOAT16": int(copying.has_float16()),
+        "BOOL": copying.BOOL,
         "FLOAT16": copying.FLOAT16,
         "FLOAT32": copying.FLOAT32,
         "FLOAT64": copying.FLOAT64,
         "TO_FLOAT32": copying.pair(copying.FLOAT64, copying.FLOAT32),
         "TO_FLOAT64": copying.pair(copying.FLOAT32, copying.FLOAT64),
         "INFINITY_BITS": 0x7FF << 52,
-        "ERROR": dispatch.calls.ERROR,
     }
     written = "".join(
         Path(module.__file__ or "").read_text()

@@ -15,7 +15,7 @@ from jitkernels.native.dispatch import blocks, calls, contexts, inputs, plain, r
 MODULES = (calls, plain, contexts, inputs, shapes, results, blocks)
 FUNCTIONS = tuple(function for module in MODULES for function in module.FUNCTIONS)
 INLINED = (
-    "sorted_into", "plain", "plain_rows", "served", "operand", "record", "context_of", "hashed", "class_of", "due",
-    "apart", "invoked", "number_at", "target_of", "pair_of",
+    "sorted_into", "plain", "whole", "finished", "served", "operand", "record", "context_of", "hashed", "class_of",
+    "due", "alike", "lies", "apart", "invoked", "number_at", "target_of", "pair_of",
 )  # fmt: skip
 """What is small, or called in one place of every call."""

@@ -88,6 +88,17 @@ def is_number(own: int, given: int) -> int:
     return 1
 
 
+def is_integer_of_numpy(given: int) -> int:
+    """Whether this is an integer of NumPy, which Python's own functions take as one of theirs."""
+    scalars = address("jk_scalars")
+    kind = load(given, Offset.TYPE)
+    for i in range(load(scalars)):
+        if load(scalars, 24 * i + 8) == kind:
+            number = load(scalars, 24 * i + 16)
+            return number > BOOL and number < FLOAT32
+    return 0
+
+
 def number_at(own: int, kind: int, item: int) -> int:
     store(own, 8 * Operand.KIND, kind)
     store(own, 8 * Operand.ITEM, item)
@@ -165,10 +176,9 @@ def read_options(table: int, slots: int, frame: int) -> int:
         entry = table + 8 * (load(table, 8 * Table.CHOICES) + i * Choice.WORDS)
         kind = load(entry, 8 * Choice.KIND)
         if kind == Choice.OF_VALUES:
-            chosen = load(entry, 8 * Choice.DEFAULT)
+            chosen = 0
             if given != 0:
                 count = load(entry, 8 * Choice.COUNT)
-                chosen = 0
                 while chosen < count and load(entry, 8 * (Choice.VALUES + chosen)) != given:
                     chosen += 1
                 if chosen == count:
@@ -176,7 +186,7 @@ def read_options(table: int, slots: int, frame: int) -> int:
             options += chosen * load(entry, 8 * Choice.FACTOR)
         elif kind == Choice.AXIS:
             if given != 0:
-                if load(given, Offset.TYPE) != address("jk_int"):
+                if load(given, Offset.TYPE) != address("jk_int") and is_integer_of_numpy(given) == 0:
                     return 0
                 axis = PyLong_AsLong(given)
                 if axis == -1 and PyErr_Occurred() != 0:
@@ -185,7 +195,7 @@ def read_options(table: int, slots: int, frame: int) -> int:
                 store(frame, 8 * Frame.AXIS, axis)
         else:
             value = frame + 8 * (Frame.FLOATS + floats)
-            store(value, 0, load(entry, 8 * Choice.DEFAULT))
+            store(value, 0, load(entry, 8 * (Choice.DEFAULTS + load(frame, 8 * Frame.WIDE))))
             if given != 0:
                 if load(given, Offset.TYPE) != address("jk_float"):
                     return 0
@@ -206,6 +216,7 @@ def read_options(table: int, slots: int, frame: int) -> int:
 FUNCTIONS = (
     read_inputs,
     is_number,
+    is_integer_of_numpy,
     number_at,
     converted,
     read_array,
