@@ -26,6 +26,8 @@ MOST_VALUES = 8
 """Values of a choice."""
 BUFFER_BYTES = 8192
 """What the block of one operand takes in its buffer: a few of them stay in the first-level cache."""
+MIXED_BLOCK = 512
+"""Elements of whole arrays that are converted at a time: two blocks take a quarter of the first-level cache."""
 STACK_BUFFER_BYTES = 32768
 """Buffers up to this size lie on the stack."""
 KEY_BASE = 1 << 10

@@ -73,6 +73,10 @@ def sorted_call(table: int, objects: int, given: int, names: int, tried: int) ->
             result = plain(table, slots, inputs, load(slots, 8 * last))
             if result != Outcome.GENERAL:
                 return result
+    if load(table, 8 * Table.PLAIN) == Plain.ELEMENTWISE:
+        result = mixed(table, slots)
+        if result != Outcome.GENERAL:
+            return result
     return general(table, slots)
 
 

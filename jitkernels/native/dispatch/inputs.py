@@ -45,8 +45,7 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                         return 0
                     store(own, 8 * Operand.OWNED, array)
             store(own, 8 * Operand.ARRAY, array)
-    wide = 0
-    narrow = 0
+    widths = 0
     for i in range(inputs):
         own = operand(frame, i)
         array = load(own, 8 * Operand.ARRAY)
@@ -60,13 +59,22 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                 if weak or kind < 1 or kind > 9 or kind == 8:
                     return 0
             elif weak == 0:
-                if kind == FLOAT64 or (kind > 4 and kind < FLOAT32):
-                    wide = 1
-                if kind == FLOAT32 or kind == FLOAT16:
-                    narrow = 1
-    store(frame, 8 * Frame.WIDE, 0 if narrow and wide == 0 else 1)
+                widths = widths | width_of(kind)
+    store(frame, 8 * Frame.WIDE, is_wide(widths))
     store(frame, 8 * Frame.OPTIONS, options)
     return 1
+
+
+def width_of(kind: int) -> int:
+    """2 for what no float32 holds, 1 for narrow floats, 0 for small integers, which take what they stand beside."""
+    if kind == FLOAT64 or (kind > 4 and kind < FLOAT32):
+        return 2
+    return kind == FLOAT32 or kind == FLOAT16
+
+
+def is_wide(widths: int) -> int:
+    """Whether a kernel computes operands of these widths in float64."""
+    return widths != 1
 
 
 def is_number(own: int, given: int) -> int:
@@ -137,20 +145,22 @@ def converted(own: int, given: int) -> int:
     return array
 
 
+def readable_kind(descr: int) -> int:
+    """NumPy's number of a dtype that `copy_run` takes, -1 for others."""
+    kind = load32(descr, Offset.DTYPE_NUMBER)
+    order = load8(descr, Offset.DTYPE_ORDER)
+    if kind < 0 or (kind > FLOAT64 and (kind != FLOAT16 or HAS_FLOAT16 == 0)):
+        return -1
+    return kind if order == NATIVE or order == NO_ORDER else -1
+
+
 def read_array(own: int, array: int) -> int:
     """What an ndarray says of itself; 0 where it is nothing that `copy_run` takes."""
     descr = load(array, Offset.ARRAY_DTYPE)
-    kind = load32(descr, Offset.DTYPE_NUMBER)
-    order = load8(descr, Offset.DTYPE_ORDER)
+    kind = readable_kind(descr)
     flags = load32(array, Offset.ARRAY_FLAGS)
     dimensions = load32(array, Offset.ARRAY_DIMENSIONS)
-    if kind < 0 or (kind > FLOAT64 and (kind != FLOAT16 or HAS_FLOAT16 == 0)):
-        return 0
-    if (
-        (order != NATIVE and order != NO_ORDER)
-        or flags & ALIGNED == 0
-        or dimensions > MOST_OPERAND_DIMENSIONS - 2
-    ):
+    if kind < 0 or flags & ALIGNED == 0 or dimensions > MOST_OPERAND_DIMENSIONS - 2:
         return 0
     store(own, 8 * Operand.DATA, load(array, Offset.ARRAY_DATA))
     store(own, 8 * Operand.KIND, kind)
@@ -215,10 +225,13 @@ def read_options(table: int, slots: int, frame: int) -> int:
 
 FUNCTIONS = (
     read_inputs,
+    width_of,
+    is_wide,
     is_number,
     is_integer_of_numpy,
     number_at,
     converted,
+    readable_kind,
     read_array,
     read_options,
 )

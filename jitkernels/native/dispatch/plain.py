@@ -109,14 +109,9 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
         return Outcome.PYTHON
     if unlikely(due(context)):
         return Outcome.PYTHON
-    if out == 0:
-        Py_IncRef(descr)
-        out = PyArray_Empty(dimensions, extents, descr, 0)
-        if unlikely(out == 0):
-            PyErr_Clear()
-            return Outcome.PYTHON
-    else:
-        store(out, Offset.REFERENCES, load(out, Offset.REFERENCES) + 1)
+    out = result_of(out, dimensions, extents, descr)
+    if unlikely(out == 0):
+        return Outcome.PYTHON
     store(words, 8 * at, load(out, Offset.ARRAY_DATA))
     store(words, 8 * (at + 1), lead)
     at += 2
@@ -131,21 +126,38 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
     return finished(context, words, at, out)
 
 
+def result_of(out: int, dimensions: int, extents: int, descr: int) -> int:
+    """The given result, or a new array; owned by the caller. 0 where there is no memory for it."""
+    if out != 0:
+        store(out, Offset.REFERENCES, load(out, Offset.REFERENCES) + 1)
+        return out
+    Py_IncRef(descr)
+    made = PyArray_Empty(dimensions, extents, descr, 0)
+    if unlikely(made == 0):
+        PyErr_Clear()
+    return made
+
+
 def finished(context: int, words: int, count: int, out: int) -> int:
     """Call the kernel of a context with so many words; the result, or that Python must serve the call."""
     entry = load(context, 8 * Known.ENTRY)
     if load(context, 8 * Known.LONG):
         status = invoked(entry, words, count, 1)
-    elif count == 3:
-        status = call(entry, load(words), load(words, 8), load(words, 16))
-    elif count == 4:
-        status = call(entry, load(words), load(words, 8), load(words, 16), load(words, 24))
     else:
-        status = called(entry, words, count)
+        status = called_briefly(entry, words, count)
     if unlikely(status != 0):
         Py_DecRef(out)
         return Outcome.PYTHON
     return out
+
+
+def called_briefly(entry: int, words: int, count: int) -> int:
+    """Call the entry with so many words, hardly ever more than four."""
+    if count == 3:
+        return call(entry, load(words), load(words, 8), load(words, 16))
+    if count == 4:
+        return call(entry, load(words), load(words, 8), load(words, 16), load(words, 24))
+    return called(entry, words, count)
 
 
 def of_floats(table: int, numbers: int, given: int) -> int:
@@ -173,10 +185,8 @@ def of_floats(table: int, numbers: int, given: int) -> int:
     if unlikely(due(context)):
         return Outcome.PYTHON
     descr = address("jk_float64") if wide else address("jk_float32")
-    Py_IncRef(descr)
-    out = PyArray_Empty(0, 0, descr, 0)
-    if out == 0:
-        PyErr_Clear()
+    out = result_of(0, 0, 0, descr)
+    if unlikely(out == 0):
         return Outcome.PYTHON
     store(words, 8 * count, load(out, Offset.ARRAY_DATA))
     store(words, 8 * (count + 1), 1)
@@ -223,7 +233,9 @@ FUNCTIONS = (
     elementwise,
     of_rows,
     whole,
+    result_of,
     finished,
+    called_briefly,
     of_floats,
     alike,
     lies,
