@@ -116,6 +116,7 @@ class Dispatch:
             plain = Plain.ELEMENTWISE
         elif self._is_of_rows(outputs):
             plain = Plain.OF_ROWS
+        picked, picker = self._picking()
         header = {
             Table.INPUTS: len(self._inputs),
             Table.OPTIONS: len(self._options),
@@ -126,6 +127,8 @@ class Dispatch:
             Table.SPREAD: spread[0] if spread else -1,
             Table.PLAIN: plain,
             Table.OUT: id(self._names[-1]),
+            Table.PICKED: picked,
+            Table.PICKER: picker,
             Table.CHOICES: start,
             Table.HIDDEN: self._hidden(outputs),
         }
@@ -161,6 +164,12 @@ class Dispatch:
         )
         vectors = all(a.shape == n and not a.in_place and a.turned is None for a in others)
         return whole and vectors and all(a.dtype is None for a in (*self._inputs, *outputs))
+
+    def _picking(self) -> tuple[int, int]:
+        """The input whose rows are named by the numbers in another, and that other; -1 where there are none."""
+        names = [a.name for a in self._inputs]
+        found = [(names.index(a.picks), i) for i, a in enumerate(self._inputs) if a.picks is not None]
+        return found[0] if len(found) == 1 else (-1, -1)
 
     def _hidden(self, outputs: Sequence[Argument]) -> int:
         """The symbols, as bits, that no output has: where one of them is 0 there may be results all the same."""

@@ -73,14 +73,14 @@ class Table(IntEnum):
     The Python function behind it; how many inputs, options, outputs, parameters (``out`` included), symbols
     and floats it has; the symbol of its leading dimensions or -1; which `Plain` function it is; whether there
     may be contexts of exact extents; the hash table of contexts (pairs of key and address) and its mask; where
-    the options are described; a bit for each symbol that no output has; the name ``out``; then the parameters'
-    names and the records.
+    the options are described; a bit for each symbol that no output has; the name ``out``; the input of which
+    another names the rows, or -1, and that other; then the parameters' names and the records.
     """
 
     (
         SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, PLAIN, EXACT, KEYS, MASK, CHOICES,
-        HIDDEN, OUT, NAMES,
-    ) = range(16)  # fmt: skip
+        HIDDEN, OUT, PICKED, PICKER, NAMES,
+    ) = range(18)  # fmt: skip
     RECORDS = NAMES + MOST_SLOTS
 
 
@@ -143,7 +143,7 @@ class Operand(IntEnum):
 class Frame(IntEnum):
     """Words of a call while it is served: what holds for all operands."""
 
-    WIDE, OPTIONS, AXIS, MOVED, MISSING, EMPTY, MEMORY, FORTRAN, LEADING, LEAD = range(10)
+    WIDE, OPTIONS, AXIS, MOVED, MISSING, EMPTY, MEMORY, PICKED, FORTRAN, LEADING, LEAD = range(11)
     EXTENTS = LEAD + MOST_OPERAND_DIMENSIONS
     FLOATS = EXTENTS + MOST_SYMBOLS
     WORDS = FLOATS + MOST_FLOATS

@@ -10,9 +10,9 @@ which raises the error or does the same (`jitkernels.attrs.binding`); nothing ha
 All of it is translated together (`jitkernels.native.language.words`): functions call those of other files by name.
 """
 
-from jitkernels.native.dispatch import blocks, calls, contexts, inputs, mixed, plain, results, shapes
+from jitkernels.native.dispatch import blocks, calls, contexts, inputs, mixed, picked, plain, results, shapes
 
-MODULES = (calls, plain, mixed, contexts, inputs, shapes, results, blocks)
+MODULES = (calls, plain, mixed, contexts, inputs, shapes, results, picked, blocks)
 FUNCTIONS = tuple(function for module in MODULES for function in module.FUNCTIONS)
 INLINED = (
     "sorted_into", "plain", "whole", "finished", "served", "operand", "record", "context_of", "hashed", "class_of",

@@ -121,12 +121,15 @@ def general(table: int, slots: int) -> int:
         store(operand(frame, i), 8 * Operand.OWNED, 0)
         store(operand(frame, i), 8 * Operand.COPY, 0)
     store(frame, 8 * Frame.MEMORY, 0)
+    store(frame, 8 * Frame.PICKED, 0)
     result = served(table, slots, frame)
     for i in range(count):
         if load(operand(frame, i), 8 * Operand.OWNED) != 0:
             Py_DecRef(load(operand(frame, i), 8 * Operand.OWNED))
     if load(frame, 8 * Frame.MEMORY) != 0:
         free(load(frame, 8 * Frame.MEMORY))
+    if load(frame, 8 * Frame.PICKED) != 0:
+        free(load(frame, 8 * Frame.PICKED))
     return result
 
 

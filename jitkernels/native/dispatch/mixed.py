@@ -1,4 +1,4 @@
-"""Elementwise functions of whole arrays alike but for their dtypes: converted in blocks, and nothing else about them."""
+"""Elementwise functions of whole arrays alike but for their dtypes: converted in blocks, with nothing else to do."""
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
 from jitkernels.native.layout import KEY_BASE, MIXED_BLOCK, Known, Offset, Outcome, Table

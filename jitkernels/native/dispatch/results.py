@@ -66,7 +66,7 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
         if keep_apart(table, frame) == 0:
             return 0
     if nothing == 0:
-        if computed(table, frame, context) == 0:
+        if pick_rows(table, frame, context) == 0 or computed(table, frame, context) == 0:
             return 0
     if given != 0:
         Py_IncRef(given)
