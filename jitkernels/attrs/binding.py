@@ -119,8 +119,9 @@ def _check_picks(row: "type[KernelAttr]", argument: Argument) -> None:
     plain = rows is not None and len(rows.symbols) == rows.factor == 1 and len(uses) == 1
     if argument.dtype is None or not plain or any(e.spread for a in (argument, *picked) for e in a.extents):
         raise RegistrationError(
-            f"{row.__name__}: array {argument.name}: picks: expected the name of an input whose first extent is a field "
-            f"that no other extent has, neither array with leading dimensions, and integers, got {argument.picks!r}"
+            f"{row.__name__}: array {argument.name}: picks: expected the name of an input whose first extent is a "
+            "field that no other extent has, integers to name its rows, and no leading dimensions, got "
+            f"{argument.picks!r}"
         )
 
 

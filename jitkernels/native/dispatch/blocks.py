@@ -192,7 +192,9 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
         run = min(count, length - within)
         steps = 1
         if within == 0 and last > 0:
-            beside = min(load(own, 8 * (Operand.EXTENTS + last - 1)) - load(index, 8 * (last - 1)), count // length)
+            beside = min(
+                load(own, 8 * (Operand.EXTENTS + last - 1)) - load(index, 8 * (last - 1)), count // length
+            )
             if beside > length:
                 steps = beside
         if steps > 1:

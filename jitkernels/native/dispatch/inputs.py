@@ -123,26 +123,58 @@ def converted(own: int, given: int) -> int:
         store(own, 8 * Operand.DATA, number + Offset.FLOAT_VALUE)
         number_at(own, FLOAT64, 8)
         return number
-    if kind == address("jk_list"):
-        count = load(given, Offset.TUPLE_SIZE)
-        items = load(given, Offset.LIST_ITEMS)
-    elif kind == address("jk_tuple"):
-        count = load(given, Offset.TUPLE_SIZE)
-        items = given + Offset.TUPLE_ITEMS
-    else:
+    if is_sequence(given) == 0:
         return 0
-    for i in range(count):
-        if load(load(items, 8 * i), Offset.TYPE) != address("jk_float"):
-            return PyArray_FromAny(given, 0, 0, 0, ALIGNED, 0)
+    array = of_python_floats(given)
+    return array if array != 0 else PyArray_FromAny(given, 0, 0, 0, ALIGNED, 0)
+
+
+def of_python_floats(given: int) -> int:
+    """A new array for floats in a list, or in lists in a list; 0 for what is not quite that."""
+    rows = load(given, Offset.TUPLE_SIZE)
+    nested = 0
+    columns = rows
+    if rows != 0:
+        nested = is_sequence(load(items_of(given)))
+        if nested:
+            columns = load(load(items_of(given)), Offset.TUPLE_SIZE)
+    for i in range(rows if nested else 1):
+        row = load(items_of(given), 8 * i) if nested else given
+        if is_sequence(row) == 0:
+            return 0
+        if load(row, Offset.TUPLE_SIZE) != columns:
+            return 0
+        items = items_of(row)
+        for j in range(columns):
+            if load(load(items, 8 * j), Offset.TYPE) != address("jk_float"):
+                return 0
+    extents = stack(2)
+    store(extents, 0, rows)
+    store(extents, 8, columns)
     Py_IncRef(address("jk_float64"))
-    extent = stack(1)
-    store(extent, 0, count)
-    array = PyArray_Empty(1, extent, address("jk_float64"), 0)
-    if array != 0:
-        data = load(array, Offset.ARRAY_DATA)
-        for i in range(count):
-            store(data, 8 * i, load(load(items, 8 * i), Offset.FLOAT_VALUE))
+    array = PyArray_Empty(1 + nested, extents, address("jk_float64"), 0)
+    if array == 0:
+        PyErr_Clear()
+        return 0
+    data = load(array, Offset.ARRAY_DATA)
+    for i in range(rows if nested else 1):
+        items = items_of(load(items_of(given), 8 * i) if nested else given)
+        for j in range(columns):
+            store(data, 8 * j, load(load(items, 8 * j), Offset.FLOAT_VALUE))
+        data += 8 * columns
     return array
+
+
+def is_sequence(given: int) -> int:
+    """Whether this is a list or a tuple, and nothing derived from them."""
+    return load(given, Offset.TYPE) == address("jk_list") or load(given, Offset.TYPE) == address("jk_tuple")
+
+
+def items_of(sequence: int) -> int:
+    """Where the items of a list or a tuple lie."""
+    if load(sequence, Offset.TYPE) == address("jk_list"):
+        return load(sequence, Offset.LIST_ITEMS)
+    return sequence + Offset.TUPLE_ITEMS
 
 
 def readable_kind(descr: int) -> int:
@@ -231,6 +263,9 @@ FUNCTIONS = (
     is_integer_of_numpy,
     number_at,
     converted,
+    of_python_floats,
+    is_sequence,
+    items_of,
     readable_kind,
     read_array,
     read_options,
