@@ -1,7 +1,8 @@
 """What the dispatcher does with operands of every form, without Python: the bits that plain arrays would give."""
 
 import itertools
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 from unittest import mock
 
 import cases
@@ -171,7 +172,7 @@ def test_lists_that_are_no_arrays(value: Any) -> None:
         jk.vmul(value, 2.0)
 
 
-TABLES = {
+TABLES: dict[str, Callable[[AnyArray], AnyArray]] = {
     "Fortran": np.asfortranarray,
     "columns": lambda table: np.pad(table, ((0, 0), (0, 3)))[:, : table.shape[1]],
     "every second": lambda table: np.repeat(table, 2, axis=0)[::2],
@@ -184,7 +185,7 @@ TABLES = {
 
 @pytest.mark.parametrize("pool", ["sum", "mean", "max"])
 @pytest.mark.parametrize("form", TABLES)
-def test_tables_that_lie_otherwise(form: str, pool: str) -> None:
+def test_tables_that_lie_otherwise(form: str, pool: Literal["sum", "mean", "max"]) -> None:
     """Few ids and many, of any dtype and layout, of tables in any memory."""
     generator = np.random.default_rng(0)
     for dtype, width, (height, columns) in itertools.product(
