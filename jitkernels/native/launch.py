@@ -107,8 +107,11 @@ def _layout_is_known(slot: int) -> bool:
     holder = Holder()
     holder._context = np.zeros(1, np.int64)
     pair = ("out", "in")
+    references = ctypes.c_uint32.from_address(id(sample) + Offset.REFERENCES)
+    before, again = references.value, sample
     return (
-        _word(id(sample) + Offset.TYPE) == id(np.ndarray)
+        (again is sample and references.value == before + 1)
+        and _word(id(sample) + Offset.TYPE) == id(np.ndarray)
         and _word(id(sample) + Offset.ARRAY_DATA) == sample.ctypes.data
         and ctypes.c_int32.from_address(id(sample) + Offset.ARRAY_DIMENSIONS).value == 2
         and (_word(extents), _word(extents + 8)) == (3, 5)
