@@ -23,6 +23,7 @@ from jitkernels.native.layout import (
     MOST_VALUES,
     Choice,
     Known,
+    Plain,
     Record,
     Table,
 )
@@ -110,14 +111,12 @@ class Dispatch:
         start = Table.RECORDS + Record.WORDS * len(records)
         words = np.zeros(start + Choice.WORDS * len(choices), np.int64)
         spread = [self._symbols.index(e.symbols[0]) for a in self._inputs for e in a.extents if e.spread]
-        elementwise = (
-            len(self._inputs) <= 2 and len(outputs) == 1 and not self._options and len(self._symbols) == 1
-        )
-        elementwise = elementwise and all(
-            [str(e) for e in a.extents] == self._symbols and a.extents[0].spread and a.in_place and a.when is None
-            and a.dtype is None and a.turned is None
-            for a in (*self._inputs, *outputs)
-        )  # fmt: skip
+        plain = Plain.NONE
+        if self._is_elementwise(outputs):
+            plain = Plain.ELEMENTWISE
+        elif self._is_of_rows(outputs):
+            plain = Plain.OF_ROWS
+        picked, picker = self._picking()
         header = {
             Table.INPUTS: len(self._inputs),
             Table.OPTIONS: len(self._options),
@@ -126,10 +125,12 @@ class Dispatch:
             Table.SYMBOLS: len(self._symbols),
             Table.FLOATS: sum(isinstance(values, Real) for values in self._options.values()),
             Table.SPREAD: spread[0] if spread else -1,
-            Table.ELEMENTWISE: len(self._inputs) if elementwise else 0,
+            Table.PLAIN: plain,
+            Table.OUT: id(self._names[-1]),
+            Table.PICKED: picked,
+            Table.PICKER: picker,
             Table.CHOICES: start,
             Table.HIDDEN: self._hidden(outputs),
-            Table.ROWS: int(self._is_of_rows(outputs)),
         }
         for place, value in header.items():
             words[place] = value
@@ -137,6 +138,19 @@ class Dispatch:
         words[Table.RECORDS : start] = [word for record in records for word in record]
         words[start:] = [word for option in choices for word in option]
         return words
+
+    def _is_elementwise(self, outputs: Sequence[Argument]) -> bool:
+        """Whether all arrays are alike, and no option says what to do with them."""
+        if len(self._symbols) != 1 or len(outputs) != 1 or not 1 <= len(self._inputs) <= 2 or self._options:
+            return False
+        return all(
+            a.shape == f"*{self._symbols[0]}"
+            and a.in_place
+            and a.when is None
+            and a.turned is None
+            and a.dtype is None
+            for a in (*self._inputs, *outputs)
+        )
 
     def _is_of_rows(self, outputs: Sequence[Argument]) -> bool:
         """Whether an array of rows goes in first and comes out, beside which there are vectors of a row's length."""
@@ -150,6 +164,12 @@ class Dispatch:
         )
         vectors = all(a.shape == n and not a.in_place and a.turned is None for a in others)
         return whole and vectors and all(a.dtype is None for a in (*self._inputs, *outputs))
+
+    def _picking(self) -> tuple[int, int]:
+        """The input whose rows are named by the numbers in another, and that other; -1 where there are none."""
+        names = [a.name for a in self._inputs]
+        found = [(names.index(a.picks), i) for i, a in enumerate(self._inputs) if a.picks is not None]
+        return found[0] if len(found) == 1 else (-1, -1)
 
     def _hidden(self, outputs: Sequence[Argument]) -> int:
         """The symbols, as bits, that no output has: where one of them is 0 there may be results all the same."""
@@ -183,13 +203,14 @@ class Dispatch:
 
     def _choice(self, name: str, values: Any) -> list[int]:
         if name == "axis":
-            found = [Choice.AXIS, 0, values, 0]
+            found = [Choice.AXIS, 0, 0]
         elif isinstance(values, Real):
-            bits = struct.unpack("q", struct.pack("d", values.default))[0]
-            found = [Choice.A_FLOAT, 0, bits, int(values.least >= 0)]
+            nearest = (float(np.dtype(dtype).type(values.default)) for dtype in FLOATS)
+            bits = [struct.unpack("q", struct.pack("d", value))[0] for value in nearest]
+            found = [Choice.A_FLOAT, 0, int(values.least >= 0), *bits]
         else:
             kept = [sys.intern(value) if isinstance(value, str) else value for value in values]
-            found = [Choice.OF_VALUES, self._factors[name], 0, len(kept), *map(id, kept)]
+            found = [Choice.OF_VALUES, self._factors[name], len(kept), *map(id, kept)]
             self._kept.append(kept)
         return [*found, *[0] * (Choice.WORDS - len(found))]
 

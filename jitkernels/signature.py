@@ -51,6 +51,8 @@ class Argument:
     them leave that one out. dtype: the attr's own if None. domain: as in `Array`; its ends may name fields.
     when: a bool field without which the array is not there. turned: a bool field that says that the last two
     extents are exchanged in memory. read: a field that makes an output an input as well unless it is 0.
+    picks: an input of which these numbers name rows, so that a kernel may get those rows alone and their places
+    as numbers; nothing else of the row may tell how many rows that input has.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Argument:
     when: str | None = None
     turned: str | None = None
     read: str | None = None
+    picks: str | None = None
 
     @functools.cached_property
     def extents(self) -> tuple[Extent, ...]:

@@ -103,11 +103,27 @@ def check_declaration(row: "type[KernelAttr]") -> None:
             wanted(label, argument.read, "float")
         if argument.dtype is None:
             wanted(label, "dtype", "dtype")
+        if argument.picks is not None:
+            _check_picks(row, argument)
     for name in row.floats:
         wanted("floats", name, "float")
     for name in row.options:
         if name != AXIS and name not in fields:
             raise RegistrationError(f"{row.__name__}: options: expected fields or 'axis', got {name!r}")
+
+
+def _check_picks(row: "type[KernelAttr]", argument: Argument) -> None:
+    """Raise RegistrationError unless the numbers of an array can name rows of the other that it picks from."""
+    picked = [a for a in inputs_of(row) if a.name == argument.picks and a is not argument]
+    rows = picked[0].extents[0] if picked else None
+    uses = [e for a in row.arrays for e in a.extents if rows and set(rows.symbols) & set(e.symbols)]
+    plain = rows is not None and len(rows.symbols) == rows.factor == 1 and len(uses) == 1
+    if argument.dtype is None or not plain or any(e.spread for a in (argument, *picked) for e in a.extents):
+        raise RegistrationError(
+            f"{row.__name__}: array {argument.name}: picks: expected the name of an input whose first extent is a "
+            "field that no other extent has, integers to name its rows, and no leading dimensions, got "
+            f"{argument.picks!r}"
+        )
 
 
 def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]) -> Call:

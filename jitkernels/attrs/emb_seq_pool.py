@@ -27,7 +27,7 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
     dtype: str = "float32"
     arrays = (
         Argument("table", "in", "table_h table_w"),
-        Argument("ids", "in", "idx_h idx_w", dtype="int64", domain=(0, "table_h")),
+        Argument("ids", "in", "idx_h idx_w", dtype="int64", domain=(0, "table_h"), picks="table"),
         Argument("out", "out", "idx_w*table_w"),
     )
     options = ("pool",)

@@ -168,10 +168,12 @@ def _renamed(steps: list[str], suffix: str, lanes: int = 0) -> str:
 def _dense(name: str, source: int, target: int, steps: list[str]) -> str:
     """Vectors of `LANES` elements while a run without gaps lasts; the loop over elements does the rest."""
     one, other = f"<{LANES} x {_type(source)}>", f"<{LANES} x {_type(target)}>"
-    backwards, other_way, before, joined = "", "rest", name, ""
+    backwards, other_way, joined = "", "apart", ""
     if source == target:
-        backwards, other_way, before = _backwards(name, source), "turned", f"turned_{name}"
+        backwards, other_way = _backwards(name, source), "turned"
         joined = f", [ %whole.{name}, %back_{name} ]"
+    joined += f", [ %whole.{name}, %gather_{name} ]"
+    backwards += _gathered(name, source, target, steps)
     return f"""{name}:
   %near.{name} = icmp eq i64 %from.step, {_size(source)}
   %close.{name} = icmp eq i64 %to.step, {_size(target)}
@@ -195,13 +197,45 @@ def _dense(name: str, source: int, target: int, steps: list[str]) -> str:
   %again.{name} = icmp slt i64 %j.next.{name}, %whole.{name}
   br i1 %again.{name}, label %dense_{name}, label %rest_{name}
 rest_{name}:
-  %done.{name} = phi i64 [ 0, %{before} ], [ %whole.{name}, %dense_{name} ]{joined}
+  %done.{name} = phi i64 [ 0, %apart_{name} ], [ %whole.{name}, %dense_{name} ]{joined}
   %skipped.{name} = mul i64 %done.{name}, %from.step
   %put.skipped.{name} = mul i64 %done.{name}, %to.step
   %at.rest.{name} = add i64 %from, %skipped.{name}
   %put.rest.{name} = add i64 %to, %put.skipped.{name}
   %left.{name} = icmp slt i64 %done.{name}, %n
   br i1 %left.{name}, label %some_{name}, label %done
+"""
+
+
+def _gathered(name: str, source: int, target: int, steps: list[str]) -> str:
+    """Elements with gaps between them to a place without: vectors put together from single elements."""
+    kind, one = _type(source), f"<{LANES} x {_type(source)}>"
+    loads, at, vector = [], f"%g.from.{name}", "poison"
+    for i in range(LANES):
+        loads += [
+            f"  %g.p{i}.{name} = inttoptr i64 {at} to ptr",
+            f"  %g.x{i}.{name} = load {kind}, ptr %g.p{i}.{name}",
+            f"  %g.v{i}.{name} = insertelement {one} {vector}, {kind} %g.x{i}.{name}, i32 {i}",
+            f"  %g.at{i}.{name} = add i64 {at}, %from.step",
+        ]
+        at, vector = f"%g.at{i}.{name}", f"%g.v{i}.{name}"
+    converted = _renamed(steps, f"g.{name}", LANES).replace(f"%x.g.{name}", vector)
+    listed = "\n".join(loads)
+    return f"""apart_{name}:
+  %g.worth.{name} = and i1 %close.{name}, %many.{name}
+  br i1 %g.worth.{name}, label %gather_{name}, label %rest_{name}
+gather_{name}:
+  %g.{name} = phi i64 [ 0, %apart_{name} ], [ %g.next.{name}, %gather_{name} ]
+  %g.from.{name} = phi i64 [ %from, %apart_{name} ], [ {at}, %gather_{name} ]
+{listed}
+{converted}
+  %g.set.{name} = mul i64 %g.{name}, {_size(target)}
+  %g.to.{name} = add i64 %to, %g.set.{name}
+  %g.q.{name} = inttoptr i64 %g.to.{name} to ptr
+  store <{LANES} x {_type(target)}> %y.g.{name}, ptr %g.q.{name}, align {_size(target)}
+  %g.next.{name} = add i64 %g.{name}, {LANES}
+  %g.more.{name} = icmp slt i64 %g.next.{name}, %whole.{name}
+  br i1 %g.more.{name}, label %gather_{name}, label %rest_{name}
 """
 
 
@@ -213,7 +247,7 @@ def _backwards(name: str, kind: int) -> str:
   %behind.{name} = icmp eq i64 %from.step, {-_size(kind)}
   %turns.{name} = and i1 %behind.{name}, %close.{name}
   %worth.{name} = and i1 %turns.{name}, %many.{name}
-  br i1 %worth.{name}, label %back_{name}, label %rest_{name}
+  br i1 %worth.{name}, label %back_{name}, label %apart_{name}
 back_{name}:
   %b.{name} = phi i64 [ 0, %turned_{name} ], [ %b.next.{name}, %back_{name} ]
   %b.next.{name} = add i64 %b.{name}, {LANES}

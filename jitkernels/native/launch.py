@@ -107,8 +107,11 @@ def _layout_is_known(slot: int) -> bool:
     holder = Holder()
     holder._context = np.zeros(1, np.int64)
     pair = ("out", "in")
+    references = ctypes.c_uint32.from_address(id(sample) + Offset.REFERENCES)
+    before, again = references.value, sample
     return (
-        _word(id(sample) + Offset.TYPE) == id(np.ndarray)
+        (again is sample and references.value == before + 1)
+        and _word(id(sample) + Offset.TYPE) == id(np.ndarray)
         and _word(id(sample) + Offset.ARRAY_DATA) == sample.ctypes.data
         and ctypes.c_int32.from_address(id(sample) + Offset.ARRAY_DIMENSIONS).value == 2
         and (_word(extents), _word(extents + 8)) == (3, 5)
@@ -216,13 +219,13 @@ def _source(slot: int) -> WordSource:
         "READABLE": ALIGNED | CONTIGUOUS,
         "WRITABLE": ALIGNED | CONTIGUOUS | WRITEABLE,
         "HAS_FLOAT16": int(copying.has_float16()),
+        "BOOL": copying.BOOL,
         "FLOAT16": copying.FLOAT16,
         "FLOAT32": copying.FLOAT32,
         "FLOAT64": copying.FLOAT64,
         "TO_FLOAT32": copying.pair(copying.FLOAT64, copying.FLOAT32),
         "TO_FLOAT64": copying.pair(copying.FLOAT32, copying.FLOAT64),
         "INFINITY_BITS": 0x7FF << 52,
-        "ERROR": dispatch.calls.ERROR,
     }
     written = "".join(
         Path(module.__file__ or "").read_text()

@@ -26,6 +26,8 @@ MOST_VALUES = 8
 """Values of a choice."""
 BUFFER_BYTES = 8192
 """What the block of one operand takes in its buffer: a few of them stay in the first-level cache."""
+MIXED_BLOCK = 512
+"""Elements of whole arrays that are converted at a time: two blocks take a quarter of the first-level cache."""
 STACK_BUFFER_BYTES = 32768
 """Buffers up to this size lie on the stack."""
 KEY_BASE = 1 << 10
@@ -69,17 +71,36 @@ class Table(IntEnum):
     """Words of an everyday function's table.
 
     The Python function behind it; how many inputs, options, outputs, parameters (``out`` included), symbols
-    and floats it has; the symbol of its leading dimensions or -1; the inputs of a plain elementwise function
-    or 0; whether there may be contexts of exact extents; the hash table of contexts (pairs of key and
-    address) and its mask; where the options are described; a bit for each symbol that no output has; whether it is a
-    plain function of rows; then the parameters' names and the records.
+    and floats it has; the symbol of its leading dimensions or -1; which `Plain` function it is; whether there
+    may be contexts of exact extents; the hash table of contexts (pairs of key and address) and its mask; where
+    the options are described; a bit for each symbol that no output has; the name ``out``; the input of which
+    another names the rows, or -1, and that other; then the parameters' names and the records.
     """
 
     (
-        SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, ELEMENTWISE, EXACT, KEYS, MASK, CHOICES,
-        HIDDEN, ROWS, NAMES,
-    ) = range(16)  # fmt: skip
+        SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, PLAIN, EXACT, KEYS, MASK, CHOICES,
+        HIDDEN, OUT, PICKED, PICKER, NAMES,
+    ) = range(18)  # fmt: skip
     RECORDS = NAMES + MOST_SLOTS
+
+
+class Plain(IntEnum):
+    """What an everyday function is, as far as its plain calls go.
+
+    ELEMENTWISE: one or two arrays alike and a result alike, no options. OF_ROWS: an array of rows and a result alike,
+    beside which there are vectors of a row's length.
+    """
+
+    NONE, ELEMENTWISE, OF_ROWS = range(3)
+
+
+class Outcome(IntEnum):
+    """What a call gives in place of the address of its result.
+
+    PYTHON must serve it, ERROR: Python has an exception set, GENERAL: it is not plain, UNSORTED: nobody looked yet.
+    """
+
+    PYTHON, ERROR, GENERAL, UNSORTED = range(4)
 
 
 class Record(IntEnum):
@@ -98,11 +119,12 @@ class Record(IntEnum):
 class Choice(IntEnum):
     """Words of an option in a table, and its kinds.
 
-    For OF_VALUES the factor in the key, the default's number and the objects it may be; for A_FLOAT the
-    default's bits, and in COUNT whether it must not be negative.
+    For OF_VALUES the factor in the key, how many objects it may be and these, the default first; for A_FLOAT in
+    COUNT whether it must not be negative, and the default's bits as nearest in float32 and in float64.
     """
 
-    KIND, FACTOR, DEFAULT, COUNT, VALUES = range(5)
+    KIND, FACTOR, COUNT, VALUES = range(4)
+    DEFAULTS = VALUES
     WORDS = VALUES + MOST_VALUES
     OF_VALUES, AXIS, A_FLOAT = 100, 101, 102
 
@@ -121,7 +143,7 @@ class Operand(IntEnum):
 class Frame(IntEnum):
     """Words of a call while it is served: what holds for all operands."""
 
-    WIDE, OPTIONS, AXIS, MOVED, MISSING, EMPTY, MEMORY, FORTRAN, LEADING, LEAD = range(10)
+    WIDE, OPTIONS, AXIS, MOVED, MISSING, EMPTY, MEMORY, PICKED, FORTRAN, LEADING, LEAD = range(11)
     EXTENTS = LEAD + MOST_OPERAND_DIMENSIONS
     FLOATS = EXTENTS + MOST_SYMBOLS
     WORDS = FLOATS + MOST_FLOATS
@@ -130,6 +152,7 @@ class Frame(IntEnum):
 class Offset(IntEnum):
     """Bytes from the start of an object, verified at start against the answers of Python and NumPy."""
 
+    REFERENCES = 0
     TYPE = 8
     ARRAY_DATA = 16
     ARRAY_DIMENSIONS = 24
@@ -148,7 +171,7 @@ class Offset(IntEnum):
 
 def constants() -> dict[str, int]:
     """All of the above by the names that translated code uses, such as ``Context.COUNT``."""
-    kinds = (Context, ArrayRecord, Known, Table, Record, Choice, Operand, Frame, Offset)
+    kinds = (Context, ArrayRecord, Known, Table, Plain, Outcome, Record, Choice, Operand, Frame, Offset)
     named = {
         f"{kind.__name__}.{name}": int(item) for kind in kinds for name, item in kind.__members__.items()
     }

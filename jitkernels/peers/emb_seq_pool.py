@@ -66,6 +66,10 @@ def lookups(elements: int) -> Iterator[OrdinaryCall]:
         if name != "list":
             yield OrdinaryCall(f"table {name}", (form(table), ids))
         yield OrdinaryCall(f"ids {name}", (table, form(ids)))
+    yield OrdinaryCall("table broadcast", (np.broadcast_to(table[:1], table.shape), ids))
+    yield OrdinaryCall("table of larger rows", (values((10 * height, 2 * width))[:, ::2], ids))
+    yield OrdinaryCall("table Fortran, pool=max", (np.asfortranarray(table), ids), {"pool": "max"})
+    yield OrdinaryCall("table Fortran, many ids", (np.asfortranarray(table), np.tile(ids, (6, 1))))
     yield OrdinaryCall("ids transposed", (table, np.ascontiguousarray(ids.T).T))
     yield OrdinaryCall("one sequence", (table, ids[:, :1].copy()))
     yield OrdinaryCall("ids a column of a matrix", (table, strided(ids)[:, :1]))

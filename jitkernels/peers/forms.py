@@ -81,7 +81,7 @@ LAYOUTS: dict[str, Form] = {
     "list": lambda value: value.tolist(),
 }
 """Forms of an array with the same values."""
-DTYPES = ("float64", "float16", "int64", "int32", "uint8", "bool")
+DTYPES = ("float64", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
 """Types besides float32 that everyday functions take."""
 
 

@@ -48,7 +48,7 @@ def distributions(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("1-D", (x,))
     yield OrdinaryCall("axis=-1", (y,), {"axis": -1})
     yield OrdinaryCall("axis by position", (y, -1))
-    for dimensions in (2, 3, 5):
+    for dimensions in (2, 3, 4, 5):
         cube = values(shape(elements, dimensions))
         for axis in range(dimensions):
             yield OrdinaryCall(f"{dimensions}-D, axis={axis}", (cube,), {"axis": axis})

@@ -96,6 +96,11 @@ def products(elements: int) -> Iterator[OrdinaryCall]:
     for dtype in DTYPES:
         yield OrdinaryCall(dtype, (x.astype(dtype), x.astype(dtype)))
         yield OrdinaryCall(f"float32 and {dtype}", (x, x.astype(dtype)))
+    for dtype in ("int64", "int32", "int8", "uint8", "bool"):
+        whole = values(y.shape, dtype)
+        yield OrdinaryCall(f"{dtype} by float", (x.astype(dtype), 1.5))
+        yield OrdinaryCall(f"{dtype} and bool", (whole, whole.astype(bool)))
+        yield OrdinaryCall(f"both strided {dtype}", (strided(whole), strided(whole)))
     for name, form in LAYOUTS.items():
         yield OrdinaryCall(f"both {name}", (form(y), form(y)))
         yield OrdinaryCall(f"second {name}", (y, form(y)))

@@ -10,12 +10,13 @@ which raises the error or does the same (`jitkernels.attrs.binding`); nothing ha
 All of it is translated together (`jitkernels.native.language.words`): functions call those of other files by name.
 """
 
-from jitkernels.native.dispatch import blocks, calls, contexts, inputs, plain, results, shapes
+from jitkernels.native.dispatch import blocks, calls, contexts, inputs, mixed, picked, plain, results, shapes
 
-MODULES = (calls, plain, contexts, inputs, shapes, results, blocks)
+MODULES = (calls, plain, mixed, contexts, inputs, shapes, results, picked, blocks)
 FUNCTIONS = tuple(function for module in MODULES for function in module.FUNCTIONS)
 INLINED = (
-    "sorted_into", "plain", "plain_rows", "served", "operand", "record", "context_of", "hashed", "class_of", "due",
-    "apart", "invoked", "number_at", "target_of", "pair_of",
+    "sorted_into", "plain", "whole", "finished", "served", "operand", "record", "context_of", "hashed", "class_of",
+    "due", "alike", "lies", "apart", "result_of", "called_briefly", "invoked", "number_at",
+    "width_of", "is_wide", "is_sequence", "items_of", "readable_kind", "target_of", "pair_of",
 )  # fmt: skip
 """What is small, or called in one place of every call."""

@@ -190,7 +190,23 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
         d -= 1
     while count > 0:
         run = min(count, length - within)
-        if reading and stride == 0:
+        steps = 1
+        if within == 0 and last > 0:
+            beside = min(
+                load(own, 8 * (Operand.EXTENTS + last - 1)) - load(index, 8 * (last - 1)), count // length
+            )
+            if beside > length:
+                steps = beside
+        if steps > 1:
+            # Many short runs beside one another: few long ones across them.
+            across = load(own, 8 * (Operand.STRIDES + last - 1))
+            for i in range(length):
+                if reading:
+                    copy_run(pair, buffer + i * item, length * item, at + i * stride, across, steps)
+                else:
+                    copy_run(pair, at + i * stride, across, buffer + i * item, length * item, steps)
+            run = steps * length
+        elif reading and stride == 0:
             copy_run(pair, buffer, item, at, 0, 1)
             fill(buffer, item, run)
         elif reading:
@@ -201,15 +217,14 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
         count -= run
         within = 0
         d = last - 1
-        going = 1
-        while d >= 0 and going:
-            here = load(index, 8 * d) + 1
-            at += load(own, 8 * (Operand.STRIDES + d))
-            going = 0
+        while d >= 0 and steps > 0:
+            here = load(index, 8 * d) + steps
+            at += steps * load(own, 8 * (Operand.STRIDES + d))
+            steps = 0
             if here == load(own, 8 * (Operand.EXTENTS + d)):
                 at -= here * load(own, 8 * (Operand.STRIDES + d))
                 here = 0
-                going = 1
+                steps = 1
             store(index, 8 * d, here)
             d -= 1
     return 0

@@ -11,12 +11,11 @@ from jitkernels.native.layout import (
     Frame,
     Offset,
     Operand,
+    Outcome,
+    Plain,
     Table,
 )
 from jitkernels.native.words import address, call, load, stack, store, unlikely
-
-ERROR = 1
-"""What `general` returns when Python has an exception set; 0 means that Python must serve the call."""
 
 
 def jk_launch(self: int, objects: int, given: int, names: int) -> int:
@@ -36,20 +35,59 @@ def jk_launch(self: int, objects: int, given: int, names: int) -> int:
 
 
 def jk_everyday(self: int, objects: int, given: int, names: int) -> int:
+    """What stands behind an everyday function: the plain way, the general way, or Python."""
     table = load(load(self, SLOT), Offset.ARRAY_DATA)
-    slots = stack(MOST_SLOTS)
-    if load(address("jk_bypass")) == 0 and sorted_into(table, slots, objects, given, names) != 0:
-        if load(table, 8 * Table.ROWS):
-            result = plain_rows(table, slots)
-        else:
-            result = plain(table, slots)
-        if unlikely(result == 0):
-            result = general(table, slots)
-        if result > ERROR or result < 0:
-            return result
-        if result == ERROR:
+    if load(address("jk_bypass")) == 0:
+        # Most calls have nothing but inputs by position, and ``out`` behind them: nothing needs sorting then.
+        result = Outcome.UNSORTED
+        inputs = load(table, 8 * Table.INPUTS)
+        if names == 0 and given <= inputs:
+            result = plain(table, objects, given, 0)
+        elif names != 0:
+            if given <= inputs and load(names, Offset.TUPLE_SIZE) == 1:
+                if load(names, Offset.TUPLE_ITEMS) == load(table, 8 * Table.OUT):
+                    result = plain(table, objects, given, load(objects, 8 * given))
+        elif given == inputs + 1 and load(table, 8 * Table.OPTIONS) == 0:
+            result = plain(table, objects, inputs, load(objects, 8 * inputs))
+        if unlikely(result >= Outcome.GENERAL and result <= Outcome.UNSORTED):
+            result = sorted_call(table, objects, given, names, result)
+        if unlikely(result == Outcome.ERROR):
             return 0
+        if result != Outcome.PYTHON:
+            return result
     return PyObject_Vectorcall(load(table, 8 * Table.SLOW), objects, given, names)
+
+
+def sorted_call(table: int, objects: int, given: int, names: int, tried: int) -> int:
+    """A call whose arguments come in any order; plain all the same if they are no more than inputs and ``out``."""
+    slots = stack(MOST_SLOTS)
+    if sorted_into(table, slots, objects, given, names) == 0:
+        return Outcome.PYTHON
+    if tried == Outcome.UNSORTED:
+        inputs = load(table, 8 * Table.INPUTS)
+        last = load(table, 8 * Table.PARAMETERS) - 1
+        options = inputs
+        while options < last and load(slots, 8 * options) == 0:
+            options += 1
+        if options == last:
+            result = plain(table, slots, inputs, load(slots, 8 * last))
+            if result != Outcome.GENERAL:
+                return result
+    if load(table, 8 * Table.PLAIN) == Plain.ELEMENTWISE:
+        result = mixed(table, slots)
+        if result != Outcome.GENERAL:
+            return result
+    return general(table, slots)
+
+
+def plain(table: int, arrays: int, given: int, out: int) -> int:
+    """Inputs and ``out`` the plain way, if the function has one."""
+    kind = load(table, 8 * Table.PLAIN)
+    if kind == Plain.ELEMENTWISE:
+        return elementwise(table, arrays, given, out)
+    if kind == Plain.OF_ROWS:
+        return of_rows(table, arrays, given, out)
+    return Outcome.GENERAL
 
 
 def sorted_into(table: int, slots: int, objects: int, given: int, names: int) -> int:
@@ -76,41 +114,46 @@ def sorted_into(table: int, slots: int, objects: int, given: int, names: int) ->
 
 
 def general(table: int, slots: int) -> int:
-    """Any call: the results, `ERROR`, or 0 if Python must serve it. Releases whatever it made on the way."""
+    """Any call: the results or an `Outcome`. Releases whatever it made on the way."""
     frame = stack(Frame.WORDS + MOST_OPERANDS * Operand.WORDS)
     count = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
     for i in range(count):
         store(operand(frame, i), 8 * Operand.OWNED, 0)
         store(operand(frame, i), 8 * Operand.COPY, 0)
     store(frame, 8 * Frame.MEMORY, 0)
+    store(frame, 8 * Frame.PICKED, 0)
     result = served(table, slots, frame)
     for i in range(count):
         if load(operand(frame, i), 8 * Operand.OWNED) != 0:
             Py_DecRef(load(operand(frame, i), 8 * Operand.OWNED))
     if load(frame, 8 * Frame.MEMORY) != 0:
         free(load(frame, 8 * Frame.MEMORY))
+    if load(frame, 8 * Frame.PICKED) != 0:
+        free(load(frame, 8 * Frame.PICKED))
     return result
 
 
 def served(table: int, slots: int, frame: int) -> int:
     if read_inputs(table, slots, frame) == 0:
-        return 0
+        return Outcome.PYTHON
     if read_options(table, slots, frame) == 0:
-        return 0
+        return Outcome.PYTHON
     if bind_inputs(table, frame) == 0:
-        return 0
+        return Outcome.PYTHON
     context = find_context(table, frame)
     if context == 0:
         if load(frame, 8 * Frame.EMPTY) == 0:
-            return 0
+            return Outcome.PYTHON
     elif unlikely(due(context)):
-        return 0
+        return Outcome.PYTHON
     return with_results(table, slots, frame, context)
 
 
 FUNCTIONS = (
     jk_launch,
     jk_everyday,
+    sorted_call,
+    plain,
     sorted_into,
     general,
     served,

@@ -45,8 +45,7 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                         return 0
                     store(own, 8 * Operand.OWNED, array)
             store(own, 8 * Operand.ARRAY, array)
-    wide = 0
-    narrow = 0
+    widths = 0
     for i in range(inputs):
         own = operand(frame, i)
         array = load(own, 8 * Operand.ARRAY)
@@ -60,13 +59,22 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                 if weak or kind < 1 or kind > 9 or kind == 8:
                     return 0
             elif weak == 0:
-                if kind == FLOAT64 or (kind > 4 and kind < FLOAT32):
-                    wide = 1
-                if kind == FLOAT32 or kind == FLOAT16:
-                    narrow = 1
-    store(frame, 8 * Frame.WIDE, 0 if narrow and wide == 0 else 1)
+                widths = widths | width_of(kind)
+    store(frame, 8 * Frame.WIDE, is_wide(widths))
     store(frame, 8 * Frame.OPTIONS, options)
     return 1
+
+
+def width_of(kind: int) -> int:
+    """2 for what no float32 holds, 1 for narrow floats, 0 for small integers, which take what they stand beside."""
+    if kind == FLOAT64 or (kind > 4 and kind < FLOAT32):
+        return 2
+    return kind == FLOAT32 or kind == FLOAT16
+
+
+def is_wide(widths: int) -> int:
+    """Whether a kernel computes operands of these widths in float64."""
+    return widths != 1
 
 
 def is_number(own: int, given: int) -> int:
@@ -88,6 +96,17 @@ def is_number(own: int, given: int) -> int:
     return 1
 
 
+def is_integer_of_numpy(given: int) -> int:
+    """Whether this is an integer of NumPy, which Python's own functions take as one of theirs."""
+    scalars = address("jk_scalars")
+    kind = load(given, Offset.TYPE)
+    for i in range(load(scalars)):
+        if load(scalars, 24 * i + 8) == kind:
+            number = load(scalars, 24 * i + 16)
+            return number > BOOL and number < FLOAT32
+    return 0
+
+
 def number_at(own: int, kind: int, item: int) -> int:
     store(own, 8 * Operand.KIND, kind)
     store(own, 8 * Operand.ITEM, item)
@@ -104,42 +123,76 @@ def converted(own: int, given: int) -> int:
         store(own, 8 * Operand.DATA, number + Offset.FLOAT_VALUE)
         number_at(own, FLOAT64, 8)
         return number
-    if kind == address("jk_list"):
-        count = load(given, Offset.TUPLE_SIZE)
-        items = load(given, Offset.LIST_ITEMS)
-    elif kind == address("jk_tuple"):
-        count = load(given, Offset.TUPLE_SIZE)
-        items = given + Offset.TUPLE_ITEMS
-    else:
+    if is_sequence(given) == 0:
         return 0
-    for i in range(count):
-        if load(load(items, 8 * i), Offset.TYPE) != address("jk_float"):
-            return PyArray_FromAny(given, 0, 0, 0, ALIGNED, 0)
+    array = of_python_floats(given)
+    return array if array != 0 else PyArray_FromAny(given, 0, 0, 0, ALIGNED, 0)
+
+
+def of_python_floats(given: int) -> int:
+    """A new array for floats in a list, or in lists in a list; 0 for what is not quite that."""
+    rows = load(given, Offset.TUPLE_SIZE)
+    nested = 0
+    columns = rows
+    if rows != 0:
+        nested = is_sequence(load(items_of(given)))
+        if nested:
+            columns = load(load(items_of(given)), Offset.TUPLE_SIZE)
+    for i in range(rows if nested else 1):
+        row = load(items_of(given), 8 * i) if nested else given
+        if is_sequence(row) == 0:
+            return 0
+        if load(row, Offset.TUPLE_SIZE) != columns:
+            return 0
+        items = items_of(row)
+        for j in range(columns):
+            if load(load(items, 8 * j), Offset.TYPE) != address("jk_float"):
+                return 0
+    extents = stack(2)
+    store(extents, 0, rows)
+    store(extents, 8, columns)
     Py_IncRef(address("jk_float64"))
-    extent = stack(1)
-    store(extent, 0, count)
-    array = PyArray_Empty(1, extent, address("jk_float64"), 0)
-    if array != 0:
-        data = load(array, Offset.ARRAY_DATA)
-        for i in range(count):
-            store(data, 8 * i, load(load(items, 8 * i), Offset.FLOAT_VALUE))
+    array = PyArray_Empty(1 + nested, extents, address("jk_float64"), 0)
+    if array == 0:
+        PyErr_Clear()
+        return 0
+    data = load(array, Offset.ARRAY_DATA)
+    for i in range(rows if nested else 1):
+        items = items_of(load(items_of(given), 8 * i) if nested else given)
+        for j in range(columns):
+            store(data, 8 * j, load(load(items, 8 * j), Offset.FLOAT_VALUE))
+        data += 8 * columns
     return array
+
+
+def is_sequence(given: int) -> int:
+    """Whether this is a list or a tuple, and nothing derived from them."""
+    return load(given, Offset.TYPE) == address("jk_list") or load(given, Offset.TYPE) == address("jk_tuple")
+
+
+def items_of(sequence: int) -> int:
+    """Where the items of a list or a tuple lie."""
+    if load(sequence, Offset.TYPE) == address("jk_list"):
+        return load(sequence, Offset.LIST_ITEMS)
+    return sequence + Offset.TUPLE_ITEMS
+
+
+def readable_kind(descr: int) -> int:
+    """NumPy's number of a dtype that `copy_run` takes, -1 for others."""
+    kind = load32(descr, Offset.DTYPE_NUMBER)
+    order = load8(descr, Offset.DTYPE_ORDER)
+    if kind < 0 or (kind > FLOAT64 and (kind != FLOAT16 or HAS_FLOAT16 == 0)):
+        return -1
+    return kind if order == NATIVE or order == NO_ORDER else -1
 
 
 def read_array(own: int, array: int) -> int:
     """What an ndarray says of itself; 0 where it is nothing that `copy_run` takes."""
     descr = load(array, Offset.ARRAY_DTYPE)
-    kind = load32(descr, Offset.DTYPE_NUMBER)
-    order = load8(descr, Offset.DTYPE_ORDER)
+    kind = readable_kind(descr)
     flags = load32(array, Offset.ARRAY_FLAGS)
     dimensions = load32(array, Offset.ARRAY_DIMENSIONS)
-    if kind < 0 or (kind > FLOAT64 and (kind != FLOAT16 or HAS_FLOAT16 == 0)):
-        return 0
-    if (
-        (order != NATIVE and order != NO_ORDER)
-        or flags & ALIGNED == 0
-        or dimensions > MOST_OPERAND_DIMENSIONS - 2
-    ):
+    if kind < 0 or flags & ALIGNED == 0 or dimensions > MOST_OPERAND_DIMENSIONS - 2:
         return 0
     store(own, 8 * Operand.DATA, load(array, Offset.ARRAY_DATA))
     store(own, 8 * Operand.KIND, kind)
@@ -165,10 +218,9 @@ def read_options(table: int, slots: int, frame: int) -> int:
         entry = table + 8 * (load(table, 8 * Table.CHOICES) + i * Choice.WORDS)
         kind = load(entry, 8 * Choice.KIND)
         if kind == Choice.OF_VALUES:
-            chosen = load(entry, 8 * Choice.DEFAULT)
+            chosen = 0
             if given != 0:
                 count = load(entry, 8 * Choice.COUNT)
-                chosen = 0
                 while chosen < count and load(entry, 8 * (Choice.VALUES + chosen)) != given:
                     chosen += 1
                 if chosen == count:
@@ -176,7 +228,7 @@ def read_options(table: int, slots: int, frame: int) -> int:
             options += chosen * load(entry, 8 * Choice.FACTOR)
         elif kind == Choice.AXIS:
             if given != 0:
-                if load(given, Offset.TYPE) != address("jk_int"):
+                if load(given, Offset.TYPE) != address("jk_int") and is_integer_of_numpy(given) == 0:
                     return 0
                 axis = PyLong_AsLong(given)
                 if axis == -1 and PyErr_Occurred() != 0:
@@ -185,7 +237,7 @@ def read_options(table: int, slots: int, frame: int) -> int:
                 store(frame, 8 * Frame.AXIS, axis)
         else:
             value = frame + 8 * (Frame.FLOATS + floats)
-            store(value, 0, load(entry, 8 * Choice.DEFAULT))
+            store(value, 0, load(entry, 8 * (Choice.DEFAULTS + load(frame, 8 * Frame.WIDE))))
             if given != 0:
                 if load(given, Offset.TYPE) != address("jk_float"):
                     return 0
@@ -205,9 +257,16 @@ def read_options(table: int, slots: int, frame: int) -> int:
 
 FUNCTIONS = (
     read_inputs,
+    width_of,
+    is_wide,
     is_number,
+    is_integer_of_numpy,
     number_at,
     converted,
+    of_python_floats,
+    is_sequence,
+    items_of,
+    readable_kind,
     read_array,
     read_options,
 )

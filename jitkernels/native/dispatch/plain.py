@@ -1,4 +1,7 @@
-"""Calls on whole arrays of one dtype, which need no conversion: elementwise, functions of rows, numbers alone."""
+"""Calls on whole arrays of one dtype with all options left out: elementwise functions, and functions of rows.
+
+Nothing needs converting, spreading or buffering then, and nothing is written of what `general` keeps of operands.
+"""
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
 from jitkernels.native.layout import (
@@ -7,215 +10,197 @@ from jitkernels.native.layout import (
     Choice,
     Known,
     Offset,
+    Outcome,
     Record,
     Table,
 )
 from jitkernels.native.words import address, call, load, load32, stack, store, unlikely
 
 
-def plain(table: int, slots: int) -> int:
-    """Elementwise kernels on whole arrays of one shape and dtype, which need none of the rest; else 0."""
-    count = load(table, 8 * Table.ELEMENTWISE)
-    if count == 0:
-        return 0
-    first = load(slots)
-    if first == 0:
-        return 0
-    if load(first, Offset.TYPE) != address("jk_ndarray"):
-        return of_floats(table, slots, count)
-    descr = load(first, Offset.ARRAY_DTYPE)
-    wide = descr == address("jk_float64")
-    if wide == 0 and descr != address("jk_float32"):
-        return 0
-    dimensions = load32(first, Offset.ARRAY_DIMENSIONS)
-    extents = load(first, Offset.ARRAY_EXTENTS)
-    if load32(first, Offset.ARRAY_FLAGS) & READABLE != READABLE:
-        return 0
-    n = 1
-    for d in range(dimensions):
-        n = n * load(extents, 8 * d)
-    for i in range(1, count):
-        other = load(slots, 8 * i)
-        if other == 0:
-            return 0
-        if load(other, Offset.TYPE) != address("jk_ndarray") or load(other, Offset.ARRAY_DTYPE) != descr:
-            return 0
-        if alike(other, dimensions, extents, READABLE) == 0:
-            return 0
-    context = context_of(table, (wide + KEY_BASE) << 6 | class_of(n))
-    if context == 0 or n == 0:
-        return 0
-    entry = load(context, 8 * Known.ENTRY)
-    out = load(slots, 8 * count)
-    size = n * (4 + 4 * wide)
-    if out != 0 and out != address("jk_none"):
-        if load(out, Offset.TYPE) != address("jk_ndarray") or load(out, Offset.ARRAY_DTYPE) != descr:
-            return 0
-        if alike(out, dimensions, extents, WRITABLE) == 0:
-            return 0
-        data = load(out, Offset.ARRAY_DATA)
-        for i in range(count):
-            one = load(load(slots, 8 * i), Offset.ARRAY_DATA)
-            if one != data and apart(one, size, data, size) == 0:
-                return 0
-        if unlikely(due(context)):
-            return 0
-        Py_IncRef(out)
-    else:
-        if unlikely(due(context)):
-            return 0
-        Py_IncRef(descr)
-        out = PyArray_Empty(dimensions, extents, descr, 0)
-        if out == 0:
-            PyErr_Clear()
-            return 0
-        data = load(out, Offset.ARRAY_DATA)
-    words = stack(4)
-    for i in range(count):
-        store(words, 8 * i, load(load(slots, 8 * i), Offset.ARRAY_DATA))
-    store(words, 8 * count, data)
-    store(words, 8 * (count + 1), n)
-    if load(context, 8 * Known.LONG):
-        status = invoked(entry, words, count + 2, 1)
-    elif count == 1:
-        status = call(entry, load(words), data, n)
-    else:
-        status = call(entry, load(words), load(words, 8), data, n)
-    if unlikely(status != 0):
-        Py_DecRef(out)
-        return 0
-    return out
+def elementwise(table: int, arrays: int, given: int, out: int) -> int:
+    """A plain call of an elementwise function: the other array, if any, is like the first."""
+    return whole(table, arrays, given, out, 0)
 
 
-def plain_rows(table: int, slots: int) -> int:
-    """Functions of rows on whole arrays of one dtype, with vectors beside them and all options left out; else 0."""
-    inputs = load(table, 8 * Table.INPUTS)
-    last = load(table, 8 * Table.PARAMETERS) - 1
-    first = load(slots)
-    if first == 0 or load(table, 8 * Table.EXACT):
-        return 0
-    if load(first, Offset.TYPE) != address("jk_ndarray"):
-        return 0
-    for i in range(inputs, last):
-        if load(slots, 8 * i) != 0:
-            return 0
+def of_rows(table: int, arrays: int, given: int, out: int) -> int:
+    """A plain call of a function of rows: the other arrays are vectors of a row's length."""
+    return whole(table, arrays, given, out, 1)
+
+
+def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
+    """The result of a plain call, or an `Outcome`; inputs not `given` are absent, `out` may be 0 or None.
+
+    All checks come before all arithmetic, so that little has to be kept over them.
+    """
+    if given == 0:
+        return Outcome.GENERAL
+    first = load(arrays)
+    if unlikely(first == 0):
+        return Outcome.GENERAL
+    if unlikely(load(first, Offset.TYPE) != address("jk_ndarray")):
+        return Outcome.GENERAL if rows or out else of_floats(table, arrays, given)
     descr = load(first, Offset.ARRAY_DTYPE)
-    wide = descr == address("jk_float64")
-    if wide == 0 and descr != address("jk_float32"):
-        return 0
+    if descr != address("jk_float32") and descr != address("jk_float64"):
+        return Outcome.GENERAL
     dimensions = load32(first, Offset.ARRAY_DIMENSIONS)
-    if dimensions == 0 or load32(first, Offset.ARRAY_FLAGS) & READABLE != READABLE:
-        return 0
+    if load32(first, Offset.ARRAY_FLAGS) & READABLE != READABLE or (rows and dimensions == 0):
+        return Outcome.GENERAL
     extents = load(first, Offset.ARRAY_EXTENTS)
-    n = load(extents, 8 * (dimensions - 1))
-    rows = 1
-    for d in range(dimensions - 1):
-        rows = rows * load(extents, 8 * d)
-    if rows == 0 or n == 0:
-        return 0
     words = stack(MOST_CALL_WORDS)
     store(words, 0, load(first, Offset.ARRAY_DATA))
+    inputs = load(table, 8 * Table.INPUTS)
     at = 1
     options = 0
     for i in range(1, inputs):
-        other = load(slots, 8 * i)
-        present = other != 0 and other != address("jk_none")
-        leader = load(record(table, i), 8 * Record.LEADER)
+        other = load(arrays, 8 * i) if i < given else 0
+        present = other != 0
+        if rows:
+            present = present and other != address("jk_none")
+            leader = load(record(table, i), 8 * Record.LEADER)
+            if leader >= 0:
+                led = load(arrays, 8 * leader) if leader < given else 0
+                if present != (led != 0 and led != address("jk_none")):
+                    return Outcome.GENERAL
+                options += present * load(record(table, i), 8 * Record.WHEN)
+            elif present == 0:
+                return Outcome.GENERAL
+        elif present == 0:
+            return Outcome.GENERAL
         if present:
-            if load(other, Offset.TYPE) != address("jk_ndarray") or load(other, Offset.ARRAY_DTYPE) != descr:
-                return 0
-            if alike(other, 1, extents + 8 * (dimensions - 1), READABLE) == 0:
-                return 0
+            if rows:
+                fits = alike(other, descr, 1, extents + 8 * (dimensions - 1), READABLE)
+            else:
+                fits = alike(other, descr, dimensions, extents, READABLE)
+            if fits == 0:
+                return Outcome.GENERAL
             store(words, 8 * at, load(other, Offset.ARRAY_DATA))
             at += 1
-            options += load(record(table, i), 8 * Record.WHEN)
-        if leader < 0 and present == 0:
-            return 0
-        if leader >= 0:
-            led = load(slots, 8 * leader)
-            if present != (led != 0 and led != address("jk_none")):
-                return 0
-    key = ((options * 2 + wide + KEY_BASE) << 6 | class_of(rows)) << 6 | class_of(n)
-    context = context_of(table, key)
-    if context == 0:
-        return 0
-    if unlikely(due(context)):
-        return 0
-    out = load(slots, 8 * last)
-    if out != 0 and out != address("jk_none"):
-        if load(out, Offset.TYPE) != address("jk_ndarray") or load(out, Offset.ARRAY_DTYPE) != descr:
-            return 0
-        if alike(out, dimensions, extents, WRITABLE) == 0:
-            return 0
+    if out == address("jk_none"):
+        out = 0
+    if out != 0:
+        if alike(out, descr, dimensions, extents, WRITABLE) == 0:
+            return Outcome.GENERAL
+    lead = 1
+    for d in range(dimensions - rows):
+        lead = lead * load(extents, 8 * d)
+    n = 1
+    if rows:
+        n = load(extents, 8 * (dimensions - 1))
+    wide = descr == address("jk_float64")
+    if out != 0:
         data = load(out, Offset.ARRAY_DATA)
-        item = 4 + 4 * wide
-        if load(words) != data and apart(load(words), rows * n * item, data, rows * n * item) == 0:
-            return 0
+        size = lead * n << (2 + wide)
+        one = load(words)
+        if one != data and apart(one, size, data, size) == 0:
+            return Outcome.GENERAL
         for i in range(1, at):
-            if apart(load(words, 8 * i), n * item, data, rows * n * item) == 0:
-                return 0
-        Py_IncRef(out)
+            one = load(words, 8 * i)
+            if rows and apart(one, n << (2 + wide), data, size) == 0:
+                return Outcome.GENERAL
+            if rows == 0 and one != data and apart(one, size, data, size) == 0:
+                return Outcome.GENERAL
+    if lead * n == 0 or load(table, 8 * Table.EXACT):
+        return Outcome.GENERAL
+    key = (options * 2 + wide + KEY_BASE) << 6 | class_of(lead)
+    if rows:
+        key = key << 6 | class_of(n)
+    context = context_of(table, key)
+    if unlikely(context == 0):
+        return Outcome.PYTHON
+    if unlikely(due(context)):
+        return Outcome.PYTHON
+    out = result_of(out, dimensions, extents, descr)
+    if unlikely(out == 0):
+        return Outcome.PYTHON
+    store(words, 8 * at, load(out, Offset.ARRAY_DATA))
+    store(words, 8 * (at + 1), lead)
+    at += 2
+    if rows:
+        store(words, 8 * at, n)
+        at += 1
+        for i in range(load(table, 8 * Table.OPTIONS) if load(table, 8 * Table.FLOATS) else 0):
+            choice = table + 8 * (load(table, 8 * Table.CHOICES) + i * Choice.WORDS)
+            if load(choice, 8 * Choice.KIND) == Choice.A_FLOAT:
+                store(words, 8 * at, choice + 8 * (Choice.DEFAULTS + wide))
+                at += 1
+    return finished(context, words, at, out)
+
+
+def result_of(out: int, dimensions: int, extents: int, descr: int) -> int:
+    """The given result, or a new array; owned by the caller. 0 where there is no memory for it."""
+    if out != 0:
+        store(out, Offset.REFERENCES, load(out, Offset.REFERENCES) + 1)
+        return out
+    Py_IncRef(descr)
+    made = PyArray_Empty(dimensions, extents, descr, 0)
+    if unlikely(made == 0):
+        PyErr_Clear()
+    return made
+
+
+def finished(context: int, words: int, count: int, out: int) -> int:
+    """Call the kernel of a context with so many words; the result, or that Python must serve the call."""
+    entry = load(context, 8 * Known.ENTRY)
+    if load(context, 8 * Known.LONG):
+        status = invoked(entry, words, count, 1)
     else:
-        Py_IncRef(descr)
-        out = PyArray_Empty(dimensions, extents, descr, 0)
-        if out == 0:
-            PyErr_Clear()
-            return 0
-        data = load(out, Offset.ARRAY_DATA)
-    store(words, 8 * at, data)
-    store(words, 8 * (at + 1), rows)
-    store(words, 8 * (at + 2), n)
-    at += 3
-    for i in range(load(table, 8 * Table.OPTIONS)):
-        choice = table + 8 * (load(table, 8 * Table.CHOICES) + i * Choice.WORDS)
-        if load(choice, 8 * Choice.KIND) == Choice.A_FLOAT:
-            store(words, 8 * at, choice + 8 * Choice.DEFAULT)
-            at += 1
-    status = invoked(load(context, 8 * Known.ENTRY), words, at, load(context, 8 * Known.LONG))
+        status = called_briefly(entry, words, count)
     if unlikely(status != 0):
         Py_DecRef(out)
-        return 0
+        return Outcome.PYTHON
     return out
 
 
-def of_floats(table: int, slots: int, count: int) -> int:
-    """An elementwise kernel of nothing but floats of Python, or of NumPy; else 0."""
-    kind = load(load(slots), Offset.TYPE)
+def called_briefly(entry: int, words: int, count: int) -> int:
+    """Call the entry with so many words, hardly ever more than four."""
+    if count == 3:
+        return call(entry, load(words), load(words, 8), load(words, 16))
+    if count == 4:
+        return call(entry, load(words), load(words, 8), load(words, 16), load(words, 24))
+    return called(entry, words, count)
+
+
+def of_floats(table: int, numbers: int, given: int) -> int:
+    """An elementwise function of nothing but floats of Python, or of NumPy."""
+    kind = load(load(numbers), Offset.TYPE)
     wide = kind == address("jk_float") or kind == address("jk_float64_type")
     if wide == 0 and kind != address("jk_float32_type"):
-        return 0
-    context = context_of(table, (wide + KEY_BASE) << 6)
-    if context == 0 or load(slots, 8 * count) != 0:
-        return 0
-    words = stack(4)
+        return Outcome.GENERAL
+    count = load(table, 8 * Table.INPUTS)
+    if given != count:
+        return Outcome.GENERAL
+    words = stack(MOST_CALL_WORDS)
     for i in range(count):
-        number = load(slots, 8 * i)
+        number = load(numbers, 8 * i)
         if number == 0:
-            return 0
+            return Outcome.GENERAL
         if load(number, Offset.TYPE) != kind:
-            return 0
+            return Outcome.GENERAL
         store(words, 8 * i, number + Offset.FLOAT_VALUE)
+    if load(table, 8 * Table.EXACT):
+        return Outcome.GENERAL
+    context = context_of(table, (wide + KEY_BASE) << 6)
+    if unlikely(context == 0):
+        return Outcome.PYTHON
     if unlikely(due(context)):
-        return 0
+        return Outcome.PYTHON
     descr = address("jk_float64") if wide else address("jk_float32")
-    Py_IncRef(descr)
-    out = PyArray_Empty(0, 0, descr, 0)
-    if out == 0:
-        PyErr_Clear()
-        return 0
-    data = load(out, Offset.ARRAY_DATA)
-    entry = load(context, 8 * Known.ENTRY)
-    if count == 1:
-        status = call(entry, load(words), data, 1)
-    else:
-        status = call(entry, load(words), load(words, 8), data, 1)
-    if unlikely(status != 0):
-        Py_DecRef(out)
-        return 0
-    return out
+    out = result_of(0, 0, 0, descr)
+    if unlikely(out == 0):
+        return Outcome.PYTHON
+    store(words, 8 * count, load(out, Offset.ARRAY_DATA))
+    store(words, 8 * (count + 1), 1)
+    return finished(context, words, count + 2, out)
 
 
-def alike(array: int, dimensions: int, extents: int, flags: int) -> int:
+def alike(array: int, descr: int, dimensions: int, extents: int, flags: int) -> int:
+    """Whether this is an array of that dtype and these extents, which lies as the flags say."""
+    if load(array, Offset.TYPE) != address("jk_ndarray") or load(array, Offset.ARRAY_DTYPE) != descr:
+        return 0
+    return lies(array, dimensions, extents, flags)
+
+
+def lies(array: int, dimensions: int, extents: int, flags: int) -> int:
     """Whether an array has these extents, and lies as the flags say."""
     if (
         load32(array, Offset.ARRAY_FLAGS) & flags != flags
@@ -245,10 +230,15 @@ def invoked(entry: int, words: int, count: int, long: int) -> int:
 
 
 FUNCTIONS = (
-    plain,
-    plain_rows,
+    elementwise,
+    of_rows,
+    whole,
+    result_of,
+    finished,
+    called_briefly,
     of_floats,
     alike,
+    lies,
     apart,
     invoked,
 )

@@ -7,6 +7,7 @@ from jitkernels.native.layout import (
     Frame,
     Offset,
     Operand,
+    Outcome,
     Record,
     Table,
 )
@@ -65,7 +66,7 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
         if keep_apart(table, frame) == 0:
             return 0
     if nothing == 0:
-        if computed(table, frame, context) == 0:
+        if pick_rows(table, frame, context) == 0 or computed(table, frame, context) == 0:
             return 0
     if given != 0:
         Py_IncRef(given)
@@ -76,7 +77,7 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
         return array
     both = PyTuple_New(outputs)
     if both == 0:
-        return ERROR
+        return Outcome.ERROR
     for i in range(outputs):
         store(both, Offset.TUPLE_ITEMS + 8 * i, load(operand(frame, inputs + i), 8 * Operand.OWNED))
         store(operand(frame, inputs + i), 8 * Operand.OWNED, 0)
@@ -123,7 +124,7 @@ def accept(frame: int, own: int, array: int) -> int:
     if load(array, Offset.TYPE) != address("jk_ndarray"):
         return 0
     dimensions = load(own, 8 * Operand.DIMENSIONS)
-    if alike(array, dimensions, own + 8 * Operand.EXTENTS, WRITEABLE | ALIGNED) == 0:
+    if lies(array, dimensions, own + 8 * Operand.EXTENTS, WRITEABLE | ALIGNED) == 0:
         return 0
     if read_array(own, array) == 0:
         return 0

@@ -7,6 +7,7 @@ from jitkernels.native.layout import (
     Frame,
     Offset,
     Operand,
+    Plain,
     Record,
     Table,
 )
@@ -66,7 +67,7 @@ def bind_inputs(table: int, frame: int) -> int:
             total = total * load(frame, 8 * (Frame.LEAD + d))
         store(frame, 8 * (Frame.EXTENTS + spread), total)
     store(frame, 8 * Frame.FORTRAN, 0)
-    if load(table, 8 * Table.ELEMENTWISE) and load(frame, 8 * Frame.LEADING) > 1:
+    if load(table, 8 * Table.PLAIN) == Plain.ELEMENTWISE and load(frame, 8 * Frame.LEADING) > 1:
         store(frame, 8 * Frame.FORTRAN, all_fortran(frame, inputs))
     for i in range(inputs):
         own = operand(frame, i)
@@ -139,7 +140,7 @@ def all_fortran(frame: int, inputs: int) -> int:
             or load(own, 8 * Operand.CONTIGUOUS)
             or load32(array, Offset.ARRAY_FLAGS) & IN_FORTRAN_ORDER == 0
             or load(own, 8 * Operand.DIMENSIONS) != load(frame, 8 * Frame.LEADING)
-            or alike(array, load(frame, 8 * Frame.LEADING), frame + 8 * Frame.LEAD, 0) == 0
+            or lies(array, load(frame, 8 * Frame.LEADING), frame + 8 * Frame.LEAD, 0) == 0
         ):
             fortran = 0
     return fortran

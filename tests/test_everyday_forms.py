@@ -1,0 +1,231 @@
+"""What the dispatcher does with operands of every form, without Python: the bits that plain arrays would give."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any, Literal
+from unittest import mock
+
+import cases
+import numpy as np
+import pytest
+from test_everyday import Row, arrays_only, as_tuple, by_position, example, function_of
+
+import jitkernels as jk
+from jitkernels import functions
+from jitkernels.attrs.base import FLOATS, KernelAttr
+from jitkernels.errors import DataIndexError, JitKernelsError, RegistrationError
+from jitkernels.signature import AnyArray, Argument
+
+DTYPES = (
+    "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64",
+)  # fmt: skip
+LENGTHS = (0, 1, 7, 16, 17, 511, 512, 513, 1025, 1600)
+"""Around the dispatcher's vectors and blocks."""
+
+
+def compiled(function: Any, *arguments: Any, **named: Any) -> Any:
+    """The result of a call, which may come to Python once, but not again."""
+    function(*arguments, **named)
+    with mock.patch.object(functions.Everyday, "_compute", side_effect=AssertionError("came to Python")):
+        return function(*arguments, **named)
+
+
+def bits(results: Any) -> list[tuple[Any, ...]]:
+    return [(result.dtype, result.shape, result.tobytes()) for result in as_tuple(results)]
+
+
+def numbers(count: int, dtype: str, seed: int = 0) -> AnyArray:
+    values = np.random.default_rng(seed).integers(0, 100, count)
+    return values > 50 if dtype == "bool" else values.astype(dtype)
+
+
+def test_a_call_that_comes_to_python_is_seen() -> None:
+    with pytest.raises(AssertionError, match="came to Python"):
+        compiled(jk.vmul, np.ones(3, ">f4"), np.ones(3, ">f4"))
+
+
+@pytest.mark.parametrize("one", DTYPES)
+def test_arrays_of_two_dtypes(one: str) -> None:
+    """These products are exact, so that the bits are those of converting first."""
+    for other, n in itertools.product(DTYPES, LENGTHS):
+        x, y = numbers(n, one), numbers(n, other, 1)
+        wide = "float32" if np.result_type(x, y) in (np.float16, np.float32) else "float64"
+        expected = x.astype(wide) * y.astype(wide)
+        assert bits(compiled(jk.vmul, x, y)) == bits(expected), (other, n)
+        assert bits(compiled(jk.vmul, x[::-1], y[::-1])) == bits(expected[::-1].copy()), (other, n)
+        room = np.full(n + 2, 7, wide)
+        assert compiled(jk.vmul, x, y, room[1:-1]).base is room
+        assert bits(room[1:-1].copy()) == bits(expected), (other, n)
+        assert room[0] == room[-1] == 7
+
+
+@pytest.mark.parametrize("narrow", ["uint8", "float32"])
+def test_a_result_over_an_input_that_is_converted(narrow: str) -> None:
+    """As if the input had been read before anything was written."""
+    for n, shift in itertools.product((5, 600), (0, 1, 3, 8)):
+        room = np.zeros(8 * n + 64, np.uint8)
+        x = room[shift * 4 :][: n * np.dtype(narrow).itemsize].view(narrow)
+        x[...] = numbers(n, narrow)
+        out, y = room[: 8 * n].view(np.float64), numbers(n, "float64", 1)
+        expected = x.astype(np.float64) * y
+        jk.vmul(x, y, out=out)
+        assert bits(out.copy()) == bits(expected), (n, shift)
+
+
+def layouts(value: AnyArray, seed: int) -> AnyArray:
+    """The same values with axes in another order of memory, gaps and negative strides."""
+    generator = np.random.default_rng(seed)
+    order = generator.permutation(value.ndim)
+    steps = [int(generator.choice([-2, -1, 1, 1, 3])) for _ in order]
+    room = np.zeros(
+        [value.shape[axis] * abs(step) for axis, step in zip(order, steps, strict=True)], value.dtype
+    )
+    view = room[tuple(slice(None, None, step) for step in steps)].transpose(np.argsort(order))
+    view[...] = value
+    return view
+
+
+SHAPES = (
+    (40,),
+    (24, 40),
+    (3, 320),
+    (320, 3),
+    (8, 10, 12),
+    (3, 4, 4, 20),
+    (20, 4, 4, 3),
+    (2, 1, 3, 4, 5),
+    (5, 4, 4, 4, 3),
+)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_axis_of_every_layout(shape: tuple[int, ...]) -> None:
+    """Rows are the same whichever way they lie; results go where a given array has them."""
+    for axis, dtype, seed in itertools.product(range(len(shape)), ("float32", "float64", "int16"), range(3)):
+        values = (np.random.default_rng(seed).uniform(-9, 9, shape)).astype(dtype)
+        computed = "float64" if dtype == "int16" else dtype
+        rows = np.ascontiguousarray(np.moveaxis(values, axis, -1)).astype(computed)
+        right = np.moveaxis(jk.softmax(rows), -1, axis)
+        x, out = layouts(values, seed), layouts(np.zeros(shape, computed), seed + 100)
+        for number in (axis, axis - len(shape)):
+            np.testing.assert_allclose(compiled(jk.softmax, x, axis=number), right, rtol=1e-5)
+            np.testing.assert_allclose(compiled(jk.softmax, x, number, out), right, rtol=1e-5)
+        np.testing.assert_array_equal(x, values)
+
+
+@pytest.mark.parametrize("dtype", DTYPES[1:9])
+def test_an_axis_is_any_integer(dtype: str) -> None:
+    x = numbers(60, "float32").reshape(3, 4, 5)
+    kind = np.dtype(dtype).type
+    for axis in (0, 1, 2, -1, -3) if dtype.startswith("i") else (0, 1, 2):
+        assert bits(compiled(jk.softmax, x, axis=kind(axis))) == bits(jk.softmax(x, axis=axis))
+    with pytest.raises(JitKernelsError, match="axis"):
+        jk.softmax(x, axis=kind(3))
+
+
+@pytest.mark.parametrize("axis", [np.bool_(True), np.float64(1), True, 1.0, np.array(1)], ids=repr)
+def test_an_axis_is_no_other_number(axis: Any) -> None:
+    x = numbers(6, "float32").reshape(2, 3)
+    jk.softmax(x, axis=1)
+    with pytest.raises(JitKernelsError, match="axis: expected an int"):
+        jk.softmax(x, axis=axis)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("row", [param for param in cases.every_row() if param.values[0].floats])
+def test_a_default_counts_as_what_is_given(row: Row, dtype: str) -> None:
+    """Left out, by name and by position: one rounding for all."""
+    _, given = example(row, dtype)
+    options = {name: row.parameters().parameters[name].default for name in row.floats if name in row.options}
+    plain = {key: value for key, value in given.items() if key not in options}
+    for rounded in (options, {name: float(np.dtype(dtype).type(value)) for name, value in options.items()}):
+        expected = bits(compiled(function_of(row), **plain, **rounded))
+        assert bits(compiled(function_of(row), **plain)) == expected
+        assert bits(compiled(function_of(row), *by_position(row, plain))) == expected
+        assert (
+            bits(compiled(function_of(row), **arrays_only(plain, np.asfortranarray), **rounded)) == expected
+        )
+
+
+@pytest.mark.parametrize(
+    "value", [[], [1.0], [[1.0, 2.0], [3.0, 4.0]], [[]], [[], []], ([1.5], (2.5,)), [[[1.0]]]], ids=str
+)
+def test_lists_are_arrays(value: Any) -> None:
+    assert bits(jk.vmul(value, value)) == bits(np.multiply(np.asarray(value), value))
+    assert bits(jk.vmul(value, 2.0)) == bits(np.multiply(np.asarray(value), 2.0))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [[1.0, 2], [1, 2], [[1.0], [2]], [np.float32(1), 2.0], [True, 1.0], [[1.0, 2.0], (3, 4.0)]],
+    ids=str,
+)
+def test_lists_of_other_numbers(value: Any) -> None:
+    assert bits(jk.vmul(value, value)) == bits((np.asarray(value) * np.asarray(value)).astype(np.float64))
+
+
+@pytest.mark.parametrize(
+    "value", [[[1.0], [2.0, 3.0]], [1.0, [2.0]], [[1.0], 2.0], [[1.0], None], [None]], ids=str
+)
+def test_lists_that_are_no_arrays(value: Any) -> None:
+    with pytest.raises(JitKernelsError, match="x: expected real numbers"):
+        jk.vmul(value, 2.0)
+
+
+TABLES: dict[str, Callable[[AnyArray], AnyArray]] = {
+    "Fortran": np.asfortranarray,
+    "columns": lambda table: np.pad(table, ((0, 0), (0, 3)))[:, : table.shape[1]],
+    "every second": lambda table: np.repeat(table, 2, axis=0)[::2],
+    "reversed": lambda table: np.ascontiguousarray(table[::-1, ::-1])[::-1, ::-1],
+    "broadcast": lambda table: np.broadcast_to(table[3], table.shape),
+    "float16": lambda table: table.astype(np.float16),
+    "int32": lambda table: np.rint(9 * table).astype(np.int32),
+}
+
+
+@pytest.mark.parametrize("pool", ["sum", "mean", "max"])
+@pytest.mark.parametrize("form", TABLES)
+def test_tables_that_lie_otherwise(form: str, pool: Literal["sum", "mean", "max"]) -> None:
+    """Few ids and many, of any dtype and layout, of tables in any memory."""
+    generator = np.random.default_rng(0)
+    for dtype, width, (height, columns) in itertools.product(
+        FLOATS, (1, 7, 40), ((1, 1), (2, 5), (9, 3), (60, 2))
+    ):
+        table = TABLES[form](generator.uniform(-1, 1, (50, width)).astype(dtype))
+        ids = generator.integers(0, 50, (height, columns))
+        wide = "float64" if form == "int32" else "float32" if form == "float16" else dtype
+        right = jk.emb_seq_pool(np.ascontiguousarray(table).astype(wide), ids, pool)
+        for numbering in (ids, ids.astype(np.uint8), np.asfortranarray(ids), ids[::-1].copy()[::-1]):
+            np.testing.assert_allclose(compiled(jk.emb_seq_pool, table, numbering, pool), right, rtol=1e-5)
+
+
+@pytest.mark.parametrize("wrong", [-1, 50, 1 << 40, -(1 << 63)])
+@pytest.mark.parametrize("form", TABLES)
+def test_no_row_of_such_a_table_is_made_up(form: str, wrong: int) -> None:
+    table, ids = TABLES[form](numbers(350, "float32").reshape(50, 7)), np.arange(6).reshape(3, 2)
+    out = np.full(14, 7, "float64" if form == "int32" else "float32")
+    jk.emb_seq_pool(table, ids)
+    ids[2, 1] = wrong
+    with pytest.raises(DataIndexError, match=r"at \[2, 1\]"):
+        jk.emb_seq_pool(table, ids, out=out)
+    assert (out == 7).all()
+
+
+@pytest.mark.parametrize(
+    ("table", "ids"),
+    [
+        (Argument("table", "in", "n w"), Argument("ids", "in", "k", dtype="int64", picks="tabel")),
+        (Argument("table", "in", "n w"), Argument("ids", "in", "n", dtype="int64", picks="table")),
+        (Argument("table", "in", "*n w"), Argument("ids", "in", "k", dtype="int64", picks="table")),
+        (Argument("table", "in", "2*n w"), Argument("ids", "in", "k", dtype="int64", picks="table")),
+        (Argument("table", "in", "n w"), Argument("ids", "in", "k", picks="table")),
+        (Argument("table", "in", "n w"), Argument("ids", "in", "k", dtype="int64", picks="ids")),
+    ],
+)
+def test_what_cannot_be_picked_from(table: Argument, ids: Argument) -> None:
+    fields = {"n": int, "w": int, "k": int, "dtype": str}
+    arrays = (table, ids, Argument("out", "out", "w"))
+    with pytest.raises(RegistrationError, match="array ids: picks: expected the name of an input"):
+        type(
+            "PickingAttr", (KernelAttr,), {"__annotations__": fields, "arrays": arrays}, kernel_type="PICKING"
+        )
