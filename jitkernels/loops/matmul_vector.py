@@ -20,10 +20,10 @@ def vector_nest(attr: MatMulAttr) -> LoopNest:
     along = (not trans_a or attr.m == 1) if column else trans_b
 
     @inlined("reassoc", "contract")
-    def anyhow(
-        a: Any, b: Any, c: Any, m: int, n: int, k: int, top: int, bottom: int, left: int, right: int
-    ) -> None:
+    def anyhow(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
         """For sizes that nobody asks this code for, but which it must get right: as nothing where a size is 0."""
+        top, bottom = (begin, end) if column else (0, m)
+        left, right = (0, n) if column else (begin, end)
         for i in range(top, bottom):
             for j in range(left, right):
                 total = number(0)
@@ -33,10 +33,7 @@ def vector_nest(attr: MatMulAttr) -> LoopNest:
 
     def dots(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
         if (n if column else m) != 1:
-            if column:
-                anyhow(a, b, c, m, n, k, begin, end, 0, n)
-            else:
-                anyhow(a, b, c, m, n, k, 0, m, begin, end)
+            anyhow(a, b, c, m, n, k, begin, end)
             return
         matrix, vector = (a, b) if column else (b, a)
         for i in range(begin, end):
@@ -47,10 +44,7 @@ def vector_nest(attr: MatMulAttr) -> LoopNest:
 
     def rows(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
         if (n if column else m) != 1:
-            if column:
-                anyhow(a, b, c, m, n, k, begin, end, 0, n)
-            else:
-                anyhow(a, b, c, m, n, k, 0, m, begin, end)
+            anyhow(a, b, c, m, n, k, begin, end)
             return
         matrix, vector = (a, b) if column else (b, a)
         width = m if column else n
