@@ -28,13 +28,14 @@ from jitkernels.testing.checks import (
 )
 from jitkernels.testing.data import kinds, special_values
 from jitkernels.testing.guards import Guarded
-from jitkernels.testing.sizes import attrs_around, ci_cases, flags, long_attrs, middle, middles
+from jitkernels.testing.sizes import attrs_around, changed, ci_cases, flags, long_attrs, middle, middles
 
 __all__ = [
     "Guarded",
     "Oracle",
     "assert_close",
     "attrs_around",
+    "changed",
     "check",
     "check_bad_indices",
     "check_data",
