@@ -32,7 +32,7 @@ def register(count: int) -> None:
 def _copy(original: type[KernelAttr], number: int) -> None:
     parts: dict[str, Any] = {"__doc__": original.__doc__, "__module__": MODULE, "__annotations__": {}}
     name = f"{original.__name__.removesuffix('Attr')}{number}Attr"
-    copied: Any = type(original)(name, (original,), parts, kernel_type=f"{original.kernel_type.name}{number}")
+    copied: Any = type(name, (original,), parts, kernel_type=f"{original.kernel_type.name}{number}")
     known = implementations(original)
     gen = known["gen"]
 

@@ -38,7 +38,7 @@ class Guarded:
         self._outside = (inside[:first], inside[first + array.nbytes :])
         for part in self._outside:
             part[...] = UNTOUCHED
-        self.array: AnyArray = np.ndarray(array.shape, array.dtype, buffer=inside, offset=first)  # type: ignore[call-overload]  # an array is a buffer
+        self.array: AnyArray = np.ndarray(array.shape, array.dtype, buffer=inside, offset=first)
         self.array[...] = array
 
     def intact(self) -> bool:
