@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import Row, every_row
+from cases import Row, every_form, every_row
 
 import jitkernels as jk
 from jitkernels.attrs.fields import Field
@@ -91,7 +91,7 @@ def test_rows_allow_empty_arrays() -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "replay", "off"])
-@pytest.mark.parametrize("row", every_row())
+@pytest.mark.parametrize("row", every_form())
 def test_empty_shapes_work_and_are_not_measured(
     row: Row, mode: str, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,9 +77,10 @@ def _check_long(row: Row, attrs: Sequence[KernelAttr], every: int) -> None:
     failures.tell()
 
 
-@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
-def test_slow_path_gives_the_same(attr: KernelAttr, name: str) -> None:
+@pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
+def test_slow_path_gives_the_same(row: cases.Row, name: str) -> None:
     """`Kernel.run`, which serves whatever the compiled launcher does not take."""
+    attr = cases.middle(row, name)
     for kernel in cases.kernels_of(attr, name):
         testing.check_values(attr, kernel.run, oracles.expected, label=f"run of {kernel!r}")
 
