@@ -192,13 +192,17 @@ def callables_of(attr: KernelAttr, name: str) -> dict[str, Any]:
     return {repr(kernel): kernel.callable for kernel in kernels_of(attr, name)}
 
 
-def together(row: Row, attrs: Sequence[KernelAttr]) -> Iterator[tuple[KernelAttr, dict[str, Any]]]:
-    """Each attr with the callables of all implementations that compute it and can afford it."""
-    chosen = {name: set(affordable(row, name, attrs)) for name in implementations(row)}
+def together(
+    row: Row, attrs: Sequence[KernelAttr], *, everything: bool = False
+) -> Iterator[tuple[KernelAttr, dict[str, Any]]]:
+    """Each attr with the callables of all implementations that compute it here and can afford it."""
+    choose = only_in_scope if everything else affordable
+    chosen = {name: set(choose(row, name, attrs)) for name in implementations(row)}
     for attr in attrs:
         names = [name for name, mine in chosen.items() if attr in mine]
         names = [name for name in names if implementation(row, name).reason_against(attr) is None]
-        yield attr, {label: call for name in names for label, call in callables_of(attr, name).items()}
+        if names:
+            yield attr, {label: call for name in names for label, call in callables_of(attr, name).items()}
 
 
 class Failures:

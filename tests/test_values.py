@@ -1,6 +1,7 @@
 """Every implementation of every row gives the right values, and touches nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import cases
 import numpy as np
@@ -16,23 +17,22 @@ EVERY = 5
 """At most sizes only each fifth kind of data is tried, another fifth at the next size."""
 
 
-@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
-def test_values(row: Row, name: str) -> None:
+@pytest.mark.parametrize("row", cases.every_row())
+def test_values(row: Row) -> None:
     """Every variant at all sizes, flush against guard pages on both sides, and in place where that may be."""
-    _check_attrs(cases.affordable(row, name, testing.attrs_around(row)), name, EVERY)
+    _check(cases.together(row, testing.attrs_around(row)), EVERY)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
-def test_values_of_all_kinds_at_all_sizes(row: Row, name: str) -> None:
+@pytest.mark.parametrize("row", cases.every_row())
+def test_values_of_all_kinds_at_all_sizes(row: Row) -> None:
     """What the test above tries a part of."""
-    _check_attrs(cases.only_in_scope(row, name, testing.attrs_around(row)), name, 1)
+    _check(cases.together(row, testing.attrs_around(row), everything=True), 1)
 
 
-def _check_attrs(attrs: Sequence[KernelAttr], name: str, every: int) -> None:
+def _check(tried: Iterable[tuple[KernelAttr, dict[str, Any]]], every: int) -> None:
     failures = Failures()
-    for number, attr in enumerate(attrs):
-        callables = cases.callables_of(attr, name)
+    for number, (attr, callables) in enumerate(tried):
         for label, function in callables.items():
             with failures.gathered():
                 testing.check_values(attr, function, oracles.expected, label=label)
