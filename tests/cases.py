@@ -41,6 +41,12 @@ def every_implementation() -> Sequence[Any]:
     return _by_implementation(every_row())
 
 
+@functools.cache
+def every_compiled() -> Sequence[Any]:
+    """`every_implementation` but the references."""
+    return [case for case in every_implementation() if case.values[1] != "refer"]
+
+
 def _by_implementation(params: Sequence[Any]) -> list[Any]:
     return [
         pytest.param(row, name, id=f"{param.id}-{name}")

@@ -58,9 +58,7 @@ def sources(attr: KernelAttr, name: str) -> list[Any]:
     return [source for source in made if not getattr(source, "exact", False)]
 
 
-@pytest.mark.parametrize(
-    ("row", "name"), [case for case in cases.every_implementation() if case.values[1] != "refer"]
-)
+@pytest.mark.parametrize(("row", "name"), cases.every_compiled())
 def test_an_object_is_right_for_other_extents(row: Any, name: str) -> None:
     seen: set[str] = set()
     served = 0

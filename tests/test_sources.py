@@ -134,9 +134,7 @@ def decisive(source: Any) -> tuple[Any, ...]:
     return (type(source), *(value for value in values if not callable(value)))
 
 
-@pytest.mark.parametrize(
-    ("row", "name"), [case for case in cases.every_implementation() if case.values[1] != "refer"]
-)
+@pytest.mark.parametrize(("row", "name"), cases.every_compiled())
 def test_equal_texts_have_equal_settings(row: cases.Row, name: str) -> None:
     """Over all rows: whatever a source says beside its functions is in its text."""
     found = implementation(row, name)

@@ -213,7 +213,7 @@ print("done", len(list(kernels())))
     assert python(code) == "done 2\n"
 
 
-@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
+@pytest.mark.parametrize(("row", "name"), cases.every_compiled())
 def test_eight_callers_of_one_kernel(row: cases.Row, name: str, restored: int) -> None:
     """Python threads inside one kernel at once, each with its own arrays, all variants."""
     attr = cases.middle(row, name)
