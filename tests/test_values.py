@@ -11,10 +11,13 @@ from cases import Failures, Row
 
 from jitkernels import accuracy, set_num_threads, testing
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.registry import all_rows
 
 LONG_KINDS = ("positive", "constant", "columns", "ties")
 EVERY = 5
 """At most sizes only each fifth kind of data is tried, another fifth at the next size."""
+ROWS_PER_TURN = 20
+"""Of long data each attr meets half of the kinds, and fewer once so many rows share the time."""
 
 
 @pytest.mark.parametrize("row", cases.every_row())
@@ -56,7 +59,7 @@ def test_every_kind_of_data(row: Row) -> None:
 @pytest.mark.parametrize("row", cases.every_row())
 def test_long(row: Row) -> None:
     """Where a sum in one chain would be off, or one element among many would not be missed."""
-    _check_long(row, testing.long_attrs(row), 2)
+    _check_long(row, testing.long_attrs(row), max(2, len(all_rows()) // ROWS_PER_TURN))
 
 
 @pytest.mark.full
