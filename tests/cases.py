@@ -7,8 +7,9 @@ objects it may compile for them, are shares of what the whole suite may, so that
 """
 
 import contextlib
+import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from jitkernels import testing
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.kernel import Kernel
 from jitkernels.registry import all_rows, implementation, implementations
+from jitkernels.signature import Argument
 
 ATTRS, FEWEST = 900, 12
 """How many attrs all rows together may try for each implementation in one test, and how many each row at least."""
@@ -36,26 +38,69 @@ def every_row() -> Sequence[Any]:
 @functools.cache
 def every_implementation() -> Sequence[Any]:
     """One parameter (row, name) per implementation, such as ``vexp-mkl``."""
+    return _by_implementation(every_row())
+
+
+@functools.cache
+def every_compiled() -> Sequence[Any]:
+    """`every_implementation` but the references."""
+    return [case for case in every_implementation() if case.values[1] != "refer"]
+
+
+def _by_implementation(params: Sequence[Any]) -> list[Any]:
     return [
-        pytest.param(row, name, id=f"{row.kernel_type.name.lower()}-{name}")
-        for row in all_rows()
+        pytest.param(row, name, id=f"{param.id}-{name}")
+        for param in params
+        for row in param.values
         for name in implementations(row)
     ]
 
 
 @functools.cache
-def every_middle() -> Sequence[Any]:
-    """One parameter (attr, name) per implementation, at the middle case of the row, the dtypes taking turns.
+def every_form() -> Sequence[Any]:
+    """One parameter per way to declare arrays and fields: one row of each, the first.
 
-    For what is common to all rows, such as the launcher; values are checked for every dtype.
+    For what the machinery does, which sees nothing of a row but its declaration, such as the launcher and the
+    everyday functions; values are checked for every row.
     """
-    found = []
-    for place, row in enumerate(all_rows()):
-        for turn, name in enumerate(implementations(row)):
-            attrs = middles_in_scope(row, name)
-            attr = attrs[(place + turn) % len(attrs)]
-            found.append(pytest.param(attr, name, id=f"{attr.name}-{name}-{_fields(attr)}"))
-    return found
+    first: dict[Any, Any] = {}
+    for row in all_rows():
+        first.setdefault(form(row), pytest.param(row, id=row.kernel_type.name.lower()))
+    return list(first.values())
+
+
+def form(row: Row) -> Any:
+    """What a row declares, but for names and domains: equal for rows whose calls are bound and launched alike."""
+    known = row.known_fields()
+    places = {name: place for place, name in enumerate(known)}
+    arrays = [
+        dataclasses.replace(argument, name="", domain=(0, 0), shape=_numbered(argument, places))
+        for argument in row.arrays
+    ]
+    checks = row.check_data is not KernelAttr.check_data
+    return (*arrays, *(known[name].kind for name in known), len(row.floats), len(row.options), checks)
+
+
+def _numbered(argument: Argument, places: Mapping[str, int]) -> str:
+    """A shape with the place of each field instead of its name."""
+    numbered = [
+        dataclasses.replace(extent, symbols=tuple(str(places[symbol]) for symbol in extent.symbols))
+        for extent in argument.extents
+    ]
+    return str(numbered)
+
+
+@functools.cache
+def every_form_implemented() -> Sequence[Any]:
+    """One parameter (row, name) per implementation of the rows of `every_form`."""
+    return _by_implementation(every_form())
+
+
+def middle(row: Row, name: str) -> KernelAttr:
+    """A middle case that an implementation computes, the dtypes taking turns from one implementation to the next."""
+    attrs = middles_in_scope(row, name)
+    turn = all_rows().index(row) + list(implementations(row)).index(name)
+    return attrs[turn % len(attrs)]
 
 
 def middles(row: Row) -> list[KernelAttr]:
@@ -106,12 +151,6 @@ def _useless(row: Row, name: str) -> bool:
     return all(found.reason_against(attr) is not None for attr in _ci_attrs(row))  # type: ignore[arg-type]
 
 
-def _fields(attr: KernelAttr) -> str:
-    fields = attr.fields()
-    parts = [f"{key}{value}" for key, value in fields.items() if key != "dtype"]
-    return "-".join([*parts, fields["dtype"]])
-
-
 def affordable(row: Row, name: str, attrs: Sequence[KernelAttr]) -> list[KernelAttr]:
     """Of the attrs that an implementation computes an even choice, if they are many or many objects to compile."""
     mine = evenly(only_in_scope(row, name, attrs), max(FEWEST, ATTRS // len(all_rows())))
@@ -159,13 +198,17 @@ def callables_of(attr: KernelAttr, name: str) -> dict[str, Any]:
     return {repr(kernel): kernel.callable for kernel in kernels_of(attr, name)}
 
 
-def together(row: Row, attrs: Sequence[KernelAttr]) -> Iterator[tuple[KernelAttr, dict[str, Any]]]:
-    """Each attr with the callables of all implementations that compute it and can afford it."""
-    chosen = {name: set(affordable(row, name, attrs)) for name in implementations(row)}
+def together(
+    row: Row, attrs: Sequence[KernelAttr], *, everything: bool = False
+) -> Iterator[tuple[KernelAttr, dict[str, Any]]]:
+    """Each attr with the callables of all implementations that compute it here and can afford it."""
+    choose = only_in_scope if everything else affordable
+    chosen = {name: set(choose(row, name, attrs)) for name in implementations(row)}
     for attr in attrs:
         names = [name for name, mine in chosen.items() if attr in mine]
         names = [name for name in names if implementation(row, name).reason_against(attr) is None]
-        yield attr, {label: call for name in names for label, call in callables_of(attr, name).items()}
+        if names:
+            yield attr, {label: call for name in names for label, call in callables_of(attr, name).items()}
 
 
 class Failures:

@@ -14,8 +14,8 @@ from processes import finish, kill, python, start
 
 from jitkernels.native import cache
 
-KILLS = int(os.environ.get("JITKERNELS_TEST_KILLS", "1"))
-"""How often eight processes are killed."""
+KILLS = 20
+"""How often eight processes are killed; all but the first time with ``-m full``."""
 
 PREPARE = """
 import logging, os, sys
@@ -134,7 +134,9 @@ def test_killed_while_building(private_cache: Path) -> None:
     assert built(python(KERNEL, private_cache)) == []
 
 
-@pytest.mark.parametrize("seed", range(KILLS))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, KILLS))]
+)
 def test_eight_cold_processes_killed(private_cache: Path, seed: int) -> None:
     """Whenever that is: what is there afterwards is whole, and the next process builds only what is not."""
     chance = random.Random(seed)

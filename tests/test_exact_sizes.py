@@ -22,7 +22,7 @@ from jitkernels.signature import AnyArray
 Row = Any
 
 
-@pytest.mark.parametrize("row", cases.every_row())
+@pytest.mark.parametrize("row", cases.every_form())
 def test_kernels_of_exactly_these_sizes_are_called_whole(row: Row, fresh: Path) -> None:
     """Once there is one, operands that pass through a buffer still reach it with all of their rows."""
     attr, given = example(row)

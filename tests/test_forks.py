@@ -1,7 +1,4 @@
-"""Forks at any moment: while other threads make first calls, parent and child go on, and nobody waits for ever.
-
-``JITKERNELS_TEST_FORKS=300`` forks more often than by default.
-"""
+"""Forks at any moment: while other threads make first calls, parent and child go on, and nobody waits for ever."""
 
 import os
 import re
@@ -11,7 +8,7 @@ from pathlib import Path
 import pytest
 from processes import kill, python, start
 
-FORKS = int(os.environ.get("JITKERNELS_TEST_FORKS", "0"))
+FORKS, MANY_FORKS = {"cold": 8, "warm": 20}, 300
 AT_ONCE = 20
 """Forks of one process; more are shared out, since what a process does first is what forks may disturb most."""
 QUIET = "import warnings\nwarnings.simplefilter('ignore', DeprecationWarning)  # forks of many threads, Python 3.12\n"
@@ -19,10 +16,19 @@ QUIET = "import warnings\nwarnings.simplefilter('ignore', DeprecationWarning)  #
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
 
-@pytest.mark.parametrize("cold", [True, False], ids=["cold", "warm"])
-def test_forks_during_first_calls(private_cache: Path, cold: bool) -> None:
+@pytest.mark.parametrize("cache", FORKS)
+def test_forks_during_first_calls(private_cache: Path, cache: str) -> None:
+    _fork(private_cache, cache == "cold", FORKS[cache])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("cache", FORKS)
+def test_many_forks_during_first_calls(private_cache: Path, cache: str) -> None:
+    _fork(private_cache, cache == "cold", MANY_FORKS)
+
+
+def _fork(private_cache: Path, cold: bool, wanted: int) -> None:
     """Cold, each process has a cache of its own; warm, they share what the first one built."""
-    wanted = FORKS or (8 if cold else 20)
     for start_at in range(0, wanted, AT_ONCE):
         count = min(AT_ONCE, wanted - start_at)
         place = private_cache / str(start_at * cold)

@@ -1,13 +1,12 @@
 """Thousands of calls with hostile arguments: a right result, or one of our errors and nothing written.
 
 ``python tests/test_fuzz.py 50000 [first seed]`` makes that many and prints what was wrong, grouped by kind; so does
-``JITKERNELS_TEST_FULL=1`` for the test. Every call follows from its number alone, so each finding can be repeated.
+``pytest -m full``. Every call follows from its number alone, so each finding can be repeated.
 """
 
 import collections
 import functools
 import inspect
-import os
 import re
 import resource
 import sys
@@ -28,7 +27,7 @@ from jitkernels.peers.forms import outs
 from jitkernels.registry import all_rows
 from jitkernels.signature import AnyArray
 
-CALLS = 50_000 if os.environ.get("JITKERNELS_TEST_FULL") == "1" else 3000
+CALLS, MANY_CALLS = 3000, 50_000
 SIZES = (8, 24, 960)
 SHARE_OF_KERNELS = 0.3
 MOST = 1 << 20
@@ -350,6 +349,12 @@ def in_words(found: dict[str, list[tuple[int, str]]]) -> str:
 
 def test_hostile_calls() -> None:
     found = findings(CALLS)
+    assert not found, in_words(found)
+
+
+@pytest.mark.full
+def test_many_hostile_calls() -> None:
+    found = findings(MANY_CALLS, CALLS)
     assert not found, in_words(found)
 
 

@@ -33,7 +33,7 @@ CAUGHT_AS = {
 
 def test_right_kernel_passes(toy: Any) -> None:
     implements(toy.ToyAttr, name="right")(toy.right)
-    for attr in testing.attrs_around(toy.ToyAttr)[::3]:
+    for attr in testing.attrs_around(toy.ToyAttr)[::7]:
         for name in ("right", "refer"):
             testing.check(attr, name)
 
@@ -108,10 +108,11 @@ def test_a_check_that_looks_at_nothing_fails(toy: Any, monkeypatch: pytest.Monke
     assert testing.check_in_place(attr, right) == 1
     assert testing.check_bad_indices(toy.ToyAttr(n=3), _checked(attr, right)) > 0
     with monkeypatch.context() as patched:
-        patched.setattr(accuracy, "allowed", lambda attr, arrays, true, slack: [np.full(3, np.inf)])
+        patched.setattr(accuracy, "allowed", lambda attr, arrays, true, slack: [np.full(4, np.inf)])
         patched.setattr(testing.data, "special_values", lambda dtype: np.ones(30, dtype))
+        other = toy.ToyAttr(n=4)  # of which no truth is remembered
         with pytest.raises(AssertionError, match="nothing was asked"):
-            testing.check_special_values(attr, right)
+            testing.check_special_values(other, functools.partial(toy.refer, other))
     with monkeypatch.context() as patched:
         patched.setattr(toy.ToyAttr, "check_data", lambda self, arrays: None)
         with pytest.raises(AssertionError, match="refuses nothing in ids"):

@@ -3,11 +3,11 @@
 import ast
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
+from cases import Failures
 from processes import python
 
 import jitkernels as jk
@@ -15,7 +15,6 @@ from jitkernels.attrs.base import rows
 
 PACKAGE = Path(jk.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-MODULES = [pytest.param(path, id=str(path.relative_to(PACKAGE.parent))) for path in FILES]
 OPTIONAL = (
     "mkl",
     "scipy_openblas32",
@@ -61,6 +60,23 @@ FORBIDDEN = {
     "peers": ("native", "registry"),
 }
 """What a layer must not import though it lies above it: the machinery below the implementations is two trees."""
+
+
+def each_of(paths: Sequence[Path]) -> Callable[[Callable[[Path], None]], Callable[[], None]]:
+    """Make a test of one file a test of several: a test for each file would cost more to collect than to run."""
+
+    def of_all(check: Callable[[Path], None]) -> Callable[[], None]:
+        def test() -> None:
+            failures = Failures()
+            for path in paths:
+                with failures.gathered(str(path)):
+                    check(path)
+            failures.tell()
+
+        test.__doc__ = check.__doc__
+        return test
+
+    return of_all
 
 
 def layer_of(part: str) -> int:
@@ -119,7 +135,7 @@ def test_folders_are_the_table_of_coverage() -> None:
     assert {path.name for path in (PACKAGE / "more").glob("*.py")} == {"__init__.py"}
 
 
-@pytest.mark.parametrize("path", MODULES)
+@each_of(FILES)
 def test_imports_go_downwards(path: Path) -> None:
     part = part_of(path)
     for other in own_parts(path):
@@ -143,7 +159,7 @@ def test_upward_import_would_be_noticed(tmp_path: Path) -> None:
     assert own_parts(wrong) == {""}
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if "refer" in str(path.id)])
+@each_of([path for path in FILES if "refer" in path.parts])
 def test_references_are_plain_numpy(path: Path) -> None:
     """They define what kernels mean, so they lean on nothing but NumPy and the rows."""
     outside = {name.split(".")[0] for name, _ in imported_by(path)} - {"jitkernels"}
@@ -226,9 +242,7 @@ def test_circle_would_be_noticed(tmp_path: Path) -> None:
 TREE = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize(
-    "path", [*MODULES, *sorted(TREE.glob("tests/*.py")), *sorted(TREE.glob("bench/*.py"))]
-)
+@each_of([*FILES, *sorted(TREE.glob("tests/*.py")), *sorted(TREE.glob("bench/*.py"))])
 def test_size_and_docstring(path: Path) -> None:
     """Files of one idea: at most 400 lines, and a docstring that says why they exist."""
     text = path.read_text()
@@ -236,7 +250,7 @@ def test_size_and_docstring(path: Path) -> None:
     assert ast.get_docstring(ast.parse(text)), "no docstring"
 
 
-@pytest.mark.parametrize("path", MODULES)
+@each_of(FILES)
 def test_nothing_dangerous(path: Path) -> None:
     """No pickle in any form, and nothing that evaluates strings but the compiler of our own text."""
     forbidden = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "joblib"}

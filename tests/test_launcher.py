@@ -15,7 +15,6 @@ from test_everyday import SAME_VALUES, by_position, example, function_of
 
 import jitkernels as jk
 from jitkernels import functions, testing
-from jitkernels.attrs.base import KernelAttr
 from jitkernels.functions import Everyday
 from jitkernels.kernel import Kernel
 from jitkernels.native import launch
@@ -52,9 +51,10 @@ def test_there_is_a_compiled_launcher() -> None:
     assert launch.reason_for_slow_path() is None
 
 
-@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
-def test_callable_is_built_in(attr: KernelAttr, name: str) -> None:
+@pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
+def test_callable_is_built_in(row: cases.Row, name: str) -> None:
     """A C function bound to its kernel, with the name and the formula for ``help``."""
+    attr = cases.middle(row, name)
     for kernel in cases.kernels_of(attr, name):
         function: Any = kernel.callable
         assert type(function) is types.BuiltinFunctionType
@@ -67,9 +67,10 @@ def test_callable_is_built_in(attr: KernelAttr, name: str) -> None:
         assert repr(kernel).startswith(f"<Kernel {attr.kernel_type.name}({attr.text()}) by {name}")
 
 
-@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
-def test_right_arguments_never_go_through_python(no_slow_path: None, attr: KernelAttr, name: str) -> None:
+@pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
+def test_right_arguments_never_go_through_python(no_slow_path: None, row: cases.Row, name: str) -> None:
     """Neither at the middle size nor at sizes that leave nothing to do."""
+    attr = cases.middle(row, name)
     for kernel in cases.kernels_of(attr, name):
         testing.check_values(attr, kernel.callable, oracles.expected, label=repr(kernel))
         testing.check_in_place(attr, kernel.callable, oracles.expected, label=repr(kernel))
@@ -83,9 +84,10 @@ def test_slow_path_would_be_noticed(no_slow_path: None) -> None:
         kernel.callable(*attr.signature().sample()[:-1])
 
 
-@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
-def test_python_serves_everything_where_it_must(python_only: None, attr: KernelAttr, name: str) -> None:
+@pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
+def test_python_serves_everything_where_it_must(python_only: None, row: cases.Row, name: str) -> None:
     """Without the compiled launcher: the same results and the same errors."""
+    attr = cases.middle(row, name)
     for kernel in cases.kernels_of(attr, name):
         assert type(kernel.callable) is types.MethodType
         assert kernel.callable.__self__ is kernel
@@ -94,7 +96,7 @@ def test_python_serves_everything_where_it_must(python_only: None, attr: KernelA
         kernel.callable(None)
 
 
-@pytest.mark.parametrize("row", cases.every_row())
+@pytest.mark.parametrize("row", cases.every_form())
 def test_everyday_in_python_where_it_must(python_only: None, row: Row) -> None:
     expected = functions_result(row)
     function: Any = functions.everyday(row.kernel_type.name)
@@ -130,7 +132,7 @@ def test_more_dimensions_than_the_launcher_knows(toy: Any) -> None:
     assert launch.fits([parameter._replace(shape=(1, 1, 1, 1))], [1, 2])
 
 
-@pytest.mark.parametrize("row", cases.every_row())
+@pytest.mark.parametrize("row", cases.every_form())
 def test_calls_leak_nothing(row: Row) -> None:
     """Reference counts of all arguments and the number of objects are the same after 10**5 calls."""
     attr = min((case.attr for case in testing.ci_cases(row)), key=lambda a: a.operations())
@@ -150,7 +152,7 @@ def test_calls_leak_nothing(row: Row) -> None:
     )
 
 
-@pytest.mark.parametrize("row", cases.every_row())
+@pytest.mark.parametrize("row", cases.every_form())
 def test_refusals_leak_nothing(row: Row) -> None:
     attr = cases.middles(row)[0]
     arrays = attr.signature().sample()
@@ -166,7 +168,7 @@ def test_refusals_leak_nothing(row: Row) -> None:
     assert [sys.getrefcount(value) for value in (*arrays, wrong, function)] == before
 
 
-@pytest.mark.parametrize("row", cases.every_row())
+@pytest.mark.parametrize("row", cases.every_form())
 def test_everyday_calls_leak_nothing(row: Row) -> None:
     """With and without ``out``, through the dispatcher and through Python."""
     _, given = example(row)
@@ -184,7 +186,7 @@ def test_everyday_calls_leak_nothing(row: Row) -> None:
     assert sys.getrefcount(function(**given)) == sys.getrefcount(np.empty(3))
 
 
-@pytest.mark.parametrize("row", cases.every_row())
+@pytest.mark.parametrize("row", cases.every_form())
 def test_calls_that_fall_back_leak_nothing(row: Row) -> None:
     """The dispatcher knows the shapes, but the memory or ``out`` does not fit: Python converts or refuses."""
     _, given = example(row)
@@ -242,7 +244,7 @@ def plain(row: Row, given: dict[str, Any]) -> list[Any] | None:
     return list(arrays.values()) if defaults and first and single else None
 
 
-@pytest.mark.parametrize("row", cases.every_row())
+@pytest.mark.parametrize("row", cases.every_form())
 def test_dispatcher_takes_the_second_call(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python serves the first call of a shape and no other one; ``out=None`` and ``out=array`` included."""
     function, given, counted = remembers(row, monkeypatch)
@@ -273,7 +275,7 @@ def test_dispatcher_takes_the_second_call(row: Row, monkeypatch: pytest.MonkeyPa
     assert len(counted) == 3
 
 
-@pytest.mark.parametrize("row", cases.every_row())
+@pytest.mark.parametrize("row", cases.every_form())
 def test_alternating_shapes(row: Row) -> None:
     """More shapes and types than the table has places, in turn: each call gets its own kernel's answer."""
     function = function_of(row)

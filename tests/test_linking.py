@@ -50,7 +50,7 @@ def words(attr: jk.KernelAttr, arrays: list[Any]) -> list[int]:
     return [array.ctypes.data for array in arrays] + list(kernel._words)
 
 
-@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
+@pytest.mark.parametrize(("row", "name"), cases.every_compiled())
 def test_parts_make_the_whole(row: cases.Row, name: str, restored: int) -> None:
     """Ranges called one after the other give what the serial entry gives, wherever blocks begin."""
     jk.set_num_threads(1)

@@ -65,5 +65,6 @@ def test_subject_is_right(kernel: str) -> None:
     ("kernel", "name"), [(kernel, name) for kernel in MUTANTS for name in MUTANTS[kernel]]
 )
 def test_mutant_is_caught(kernel: str, name: str) -> None:
+    planted = mutant(kernel, *MUTANTS[kernel][name])
     with pytest.raises(AssertionError):
-        check_all(registry.row(kernel), mutant(kernel, *MUTANTS[kernel][name]))
+        check_all(registry.row(kernel), planted)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import Row, every_implementation
+from cases import Row, every_form
 from picks import chosen, record
 from processes import python
 
@@ -22,7 +22,7 @@ from jitkernels.choosing import best_variant, choose, choose_for_class
 from jitkernels.errors import NotUsableError, UnknownNameError
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.native.threads import get_num_threads
-from jitkernels.registry import implementation, implements
+from jitkernels.registry import implementations, implements
 from jitkernels.tuning import store
 from jitkernels.tuning.store import Record
 
@@ -188,15 +188,14 @@ def attrs_with_every_flag(row: Row) -> list[KernelAttr]:
 
 
 @pytest.mark.parametrize("pin", [by_block, by_environment])
-@pytest.mark.parametrize(("row", "name"), every_implementation())
-def test_no_pin_makes_a_kernel_of_what_cannot_be_used(row: Row, name: str, pin: Any, fresh: Path) -> None:
+@pytest.mark.parametrize("row", every_form())
+def test_no_pin_makes_a_kernel_of_what_cannot_be_used(row: Row, pin: Any, fresh: Path) -> None:
     """Pinned for the kernel it is an error that gives the reason; pinned for every kernel it is passed over.
 
     `explain` says the same, and both kinds of pin take the same variant.
     """
     kernel = row.kernel_type.name.lower()
-    found = implementation(row, name)
-    for attr in attrs_with_every_flag(row):
+    for (name, found), attr in itertools.product(implementations(row).items(), attrs_with_every_flag(row)):
         reason = found.reason_against(attr)
         with pin(kernel, name):
             if reason is None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import itertools
 from typing import Any
 
 import cases
@@ -94,44 +95,43 @@ def test_implementation_can_be_used(row: type[KernelAttr], name: str) -> None:
     cases.usable(cases.in_scope(row, name)[0], name)
 
 
-@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
-def test_declined_with_a_reason(row: type[KernelAttr], name: str) -> None:
+@pytest.mark.parametrize("row", cases.every_row())
+def test_declined_with_a_reason(row: type[KernelAttr]) -> None:
     """Whatever an implementation cannot do, it says in words."""
-    found = implementation(row, name)
-    for reason in {found.reason_against(case.attr) for case in row.sweep()} - {None}:
-        assert isinstance(reason, str)
-        assert len(reason) > 8
-        assert reason != "can_be_used gave no reason"
+    for name, found in implementations(row).items():
+        for reason in {found.reason_against(case.attr) for case in row.sweep()} - {None}:
+            assert isinstance(reason, str), name
+            assert len(reason) > 8, name
+            assert reason != "can_be_used gave no reason", name
 
 
-@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
-def test_same_c_arguments_everywhere(attr: KernelAttr, name: str) -> None:
+@pytest.mark.parametrize("row", cases.every_row())
+def test_same_c_arguments_everywhere(row: type[KernelAttr]) -> None:
     """Whatever makes the code, its C function has the arguments that the row gives."""
-    cases.usable(attr, name)
-    found = implementation(type(attr), name)
-    if found.is_reference:
-        given = list(inspect.signature(found.function).parameters.values())
-        fixed = len([p for p in given if p.kind is p.POSITIONAL_OR_KEYWORD]) - 1
-        assert fixed <= len(attr.signature().arrays)
-        return
-    for variant in found.variants(attr):
-        source = found.function(attr, **variant)
-        if hasattr(source, "arguments"):
-            assert tuple(source.arguments) == attr.signature().c_arguments
+    for name, found in implementations(row).items():
+        attr = cases.middle(row, name)
+        if found.is_reference:
+            given = list(inspect.signature(found.function).parameters.values())
+            fixed = len([p for p in given if p.kind is p.POSITIONAL_OR_KEYWORD]) - 1
+            assert fixed <= len(attr.signature().arrays)
+        elif found.reason_against(attr) is None:
+            for variant in found.variants(attr):
+                source = found.function(attr, **variant)
+                if hasattr(source, "arguments"):
+                    assert tuple(source.arguments) == attr.signature().c_arguments, name
 
 
-@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
-def test_variants_are_distinct(row: type[KernelAttr], name: str) -> None:
+@pytest.mark.parametrize("row", cases.every_row())
+def test_variants_are_distinct(row: type[KernelAttr]) -> None:
     """No variant is measured twice, there is always a first one, and all fit into a record."""
-    for case in row.sweep():
-        found = implementation(row, name)
+    for (name, found), case in itertools.product(implementations(row).items(), row.sweep()):
         if found.reason_against(case.attr) is not None:
             continue
         variants = [dict(variant) for variant in found.variants(case.attr)]
-        assert variants
-        assert len({repr(sorted(variant.items())) for variant in variants}) == len(variants)
+        assert variants, name
+        assert len({repr(sorted(variant.items())) for variant in variants}) == len(variants), name
         values = [value for variant in variants for value in variant.values()]
-        assert all(isinstance(value, int | float | str | bool) for value in values)
+        assert all(isinstance(value, int | float | str | bool) for value in values), name
 
 
 def test_registering_without_reference(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:

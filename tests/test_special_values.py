@@ -1,33 +1,49 @@
 """NaN, infinities, signed zeros, subnormals and the ends of the range come out as mathematics has them."""
 
+from collections.abc import Iterable
+
 import cases
 import oracles
 import pytest
 from cases import Failures, Row
 
 from jitkernels import testing
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.registry import implementations
 
 
-@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
-def test_special_values(row: Row, name: str) -> None:
+@pytest.mark.parametrize("row", cases.every_row())
+def test_special_values(row: Row) -> None:
     """At the middle size, for every value of every flag, choice and float."""
+    middles = [attr for name in implementations(row) for attr in cases.middles_in_scope(row, name)]
+    _check(row, dict.fromkeys(other for attr in middles for other in testing.flags(attr)), alone=True)
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_special_values_in_long_arrays(row: Row) -> None:
+    """At the largest "ci" size, where unrolled loops and the code paths of libraries for long vectors run."""
+    largest = [
+        max((attr for attr in cases.in_scope(row, name) if attr.fields()["dtype"] == dtype), key=_size)
+        for name in implementations(row)
+        for dtype in ("float32", "float64")
+    ]
+    _check(row, dict.fromkeys(largest), alone=False)
+
+
+def _check(row: Row, attrs: Iterable[KernelAttr], *, alone: bool) -> None:
+    """All implementations of one attr after the other: the truth is the same for them."""
     failures = Failures()
-    changed = [other for attr in cases.middles_in_scope(row, name) for other in testing.flags(attr)]
-    for attr in cases.affordable(row, name, changed):
-        for label, function in cases.callables_of(attr, name).items():
+    for attr, callables in cases.together(row, list(attrs)):
+        for label, function in callables.items():
             with failures.gathered():
-                assert testing.check_special_values(attr, function, oracles.expected, label=label)
+                assert testing.check_special_values(
+                    attr, function, oracles.expected, label=label, alone=alone
+                )
     failures.tell()
 
 
-@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
-def test_special_values_in_long_arrays(row: Row, name: str) -> None:
-    """At the largest "ci" size, where unrolled loops and the code paths of libraries for long vectors run."""
-    for dtype in ("float32", "float64"):
-        attrs = [attr for attr in cases.in_scope(row, name) if attr.fields()["dtype"] == dtype]
-        attr = max(attrs, key=lambda attr: sum(array.nbytes for array in attr.signature().arrays))
-        for label, function in cases.callables_of(attr, name).items():
-            testing.check_special_values(attr, function, oracles.expected, label=label, alone=False)
+def _size(attr: KernelAttr) -> int:
+    return sum(array.nbytes for array in attr.signature().arrays)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -213,9 +213,10 @@ print("done", len(list(kernels())))
     assert python(code) == "done 2\n"
 
 
-@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
-def test_eight_callers_of_one_kernel(attr: jk.KernelAttr, name: str, restored: int) -> None:
+@pytest.mark.parametrize(("row", "name"), cases.every_compiled())
+def test_eight_callers_of_one_kernel(row: cases.Row, name: str, restored: int) -> None:
     """Python threads inside one kernel at once, each with its own arrays, all variants."""
+    attr = cases.middle(row, name)
     large = _with_work(attr)
     cases.usable(large, name)
     jk.set_num_threads(2)
@@ -229,7 +230,7 @@ def test_eight_callers_of_one_kernel(attr: jk.KernelAttr, name: str, restored: i
             samples: list[list[AnyArray]] = samples, expected: list[list[bytes]] = expected,
         ) -> None:  # fmt: skip
             everyone.wait()
-            for _ in range(20):
+            for _ in range(6):
                 assert _result(kernel, samples[number % 2]) == expected[number % 2], f"{kernel!r} differs"
 
         together(call)

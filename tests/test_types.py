@@ -112,7 +112,7 @@ def test_star_import_brings_the_functions() -> None:
     assert python(code).startswith("[[1.]] 3 <function use")
 
 
-@pytest.mark.parametrize("row", cases.every_row())
+@pytest.mark.parametrize("row", cases.every_form())
 def test_explain_takes_everyday_calls(row: type[KernelAttr]) -> None:
     """By function or by name, with every argument of the call; ``out`` changes nothing."""
     from test_everyday import example

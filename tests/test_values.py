@@ -1,6 +1,7 @@
 """Every implementation of every row gives the right values, and touches nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import cases
 import numpy as np
@@ -10,29 +11,31 @@ from cases import Failures, Row
 
 from jitkernels import accuracy, set_num_threads, testing
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.registry import all_rows
 
 LONG_KINDS = ("positive", "constant", "columns", "ties")
 EVERY = 5
 """At most sizes only each fifth kind of data is tried, another fifth at the next size."""
+ROWS_PER_TURN = 20
+"""Of long data each attr meets half of the kinds, and fewer once so many rows share the time."""
 
 
-@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
-def test_values(row: Row, name: str) -> None:
+@pytest.mark.parametrize("row", cases.every_row())
+def test_values(row: Row) -> None:
     """Every variant at all sizes, flush against guard pages on both sides, and in place where that may be."""
-    _check_attrs(cases.affordable(row, name, testing.attrs_around(row)), name, EVERY)
+    _check(cases.together(row, testing.attrs_around(row)), EVERY)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("row", "name"), cases.every_implementation())
-def test_values_of_all_kinds_at_all_sizes(row: Row, name: str) -> None:
+@pytest.mark.parametrize("row", cases.every_row())
+def test_values_of_all_kinds_at_all_sizes(row: Row) -> None:
     """What the test above tries a part of."""
-    _check_attrs(cases.only_in_scope(row, name, testing.attrs_around(row)), name, 1)
+    _check(cases.together(row, testing.attrs_around(row), everything=True), 1)
 
 
-def _check_attrs(attrs: Sequence[KernelAttr], name: str, every: int) -> None:
+def _check(tried: Iterable[tuple[KernelAttr, dict[str, Any]]], every: int) -> None:
     failures = Failures()
-    for number, attr in enumerate(attrs):
-        callables = cases.callables_of(attr, name)
+    for number, (attr, callables) in enumerate(tried):
         for label, function in callables.items():
             with failures.gathered():
                 testing.check_values(attr, function, oracles.expected, label=label)
@@ -56,7 +59,7 @@ def test_every_kind_of_data(row: Row) -> None:
 @pytest.mark.parametrize("row", cases.every_row())
 def test_long(row: Row) -> None:
     """Where a sum in one chain would be off, or one element among many would not be missed."""
-    _check_long(row, testing.long_attrs(row), 2)
+    _check_long(row, testing.long_attrs(row), max(2, len(all_rows()) // ROWS_PER_TURN))
 
 
 @pytest.mark.full
@@ -77,9 +80,10 @@ def _check_long(row: Row, attrs: Sequence[KernelAttr], every: int) -> None:
     failures.tell()
 
 
-@pytest.mark.parametrize(("attr", "name"), cases.every_middle())
-def test_slow_path_gives_the_same(attr: KernelAttr, name: str) -> None:
+@pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
+def test_slow_path_gives_the_same(row: cases.Row, name: str) -> None:
     """`Kernel.run`, which serves whatever the compiled launcher does not take."""
+    attr = cases.middle(row, name)
     for kernel in cases.kernels_of(attr, name):
         testing.check_values(attr, kernel.run, oracles.expected, label=f"run of {kernel!r}")
 

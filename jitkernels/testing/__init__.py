@@ -17,24 +17,23 @@ from jitkernels.registry import implementation
 from jitkernels.testing.arguments import check_refusals
 from jitkernels.testing.checks import (
     Function,
-    Oracle,
-    assert_close,
     check_bad_indices,
     check_data,
     check_in_place,
     check_special_values,
     check_values,
-    upcast_reference,
 )
 from jitkernels.testing.data import kinds, special_values
 from jitkernels.testing.guards import Guarded
-from jitkernels.testing.sizes import attrs_around, ci_cases, flags, long_attrs, middle, middles
+from jitkernels.testing.sizes import attrs_around, changed, ci_cases, flags, long_attrs, middle, middles
+from jitkernels.testing.truth import Oracle, assert_close, upcast_reference
 
 __all__ = [
     "Guarded",
     "Oracle",
     "assert_close",
     "attrs_around",
+    "changed",
     "check",
     "check_bad_indices",
     "check_data",

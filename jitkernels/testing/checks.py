@@ -1,5 +1,9 @@
-"""What a kernel must do: checks of one callable, each of which says how much it looked at."""
+"""What a kernel must do: checks of one callable, each of which says how much it looked at.
 
+The variants of a kernel are checked one after the other, so that the last truths are remembered.
+"""
+
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,37 +13,31 @@ import numpy as np
 from jitkernels import accuracy
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import DataIndexError
-from jitkernels.registry import implementation
-from jitkernels.signature import AnyArray, Array
+from jitkernels.signature import Array
 from jitkernels.testing import data
 from jitkernels.testing.guards import Guarded
+from jitkernels.testing.truth import Oracle, Truth, upcast_reference
 
-Oracle = Callable[[KernelAttr, Sequence[AnyArray]], Sequence[AnyArray]]
-"""The true outputs of an attr for the arrays of one call; an inout array still holds its input."""
 Function = Callable[..., Any]
-
-
-def upcast_reference(attr: KernelAttr, arrays: Sequence[AnyArray]) -> list[AnyArray]:
-    """The outputs of ``refer`` computed in long double: the oracle of rows that bring none of their own."""
-    wide = [a.astype(np.longdouble) if a.dtype.kind == "f" else a.copy() for a in arrays]
-    implementation(type(attr), "refer").function(attr, *wide)
-    return [a for a, parameter in zip(wide, attr.signature().arrays, strict=True) if parameter.output]
 
 
 def check_values(
     attr: KernelAttr, function: Function, oracle: Oracle = upcast_reference, *, label: str = "", seed: int = 0
 ) -> None:
     """Outputs are right and wholly written, inputs as before, and nothing around the arrays is touched."""
-    signature = attr.signature()
-    arrays = signature.sample(seed)
-    expected = oracle(attr, [array.copy() for array in arrays])
+    truth = _truth_of_sample(attr, oracle, seed)
     for side in ("start", "end"):
-        guarded = [Guarded(array, side) for array in arrays]
+        guarded = [Guarded(array, side) for array in truth.arrays]
         returned = function(*[guard.array for guard in guarded])
         assert returned is None, f"{label} returned {returned!r} instead of None"
-        for parameter, guard in zip(signature.arrays, guarded, strict=True):
+        for parameter, guard in zip(truth.signature.arrays, guarded, strict=True):
             assert guard.intact(), f"{label} wrote outside {parameter.name}"
-        _assert_right(attr, arrays, [guard.array for guard in guarded], expected, label)
+        truth.assert_right([guard.array for guard in guarded], label)
+
+
+@functools.lru_cache(maxsize=2)
+def _truth_of_sample(attr: KernelAttr, oracle: Oracle, seed: int) -> Truth:
+    return Truth.by(oracle, attr, attr.signature().sample(seed))
 
 
 def check_data(
@@ -53,13 +51,12 @@ def check_data(
     every = data.kinds(attr)
     for number, name in enumerate(every if kinds is None else kinds):
         arrays = data.sample(attr, every[name], number)
-        with np.errstate(all="ignore"):
-            expected = oracle(attr, [array.copy() for array in arrays])
+        truth = Truth.by(oracle, attr, arrays)
         for label, function in functions.items():
             used = [array.copy() for array in arrays]
             with np.errstate(all="ignore"):
                 function(*used)
-            _assert_right(attr, arrays, used, expected, f"{label} with {name}")
+            truth.assert_right(used, f"{label} with {name}")
 
 
 def check_in_place(
@@ -81,61 +78,29 @@ def check_in_place(
         f"{label}: {alone[0]} says in_place, but there is nothing of its shape that does as well"
     )
     for i, j in pairs:
-        arrays = signature.sample(3)
-        if signature.arrays[j].role == "inout":
-            arrays[i] = arrays[j]
+        truth = _truth_in_place(attr, oracle, i, j)
+        arrays = [array.copy() for array in truth.arrays]
         arrays[j] = arrays[i]
-        before = [array.copy() for array in arrays]
-        expected = oracle(attr, [array.copy() for array in arrays])
         function(*arrays)
         what = f"{label} with {signature.arrays[i].name} as {signature.arrays[j].name}"
-        assert_close(attr, before, _outputs(attr, arrays), expected, what)
+        truth.assert_close(truth.outputs(arrays), what)
     return len(pairs)
+
+
+@functools.lru_cache(maxsize=4)
+def _truth_in_place(attr: KernelAttr, oracle: Oracle, i: int, j: int) -> Truth:
+    """Of arrays of which two are one."""
+    arrays = attr.signature().sample(3)
+    if attr.signature().arrays[j].role == "inout":
+        arrays[i] = arrays[j]
+    arrays[j] = arrays[i]
+    return Truth.by(oracle, attr, arrays)
 
 
 def _may_be_one(one: Array, other: Array) -> bool:
     if one.role != "in" or (one.shape, one.dtype) != (other.shape, other.dtype):
         return False
     return other.role == "in" or (one.in_place and other.in_place)
-
-
-def _outputs(attr: KernelAttr, arrays: Sequence[AnyArray]) -> list[AnyArray]:
-    return [array for array, p in zip(arrays, attr.signature().arrays, strict=True) if p.output]
-
-
-def _assert_right(
-    attr: KernelAttr,
-    before: Sequence[AnyArray],
-    after: Sequence[AnyArray],
-    expected: Sequence[AnyArray],
-    label: str,
-) -> None:
-    for parameter, array, old in zip(attr.signature().arrays, after, before, strict=True):
-        unchanged = parameter.output or array.tobytes() == old.tobytes()
-        assert unchanged, f"{label} changed its input {parameter.name}"
-    assert_close(attr, before, _outputs(attr, after), expected, label)
-
-
-def assert_close(
-    attr: KernelAttr,
-    arrays: Sequence[AnyArray],
-    outputs: Sequence[AnyArray],
-    expected: Sequence[AnyArray],
-    label: str,
-    slack: float = 1,
-) -> None:
-    """Every element of every output is as near to the true value as the row promises for these arrays."""
-    distances = accuracy.allowed(attr, arrays, expected, slack)
-    parameters = attr.signature().outputs
-    for parameter, got, right, distance in zip(parameters, outputs, expected, distances, strict=True):
-        assert got.shape == right.shape, f"{label}: the oracle gives {parameter.name} the shape {right.shape}"
-        off = accuracy.beyond(got, right, distance)
-        if off.any():
-            at = tuple(int(i) for i in np.argwhere(off)[0])
-            raise AssertionError(
-                f"{label}: {parameter.name}{list(at)} is {got[at]!r}, expected {right[at]!r} within "
-                f"{float(distance[at]):.3g}; {int(off.sum())} of {off.size} elements are off"
-            )
 
 
 def check_special_values(
@@ -155,13 +120,11 @@ def check_special_values(
     """
     signature = attr.signature()
     asked = 0
-    for arrays in data.with_special_values(attr, alone):
-        used = [array.copy() for array in arrays]
+    for truth in _truths_of_special_values(attr, oracle, alone):
+        used = [array.copy() for array in truth.arrays]
         with np.errstate(all="ignore"):
-            true = oracle(attr, [array.copy() for array in arrays])
             function(*used)
-        distances = accuracy.allowed(attr, arrays, true, slack=4)
-        results = zip(signature.outputs, _outputs(attr, used), true, distances, strict=True)
+        results = zip(signature.outputs, truth.outputs(used), truth.expected, truth.distances, strict=True)
         for parameter, got, right, distance in results:
             off = accuracy.beyond(got, right, distance)
             if not attr.tolerance().terms and got.dtype.kind == "f":
@@ -177,6 +140,11 @@ def check_special_values(
     due &= any(a.nbytes and a.dtype.startswith("float") for a in signature.arrays if a.role != "out")
     assert asked or not due, f"{label}: nothing was asked of special values"
     return asked
+
+
+@functools.lru_cache(maxsize=1)
+def _truths_of_special_values(attr: KernelAttr, oracle: Oracle, alone: bool) -> list[Truth]:
+    return [Truth.by(oracle, attr, arrays, slack=4) for arrays in data.with_special_values(attr, alone)]
 
 
 def check_bad_indices(attr: KernelAttr, function: Function, *, label: str = "") -> int:

@@ -1,8 +1,13 @@
-"""Arrays with a page behind or before them that nothing may touch."""
+"""Arrays with a page behind or before them that nothing may touch.
+
+A test of all sizes asks for tens of thousands of them: mappings are used again as soon as no array lies in them.
+"""
 
 import ctypes
+import functools
 import mmap
-from typing import Literal
+import weakref
+from typing import Any, Literal
 
 import numpy as np
 
@@ -10,7 +15,12 @@ from jitkernels.signature import AnyArray
 
 Side = Literal["start", "end"]
 UNTOUCHED = 0xA5
+MOST_KEPT = 16
+"""Mappings of each number of pages that wait to be used again."""
+MOST_PAGES = 64
+"""Of a mapping that is kept: larger ones are rare, and given back."""
 _PROTECT_NOTHING = 0
+_kept: dict[int, list[mmap.mmap]] = {}
 
 
 class Guarded:
@@ -22,24 +32,53 @@ class Guarded:
 
     def __init__(self, array: AnyArray, side: Side) -> None:
         page = mmap.PAGESIZE
-        inside = max(1, -(-array.nbytes // page)) * page
-        self._memory = mmap.mmap(-1, inside + 2 * page)
-        whole = np.frombuffer(self._memory, np.uint8)
-        whole[page : page + inside] = UNTOUCHED
-        first = page if side == "start" else page + inside - array.nbytes
-        self.array: AnyArray = np.ndarray(array.shape, array.dtype, buffer=self._memory, offset=first)
+        pages = max(1, -(-array.nbytes // page))
+        inside = _inside(pages)
+        first = 0 if side == "start" else pages * page - array.nbytes
+        self._outside = (inside[:first], inside[first + array.nbytes :])
+        for part in self._outside:
+            part[...] = UNTOUCHED
+        self.array: AnyArray = np.ndarray(array.shape, array.dtype, buffer=inside, offset=first)
         self.array[...] = array
-        self._outside = (whole[page:first], whole[first + array.nbytes : page + inside])
-        for offset in (0, page + inside):
-            _protect(whole.ctypes.data + offset, page)
 
     def intact(self) -> bool:
         """Whether nothing was written to the pages of the array beside the array."""
         return all(bool((part == UNTOUCHED).all()) for part in self._outside)
 
 
+def _inside(pages: int) -> AnyArray:
+    """So many pages between two that nothing may touch; every view of them keeps them from being used again."""
+    waiting = _kept.setdefault(pages, [])
+    try:
+        memory = waiting.pop()
+    except IndexError:
+        memory = _guarded(pages)
+    inside: AnyArray = np.frombuffer(memory, np.uint8, pages * mmap.PAGESIZE, mmap.PAGESIZE)
+    weakref.finalize(inside, _keep, waiting, pages, memory).atexit = False
+    return inside
+
+
+def _keep(waiting: list[mmap.mmap], pages: int, memory: mmap.mmap) -> None:
+    if pages <= MOST_PAGES and len(waiting) < MOST_KEPT:
+        waiting.append(memory)
+
+
+def _guarded(pages: int) -> mmap.mmap:
+    page = mmap.PAGESIZE
+    memory = mmap.mmap(-1, (pages + 2) * page, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    address = np.frombuffer(memory, np.uint8).ctypes.data
+    for offset in (0, (pages + 1) * page):
+        _protect(address + offset, page)
+    return memory
+
+
 def _protect(address: int, size: int) -> None:
-    library = ctypes.CDLL(None)
+    library = _c_library()
     if hasattr(library, "mprotect"):
         failed = library.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), _PROTECT_NOTHING)
         assert not failed, "mprotect refused"
+
+
+@functools.cache
+def _c_library() -> Any:
+    return ctypes.CDLL(None)

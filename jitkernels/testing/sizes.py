@@ -79,11 +79,17 @@ def integers(attr: KernelAttr) -> list[str]:
     return [name for name, value in attr.fields().items() if type(value) is int]
 
 
-def changed(base: KernelAttr, change: dict[str, Any]) -> KernelAttr | None:
-    """The attr with other values of some fields, or None if the row refuses that or no data exist for it."""
+def changed(base: KernelAttr, change: dict[str, Any], most: int | None = None) -> KernelAttr | None:
+    """The attr with other values of some fields, or None if the row refuses that or no data exist for it.
+
+    Also None if its arrays have `most` bytes or more, of which none is made then.
+    """
     try:
         attr = type(base)(**base.fields() | change)
-        attr.check_data(attr.signature().sample())
+        if most is not None and nbytes(attr) >= most:
+            return None
+        if type(attr).check_data is not KernelAttr.check_data:
+            attr.check_data(attr.signature().sample())
         return attr
     except (AttrError, DataIndexError):
         return None

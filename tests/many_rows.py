@@ -1,0 +1,58 @@
+"""Run pytest as if there were many more rows, to see that the suite grows as slowly as it should.
+
+``python tests/many_rows.py 71 --collect-only -q`` adds 71 rows: copies of ours under other names, each with its
+reference and its generated kernel, as another package would bring them. All arguments after the number go to pytest.
+Copies take the objects of their originals, so that what is timed is the tests and not the compiler.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from test_plugins import install
+
+from jitkernels.attrs.base import KernelAttr, rows
+from jitkernels.native.source import Source
+from jitkernels.registry import implementations, implements
+
+HERE = Path(__file__).parent
+MODULE = "copied_rows"
+
+
+def register(count: int) -> None:
+    """Add so many copies, of our rows in turn."""
+    originals = [row for row in rows.values() if row.__module__.startswith("jitkernels.")]
+    for number in range(count):
+        _copy(originals[number % len(originals)], number)
+
+
+def _copy(original: type[KernelAttr], number: int) -> None:
+    parts: dict[str, Any] = {"__doc__": original.__doc__, "__module__": MODULE, "__annotations__": {}}
+    name = f"{original.__name__.removesuffix('Attr')}{number}Attr"
+    copied: Any = type(name, (original,), parts, kernel_type=f"{original.kernel_type.name}{number}")
+    known = implementations(original)
+    gen = known["gen"]
+
+    def generated(attr: KernelAttr, **variant: Any) -> Source:
+        made: Source = gen.function(original(**attr.fields()), **variant)
+        return made
+
+    implements(copied, name="gen", can_be_used=gen.can_be_used, variants=gen.variants)(generated)
+    implements(copied, name="refer")(known["refer"].function)
+
+
+def main(count: str, *arguments: str) -> int:
+    with tempfile.TemporaryDirectory() as site:
+        install(Path(site), MODULE, f"import many_rows\nmany_rows.register({int(count)})\n")
+        path = os.pathsep.join([site, str(HERE), str(HERE.parent)])
+        command = [sys.executable, "-m", "pytest", *arguments]
+        return subprocess.run(
+            command, cwd=HERE.parent, env=os.environ | {"PYTHONPATH": path}, check=False
+        ).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
