@@ -29,12 +29,13 @@ def choose(attr: KernelAttr) -> Choice:
 
     1. pinned: by ``jk.use(...)`` in this context, then by ``JITKERNELS_USE``, in its best known variant;
     2. measured: the stored record of the attr's tuning class on this machine and these versions;
-    3. shipped: the table that came with the package for this family of CPUs;
-    4. static: the first usable of gen, more, refer.
+    3. nearby: the record of the class whose extents are nearest, if that is not far;
+    4. shipped: the table that came with the package for this family of CPUs;
+    5. static: the first usable of gen, more, refer.
 
     Nothing is measured here: under ``JITKERNELS_TUNE=auto`` the calls of a kernel earn its record (see
     `jitkernels.earning`), under ``replay`` there are only the records that exist, ``off`` leaves out steps 2
-    and 3. So does ``JITKERNELS_POLICY=reproducible``, so that results do not depend on measurements.
+    to 4. So does ``JITKERNELS_POLICY=reproducible``, so that results do not depend on measurements.
     """
     found = pins.pinned(checked(attr))
     if found is not None:
@@ -92,7 +93,7 @@ def best_variant(attr: KernelAttr, found: Implementation) -> Variant:
 def choose_component(attr: KernelAttr) -> Choice:
     """What computes an attr inside another kernel: one C function on one thread, and no composition itself.
 
-    Steps 2 to 4; pins do not count, because the kernel around it is kept beyond their block.
+    Steps 2 to 5; pins do not count, because the kernel around it is kept beyond their block.
     """
     return next(choice for choice in _preferences(attr) if _can_be_inside(choice))
 
@@ -133,11 +134,13 @@ def checked(attr: KernelAttr) -> KernelAttr:
 
 
 def _preferences(attr: KernelAttr) -> Iterator[Choice]:
-    """Everything that steps 2 to 4 have to offer, best first; step 4 offers every usable variant."""
+    """Everything that steps 2 to 5 have to offer, best first; step 5 offers every usable variant."""
     if tuning_mode() != "off" and has_elements(attr):
         record = _stored(attr)
         if record is not None:
             yield from _offered(attr, record.candidates, "measured", record)
+        else:
+            yield from _offered_nearby(attr)
         yield from _offered(attr, shipped.order(attr), "shipped")
     for found in implementations(type(attr)).values():
         if found.reason_against(attr) is None:
@@ -145,17 +148,31 @@ def _preferences(attr: KernelAttr) -> Iterator[Choice]:
                 yield Choice(found, variant, "static")
 
 
+def _offered_nearby(attr: KernelAttr) -> Iterator[Choice]:
+    """What the nearest class has to offer. Threads that were worth it for more work may not be for less."""
+    found = store.nearest(class_of(attr), get_num_threads())
+    if found is not None:
+        near, record = found
+        less = attr.operations() < measured_member(near).operations()
+        ranked = [m for m in record.candidates if not (less and m.variant.get("parallel"))]
+        yield from _offered(attr, ranked, "nearby", at=near)
+
+
 def _offered(
-    attr: KernelAttr, ranked: Sequence[Measured], rule: str, record: Record | None = None
+    attr: KernelAttr,
+    ranked: Sequence[Measured],
+    rule: str,
+    record: Record | None = None,
+    at: KernelAttr | None = None,
 ) -> Iterator[Choice]:
-    """Those of a ranking of the attr's tuning class that this attr can use."""
+    """Those of a ranking, of the attr's tuning class or that of another attr, which this attr can use."""
     known = implementations(type(attr))
     for measured in ranked:
         found = known.get(measured.implementation)
         if measured.seconds is None or found is None or found.reason_against(attr) is not None:
             continue
         own = found.variants(attr)
-        if measured.variant and not _exists(measured.variant, found, attr, own):
+        if measured.variant and not _exists(measured.variant, found, at or attr, own):
             return  # it tells of other code: what came second to it is no answer
         variant = _likest(own, measured.variant)
         if variant is not None:

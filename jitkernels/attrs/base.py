@@ -164,6 +164,11 @@ class KernelAttr:
         """The attrs that tests, benchmarks and the tuner go through."""
         raise NotImplementedError
 
+    def extents(self) -> dict[str, int]:
+        """Those fields that are sizes."""
+        values = self.fields()
+        return {name: values[name] for name, field in self.known_fields().items() if field.kind == "int"}
+
     def tuning_class(self) -> Self:
         """The attr that is measured on behalf of this one: extents at the next power of two, usual floats.
 

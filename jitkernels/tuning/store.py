@@ -1,4 +1,4 @@
-"""Measured results on disk: one JSON file per attr below the hash of the environment they hold for.
+"""Measured results on disk: one JSON file per tuning class below the hash of the environment they hold for.
 
 Whatever is not a whole record of this attr in this environment is a miss with one log line.
 """
@@ -6,8 +6,10 @@ Whatever is not a whole record of this attr in this environment is a miss with o
 import functools
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from math import log2
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from jitkernels.disk import publish, say_once
 
 FORMAT = 1
 DAY = 86400
+FARTHEST = 4.0
+"""Powers of two between classes, over all extents, beyond which one tells nothing of the other."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,14 @@ def path_of(attr: KernelAttr, threads: int) -> Path | None:
 
 @functools.lru_cache(maxsize=256)
 def _name_of(attr: KernelAttr) -> str:
-    return f"{attr.name}-{machine.digest(_key(attr))[:24]}.json"
+    """Extents stand in the name, so that the files of classes nearby are found by their names."""
+    return f"{_family_of(attr)}{'x'.join(map(str, attr.extents().values()))}.json"
+
+
+def _family_of(attr: KernelAttr) -> str:
+    """How the names begin of all classes that differ from this one in their extents alone."""
+    others = {key: value for key, value in _key(attr).items() if key not in attr.extents()}
+    return f"{attr.name}-{machine.digest(others)[:24]}-"
 
 
 def save(attr: KernelAttr, record: Record, threads: int) -> None:
@@ -103,6 +114,43 @@ def load(attr: KernelAttr, threads: int) -> Record | None:
     if path is None or not os.path.exists(path):  # noqa: PTH110  # half the time of the method
         return None
     return read(path, attr, machine.environment_of_timings(threads))
+
+
+def nearest(attr: KernelAttr, threads: int) -> tuple[KernelAttr, Record] | None:
+    """The class with a record that differs from an attr in extents alone, and in these least, and that record."""
+    place = directory(threads)
+    try:
+        changed = place and place.stat().st_mtime_ns
+    except OSError:
+        return None
+    if place is None or changed is None:
+        return None
+    own = attr.extents()
+    known = _families(place, changed).get(_family_of(attr), ())
+    apart = sorted(
+        (_octaves(own.values(), extents), extents) for extents in known if len(extents) == len(own)
+    )
+    if not apart or apart[0][0] > FARTHEST:
+        return None
+    near = replace(attr, **dict(zip(own, apart[0][1], strict=True)))  # type: ignore[type-var]  # attrs are dataclasses
+    record = load(near, threads)
+    return None if record is None else (near, record)
+
+
+def _octaves(some: Iterable[int], others: Iterable[int]) -> float:
+    """How far apart extents are: the sum of their ratios, in powers of two."""
+    return sum(abs(log2(max(a, 1) / max(b, 1))) for a, b in zip(some, others, strict=True))
+
+
+@functools.lru_cache(maxsize=4)
+def _families(place: Path, changed: int) -> Mapping[str, Sequence[tuple[int, ...]]]:  # the key
+    """The extents of all classes with a record in a folder that was `changed` then, by the beginning of their names."""
+    found: dict[str, list[tuple[int, ...]]] = {}
+    for name in os.listdir(place):
+        family, _, extents = name.removesuffix(".json").rpartition("-")
+        if re.fullmatch(r"\d+(x\d+)*", extents):
+            found.setdefault(f"{family}-", []).append(tuple(map(int, extents.split("x"))))
+    return found
 
 
 def read(path: Path, attr: KernelAttr, environment: dict[str, str] | None) -> Record | None:
