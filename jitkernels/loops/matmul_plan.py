@@ -114,10 +114,13 @@ def uses_dot(product: Product, target: Target) -> bool:
     """Whether C is so thin that dot products along k beat vectors along n."""
     if product.swapped or product.k < 8 or product.trans_a and not product.trans_b:
         return False
-    few_rows = product.trans_b and product.m <= 16 and product.n * product.k >= 64 * 64
+    lanes = target.lanes(product.dtype)
+    # Adding up the lanes of a sum costs as much as some steps along k, the more rows the more of them (measured).
+    pays = 3 * product.k >= 2 * product.m * lanes and product.n * product.k >= 64 * 64
+    few_rows = product.trans_b and product.m <= 16 and pays
     if product.trans_a:
         return few_rows and product.k >= 64 and product.n >= 8 * product.m
-    return product.n == 1 or few_rows or 4 * product.n <= 3 * target.lanes(product.dtype) and product.k >= 64
+    return product.n == 1 or few_rows or 4 * product.n <= 3 * lanes and product.k >= 64
 
 
 def conflicts(product: Product) -> bool:
