@@ -124,6 +124,7 @@ def only_odd(a: Any) -> Any:
     return 0
 
 
+view = "a name that is an attribute elsewhere"
 WIDE, SIZE, SCALE, YES = True, 4, np.float32(0.1), np.bool_(True)
 
 
@@ -135,6 +136,7 @@ def decided(out: Any, a: Any, b: Any) -> Any:
     while 0 < SIZE < 3:
         a = "text"
     out[1] = int(np.float64(SCALE) * 1e9)
+    out[2] = np.float64(SCALE).view(np.int64) >> 32
     return only_odd(a) + bool(YES)
 
 

@@ -7,6 +7,7 @@ import pytest
 from translated import Function
 
 from jitkernels.errors import BuildError
+from jitkernels.native.code import code_of
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import External, IRFunction, inlined
 
@@ -126,6 +127,33 @@ DIFFERENT: dict[str, list[Function]] = {
 def test_different_code_has_a_different_key(kind: str) -> None:
     nests = [LoopNest("key", ("float64*", "int64"), body, extent=1) for body in DIFFERENT[kind]]
     assert len({nest.text for nest in nests}) == len(nests)
+    assert len({id(code_of(nest)) for nest in nests}) == len(nests)
+
+
+def test_names_of_other_scopes_are_told_apart() -> None:
+    """The same text in two modules, each of which defines another of two names."""
+    text = "def body(p, n, begin, end):\n    p[0] = max(n, 1) + min(n, 2)\n"
+    code = compile(text, "<two modules>", "exec")
+    found = []
+    for name in ("max", "min"):
+        scope = {name: function_of_two}
+        exec(code, scope)
+        found.append(code_of(LoopNest("key", ("float64*", "int64"), scope["body"], extent=1)))
+    assert found[0] is not found[1]
+
+
+@inlined()
+def function_of_two(a: Any, b: Any) -> Any:
+    return a - b
+
+
+def test_a_name_without_a_value_is_a_build_error() -> None:
+    def body(p: Any, n: int, begin: int, end: int) -> None:
+        p[0] = late
+
+    with pytest.raises(BuildError, match="has no value yet"):
+        _ = code_of(LoopNest("key", ("float64*", "int64"), body, extent=1)).address
+    late = 1  # noqa: F841
 
 
 def test_what_decides_nothing_is_in_no_key() -> None:

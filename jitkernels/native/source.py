@@ -120,9 +120,8 @@ def parsed(code: CodeType) -> tuple[ast.FunctionDef, int]:
     try:
         lines, first = inspect.getsourcelines(code)
         text = "".join(lines)
-        inside = text[
-            0
-        ].isspace()  # not dedented: that fails where a string has lines that begin at the margin
+        # Not dedented, as that fails where a string has lines that begin at the margin.
+        inside = text[0].isspace()
         tree = ast.parse(f"if True:\n{text}" if inside else text).body[0]
     except OSError:
         raise BuildError(

@@ -158,7 +158,10 @@ class Arithmetic(ControlFlow):
             case "int", (ast.FloorDiv | ast.Mod) as sort:
                 return self.divided(kind, sort is ast.Mod, left, right, other)
             case "int", (ast.LShift | ast.RShift) as sort:
-                return Value(kind, self.shifted(kind, sort is ast.LShift, left.text, right.text))
+                moved = self.shifted(kind, sort is ast.LShift, left.text, right.text)
+                if sort is ast.LShift:
+                    self.bits.add(moved)
+                return Value(kind, moved)
             case (("int" | "bool"), sort) if sort in _BITS:
                 return Value(kind, self.new(f"{_BITS[sort]} {operands}"))
         raise self.failure(node, f"an operator that the language does not have for {kind.name}")
@@ -173,10 +176,7 @@ class Arithmetic(ControlFlow):
                 found = self.new(f"{step} {kind.llvm} {value}, {steps}")
                 return self.new(f"select i1 {few}, {kind.llvm} {found}, {kind.llvm} 0")
             steps = self.new(f"select i1 {few}, {kind.llvm} {steps}, {kind.llvm} {count - 1}")
-        found = self.new(f"{step} {kind.llvm} {value}, {steps}")
-        if is_left:
-            self.bits.add(found)
-        return found
+        return self.new(f"{step} {kind.llvm} {value}, {steps}")
 
     def divided(self, kind: Type, remains: bool, left: Value, right: Value, divisor: Value) -> Value:
         """Quotient or remainder towards minus infinity. Division by 0 gives 0, as in NumPy, and no signal."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from jitkernels.errors import BuildError
 from jitkernels.native.language.types import INT64, Value
-from jitkernels.native.source import parsed
+from jitkernels.native.source import parsed, place_of
 
 WEIGHTS = '!{!"branch_weights", i32 1, i32 1000}'
 
@@ -19,8 +19,8 @@ class ControlFlow(ABC):
     """Writes the body of one function."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.tree, self.lines_before = parsed(function.__code__)
-        self.file = function.__code__.co_filename
+        self.code = function.__code__
+        self.tree, self.lines_before = parsed(self.code)
         self.lines: list[str] = []
         self.entry: list[str] = []
         self.count = 0
@@ -63,9 +63,9 @@ class ControlFlow(ABC):
         """Whether a name means what Python has it for."""
 
     def failure(self, node: ast.AST, why: str) -> BuildError:
-        line = self.lines_before + getattr(node, "lineno", 0)
+        where = place_of(self.code, self.lines_before + getattr(node, "lineno", 0))
         text = ast.unparse(node).partition("\n")[0]
-        return BuildError(f"{self.tree.name} ({self.file}, line {line}): {why}: {text}")
+        return BuildError(f"{where}: {why}: {text}")
 
     def new(self, expression: str) -> str:
         self.count += 1

@@ -8,7 +8,7 @@ from jitkernels.errors import BuildError
 from jitkernels.native.language import types
 from jitkernels.native.language.calls import Calls, Definitions
 from jitkernels.native.language.types import INT64, NOTHING, Type, Value
-from jitkernels.native.source import references, vectors
+from jitkernels.native.source import place_of, references, vectors
 
 FLAGS = ("nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")
 """LLVM's fast-math flags."""
@@ -32,8 +32,7 @@ class Writer(Calls):
         for flag in flags:
             if flag not in FLAGS:
                 raise BuildError(
-                    f"{self.tree.name} ({self.file}, line {self.lines_before + 1}) has the flag {flag!r}: "
-                    f"expected some of {', '.join(FLAGS)}"
+                    f"{place_of(self.code)} has the flag {flag!r}: expected some of {', '.join(FLAGS)}"
                 )
         given = self.tree.args
         for other in (given.vararg, given.kwarg, *given.posonlyargs, *given.kwonlyargs, *given.defaults):
@@ -42,7 +41,7 @@ class Writer(Calls):
         names = [argument.arg for argument in given.args]
         if len(names) != len(arguments):
             raise BuildError(
-                f"{self.tree.name} ({self.file}, line {self.lines_before + 1}) takes {len(names)} arguments "
+                f"{place_of(self.code)} takes {len(names)} arguments "
                 f"({', '.join(names)}), and is called with {len(arguments)}"
             )
         for name, value in zip(names, arguments, strict=True):
