@@ -10,7 +10,9 @@ from translated import Function, built, same, written
 
 from jitkernels import dtypes
 from jitkernels.native.codegen import IRSource
-from jitkernels.native.language import loops
+from jitkernels.native.language import loops, types
+from jitkernels.native.language.types import Value
+from jitkernels.native.source import inlined
 
 INTS = ("int8", "int16", "int32", "int64", "uint8")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -107,9 +109,9 @@ def test_operators(name: str, tmp_path: Path) -> None:
         for one in expected
     ]
     assert {*results} <= {"bool", name}
-    types = [(f"{name}*", f"{name}*", f"{result}*", "int64") for result in results]
+    arguments_of = [(f"{name}*", f"{name}*", f"{result}*", "int64") for result in results]
     names = [f"f{i}" for i in range(len(texts))]
-    bodies = {n: (over(f), arguments) for n, f, arguments in zip(names, functions, types, strict=True)}
+    bodies = {n: (over(f), arguments) for n, f, arguments in zip(names, functions, arguments_of, strict=True)}
     compiled = built(f"operators_{name}", bodies)
     for text, function, result, wanted, symbol in zip(
         texts, functions, results, expected, names, strict=True
@@ -236,3 +238,45 @@ def test_numbers_in_the_text() -> None:
     assert [hex(n) for n in x] == ["0x3f81", "0x7f80", "0xb080"]
     assert y.tolist() == expected[1].astype(np.float32).tolist()
     assert z.tolist() == [int(n) for n in expected[2]]
+
+
+@inlined()
+def scaled(a: Any, b: Any) -> Any:
+    return a * b
+
+
+def test_a_number_is_64_bits_wide_where_it_is_a_variable() -> None:
+    def body(x: Any, y: Any) -> None:
+        factor, count = 0.1, 1 << 40
+        y[0], y[1], y[2] = x[0] * factor, x[0] * 0.1, scaled(x[0], 0.1)
+        y[3] = float(count)
+
+    x, y = np.ones(1, np.float32), np.zeros(4)
+    built("wide", {"f": (body, ("float32*", "float64*"))})["f"](x.ctypes.data, y.ctypes.data)
+    assert y.tolist() == [0.1, float(np.float32(0.1)), 0.1, 2.0**40]
+
+
+@pytest.mark.parametrize("one", dtypes.TABLE)
+def test_types_that_meet(one: str) -> None:
+    """As in NumPy, but that integers and floating-point numbers do not meet."""
+    for other in dtypes.TABLE:
+        found = types.common(*(Value(types.NUMBERS[name], "") for name in (one, other)))
+        kinds = {*(("int", "float")[name in FLOATS] for name in (one, other) if name != "bool")}
+        if len(kinds) == 2:
+            assert found is None
+        elif "bfloat16" in (one, other):
+            partner = {one, other} - {"bfloat16", "bool"}
+            expected = "float64" if "float64" in partner else "float32" if partner else "bfloat16"
+            assert found == types.NUMBERS[expected]
+        else:
+            assert found == types.NUMBERS[np.result_type(one, other).name]
+
+
+def test_sums_of_bools_are_integers() -> None:
+    def body(x: Any, y: Any, z: Any) -> None:
+        z[0], z[1], z[2] = x[0] + x[1], x[0] - x[1] - x[1], (x[0] & x[1]) * 5
+        y[0], y[1] = x[0] + y[0], y[1] * x[0]
+
+    x, y, z = np.ones(2, bool), np.full(2, 0.5, np.float32), np.zeros(3, np.int64)
+    built("bools", {"f": (body, ("bool*", "float32*", "int64*"))})["f"](*(a.ctypes.data for a in (x, y, z)))
+    assert (y.tolist(), z.tolist()) == ([1.5, 0.5], [2, -1, 5])

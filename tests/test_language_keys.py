@@ -153,7 +153,7 @@ def test_a_name_without_a_value_is_a_build_error() -> None:
 
     with pytest.raises(BuildError, match="has no value yet"):
         _ = code_of(LoopNest("key", ("float64*", "int64"), body, extent=1)).address
-    late = 1  # noqa: F841
+    late = 1
 
 
 def test_what_decides_nothing_is_in_no_key() -> None:
