@@ -63,7 +63,7 @@ def code_of(source: Source) -> Code:
         return Code(source)
     try:
         identity = _identity_of(source)
-    except _UnlikeError:
+    except (_UnlikeError, ValueError):  # the latter for a name that has no value yet
         return Code(source)
     found = _known.get(identity)
     return found or _known.setdefault(identity, Code(source))
@@ -100,5 +100,7 @@ def _function(function: Callable[..., Any], seen: dict[int, int]) -> Hashable:
     seen[id(function)] = len(seen)
     code, scope = function.__code__, function.__globals__
     found = [_value(cell.cell_contents, seen) for cell in function.__closure__ or ()]
-    found += [_value(scope[name], seen) for name in code.co_names if name in scope and scope[name] is not np]
+    found += [
+        (name, _value(scope[name], seen)) for name in code.co_names if name in scope and scope[name] is not np
+    ]
     return code, getattr(function, "fastmath", None), *found

@@ -9,7 +9,9 @@ import ast
 import functools
 import hashlib
 import inspect
+import reprlib
 import textwrap
+import tokenize
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import CodeType
@@ -21,6 +23,8 @@ from jitkernels.errors import BuildError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Address = Callable[[], int]
+MOST_BITS = 1024
+"""Bits of the largest integers that constants may be worked out with."""
 
 
 class Source(Protocol):
@@ -110,24 +114,49 @@ def offset(pointer: Any, elements: int) -> Any:
     raise BuildError("offset() exists in compiled loop nests only")
 
 
-@functools.cache
-def _syntax(code: CodeType) -> tuple[str, str]:
-    """Name and text of a function without decorators, annotations and docstring, so that only code counts."""
+def parsed(code: CodeType) -> tuple[ast.FunctionDef, int]:
+    """The syntax of a function, and how many lines of its file are before the first one of the syntax."""
+    where = place_of(code)
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(code))).body[0]
+        lines, first = inspect.getsourcelines(code)
+        text = "".join(lines)
+        # Not dedented, as that fails where a string has lines that begin at the margin.
+        inside = text[0].isspace()
+        tree = ast.parse(f"if True:\n{text}" if inside else text).body[0]
     except OSError:
         raise BuildError(
-            f"the text of {code.co_qualname} is not in a file: a loop nest is made from it"
+            f"{where}: the text of {code.co_name} is not in a file: code is made from it"
         ) from None
-    if not isinstance(tree, ast.FunctionDef):
-        raise BuildError(f"{code.co_qualname} is not written with 'def'")
+    except (SyntaxError, tokenize.TokenError):
+        raise BuildError(f"{where} cannot be read alone: expected a function written with 'def'") from None
+    if inside:
+        assert isinstance(tree, ast.If), "what was put before it"
+        tree = tree.body[0]
+    if not isinstance(tree, ast.FunctionDef) or tree.name != code.co_name:
+        raise BuildError(f"{where}: {code.co_name} is not written with 'def'")
+    return tree, first - (2 if inside else 1)
+
+
+def place_of(code: CodeType, line: int = 0) -> str:
+    """A function, its file and a line of it, or else its first one, for messages."""
+    return f"{code.co_qualname} ({code.co_filename}, line {line or code.co_firstlineno})"
+
+
+@functools.cache
+def _syntax(code: CodeType) -> tuple[str, str, frozenset[str]]:
+    """Name and text of a function without decorators, annotations and docstring, so that only code counts.
+
+    And the names in it that are not behind a dot.
+    """
+    tree, _ = parsed(code)
     tree.decorator_list = []
     tree.returns = None
     for argument in tree.args.args:
         argument.annotation = None
     if ast.get_docstring(tree) is not None:
         tree.body = tree.body[1:] or [ast.Pass()]
-    return tree.name, ast.unparse(tree)
+    names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return tree.name, ast.unparse(tree), names
 
 
 class Module:
@@ -135,7 +164,7 @@ class Module:
 
     def __init__(self) -> None:
         self.parts: list[str] = []
-        self.names: dict[int, str] = {}
+        self.names: dict[tuple[int, tuple[str, ...]], str] = {}
         self.kept: list[Any] = []
         self.externals: dict[str, External] = {}
         self.ir: dict[str, IRFunction] = {}
@@ -146,19 +175,27 @@ class Module:
 
     def define(self, name: str, function: Callable[..., Any], flags: tuple[str, ...]) -> None:
         """Emit a function and everything it needs, and give it a name of the module's own."""
-        self.parts.append(f"{name} = {self.add(function, flags)}")
+        try:
+            self.parts.append(f"{name} = {self.add(function, flags)}")
+        except RecursionError:
+            where = place_of(function.__code__)
+            raise BuildError(f"{where}: nested too deeply, itself or in what it calls") from None
 
     def add(self, function: Callable[..., Any], flags: tuple[str, ...]) -> str:
         """Emit a function after everything it needs; returns its name in the generated module."""
-        if id(function) in self.names:
-            return self.names[id(function)]
-        bare, text = _syntax(function.__code__)
-        bindings = [
-            f"{name} = {self.value(name, value)}" for name, value in _references(function) if name != "np"
-        ]
-        unique = f"{bare}_{len(self.names)}"
-        self.names[id(function)] = unique
+        key = id(function), flags
+        if key in self.names:
+            return self.names[key]
+        if not inspect.isfunction(function):
+            raise BuildError(f"a loop nest is made from {function!r}: expected a function written with 'def'")
+        bare, text, _ = _syntax(function.__code__)
+        unique = self.names[key] = f"{bare}_{len(self.names)}"
         self.kept.append(function)
+        bindings = [
+            f"{name} = {self.value(function, name, value)}"
+            for name, value in references(function).items()
+            if value is not np
+        ]
         scope = textwrap.indent("\n".join([*bindings, text, f"return {bare}"]), "    ")
         listed = ", ".join(map(repr, flags))
         self.parts.append(
@@ -166,37 +203,56 @@ class Module:
         )
         return unique
 
-    def value(self, name: str, value: Any) -> str:
+    def value(self, function: Callable[..., Any], name: str, value: Any) -> str:
         """The expression that stands for a global or closure value in the generated module."""
         if value is offset or value is vectors:
             return f"language.{value.__name__}"
         if isinstance(value, External):
-            self.externals[value.symbol] = value
+            self.know(self.externals, value)
             return f"external({value.symbol!r}, {value.result!r}, {value.arguments!r})"
         if isinstance(value, IRFunction):
-            self.ir[value.symbol] = value
+            self.know(self.ir, value)
             return f"external({value.symbol!r}, {value.result!r}, {value.arguments!r})"
-        if isinstance(value, np.generic):
+        if isinstance(value, np.number | np.bool_) and not isinstance(value, np.complexfloating):
             return (
                 f"np.{value.dtype.name}(float.fromhex({float(value).hex()!r}))"
                 if value.dtype.kind == "f"
                 else (f"np.{value.dtype.name}({int(value)})")
             )
-        if isinstance(value, bool | int | float):
+        if isinstance(value, float) or (isinstance(value, int) and value.bit_length() <= MOST_BITS):
             return f"float.fromhex({value.hex()!r})" if isinstance(value, float) else repr(value)
         if isinstance(value, type) and issubclass(value, np.generic):
             return f"np.{value.__name__}"
         if inspect.isfunction(value) and hasattr(value, "fastmath"):
             return self.add(value, value.fastmath)
+        tree, before = parsed(function.__code__)
+        lines = [
+            before + node.lineno for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name
+        ]
         raise BuildError(
-            f"a loop nest uses {name!r} = {value!r}, which is neither a constant nor an inlined function"
+            f"{place_of(function.__code__, min(lines))}: expected a number, a type of NumPy's or a function "
+            f"marked @inlined(), got {name} = {type(value).__name__} {reprlib.repr(value)}"
         )
 
+    def know(self, known: dict[str, Any], value: External | IRFunction) -> None:
+        """One symbol has one meaning in an object."""
+        if known.setdefault(value.symbol, value) != value:
+            raise BuildError(
+                f"two functions of a loop nest are called {value.symbol}: {known[value.symbol]}, {value}"
+            )
 
-def _references(function: Callable[..., Any]) -> list[tuple[str, Any]]:
+
+def references(function: Callable[..., Any]) -> dict[str, Any]:
     """The global and closure names that a function uses, with their values, in a fixed order."""
-    found = inspect.getclosurevars(function)
-    return sorted({**found.globals, **found.nonlocals}.items())
+    _, _, names = _syntax(function.__code__)
+    try:
+        found = inspect.getclosurevars(function)
+    except ValueError:  # an empty cell
+        where = place_of(function.__code__)
+        raise BuildError(f"{where} uses a name of the function around it that has no value yet") from None
+    return {
+        name: value for name, value in sorted({**found.globals, **found.nonlocals}.items()) if name in names
+    }
 
 
 def symbol_of(source: Source) -> str:

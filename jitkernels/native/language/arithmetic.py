@@ -2,12 +2,14 @@
 
 import ast
 import operator
+import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from jitkernels.native.language import types
 from jitkernels.native.language.control_flow import ControlFlow
-from jitkernels.native.language.types import BOOL, INT64, LITERAL, Type, Value
+from jitkernels.native.language.types import BOOL, FLOAT64, INT64, LITERAL, Type, Value
+from jitkernels.native.source import MOST_BITS
 
 _PYTHON: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -28,6 +30,10 @@ class Arithmetic(ControlFlow):
 
     flags: Sequence[str] = ()
 
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self.bits: set[str] = set()
+
     def floating(self, instruction: str, rest: str) -> str:
         """A floating-point instruction, with the flags that it may have."""
         flags = "".join(f" {flag}" for flag in self.flags) if instruction in _FLAGGED else ""
@@ -35,10 +41,17 @@ class Arithmetic(ControlFlow):
 
     def folded(self, node: ast.AST, kind: type[ast.AST], *numbers: Any) -> Any:
         """What Python makes of numbers that are known."""
+        if kind not in _PYTHON:
+            raise self.failure(node, "an operator that the language does not have")
+        if kind in (ast.Pow, ast.LShift) and abs(numbers[1]) > MOST_BITS:
+            raise self.failure(node, "a constant of too many digits")
         try:
-            return _PYTHON[kind](*numbers)
-        except (ArithmeticError, TypeError, ValueError, KeyError) as error:
+            number = _PYTHON[kind](*numbers)
+        except (ArithmeticError, TypeError, ValueError) as error:
             raise self.failure(node, f"constants that Python refuses ({error})") from None
+        if isinstance(number, complex) or (isinstance(number, int) and number.bit_length() > MOST_BITS):
+            raise self.failure(node, "a constant that is complex, or has too many digits")
+        return number
 
     def converted(self, node: ast.AST, value: Value, kind: Type, *, written: bool = False) -> Value:
         """A number as another type. What loses digits or crosses between integers and floats must be `written`."""
@@ -46,9 +59,9 @@ class Arithmetic(ControlFlow):
         if given == kind:
             return value
         if given is LITERAL:
-            if kind.is_number and (written or kind.kind == "float" or not isinstance(value.number, float)):
-                return Value(kind, types.constant(kind, value.number))
-            raise self.failure(node, f"expected {kind.name}, got the number {value.number!r}")
+            if not types.holds(kind, value.number, written=written):
+                raise self.failure(node, f"expected {kind.name}, got the number {reprlib.repr(value.number)}")
+            return Value(kind, types.constant(kind, value.number))
         if given.kind == kind.kind == "pointer" and (given.element is None or kind.element is None):
             return Value(kind, value.text)
         widens = (
@@ -64,8 +77,13 @@ class Arithmetic(ControlFlow):
             step = "fpext" if given.size < kind.size else "fptrunc"
             if given.size == kind.size:  # between float16 and bfloat16
                 return self.converted(node, self.converted(node, value, types.FLOAT32), kind, written=True)
+            if given is FLOAT64 and kind.size == 2:
+                return self.converted(node, self.odd(value), kind, written=True)
         elif given.kind == "float":
+            # What no integer of the type is near to becomes any of them, always the same one.
             step = "fptosi" if kind.is_signed else "fptoui"
+            found = self.new(f"{step} {given.llvm} {value.text} to {kind.llvm}")
+            return Value(kind, self.new(f"freeze {kind.llvm} {found}"))
         else:
             is_signed = given.is_signed and given.kind == "int"
             if kind.kind == "float":
@@ -74,6 +92,23 @@ class Arithmetic(ControlFlow):
                 wider = given.kind == "bool" or given.size < kind.size
                 step = "trunc" if not wider else "sext" if is_signed else "zext"
         return Value(kind, self.new(f"{step} {given.llvm} {value.text} to {kind.llvm}"))
+
+    def odd(self, value: Value) -> Value:
+        """A float64 as a float32 next to it that is odd if they differ, so that rounding again is rounding once.
+
+        The instruction that does both at once exists on few processors; elsewhere LLVM would call a function.
+        """
+        near = self.new(f"fptrunc double {value.text} to float")
+        back = self.new(f"fpext float {near} to double")
+        bits = self.new(f"bitcast float {near} to i32")
+        positive = self.new(f"fcmp ogt double {value.text}, {types.constant(FLOAT64, 0)}")
+        above, below = (self.new(f"fcmp {sign} double {back}, {value.text}") for sign in ("ogt", "olt"))
+        larger = self.new(f"select i1 {positive}, i1 {above}, i1 {below}")
+        one = self.new(f"zext i1 {larger} to i32")
+        cut = self.new(f"sub i32 {bits}, {one}")
+        differs = self.new(f"fcmp one double {back}, {value.text}")
+        last = self.new(f"zext i1 {differs} to i32")
+        return Value(types.FLOAT32, self.new(f"bitcast i32 {self.new(f'or i32 {cut}, {last}')} to float"))
 
     def nonzero(self, value: Value) -> str:
         """Whether a number is not zero, as an i1."""
@@ -86,6 +121,11 @@ class Arithmetic(ControlFlow):
 
     def together(self, node: ast.AST, one: Value, other: Value) -> tuple[Type, Value, Value]:
         """Two numbers in the type in which they are worked on."""
+        kind = self.agreed(node, one, other)
+        return kind, self.converted(node, one, kind), self.converted(node, other, kind)
+
+    def agreed(self, node: ast.AST, one: Value, other: Value) -> Type:
+        """The type in which two numbers are worked on."""
         if not (one.type.is_number and other.type.is_number):
             raise self.failure(node, f"expected numbers, got {one.type.name} and {other.type.name}")
         kind = types.common(one, other)
@@ -94,7 +134,7 @@ class Arithmetic(ControlFlow):
             raise self.failure(
                 node, f"{named[0]} beside {named[1]}: say which is meant, as in np.float32(x) or np.int64(x)"
             )
-        return kind, self.converted(node, one, kind), self.converted(node, other, kind)
+        return kind
 
     def binary(self, node: ast.AST, sign: ast.operator, one: Value, other: Value) -> Value:
         """``one sign other``."""
@@ -112,17 +152,31 @@ class Arithmetic(ControlFlow):
                 return Value(kind, self.floating("fdiv", operands))
             case "int", sort if sort in _BOTH:
                 # As for C's indices: LLVM knows how far a loop runs only where 64-bit sums do not wrap.
-                wraps = " nsw" if kind is INT64 else ""
+                # What was just shifted to the left is bits, no index.
+                wraps = "" if kind is not INT64 or {left.text, right.text} & self.bits else " nsw"
                 return Value(kind, self.new(f"{_BOTH[sort]}{wraps} {operands}"))
             case "int", (ast.FloorDiv | ast.Mod) as sort:
                 return self.divided(kind, sort is ast.Mod, left, right, other)
-            case "int", ast.LShift:
-                return Value(kind, self.new(f"shl {operands}"))
-            case "int", ast.RShift:
-                return Value(kind, self.new(f"{'ashr' if kind.is_signed else 'lshr'} {operands}"))
+            case "int", (ast.LShift | ast.RShift) as sort:
+                moved = self.shifted(kind, sort is ast.LShift, left.text, right.text)
+                if sort is ast.LShift:
+                    self.bits.add(moved)
+                return Value(kind, moved)
             case (("int" | "bool"), sort) if sort in _BITS:
                 return Value(kind, self.new(f"{_BITS[sort]} {operands}"))
         raise self.failure(node, f"an operator that the language does not have for {kind.name}")
+
+    def shifted(self, kind: Type, is_left: bool, value: str, steps: str) -> str:
+        """Bits moved. As in NumPy, steps that are negative or too many leave nothing but the sign."""
+        step = "shl" if is_left else "ashr" if kind.is_signed else "lshr"
+        count = 8 * kind.size
+        if not (steps.isdigit() and int(steps) < count):
+            few = self.new(f"icmp ult {kind.llvm} {steps}, {count}")
+            if step != "ashr":
+                found = self.new(f"{step} {kind.llvm} {value}, {steps}")
+                return self.new(f"select i1 {few}, {kind.llvm} {found}, {kind.llvm} 0")
+            steps = self.new(f"select i1 {few}, {kind.llvm} {steps}, {kind.llvm} {count - 1}")
+        return self.new(f"{step} {kind.llvm} {value}, {steps}")
 
     def divided(self, kind: Type, remains: bool, left: Value, right: Value, divisor: Value) -> Value:
         """Quotient or remainder towards minus infinity. Division by 0 gives 0, as in NumPy, and no signal."""
@@ -194,7 +248,8 @@ class Arithmetic(ControlFlow):
 
     def seen_as(self, node: ast.AST, value: Value, kind: Type) -> Value:
         """The bits of a number as another type of as many."""
-        if not value.type.size == kind.size or "bool" in (value.type.kind, kind.kind):
+        numbers = value.type.kind in ("int", "float") and kind.kind in ("int", "float")
+        if not numbers or value.type.size != kind.size:
             raise self.failure(node, f"view of {value.type.name} as {kind.name}: expected as many bits")
         if value.type.llvm == kind.llvm:
             return Value(kind, value.text)

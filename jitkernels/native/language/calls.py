@@ -10,7 +10,7 @@ import numpy as np
 from jitkernels.native.language import types
 from jitkernels.native.language.expressions import Expressions
 from jitkernels.native.language.types import INT64, NOTHING, Type, Value
-from jitkernels.native.source import External, IRFunction, offset
+from jitkernels.native.source import External, IRFunction, offset, vectors
 
 _INTRINSICS = {
     "sqrt": ("sqrt", 1), "abs": ("fabs", 1), "fabs": ("fabs", 1), "floor": ("floor", 1), "ceil": ("ceil", 1),
@@ -57,7 +57,7 @@ class Calls(Expressions):
         """The type that an expression such as ``np.float32`` stands for."""
         found: Any = None
         match name:
-            case ast.Name(id="int" | "float" | "bool" as bare) if bare not in self.around:
+            case ast.Name(id="int" | "float" | "bool" as bare) if self.is_builtin(bare):
                 found = {"int": np.int64, "float": np.float64, "bool": np.bool_}[bare]
             case ast.Name(id=bare):
                 found = self.around.get(bare)
@@ -78,7 +78,9 @@ class Calls(Expressions):
     def function(self, node: ast.Call, name: str, found: Any, arguments: Sequence[ast.expr]) -> Value:
         if found is None and name in ("min", "max", "abs"):
             return self.builtin(node, name, [self.value(one) for one in arguments])
-        if found is offset and len(arguments) == 2:
+        if found is offset or found is vectors:
+            if found is vectors or len(arguments) != 2:
+                raise self.failure(node, "expected offset(pointer, elements), and vectors() only behind 'in'")
             pointer, index = self.value(arguments[0]), self.index(arguments[1])
             if pointer.type.kind != "pointer" or pointer.type.element is None:
                 raise self.failure(node, f"expected a pointer to numbers, got {pointer.type.name}")
@@ -96,18 +98,25 @@ class Calls(Expressions):
             kind = types.default_of(values[0])
             if kind.kind == "float":
                 return self.intrinsic(node, "fabs", values)
-            value = self.converted(node, values[0], INT64 if kind.kind == "bool" else kind)
+            if not kind.is_number:
+                raise self.failure(node, f"expected a number, got {kind.name}")
+            kind = INT64 if kind.kind == "bool" else kind
+            value = self.converted(node, values[0], kind)
+            if not kind.is_signed:
+                return value
             negative = self.new(f"sub {kind.llvm} 0, {value.text}")
             return self.extreme(node, "max", value, Value(value.type, negative))
         if name == "abs" or len(values) < 2:
-            raise self.failure(node, f"{name} of {len(values)} value(s)")
+            raise self.failure(
+                node, f"{name} of {len(values)} values: expected {'one' if name == 'abs' else 'two or more'}"
+            )
         result = values[0]
         for value in values[1:]:
             result = self.extreme(node, name, result, value)
         return result
 
     def intrinsic(self, node: ast.AST, name: str, values: Sequence[Value]) -> Value:
-        kind = types.default_of(values[0])
+        kind = types.default_of(values[0]) if len(values) == 1 else self.together(node, *values)[0]
         if kind.kind != "float":
             raise self.failure(node, f"expected a floating-point number, got {kind.name}")
         texts = [self.converted(node, value, kind).text for value in values]
@@ -133,6 +142,9 @@ class Calls(Expressions):
     def marked(self, node: ast.AST, found: Callable[..., Any], values: Sequence[Value]) -> Value:
         if id(found) in self.program.translating:
             raise self.failure(node, "a function that calls itself")
+        expected = found.__code__.co_argcount
+        if len(values) != expected:
+            raise self.failure(node, f"expected {expected} arguments, got {len(values)}")
         given = []
         for value in values:
             if value.parts or value.type is NOTHING:
@@ -140,7 +152,7 @@ class Calls(Expressions):
             given.append(self.converted(node, value, types.default_of(value)))
         symbol, result = self.program.called(found, tuple(given))
         passed = ", ".join(f"{value.type.llvm} {value.text}" for value in given)
-        return self.result_of(result, f"call {result.llvm} @{symbol}({passed})")
+        return self.result_of(result, f"call {result.llvm} {symbol}({passed})")
 
     def result_of(self, result: Type, call: str) -> Value:
         if result is NOTHING:

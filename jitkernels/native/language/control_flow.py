@@ -4,36 +4,23 @@ Variables live in memory of their own until LLVM puts them in registers, so noth
 """
 
 import ast
-import inspect
-import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from jitkernels.errors import BuildError
 from jitkernels.native.language.types import INT64, Value
+from jitkernels.native.source import parsed, place_of
 
 WEIGHTS = '!{!"branch_weights", i32 1, i32 1000}'
-
-
-def parsed(function: Callable[..., Any]) -> tuple[ast.FunctionDef, str, int]:
-    """The syntax of a function, the file that it is from, and the line before its first one."""
-    code = function.__code__
-    try:
-        lines, first = inspect.getsourcelines(code)
-    except OSError:
-        raise BuildError(f"the text of {code.co_qualname} is not in a file: code is made from it") from None
-    tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
-    if not isinstance(tree, ast.FunctionDef):
-        raise BuildError(f"{code.co_qualname} is not written with 'def'")
-    return tree, code.co_filename, first - 1
 
 
 class ControlFlow(ABC):
     """Writes the body of one function."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.tree, self.file, self.lines_before = parsed(function)
+        self.code = function.__code__
+        self.tree, self.lines_before = parsed(self.code)
         self.lines: list[str] = []
         self.entry: list[str] = []
         self.count = 0
@@ -71,9 +58,14 @@ class ControlFlow(ABC):
     def index(self, node: ast.expr) -> str:
         """A limit of a loop, as LLVM's text for an i64."""
 
+    @abstractmethod
+    def is_builtin(self, name: str) -> bool:
+        """Whether a name means what Python has it for."""
+
     def failure(self, node: ast.AST, why: str) -> BuildError:
-        line = self.lines_before + getattr(node, "lineno", 0)
-        return BuildError(f"{self.tree.name} ({self.file}, line {line}): {why}: {ast.unparse(node)}")
+        where = place_of(self.code, self.lines_before + getattr(node, "lineno", 0))
+        text = ast.unparse(node).partition("\n")[0]
+        return BuildError(f"{where}: {why}: {text}")
 
     def new(self, expression: str) -> str:
         self.count += 1
@@ -124,20 +116,25 @@ class ControlFlow(ABC):
             case ast.While(test=test, body=body, orelse=[]):
                 self.loop(test, body)
             case ast.For(
-                target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=limits), orelse=[]
-            ) if 1 <= len(limits) <= 3:
+                target=ast.Name(id=name),
+                iter=ast.Call(func=ast.Name(id="range"), args=limits, keywords=[]),
+                orelse=[],
+            ) if 1 <= len(limits) <= 3 and self.is_builtin("range"):
                 begin = self.index(limits[0]) if len(limits) > 1 else "0"
                 end = self.index(limits[min(len(limits) - 1, 1)])
                 step = self.index(limits[2]) if len(limits) == 3 else "1"
                 self.counted(node, name, (begin, end, step))
             case ast.Break() | ast.Continue():
-                self.leave(f"br label %{self.loops[-1][isinstance(node, ast.Continue)]}")
+                label = self.loops[-1][isinstance(node, ast.Continue)]
+                if not label:
+                    raise self.failure(node, "a loop of vectors cannot be left early")
+                self.leave(f"br label %{label}")
             case _:
                 raise self.failure(node, "not in the language")
 
     def choice(self, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
-        decided = self.known(test)
-        if decided is not Ellipsis:
+        decided = self.decided(test)
+        if decided is not None:
             self.statements(body if decided else orelse)
             return
         yes, no, after = self.label(), self.label(), self.label()
@@ -148,7 +145,22 @@ class ControlFlow(ABC):
             self.jump(after)
         self.start(after)
 
+    def decided(self, test: ast.expr) -> bool | None:
+        """Whether a condition holds that does, or does not, whatever the arguments are."""
+        match test:
+            case ast.BoolOp(op=operator, values=values):
+                parts = [self.decided(value) for value in values]
+                ends = isinstance(operator, ast.Or)
+                return ends if ends in parts else None if None in parts else not ends
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                part = self.decided(operand)
+                return None if part is None else not part
+        number = self.known(test)
+        return None if number is Ellipsis else bool(number)
+
     def loop(self, test: ast.expr, body: Sequence[ast.stmt]) -> None:
+        if self.decided(test) is False:
+            return
         head, inside, after = (self.label() for _ in range(3))
         self.jump(head)
         self.start(head)
@@ -160,7 +172,9 @@ class ControlFlow(ABC):
         self.jump(head)
         self.start(after)
 
-    def counted(self, node: ast.For, name: str, limits: tuple[str, str, str], hints: str = "") -> None:
+    def counted(
+        self, node: ast.For, name: str, limits: tuple[str, str, str], hints: str = "", *, breaks: bool = True
+    ) -> None:
         """``for name in range(...)``: limits are computed once, and the count is apart from the variable."""
         begin, end, step = limits
         if step == "0":
@@ -175,7 +189,7 @@ class ControlFlow(ABC):
         self.lines.append(f"  br i1 {more}, label %{inside}, label %{after}")
         self.start(inside)
         self.write(node, name, Value(INT64, here))
-        self.loops.append((after, onwards))
+        self.loops.append((after if breaks else "", onwards))
         self.statements(node.body)
         self.loops.pop()
         self.jump(onwards)
@@ -197,9 +211,9 @@ class ControlFlow(ABC):
 
     def branch(self, test: ast.expr, yes: str, no: str, weights: str = "") -> None:
         """Go to one of two blocks; ``and``, ``or`` and ``not`` look at no more than they need."""
-        decided = self.known(test)
+        decided = self.decided(test)
         match test:
-            case _ if decided is not Ellipsis:
+            case _ if decided is not None:
                 self.jump(yes if decided else no)
             case ast.BoolOp(op=operator, values=values):
                 for value in values[:-1]:
@@ -212,8 +226,6 @@ class ControlFlow(ABC):
                 self.branch(values[-1], yes, no, weights)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 self.branch(operand, no, yes)
-            case ast.Call(func=ast.Name(id="unlikely"), args=[inner]):
-                self.branch(inner, yes, no, ", !prof !0")
             case _:
                 bit = self.truth(test)
                 self.lines.append(f"  br i1 {bit}, label %{yes}, label %{no}{weights}")

@@ -3,6 +3,7 @@
 import ast
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ class Expressions(Arithmetic):
     @abstractmethod
     def calling(self, node: ast.Call, function: ast.expr, arguments: Sequence[ast.expr]) -> Value:
         """Write a call."""
+
+    def is_builtin(self, name: str) -> bool:
+        return name not in self.variables and name not in self.around
 
     def place(self, node: ast.Subscript) -> Value:
         """The address of an element, as a pointer to it."""
@@ -73,22 +77,23 @@ class Expressions(Arithmetic):
             case ast.UnaryOp(op=sign, operand=operand):
                 number = self.known(operand)
                 return ... if number is ... else self.folded(node, type(sign), number)
-            case (
-                ast.BinOp(left=left, op=sign, right=right)
-                | ast.Compare(left=left, ops=[sign], comparators=[right])
-            ):
-                one = self.known(left)
-                other = ... if one is ... else self.known(right)
-                return ... if other is ... else self.folded(node, type(sign), one, other)
+            case ast.BinOp(left=left, op=sign, right=right):
+                one, other = self.known(left), self.known(right)
+                return ... if one is ... or other is ... else self.folded(node, type(sign), one, other)
+            case ast.Compare(left=left, ops=signs, comparators=comparators):
+                ends = [self.known(end) for end in (left, *comparators)]
+                if ... in ends:
+                    return ...
+                return all(map(self.folded, repeat(node), map(type, signs), ends, ends[1:]))
             case ast.BoolOp(op=sign, values=values):
-                ends = isinstance(sign, ast.Or)
-                numbers = [self.known(value) for value in values]
-                if any(number is not ... and bool(number) is ends for number in numbers):
-                    return ends
-                return ... if ... in numbers else not ends
+                for value in values:
+                    number = self.known(value)
+                    if number is ... or bool(number) is isinstance(sign, ast.Or):
+                        return number
+                return number
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                decided = self.known(test)
-                return ... if decided is ... else self.known(body if decided else orelse)
+                decided = self.decided(test)
+                return ... if decided is None else self.known(body if decided else orelse)
         return ...
 
     def value(self, node: ast.expr) -> Value:
@@ -102,16 +107,20 @@ class Expressions(Arithmetic):
                 return self.load(self.place(node))
             case ast.BinOp(left=left, op=sign, right=right):
                 return self.binary(node, sign, self.value(left), self.value(right))
-            case ast.UnaryOp(op=ast.Not()) | ast.BoolOp():
+            case ast.UnaryOp(op=ast.Not()):
                 return self.chosen(node, ast.Constant(True), ast.Constant(False))
+            case ast.BoolOp(op=sign, values=values):
+                return self.first_of(node, isinstance(sign, ast.Or), values)
             case ast.UnaryOp(op=sign, operand=operand):
                 return self.unary(node, sign, self.value(operand))
             case ast.Compare():
                 return Value(types.BOOL, self.truth(node))
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return self.chosen(test, body, orelse)
-            case ast.Tuple(elts=elements):
+            case ast.Tuple(elts=[_, *_] as elements):
                 parts = tuple(self.value(element) for element in elements)
+                if any(part.parts or part.type is types.NOTHING for part in parts):
+                    raise self.failure(node, "expected a tuple of single values")
                 return Value(types.tuple_of(tuple(part.type for part in parts)), parts=parts)
             case ast.Call(func=function, args=arguments, keywords=[]):
                 return self.calling(node, function, arguments)
@@ -120,42 +129,80 @@ class Expressions(Arithmetic):
     def named(self, node: ast.expr, name: str) -> Value:
         kind = self.variables.get(name)
         if kind is not None:
-            return Value(kind, self.new(f"load {kind.llvm}, ptr %{name}.at"))
+            return Value(kind, self.new(f'load {kind.llvm}, ptr %"{name}.at"'))
         found = self.around.get(name)
         if isinstance(found, np.generic) and found.dtype.name in types.NUMBERS:
             kind = types.NUMBERS[found.dtype.name]
             return Value(kind, types.constant(kind, found.item()))
         if name in self.around:
             raise self.failure(node, f"{name} is {found!r}, which is neither a number nor a marked function")
-        raise self.failure(node, f"{name} is read before a value is given to it")
+        raise self.failure(
+            node, f"{name} has no value: none was given above, and nothing around is called so"
+        )
 
     def truth(self, node: ast.expr) -> str:
         if isinstance(node, ast.Compare):
-            if len(node.ops) == 1:
-                one, other = self.value(node.left), self.value(node.comparators[0])
-                return self.compared(node, node.ops[0], one, other)
-            ends = [node.left, *node.comparators]
-            pairs = [
-                ast.Compare(a, [sign], [b]) for a, sign, b in zip(ends, node.ops, ends[1:], strict=False)
-            ]
-            return self.value(ast.copy_location(ast.BoolOp(ast.And(), list(pairs)), node)).text
-        value = self.value(node)
+            return self.chain(node)
+        return self.condition(node, self.value(node))
+
+    def condition(self, node: ast.AST, value: Value) -> str:
         if not value.type.is_number:
             raise self.failure(node, f"expected a condition, got {value.type.name}")
-        return self.nonzero(value)
+        return self.nonzero(self.converted(node, value, types.default_of(value)))
+
+    def chain(self, node: ast.Compare) -> str:
+        """``a < b < c``: each is computed once, and none after the first comparison that does not hold."""
+        one, other = self.value(node.left), self.value(node.comparators[0])
+        bit = self.compared(node, node.ops[0], one, other)
+        if len(node.ops) == 1:
+            return bit
+        kept, after = self.memory("i1"), self.label()
+        for sign, following in zip(node.ops[1:], node.comparators[1:], strict=True):
+            onwards = self.label()
+            self.lines += [
+                f"  store i1 {bit}, ptr {kept}",
+                f"  br i1 {bit}, label %{onwards}, label %{after}",
+            ]
+            self.start(onwards)
+            one, other = other, self.value(following)
+            bit = self.compared(node, sign, one, other)
+        self.lines.append(f"  store i1 {bit}, ptr {kept}")
+        self.jump(after)
+        self.start(after)
+        return self.new(f"load i1, ptr {kept}")
+
+    def first_of(self, node: ast.AST, ends: bool, values: Sequence[ast.expr]) -> Value:
+        """``a or b or c`` where it `ends` with what is true, else ``a and b and c``: one of the values."""
+        one = self.value(values[0])
+        if len(values) == 1:
+            return one
+        if one.type is types.LITERAL:
+            return one if bool(one.number) is ends else self.first_of(node, ends, values[1:])
+        enough, onwards = self.label(), self.label()
+        labels = (enough, onwards) if ends else (onwards, enough)
+        bit = self.condition(values[0], one)
+        self.lines.append(f"  br i1 {bit}, label %{labels[0]}, label %{labels[1]}")
+        self.start(enough)
+        rest = len(self.lines)
+        self.start(onwards)
+        return self.joined(node, one, self.first_of(node, ends, values[1:]), rest)
 
     def chosen(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> Value:
         """``body if test else orelse``, of which only one is computed."""
-        decided = self.known(test)
-        if decided is not ...:
+        decided = self.decided(test)
+        if decided is not None:
             return self.value(body if decided else orelse)
-        yes, no, after = self.label(), self.label(), self.label()
+        yes, no = self.label(), self.label()
         self.branch(test, yes, no)
         self.start(yes)
         one = self.value(body)
         rest = len(self.lines)
         self.start(no)
-        other = self.value(orelse)
+        return self.joined(test, one, self.value(orelse), rest)
+
+    def joined(self, test: ast.AST, one: Value, other: Value, rest: int) -> Value:
+        """The value of two blocks, one of which was computed: one that ends at line `rest`, and this one."""
+        after = self.label()
         if len(one.parts) != len(other.parts):
             raise self.failure(test, f"a choice between {one.type.name} and {other.type.name}")
         pairs = list(zip(one.parts or (one,), other.parts or (other,), strict=True))
@@ -178,6 +225,6 @@ class Expressions(Arithmetic):
 
     def meeting(self, node: ast.AST, one: Value, other: Value) -> Type:
         """The type of a variable that holds either of two values."""
-        if one.type == other.type and one.type is not types.LITERAL:
+        if one.type == other.type and one.type.kind == "pointer":
             return one.type
-        return self.together(node, one, other)[0]
+        return self.agreed(node, one, other)

@@ -15,6 +15,7 @@ from jitkernels.native.language import types
 from jitkernels.native.language.control_flow import WEIGHTS
 from jitkernels.native.language.types import Type, Value
 from jitkernels.native.language.writer import Writer
+from jitkernels.native.source import place_of
 
 Function = Callable[..., Any]
 FIRST_MASKED = 9
@@ -40,8 +41,11 @@ class Program:
         """Define a C function of these C types that returns ``int64_t``: the status of the function, or 0."""
         restrict = [text.endswith("restrict") for text in arguments]
         given = tuple(Value(types.of_c(text), f"%a{i}") for i, text in enumerate(arguments))
-        writer = Writer(self, function, given, flags)
-        result, body = writer.body(as_status=True)
+        try:
+            result, body = Writer(self, function, given, flags).body(as_status=True)
+        except RecursionError:
+            where = place_of(function.__code__)
+            raise BuildError(f"{where}: nested too deeply, itself or in what it calls") from None
         if result.kind not in ("int", "bool", "nothing"):
             raise BuildError(
                 f"{function.__name__} of {self.name} returns {result.name}: expected nothing, or an int as its status"
@@ -58,7 +62,7 @@ class Program:
         key = (id(function), *(value.type for value in arguments))
         if key in self.made:
             return self.made[key]
-        symbol = f"{function.__name__}.{len(self.made)}"
+        symbol = f'@"{function.__code__.co_name}.{len(self.made)}"'
         given = tuple(Value(value.type, f"%a{i}") for i, value in enumerate(arguments))
         self.translating.add(id(function))
         writer = Writer(self, function, given, function.fastmath)  # type: ignore[attr-defined]
@@ -66,9 +70,7 @@ class Program:
         self.translating.discard(id(function))
         head = ", ".join(f"{value.type.llvm} {value.text}" for value in given)
         returned = result.llvm
-        self.texts.append(
-            f"define internal {returned} @{symbol}({head}) alwaysinline nounwind {{\n{body}\n}}"
-        )
+        self.texts.append(f"define internal {returned} {symbol}({head}) alwaysinline nounwind {{\n{body}\n}}")
         self.made[key] = symbol, result
         return symbol, result
 

@@ -1,5 +1,6 @@
 """The types of the language of loop nests: numbers, pointers to them, tuples, and literals that take any type."""
 
+import math
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels import dtypes
+from jitkernels.native.source import MOST_BITS
 
 
 @dataclass(frozen=True)
@@ -78,18 +80,34 @@ def literal(number: Any) -> Value:
     return Value(LITERAL, number=number)
 
 
+def holds(kind: Type, number: Any, *, written: bool) -> bool:
+    """Whether a number of the text can be of a type: in its range; whole for integers unless that is `written`."""
+    if kind.kind == "float":
+        return isinstance(number, float) or number.bit_length() <= MOST_BITS - 1
+    if kind.kind == "bool":
+        return written or number in (0, 1)
+    if kind.kind != "int" or not (math.isfinite(number) and (written or not isinstance(number, float))):
+        return False
+    bits = 8 * kind.size - kind.is_signed
+    return (-(1 << bits) if kind.is_signed else 0) <= int(number) < 1 << bits
+
+
 def constant(kind: Type, number: Any) -> str:
-    """LLVM's text for a number of a type: floats as the bits that they are rounded to, integers wrapped."""
+    """LLVM's text for a number of a type: floats as the bits that they are rounded to, integers wrapped.
+
+    There is one NaN, whatever its sign was.
+    """
     if kind.kind == "bool":
         return "true" if number else "false"
     if kind.kind == "int":
         bits = 8 * kind.size
         wrapped = int(number) & ((1 << bits) - 1)
         return str(wrapped - (1 << bits) if wrapped >> (bits - 1) else wrapped)
-    value = float(number)
+    value = math.nan if number != number else float(number)
     match kind.llvm:
         case "half":
-            return f"0xH{np.float16(value).view(np.uint16):04X}"
+            with np.errstate(over="ignore"):
+                return f"0xH{np.float16(value).view(np.uint16):04X}"
         case "bfloat":
             return f"0xR{_bfloat16(value):04X}"
         case "float":
@@ -101,9 +119,12 @@ def constant(kind: Type, number: Any) -> str:
 def _bfloat16(value: float) -> int:
     """The bits of the nearest bfloat16, ties to even."""
     with np.errstate(over="ignore"):
-        bits = int(np.float32(value).view(np.uint32))
+        single = np.float32(value)
+    bits, near = int(single.view(np.uint32)), float(single)
     if value != value:
         return bits >> 16 | 0x40
+    if near != value:  # towards zero and made odd, so that rounding again is rounding once
+        bits = bits - (abs(near) > abs(value)) | 1
     return bits + 0x7FFF + (bits >> 16 & 1) >> 16
 
 

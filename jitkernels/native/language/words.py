@@ -111,6 +111,16 @@ class _Writer(ControlFlow):
                 return int(number)
         return ...
 
+    def is_builtin(self, name: str) -> bool:
+        return name not in self.variables
+
+    def branch(self, test: ast.expr, yes: str, no: str, weights: str = "") -> None:
+        match test:
+            case ast.Call(func=ast.Name(id="unlikely"), args=[inner]):
+                super().branch(inner, yes, no, ", !prof !0")
+            case _:
+                super().branch(test, yes, no, weights)
+
     def truth(self, node: ast.expr) -> str:
         match node:
             case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _COMPARISONS:

@@ -1,7 +1,6 @@
 """Functions in the language of loop nests: their arguments, variables and statements, their result."""
 
 import ast
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +8,10 @@ from jitkernels.errors import BuildError
 from jitkernels.native.language import types
 from jitkernels.native.language.calls import Calls, Definitions
 from jitkernels.native.language.types import INT64, NOTHING, Type, Value
-from jitkernels.native.source import vectors
+from jitkernels.native.source import place_of, references, vectors
+
+FLAGS = ("nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")
+"""LLVM's fast-math flags."""
 
 
 class Writer(Calls):
@@ -24,14 +26,22 @@ class Writer(Calls):
     ) -> None:
         super().__init__(function)
         self.program, self.flags = program, flags
-        found = inspect.getclosurevars(function)
-        self.around = {**found.globals, **found.nonlocals}
+        self.around = references(function)
         self.variables: dict[str, Type] = {}
         self.result: Type | None = None
-        names = [argument.arg for argument in self.tree.args.args]
+        for flag in flags:
+            if flag not in FLAGS:
+                raise BuildError(
+                    f"{place_of(self.code)} has the flag {flag!r}: expected some of {', '.join(FLAGS)}"
+                )
+        given = self.tree.args
+        for other in (given.vararg, given.kwarg, *given.posonlyargs, *given.kwonlyargs, *given.defaults):
+            if other is not None:
+                raise self.failure(other, "expected arguments without '*', '/' and default")
+        names = [argument.arg for argument in given.args]
         if len(names) != len(arguments):
             raise BuildError(
-                f"{self.tree.name} ({self.file}, line {self.lines_before + 1}) takes {len(names)} arguments "
+                f"{place_of(self.code)} takes {len(names)} arguments "
                 f"({', '.join(names)}), and is called with {len(arguments)}"
             )
         for name, value in zip(names, arguments, strict=True):
@@ -59,7 +69,9 @@ class Writer(Calls):
     def statement(self, node: ast.stmt) -> None:
         match node:
             case ast.For(
-                target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id=word), args=limits), orelse=[]
+                target=ast.Name(id=name),
+                iter=ast.Call(func=ast.Name(id=word), args=limits, keywords=[]),
+                orelse=[],
             ) if self.around.get(word) is vectors and len(limits) == 3:
                 self.in_vectors(node, name, limits)
             case _:
@@ -72,15 +84,15 @@ class Writer(Calls):
             raise self.failure(node, "expected lanes that are a constant: a power of two, or 0")
         begin, end = self.index(limits[0]), self.index(limits[1])
         if lanes == 0:
-            self.counted(node, name, (begin, end, "1"))
+            self.counted(node, name, (begin, end, "1"), breaks=False)
             return
         count = self.new(f"sub nsw i64 {end}, {begin}")
         rest = self.new(f"and i64 {count}, {lanes - 1}")
         whole = self.new(f"sub nsw i64 {end}, {rest}")
         self.program.declare("llvm.smax.i64", "i64", ["i64", "i64"])
         left = self.new(f"call i64 @llvm.smax.i64(i64 {whole}, i64 {begin})")
-        self.counted(node, name, (begin, whole, "1"))
-        self.counted(node, name, (left, end, "1"), self.program.masked_loop())
+        self.counted(node, name, (begin, whole, "1"), breaks=False)
+        self.counted(node, name, (left, end, "1"), self.program.masked_loop(), breaks=False)
 
     def write(self, node: ast.AST, name: str, value: Value) -> None:
         kind = self.variables.get(name)
@@ -88,12 +100,16 @@ class Writer(Calls):
             if value.parts or value.type is NOTHING:
                 raise self.failure(node, f"{name} would be {value.type.name}: expected one value")
             kind = self.variables[name] = types.default_of(value)
-            self.entry.append(f"  %{name}.at = alloca {kind.llvm}")
+            # Read where no branch gave it a value it is 0: anything else would let LLVM assume that it never is.
+            self.entry += [
+                f'  %"{name}.at" = alloca {kind.llvm}',
+                f'  store {kind.llvm} zeroinitializer, ptr %"{name}.at"',
+            ]
         try:
             stored = self.converted(node, value, kind)
         except BuildError as error:
             raise self.failure(node, f"{name} is a variable of one type ({error.args[0]})") from None
-        self.lines.append(f"  store {kind.llvm} {stored.text}, ptr %{name}.at")
+        self.lines.append(f'  store {kind.llvm} {stored.text}, ptr %"{name}.at"')
 
     def assign(self, target: ast.expr, value: ast.expr) -> None:
         self.put(target, self.value(value))
@@ -126,6 +142,8 @@ class Writer(Calls):
     def give(self, node: ast.Return) -> None:
         if node.value is not None:
             value = self.value(node.value)
+            if value.type is NOTHING:
+                raise self.failure(node, "expected a value")
             if self.result is None:
                 kinds = tuple(types.default_of(part) for part in value.parts)
                 self.result = types.tuple_of(kinds) if kinds else types.default_of(value)
