@@ -99,10 +99,11 @@ class Everyday(launch.Holder):
         if not key or not kernel.address:
             return
         entry = calls = 0
-        nest = converting.nest_of(kernel, names)
-        if nest is not None:
-            calls = 0 if nest.is_loaded or self._dispatch.is_due(key) else _calls_worth(PATIENCE, attr)
-            entry = 0 if calls else converting.address_of(nest)
+        with making:  # before the lock that a cached property of the nest has of its own
+            nest = converting.nest_of(kernel, names)
+            if nest is not None:
+                calls = 0 if nest.is_loaded or self._dispatch.is_due(key) else _calls_worth(PATIENCE, attr)
+                entry = 0 if calls else converting.address_of(nest)
         with writing:
             self._dispatch.put(key, entry, False, calls or launch.NEVER)
 

@@ -17,6 +17,7 @@ from jitkernels.choosing import best_variant
 from jitkernels.errors import BuildError
 from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.locks import making
 from jitkernels.native import code, load
 from jitkernels.native.code import Code
 from jitkernels.native.layout import CONVERTING, Known, Plain, Table
@@ -231,6 +232,22 @@ def test_where_all_give_the_same_bits_any_nest_will_do() -> None:
             assert converting.nest_of(kernel, ["int8", "bool"]) is not None, name
             kernel.rule = "pinned"
             assert (converting.nest_of(kernel, ["int8", "bool"]) is None) == (name != "gen")
+
+
+def test_nests_are_made_under_the_lock_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread that makes a kernel holds it first, and then waits for the same nest's code."""
+    monkeypatch.setattr(functions, "PATIENCE", 0.0)
+    KernelFuncs.cache().clear()
+    seen = []
+
+    def looked_at(nest: Code) -> int:
+        seen.append(making._is_owned())  # type: ignore[attr-defined]
+        return 0
+
+    monkeypatch.setattr(converting, "address_of", looked_at)
+    jk.vmul(numbers(9, "int8", 0), numbers(9, "uint8", 1))
+    KernelFuncs.cache().clear()
+    assert seen == [True]
 
 
 def test_a_nest_that_cannot_be_built(fresh: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
