@@ -13,8 +13,10 @@ import numpy as np
 
 from jitkernels.native import launch
 from jitkernels.native.layout import (
+    ADDRESS_BITS,
     EXACT_BITS,
     KEY_BASE,
+    KIND_BITS,
     MOST_FLOATS,
     MOST_OPERANDS,
     MOST_SHAPE,
@@ -30,6 +32,7 @@ from jitkernels.native.layout import (
 from jitkernels.signature import Argument
 
 FLOATS = ("float32", "float64")
+_NAMES: dict[int, str] = {dtype.num: dtype.name for dtype in launch.SCALARS}
 _GOLDEN = 0x9E3779B97F4A7C1
 _MASK = (1 << 64) - 1
 
@@ -229,6 +232,18 @@ class Dispatch:
     def can_be_exact(self, fields: Mapping[str, Any]) -> bool:
         """Whether there may be a context for exactly these extents."""
         return self._exact and all(fields[symbol] < 1 << EXACT_BITS for symbol in self._symbols)
+
+    def wanted(self, entry: int) -> tuple[int, list[str]]:
+        """The key of the nest of a kernel that a call was without, and the dtypes of its inputs; (0, []) if none."""
+        key = int(self.words[Table.WANTED])
+        self.words[Table.WANTED] = 0
+        if not key or key & (1 << ADDRESS_BITS) - 1 not in (0, entry):  # of another call meanwhile
+            return 0, []
+        key |= entry
+        if key in self._listed and not self.is_due(key):
+            return 0, []
+        kinds = [key >> ADDRESS_BITS + KIND_BITS * i & (1 << KIND_BITS) - 1 for i in range(len(self._inputs))]
+        return key, [_NAMES[kind] for kind in reversed(kinds)]
 
     def is_due(self, key: int) -> bool:
         """Whether so many calls of a key have passed that Python wanted to see this one."""

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import documentation, pins
+from jitkernels import converting, documentation, pins
 from jitkernels.attrs.base import Call, KernelAttr
 from jitkernels.attrs.binding import AXIS, inputs_of, is_everyday, outputs_of
 from jitkernels.dispatch_table import Dispatch, Real
 from jitkernels.errors import ArgumentError, ArgumentTypeError, UnknownNameError, WorkspaceError
+from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.locks import making, writing
 from jitkernels.native import launch
@@ -23,6 +24,8 @@ from jitkernels.signature import AnyArray, Array, Signature
 
 LEAST_SECONDS = 1e-7
 """What an everyday call costs at least."""
+PATIENCE = 0.002
+"""Seconds of calls on inputs of some dtypes that are worth a nest which converts them, once per machine building it."""
 _made: dict[str, "Everyday"] = {}
 
 
@@ -87,6 +90,22 @@ class Everyday(launch.Holder):
                     self._dispatch.put(
                         key, kernel.address, kernel.is_long, min(kernel.calls_until_due, calls)
                     )
+            self._convert(call.attr, kernel)
+
+    def _convert(self, attr: KernelAttr, kernel: Kernel) -> None:
+        """Once calls have paid for it, a nest that converts what it reads, if the last call was without."""
+        assert self._dispatch is not None, "asked only where there is a dispatcher"
+        key, names = self._dispatch.wanted(kernel.address)
+        if not key or not kernel.address:
+            return
+        entry = calls = 0
+        with making:  # before the lock that a cached property of the nest has of its own
+            nest = converting.nest_of(kernel, names)
+            if nest is not None:
+                calls = 0 if nest.is_loaded or self._dispatch.is_due(key) else _calls_worth(PATIENCE, attr)
+                entry = 0 if calls else converting.address_of(nest)
+        with writing:
+            self._dispatch.put(key, entry, False, calls or launch.NEVER)
 
     def _specialise(self, attr: KernelAttr, earned: bool) -> int:
         """A kernel of exactly these extents, once calls have paid for it; returns how many more calls to wait."""
@@ -102,7 +121,7 @@ class Everyday(launch.Holder):
                 exact = self._dispatch.key(attr.fields(), exact=True)
                 self._dispatch.put(exact, kernel.address, kernel.is_long, kernel.calls_until_due)
             cost = BUILD
-        return int(cost / (LEAST_SECONDS + attr.operations() / 5e10))
+        return _calls_worth(cost, attr)
 
     def _targets(self, call: Call, outputs: Sequence[Array], out: Any) -> list[AnyArray | None]:
         """For each output the memory of ``out`` in the kernel's shape, or None where it cannot be used directly."""
@@ -127,6 +146,11 @@ class Everyday(launch.Holder):
         if self._dispatch is not None:
             with writing:
                 self._dispatch.forget()
+
+
+def _calls_worth(seconds: float, attr: KernelAttr) -> int:
+    """How many calls cost that, roughly."""
+    return int(seconds / (LEAST_SECONDS + attr.operations() / 5e10))
 
 
 def _several(out: Any) -> tuple[Any, ...]:

@@ -39,7 +39,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("choosing",),
     ("refer", "gen", "more"),
     ("kernel", "explanation", "documentation"),
-    ("kernel_funcs",),
+    ("kernel_funcs", "converting"),
     ("functions", "dispatch_table", "testing", "docs", "measuring"),
     ("ledger", "building"),
     ("earning",),

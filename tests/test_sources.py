@@ -86,6 +86,7 @@ CHANGES: dict[Source, dict[str, list[Any]]] = {
         "vector_bytes": [32],
         "reads_first": [True],
         "exact": [],  # what the sizes in the text say already
+        "converts": [],  # as the text shows
         "calls": [(External("jk_test_halve", "double", ("double",), lambda: 0),)],
     },
     THREADS: {"block": [2], "parallel": [False], "extent": [0]},

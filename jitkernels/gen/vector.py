@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from jitkernels import machine
 from jitkernels.attrs.vector import UnaryVectorAttr, VectorAttr, VExpAttr, VMulAttr, VSigmoidAttr
 from jitkernels.loops.variants import widths_and_threads
@@ -12,6 +14,7 @@ from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import vectors
 from jitkernels.registry import Variant, implements
 
+FLOATS: dict[str, Any] = {"float32": np.float32, "float64": np.float64}
 BLOCK = 4096
 """Elements that a thread gets at least: less is done before another thread has woken up."""
 
@@ -22,7 +25,7 @@ def variants(attr: VectorAttr) -> list[Variant]:
 
 
 def elementwise(attr: VectorAttr, body: Callable[..., None], **variant: Any) -> LoopNest:
-    """The loop nest of an elementwise kernel; one object serves every n."""
+    """The loop nest of an elementwise kernel, whose body converts what it reads; one object serves every n."""
     signature = attr.signature()
     name = f"{attr.name}_{attr.dtype}"
     return LoopNest(
@@ -32,6 +35,7 @@ def elementwise(attr: VectorAttr, body: Callable[..., None], **variant: Any) -> 
         extent=signature.index("n"),
         block=BLOCK,
         reads_first=True,
+        converts=True,
         **variant,
     )
 
@@ -42,19 +46,22 @@ def unary(attr: UnaryVectorAttr, function: Callable[..., Any], **variant: Any) -
     # One by one, what whole vectors leave of float64 takes as long as a vector from two elements on; of float32, from
     # ten on, and eight of those are half a vector.
     lanes = target.masked_lanes(attr.dtype, width) if attr.dtype == "float64" else 0
+    number = FLOATS[attr.dtype]
 
     def body(x: Any, y: Any, n: int, begin: int, end: int) -> None:
         for i in vectors(begin, end, lanes):
-            y[i] = function(x[i])
+            y[i] = function(number(x[i]))
 
     return elementwise(attr, body, **variant)
 
 
 @implements(VMulAttr, variants=variants)
 def vmul(attr: VMulAttr, **variant: Any) -> LoopNest:
+    number = FLOATS[attr.dtype]
+
     def body(x: Any, y: Any, z: Any, n: int, begin: int, end: int) -> None:
         for i in range(begin, end):
-            z[i] = x[i] * y[i]
+            z[i] = number(x[i]) * number(y[i])
 
     return elementwise(attr, body, **variant)
 

@@ -34,6 +34,9 @@ KEY_BASE = 1 << 10
 """What makes keys differ from 0, and from shorter ones: options and dtypes take the bits below."""
 EXACT_BITS = 12
 """Bits of an extent in the key of exactly these extents."""
+CONVERTING = 1 << 61
+ADDRESS_BITS, KIND_BITS = 48, 5
+"""The key of a kernel's nest for inputs of other dtypes: these bits, NumPy's numbers of them, the kernel's address."""
 
 
 class Context(IntEnum):
@@ -62,6 +65,7 @@ class Known(IntEnum):
 
     The C function, whether to release the interpreter lock, how many calls Python wants to pass before it sees
     one, and whether the function is right for these extents only, so that it cannot be called block by block.
+    A nest for inputs of other dtypes has such words as well; while there is none, its C function is 0.
     """
 
     ENTRY, LONG, COUNTDOWN, EXACT = range(4)
@@ -74,13 +78,15 @@ class Table(IntEnum):
     and floats it has; the symbol of its leading dimensions or -1; which `Plain` function it is; whether there
     may be contexts of exact extents; the hash table of contexts (pairs of key and address) and its mask; where
     the options are described; a bit for each symbol that no output has; the name ``out``; the input of which
-    another names the rows, or -1, and that other; then the parameters' names and the records.
+    another names the rows, or -1, and that other; the key of the nest that a call given to Python was without
+    (the address is 0 where no kernel was known);
+    then the parameters' names and the records.
     """
 
     (
         SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, PLAIN, EXACT, KEYS, MASK, CHOICES,
-        HIDDEN, OUT, PICKED, PICKER, NAMES,
-    ) = range(18)  # fmt: skip
+        HIDDEN, OUT, PICKED, PICKER, WANTED, NAMES,
+    ) = range(19)  # fmt: skip
     RECORDS = NAMES + MOST_SLOTS
 
 

@@ -2,8 +2,8 @@
 
 import functools
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from jitkernels import dtypes
@@ -44,6 +44,9 @@ class LoopNest:
     elements are taken: such a body may be compiled as if all pointers were apart. No compiler can tell the
     difference as long as it does not read an element twice where the body reads it once, which LLVM does
     for constants only.
+
+    `converts` promises that `body` turns each element that it reads into the type of what it writes, so that it is
+    right for inputs of other dtypes as well (see `reading`), as long as they are apart from the outputs.
     """
 
     name: str
@@ -59,6 +62,7 @@ class LoopNest:
     vector_bytes: int = 64
     reads_first: bool = False
     exact: bool = False
+    converts: bool = False
     calls: tuple[External, ...] = ()
     suffix: ClassVar[str] = ".o"
     has_range: ClassVar[bool] = True
@@ -69,6 +73,16 @@ class LoopNest:
                 f"the loop nest {self.name} has a workspace: expected workspace_dtype to be one of "
                 f"{', '.join(dtypes.TABLE)}, got {self.workspace_dtype!r}"
             )
+
+    def reading(self, names: Sequence[str]) -> "LoopNest":
+        """The same for inputs of these dtypes; the nest `converts`."""
+        inputs = tuple(f"{name}*" for name in names)
+        return replace(
+            self,
+            name="_".join((self.name, "of", *names)),
+            arguments=inputs + self.arguments[len(inputs) :],
+            flags=tuple(flag for flag in self.flags if flag != "nsz"),  # -1 * 0 is -0.0, also of integers
+        )
 
     @functools.cached_property
     def module(self) -> Module:

@@ -1,7 +1,20 @@
-"""Elementwise functions of whole arrays alike but for their dtypes: converted in blocks, with nothing else to do."""
+"""Elementwise functions of whole arrays alike but for their dtypes: nothing else is to be done for them.
+
+They are converted in blocks, until such calls have paid for a nest that converts what it reads.
+"""
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import KEY_BASE, MIXED_BLOCK, Known, Offset, Outcome, Table
+from jitkernels.native.layout import (
+    ADDRESS_BITS,
+    CONVERTING,
+    KEY_BASE,
+    KIND_BITS,
+    MIXED_BLOCK,
+    Known,
+    Offset,
+    Outcome,
+    Table,
+)
 from jitkernels.native.words import address, load, load32, stack, store, unlikely
 
 
@@ -16,6 +29,7 @@ def mixed(table: int, slots: int) -> int:
     dimensions = load32(first, Offset.ARRAY_DIMENSIONS)
     extents = load(first, Offset.ARRAY_EXTENTS)
     widths = 0
+    kinds = 0
     for i in range(count):
         array = load(slots, 8 * i)
         if array == 0:
@@ -26,6 +40,7 @@ def mixed(table: int, slots: int) -> int:
         if kind < 0 or lies(array, dimensions, extents, READABLE) == 0:
             return Outcome.GENERAL
         widths = widths | width_of(kind)
+        kinds = kinds << KIND_BITS | kind
     wide = is_wide(widths)
     descr = address("jk_float64") if wide else address("jk_float32")
     item = 4 + 4 * wide
@@ -45,17 +60,30 @@ def mixed(table: int, slots: int) -> int:
                 return Outcome.GENERAL
     if n == 0:
         return Outcome.GENERAL
+    key = CONVERTING | kinds << ADDRESS_BITS
     context = context_of(table, (wide + KEY_BASE) << 6 | class_of(n))
     if unlikely(context == 0):
+        store(table, 8 * Table.WANTED, key)
         return Outcome.PYTHON
     if load(context, 8 * Known.LONG):
         return Outcome.GENERAL
     if unlikely(due(context)):
         return Outcome.PYTHON
+    key = key | load(context, 8 * Known.ENTRY)
+    nest = context_of(table, key)
+    if unlikely(nest == 0 or due(nest)):
+        store(table, 8 * Table.WANTED, key)
+        return Outcome.PYTHON
     out = result_of(out, dimensions, extents, descr)
     if unlikely(out == 0):
         return Outcome.PYTHON
     words = stack(4)
+    if load(nest, 8 * Known.ENTRY) != 0:
+        for i in range(count):
+            store(words, 8 * i, load(load(slots, 8 * i), Offset.ARRAY_DATA))
+        store(words, 8 * count, load(out, Offset.ARRAY_DATA))
+        store(words, 8 * (count + 1), n)
+        return finished(nest, words, count + 2, out)
     buffers = stack(2 * MIXED_BLOCK + 64)
     start = 0
     while start < n:

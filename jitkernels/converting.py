@@ -1,0 +1,44 @@
+"""Nests that convert what they read: one pass over inputs of other dtypes in place of a pass for each and the kernel's.
+
+They are the kernel's own code but for the types of its inputs, so that results are the same bits.
+"""
+
+from collections.abc import Sequence
+
+from jitkernels import dtypes
+from jitkernels.attrs.base import Tolerance
+from jitkernels.choosing import best_variant
+from jitkernels.disk import say_once
+from jitkernels.errors import BuildError
+from jitkernels.kernel import Kernel
+from jitkernels.native.code import Code, code_of
+from jitkernels.registry import implementations
+
+
+def nest_of(kernel: Kernel, names: Sequence[str]) -> Code | None:
+    """The code of a kernel for inputs of these dtypes, or None where only conversion before it will do.
+
+    Where all implementations must give the same bits, any but a pinned one may lend its nest.
+    """
+    attr = kernel.attr
+    known = implementations(type(attr))
+    name = kernel.implementation
+    if kernel.rule != "pinned" and attr.tolerance() == Tolerance(ulp=0) and "gen" in known:
+        name = "gen"
+    found = known[name]
+    variant = kernel.variant if name == kernel.implementation else best_variant(attr, found)
+    source = found.source(attr, variant)
+    if not getattr(source, "converts", False) or not all(name in dtypes.TABLE for name in names):
+        return None
+    return code_of(source.reading(names))
+
+
+def address_of(nest: Code) -> int:
+    """Of its entry; 0 where it cannot be built, which is said."""
+    try:
+        return nest.address
+    except BuildError as error:
+        say_once(
+            f"build {nest.source.name}", f"{nest.source.name} cannot be built, converting first: {error}"
+        )
+        return 0
