@@ -27,15 +27,15 @@ def key_of(text: str) -> str:
     return machine.digest([text, _compiler_version(), machine.environment_of_code()])
 
 
-LANGUAGE = ("arithmetic", "calls", "control_flow", "expressions", "loops", "types", "writer")
-COMPILER = (*(f"language/{name}.py" for name in LANGUAGE), "codegen.py", "link.py", "loop_nest.py", "c.py")
+COMPILER = ("source.py", "loop_nest.py", "link.py", "codegen.py", "c.py", "../dtypes.py")
 
 
 @functools.cache
 def _compiler_version() -> str:
     """Hash of the modules that turn a text into code, so that an edit of the compiler is a miss too."""
     here = Path(__file__).parent
-    return hashlib.sha256(b"".join((here / name).read_bytes() for name in COMPILER)).hexdigest()
+    modules = [*sorted((here / "language").glob("*.py")), *(here / name for name in COMPILER)]
+    return hashlib.sha256(b"".join(module.read_bytes() for module in modules)).hexdigest()
 
 
 def objects_directory() -> Path | None:
