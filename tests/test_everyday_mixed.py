@@ -234,6 +234,22 @@ def test_where_all_give_the_same_bits_any_nest_will_do() -> None:
             assert (converting.nest_of(kernel, ["int8", "bool"]) is None) == (name != "gen")
 
 
+@pytest.mark.parametrize("patience", [0.0, 1e9])
+@pytest.mark.parametrize("other", ["bool", "float32", "float64"])
+def test_any_byte_but_0_is_true(other: str, patience: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays of bool that were never written as such hold other bytes than 0 and 1."""
+    monkeypatch.setattr(functions, "PATIENCE", patience)
+    KernelFuncs.cache().clear()
+    for n in (5, 200):
+        x = np.arange(n, dtype=np.uint8).view(bool)
+        y = np.ones(n, other)
+        dtype = wide([x, y])
+        for one, two in ((x, y), (x[::-1], y), (x, x)):
+            expected = (np.arange(n) != 0).astype(dtype if two is y else np.float64)
+            assert bits(compiled(jk.vmul, one, two)) == bits(expected[::-1] if one is not x else expected)
+    KernelFuncs.cache().clear()
+
+
 def test_nests_are_made_under_the_lock_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread that makes a kernel holds it first, and then waits for the same nest's code."""
     monkeypatch.setattr(functions, "PATIENCE", 0.0)

@@ -112,6 +112,8 @@ def _conversion(source: int, target: int) -> list[str] | None:
             return None
         signed = "sext" if _INTEGERS[source][1] == "sitofp" else "zext"
         return [f"%y = {signed} {one} %x to i64"] if one != "i64" else ["%y = add i64 %x, 0"]
+    if source == BOOL and target != FLOAT16:  # any byte but 0 is true
+        return ["%w = icmp ne i8 %x, 0", f"%y = uitofp i1 %w to {other}"]
     if source in _INTEGERS:
         return None if target == FLOAT16 else [f"%y = {_INTEGERS[source][1]} {one} %x to {other}"]
     if source == target:
@@ -158,8 +160,8 @@ def _renamed(steps: list[str], suffix: str, lanes: int = 0) -> str:
         for name in ("x", "y", "w"):
             step = step.replace(f"%{name}", f"%{name}.{suffix}")
         if lanes:
-            for kind in ("float", "double", "half", "i64", "i32", "i16", "i8"):
-                step = re.sub(rf"(?<![\w.%<]){kind}(?![\w>.])", f"<{lanes} x {kind}>", step)
+            for kind in ("float", "double", "half", "i64", "i32", "i16", "i8", "i1"):
+                step = re.sub(rf"(?<![\w.%<]){kind}(?![\w>.]| true)", f"<{lanes} x {kind}>", step)
             step = step.replace("select i1 true, ", "select i1 true, ").replace(", 0", ", zeroinitializer")
         lines.append(f"  {step}")
     return "\n".join(lines)
