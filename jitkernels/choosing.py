@@ -149,11 +149,11 @@ def _preferences(attr: KernelAttr) -> Iterator[Choice]:
 
 
 def _offered_nearby(attr: KernelAttr) -> Iterator[Choice]:
-    """What the nearest class has to offer. Threads that were worth it for more work may not be for less."""
+    """What the nearest class has to offer. Threads that were worth it for much more work may not be for less."""
     found = store.nearest(class_of(attr), get_num_threads())
     if found is not None:
         near, record = found
-        less = attr.operations() < measured_member(near).operations()
+        less = 2 * attr.operations() < measured_member(near).operations()
         ranked = [m for m in record.candidates if not (less and m.variant.get("parallel"))]
         yield from _offered(attr, ranked, "nearby", at=near)
 

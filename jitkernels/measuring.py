@@ -37,10 +37,17 @@ def tune(attr: KernelAttr) -> Explanation:
 
 
 def tune_class(attr: KernelAttr, *, budget: float = BUDGET, build_budget: float = float("inf")) -> Record:
-    """The record of all candidates of an attr's tuning class, measured now; for the budgets see `contest`."""
+    """The record of all candidates of an attr's tuning class, measured now; for the budgets see `contest`.
+
+    NumPy's own libraries are held to as many threads as kernels have, or the reference would win by more of them.
+    """
     member = measured_member(attr)
     started = perf_counter()
-    with locks.measuring, saying(f"measuring {member.kernel_type.name}({member.text()})"):
+    with (
+        locks.measuring,
+        threadpool_limits(get_num_threads()),
+        saying(f"measuring {member.kernel_type.name}({member.text()})"),
+    ):
         found = candidates(member)
         record = contest(member, found, found[-1].callable(), budget=budget, build_budget=build_budget)
         keep(attr, record, perf_counter() - started)

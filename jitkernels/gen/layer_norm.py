@@ -101,12 +101,13 @@ def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
             elif passes == 0:
                 return unit, mean, one / np.sqrt(squares / count + eps)
 
+    # By `times`, as LLVM would divide every element by the root if it saw that the factor is one over it.
     def plain(x: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> None:
         for row in range(begin, end):
             first = row * n
             unit, mean, factor = measures(x, first, n, number(eps[0]))
             for i in range(n):
-                y[first + i] = distance(x[first + i], unit, mean) * factor
+                y[first + i] = times(distance(x[first + i], unit, mean), factor)
 
     def affine(
         x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int
@@ -115,7 +116,9 @@ def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
             first = row * n
             unit, mean, factor = measures(x, first, n, number(eps[0]))
             for i in range(n):
-                y[first + i] = times_plus(distance(x[first + i], unit, mean) * factor, scale[i], bias[i])
+                y[first + i] = times_plus(
+                    times(distance(x[first + i], unit, mean), factor), scale[i], bias[i]
+                )
 
     signature = attr.signature()
     return LoopNest(

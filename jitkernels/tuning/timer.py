@@ -60,6 +60,8 @@ class Stopwatch:
         busy = process_time()
         taken = self._timer.timeit(1)
         self._note_threads(taken, taken, process_time() - busy)
+        if self.threaded:  # whoever comes next would be taken for the one who keeps them busy
+            wait_until_quiet()
         return taken
 
     def turn(self, seconds: float) -> None:
