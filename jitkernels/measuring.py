@@ -43,11 +43,10 @@ def tune_class(attr: KernelAttr, *, budget: float = BUDGET, build_budget: float 
     """
     member = measured_member(attr)
     started = perf_counter()
-    with (
-        locks.measuring,
-        threadpool_limits(get_num_threads()),
-        saying(f"measuring {member.kernel_type.name}({member.text()})"),
-    ):
+    from threadpoolctl import threadpool_limits  # not for those who measure nothing
+
+    said = saying(f"measuring {member.kernel_type.name}({member.text()})")
+    with locks.measuring, threadpool_limits(get_num_threads()), said:
         found = candidates(member)
         record = contest(member, found, found[-1].callable(), budget=budget, build_budget=build_budget)
         keep(attr, record, perf_counter() - started)
