@@ -21,7 +21,7 @@ FIELDS = tuple(field.name for field in fields(LoopNest))
 AS_THEY_ARE = frozenset({str, bytes, tuple, type, type(None), External, IRFunction})
 """Types whose equal values have equal text; tuples are of strings and externals."""
 
-BUILD, LOAD = 0.08, 0.002
+BUILD, LOAD = 0.15, 0.002
 """Seconds that an object costs, by experience: from its source, and from the cache."""
 
 
