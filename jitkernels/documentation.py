@@ -10,7 +10,8 @@ from jitkernels.signature import Argument
 AXIS = "axis"
 COMMON = """\
 Inputs are anything that NumPy makes an array of, with any strides; leading dimensions broadcast. They are computed
-in float32 if that holds them all, else in float64. Results are new arrays unless `out` is given.
+in float32 if that holds them all, else in float64, as where all are integers. Results are new arrays unless `out` is
+given.
 
 Raises ArgumentTypeError for a wrong type or dtype, ArgumentError for a wrong shape or overlap, AttrError for a wrong
 option{}; nothing is written then. All are JitKernelsError, of jitkernels.errors."""

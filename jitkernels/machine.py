@@ -50,10 +50,43 @@ def version(package: str) -> str:
 
 @functools.cache
 def cpu_name() -> str:
-    """LLVM's name of the host CPU, overridden by ``JITKERNELS_CPU_NAME``."""
+    """LLVM's name of the host CPU, overridden by ``JITKERNELS_CPU_NAME``.
+
+    Raises UnknownNameError for a name that LLVM does not know.
+    """
     import llvmlite.binding as llvm
 
-    return settings.read("JITKERNELS_CPU_NAME") or str(llvm.get_host_cpu_name())
+    asked = settings.read("JITKERNELS_CPU_NAME")
+    if asked and not _is_cpu(asked):
+        expected = settings.SETTINGS["JITKERNELS_CPU_NAME"].expected
+        raise UnknownNameError(f"JITKERNELS_CPU_NAME: expected {expected}, got {asked!r}")
+    return asked or str(llvm.get_host_cpu_name())
+
+
+def _is_cpu(name: str) -> bool:
+    """Whether LLVM knows a CPU. It goes on without, and says so on standard error alone."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    with tempfile.TemporaryFile() as heard:
+        kept = os.dup(2)
+        try:
+            os.dup2(heard.fileno(), 2)
+            llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(cpu=name)
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        heard.seek(0)
+        return b"not a recognized processor" not in heard.read()
+
+
+NEEDED = frozenset(
+    (
+        "64bit", "cmov", "cx8", "cx16", "fxsr", "mmx", "popcnt", "sahf", "sse", "sse2", "sse3", "ssse3", "sse4.1",
+        "sse4.2", "x87", "xsave", "neon", "fp-armv8",
+    )
+)  # fmt: skip
+"""What every CPU has that NumPy runs on; LLVM's code calls what is nowhere, or crashes, without some of it."""
 
 
 @functools.cache
@@ -61,7 +94,7 @@ def cpu_features() -> frozenset[str]:
     """LLVM's names of the features of the host CPU, overridden by ``JITKERNELS_CPU_FEATURES`` ("+avx2,-avx512f").
 
     An override can only take features away: code for a feature that the CPU lacks would crash. Raises
-    UnknownNameError for a feature that LLVM does not know.
+    UnknownNameError for a feature that LLVM does not know, or that no code does without.
     """
     import llvmlite.binding as llvm
 
@@ -69,7 +102,7 @@ def cpu_features() -> frozenset[str]:
     found = frozenset(name for name, present in known.items() if present)
     asked = [part.strip() for part in settings.read("JITKERNELS_CPU_FEATURES").split(",") if part.strip()]
     for part in asked:
-        if part[0] not in "+-" or part[1:] not in known:
+        if part[0] not in "+-" or part[1:] not in known or (part[0] == "-" and part[1:] in NEEDED):
             raise UnknownNameError(
                 f"JITKERNELS_CPU_FEATURES: expected features such as -avx512f, got {part!r}"
             )

@@ -121,3 +121,30 @@ def test_a_cpu_name_never_leaves_its_folder(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("JITKERNELS_CPU_NAME", f"..{os.sep}x")
     with pytest.raises(UnknownNameError):
         machine.cpu_name.__wrapped__()
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "JITKERNELS_CPU_NAME=foo",
+        "JITKERNELS_CPU_FEATURES=-sse4.1",
+        "JITKERNELS_CPU_FEATURES=-64bit",
+        "JITKERNELS_KEEP_INTERM=yes",
+    ],
+)
+def test_wrong_values_are_told_whatever_is_built_already(variable: str, private_cache: Path) -> None:
+    """Neither a crash nor LLVM's own words, and the same with a warm cache as with a cold one."""
+    name, _, value = variable.partition("=")
+    wrong = f"""
+import os
+os.environ[{name!r}] = {value!r}
+import jitkernels as jk
+from jitkernels.errors import UnknownNameError
+try:
+    jk.vexp([1.0])
+except UnknownNameError as error:
+    print(str(error).startswith({name!r}))
+"""
+    assert python(wrong, private_cache) == "True\n"
+    assert python("import jitkernels as jk\njk.vexp([1.0])", private_cache) == ""
+    assert python(wrong, private_cache) == "True\n"

@@ -8,6 +8,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from jitkernels import settings
 from jitkernels.errors import BuildError
 from jitkernels.locks import making
 from jitkernels.native import cache
@@ -19,6 +20,7 @@ _loaded: dict[str, int] = {}
 @functools.cache
 def _engine() -> Any:
     """LLVM's in-process linker; it owns the memory of every object and is never closed."""
+    settings.read("JITKERNELS_KEEP_INTERM")  # so that a wrong value is said also where nothing is built
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple().create_target_machine(jit=True)
