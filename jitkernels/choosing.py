@@ -154,8 +154,15 @@ def _offered_nearby(attr: KernelAttr) -> Iterator[Choice]:
     if found is not None:
         near, record = found
         less = 2 * attr.operations() < measured_member(near).operations()
-        ranked = [m for m in record.candidates if not (less and m.variant.get("parallel"))]
+        ranked = [_serial(measured) if less else measured for measured in record.candidates]
         yield from _offered(attr, ranked, "nearby", at=near)
+
+
+def _serial(measured: Measured) -> Measured:
+    """The same without threads."""
+    if not measured.variant.get("parallel"):
+        return measured
+    return replace(measured, variant={**measured.variant, "parallel": False})
 
 
 def _offered(
@@ -175,6 +182,8 @@ def _offered(
         if measured.variant and not _exists(measured.variant, found, at or attr, own):
             return  # it tells of other code: what came second to it is no answer
         variant = _likest(own, measured.variant)
+        if variant is None and at is not None:
+            variant = own[0]  # what came second elsewhere is no answer to a variant that there is not here
         if variant is not None:
             yield Choice(found, variant, rule, record)
 

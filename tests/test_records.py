@@ -1,5 +1,6 @@
 """Records of the tuner: when they hold, and when they are a miss."""
 
+import dataclasses
 import json
 import logging
 from pathlib import Path
@@ -13,7 +14,9 @@ import jitkernels as jk
 from jitkernels.choosing import choose
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.native.threads import get_num_threads
+from jitkernels.registry import all_rows, implementations
 from jitkernels.tuning import store
+from jitkernels.tuning.classes import has_elements, measured_member
 from jitkernels.tuning.store import Measured, Record
 from jitkernels.tuning.tuner import NOISE, ordered
 
@@ -218,5 +221,28 @@ def test_a_class_nearby_answers_for_one_that_was_never_measured(
     assert choose(jk.VMulAttr(n=100, dtype="float64")).rule == "static", "another dtype"
     with_threads = Measured("gen", {"vector_bytes": 64, "parallel": True}, 1e-7)
     store.save(jk.VExpAttr(n=1 << 16), Record((with_threads, Measured("refer", {}, 2e-7))), threads)
-    assert choose(jk.VExpAttr(n=1 << 14)).implementation.name == "refer"
+    assert choose(jk.VExpAttr(n=1 << 14)).variant == {"vector_bytes": 64, "parallel": False}
     assert "nearby" in str(jk.explain(jk.VExpAttr(n=1 << 14)))
+
+
+@pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
+def test_a_variant_of_a_class_nearby_may_not_exist_here(
+    row: type[jk.KernelAttr], fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The implementation that won there computes it then, and not the one that came second."""
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    gen = implementations(row)["gen"]
+    tried = 0
+    for attr in {case.attr.tuning_class() for case in row.sweep() if "ci" in case.tags}:
+        near = dataclasses.replace(attr, **{name: 2 * extent for name, extent in attr.extents().items()})  # type: ignore[type-var]
+        if not has_elements(attr) or gen.reason_against(attr) or len(attr.extents()) > 4:
+            continue
+        path = store.path_of(near, get_num_threads())
+        for variant in gen.variants(measured_member(near)):
+            found = Measured("gen", dict(variant), 1e-7), Measured("refer", {}, 1e-5)
+            store.save(near, Record(found), get_num_threads())
+            assert choose(attr).implementation.name == "gen", (attr, variant)
+            tried += 1
+        assert path is not None
+        path.unlink()
+    assert tried
