@@ -267,7 +267,7 @@ def test_nothing_dangerous(path: Path) -> None:
 
 def test_readme_lists_every_part() -> None:
     """Every folder and module of the package has its place in the layout, and nothing else has."""
-    readme = (PACKAGE.parent / "README.md").read_text()
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
     table = readme.partition("## Layout")[2].partition("The same family")[0]
     named = {name.removeprefix("jitkernels/").strip("/") for name in re.findall(r"`([^`]+)`", table)}
     there = {path.name for path in PACKAGE.iterdir() if not path.name.startswith(("__", "py.typed"))}
