@@ -133,3 +133,10 @@ def test_one_packed_object_serves_every_size() -> None:
     """Sizes are arguments of the packed algorithm and no part of its text."""
     small, large = MatMulAttr(m=70, n=80, k=90), MatMulAttr(m=1000, n=1100, k=1200)
     assert matmul(small).text == matmul(large).text
+
+
+@pytest.mark.parametrize("n", [1024, 2000, 2048, 4096])
+def test_large_products_are_never_read_in_place(n: int) -> None:
+    """What was measured at other sizes may only choose from these: reading in place costs up to three times more."""
+    found = candidates(Product(n, n, n, False, False, "float32"), machine.target())
+    assert {variant["algorithm"] for variant in found} == {"packed"}

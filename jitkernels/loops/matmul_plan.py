@@ -150,7 +150,10 @@ def candidates(product: Product, target: Target) -> list[dict[str, Any]]:
     elif product.m == 1 and not product.trans_b or reads_in_place(product):
         found = direct
     else:
-        found = packed + direct[:1]
+        # Where rows compete for cache sets, or an operand is much larger than the cache, what was measured at other
+        # sizes must not speak for reading in place.
+        large = max(product.m, product.n) * product.k * product.size > 2 * IN_PLACE_BYTES
+        found = packed if large or conflicts(product) else packed + direct[:1]
     # Whatever is best for exactly this size, there is always what serves every size.
     anyhow = [{"algorithm": "vector"}] if 1 in (product.m, product.n) else packed
     found = found if anyhow[0] in found else [*found[:2], *anyhow]
