@@ -21,8 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.native import copying, dispatch
-from jitkernels.native.language import control_flow
-from jitkernels.native.language import words as word_language
 from jitkernels.native.language.words import WordSource, translated
 from jitkernels.native.launch_ir import Pattern, pattern_text
 from jitkernels.native.layout import (
@@ -227,10 +225,8 @@ def _source(slot: int) -> WordSource:
         "TO_FLOAT64": copying.pair(copying.FLOAT32, copying.FLOAT64),
         "INFINITY_BITS": 0x7FF << 52,
     }
-    written = "".join(
-        Path(module.__file__ or "").read_text()
-        for module in (control_flow, word_language, copying, *dispatch.MODULES)
-    )
+    # The translator's own text is in every key (`jitkernels.native.cache`).
+    written = "".join(Path(module.__file__ or "").read_text() for module in (copying, *dispatch.MODULES))
 
     def ir() -> str:
         provided = ("copy_run", "fill", "called", "jk_bypass")

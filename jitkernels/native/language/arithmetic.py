@@ -22,7 +22,6 @@ _PYTHON: dict[type[ast.AST], Callable[..., Any]] = {
 _BOTH = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 _BITS = {ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
 _COMPARISONS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
-_FLAGGED = ("fadd", "fsub", "fmul", "fdiv", "frem", "fneg", "fcmp")
 
 
 class Arithmetic(ControlFlow):
@@ -35,9 +34,8 @@ class Arithmetic(ControlFlow):
         self.bits: set[str] = set()
 
     def floating(self, instruction: str, rest: str) -> str:
-        """A floating-point instruction, with the flags that it may have."""
-        flags = "".join(f" {flag}" for flag in self.flags) if instruction in _FLAGGED else ""
-        return self.new(f"{instruction}{flags} {rest}")
+        """A floating-point instruction that takes fast-math flags, with those of the function."""
+        return self.new(f"{' '.join((instruction, *self.flags))} {rest}")
 
     def folded(self, node: ast.AST, kind: type[ast.AST], *numbers: Any) -> Any:
         """What Python makes of numbers that are known."""
@@ -68,7 +66,8 @@ class Arithmetic(ControlFlow):
             given.kind == kind.kind and given.size < kind.size and (kind.is_signed or not given.is_signed)
         )
         if not (given.is_number and kind.is_number) or not (written or widens or given.kind == "bool"):
-            raise self.failure(node, f"expected {kind.name}, got {given.name}")
+            missing = ": the function returns no value" if given.kind == "nothing" else ""
+            raise self.failure(node, f"expected {kind.name}, got {given.name}{missing}")
         if kind.kind == "bool":
             return Value(BOOL, self.nonzero(value))
         if given.llvm == kind.llvm:
