@@ -10,54 +10,9 @@ import pytest
 import jitkernels as jk
 from jitkernels import testing
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.errors import ArgumentError, ArgumentTypeError, JitKernelsError
+from jitkernels.errors import ArgumentError, ArgumentTypeError
 from jitkernels.signature import AnyArray, Array, Signature
-
-
-def _unaligned(value: AnyArray) -> AnyArray:
-    room = np.zeros(value.nbytes + 1, np.uint8)
-    array: AnyArray = np.ndarray(value.shape, value.dtype, buffer=room, offset=1)
-    array[...] = value
-    return array
-
-
-def _every_other(value: AnyArray) -> AnyArray:
-    return np.repeat(value, 2, axis=-1)[..., ::2]
-
-
-def _read_only(value: AnyArray) -> AnyArray:
-    value = value.copy()
-    value.flags.writeable = False
-    return value
-
-
-def _other_float(value: AnyArray) -> AnyArray:
-    return value.astype({"f4": "f8", "f8": "f4", "i8": "i4"}[value.dtype.str[1:]])
-
-
-WRONG: dict[str, Callable[[AnyArray], object]] = {
-    "none": lambda value: None,
-    "list": lambda value: value.tolist(),
-    "memoryview": lambda value: value.data,
-    "text": lambda value: "text",
-    "scalar": lambda value: value.reshape(-1)[0],
-    "other_width": _other_float,
-    "float16": lambda value: value.astype(np.float16),
-    "complex": lambda value: value.astype(np.complex128),
-    "unsigned": lambda value: value.view(f"u{value.itemsize}"),
-    "object": lambda value: value.astype(object),
-    "byte_swapped": lambda value: value.astype(value.dtype.newbyteorder()),
-    "longer": lambda value: np.concatenate([value, value]),
-    "shorter": lambda value: np.ascontiguousarray(value[:-1]),
-    "empty": lambda value: value[:0].copy(),
-    "one_dimension_more": lambda value: value[np.newaxis].copy(),
-    "no_dimensions": lambda value: value.reshape(-1)[0:1].reshape(()).copy(),
-    "flat": lambda value: value.reshape(-1).copy() if value.ndim > 1 else value[:, np.newaxis].copy(),
-    "every_other": _every_other,
-    "reversed": lambda value: value[::-1],
-    "fortran": lambda value: np.asfortranarray(value) if value.ndim > 1 else value[::-1],
-    "unaligned": _unaligned,
-}
+from jitkernels.testing.arguments import WRONG, assert_refused, read_only
 
 
 def _contents(arrays: Sequence[object]) -> list[bytes]:
@@ -65,12 +20,8 @@ def _contents(arrays: Sequence[object]) -> list[bytes]:
 
 
 def _assert_refused(function: Callable[..., Any], arrays: Sequence[object], named: str) -> None:
-    before = _contents(arrays)
-    with pytest.raises(JitKernelsError) as caught:
-        function(*arrays)
-    assert isinstance(caught.value, ArgumentError | ArgumentTypeError)
-    assert named in str(caught.value)
-    assert _contents(arrays) == before, "something was written"
+    caught = assert_refused(function, arrays, named, "a call")
+    assert isinstance(caught, ArgumentError | ArgumentTypeError)
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
@@ -103,7 +54,7 @@ def test_wrong_count(row: cases.Row, name: str) -> None:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
-def test_read_only(row: cases.Row, name: str) -> None:
+def testread_only(row: cases.Row, name: str) -> None:
     """Outputs must be writeable, inputs need not be."""
     attr = cases.middle(row, name)
     kernel = cases.kernels_of(attr, name)[0]
@@ -111,10 +62,10 @@ def test_read_only(row: cases.Row, name: str) -> None:
     for i, parameter in enumerate(signature.arrays):
         if parameter.output:
             arrays = signature.sample()
-            arrays[i] = _read_only(arrays[i])
+            arrays[i] = read_only(arrays[i])
             _assert_refused(kernel.callable, arrays, f"{attr.name}: {parameter.name}: expected")
     inputs = [
-        _read_only(a) if p.role == "in" else a
+        read_only(a) if p.role == "in" else a
         for a, p in zip(signature.sample(), signature.arrays, strict=True)
     ]
     kernel.callable(*inputs)

@@ -49,6 +49,12 @@ class Caller:
                     self._settle(self.account)
                     function = self.kernel.callable
 
+    def pay(self, times: int) -> None:
+        """Call until the account has been settled so often, or is closed."""
+        for _ in range(times):
+            if self.account is not None and self.account.calls:
+                self.call(self.left)
+
     def _settle(self, account: Account) -> None:
         started = perf_counter()
         changed = account.settle()
@@ -87,9 +93,7 @@ def test_paid_candidates_are_all_measured(earned: Any, cheap: None, caplog: pyte
     """Then the record is complete, the account is closed, and one INFO line per contest says so."""
     caller = Caller(earned)
     with caplog.at_level(logging.INFO, "jitkernels"):
-        for _ in range(5):
-            if caller.account is not None and caller.account.calls:
-                caller.call(caller.left)
+        caller.pay(5)
     found = known_record(earned)
     assert found is not None
     assert found.complete
@@ -133,9 +137,7 @@ def test_what_one_process_began_another_ends(earned: Any, cheap: None) -> None:
     store.save(earned.tuning_class(), store.Record(begun.candidates, complete=False), get_num_threads())
     caller = Caller(earned)
     assert choose(earned).rule == "measured"
-    for _ in range(3):
-        if caller.account is not None and caller.account.calls:
-            caller.call(caller.left)
+    caller.pay(3)
     found = known_record(earned)
     assert found is not None
     assert found.complete
@@ -153,9 +155,7 @@ def test_who_comes_later_is_measured_too(
     assert open_account(earned, choose(earned)) is None
     implements(toy.ToyAttr, name="later")(toy.right)
     caller = Caller(earned)
-    for _ in range(5):
-        if caller.account is not None and caller.account.calls:
-            caller.call(caller.left)
+    caller.pay(5)
     found = known_record(earned)
     assert found is not None
     assert found.complete

@@ -1,6 +1,6 @@
 """What a kernel must refuse: arguments that are wrong in one way each, with an error that says which, and no write."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,16 @@ def read_only(value: AnyArray) -> AnyArray:
     return value
 
 
+def fortran(value: AnyArray) -> AnyArray:
+    """The same values, the columns together in memory; backwards where there is one dimension."""
+    return np.asfortranarray(value) if value.ndim > 1 else value[::-1]
+
+
+def flat(value: AnyArray) -> AnyArray:
+    """The same values in one dimension; in two where there is one."""
+    return value.reshape(-1).copy() if value.ndim > 1 else value[:, np.newaxis].copy()
+
+
 def swapped(value: AnyArray) -> AnyArray:
     """The same values in the other order of bytes."""
     return value.astype(value.dtype.newbyteorder())
@@ -46,14 +56,22 @@ def swapped(value: AnyArray) -> AnyArray:
 WRONG: dict[str, Form] = {
     "None": lambda _: None,
     "a list": lambda value: value.tolist(),
+    "a memoryview": lambda value: value.data,
+    "text": lambda _: "text",
     "a number": lambda value: value.reshape(-1)[0],
     "float16": lambda value: value.astype(np.float16),
     "the other width": lambda value: value.astype({"f4": "f8", "f8": "f4", "i8": "i4"}[value.dtype.str[1:]]),
+    "complex": lambda value: value.astype(np.complex128),
+    "objects": lambda value: value.astype(object),
     "unsigned": lambda value: value.view(f"u{value.itemsize}"),
     "swapped": swapped,
     "longer": lambda value: np.concatenate([value, value]),
     "shorter": lambda value: np.ascontiguousarray(value[:-1]),
+    "empty": lambda value: value[:0].copy(),
     "one dimension more": lambda value: value[np.newaxis].copy(),
+    "no dimensions": lambda value: value.reshape(-1)[0:1].reshape(()).copy(),
+    "flat": flat,
+    "fortran": fortran,
     "strided": strided,
     "backwards": backwards,
     "unaligned": unaligned,
@@ -92,17 +110,20 @@ def check_refusals(attr: KernelAttr, function: Function, *, label: str = "") -> 
     return tried
 
 
-def assert_refused(function: Function, given: list[Any], named: str, label: str, **more: Any) -> None:
-    """The call raises an error of ours that has the name, and writes nothing."""
+def assert_refused(
+    function: Function, given: Sequence[Any], named: str, label: str, **more: Any
+) -> JitKernelsError:
+    """The error of ours that the call raises; it has the name, and nothing was written."""
     before = _contents([*given, *more.values()])
-    message = None
+    caught = None
     try:
         function(*given, **more)
     except JitKernelsError as error:
-        message = str(error)
-    assert message is not None, f"{label} was accepted"
-    assert named in message, f"{label}: {message!r} does not name {named!r}"
+        caught = error
+    assert caught is not None, f"{label} was accepted"
+    assert named in str(caught), f"{label}: {str(caught)!r} does not name {named!r}"
     assert before == _contents([*given, *more.values()]), f"{label} was refused, but something was written"
+    return caught
 
 
 def _contents(values: list[Any]) -> list[bytes]:
