@@ -129,7 +129,10 @@ class Everyday(launch.Holder):
             return [None] * len(outputs)
         given = _several(out)
         if len(given) != len(outputs):
-            raise ArgumentTypeError(f"{self.name}: out: expected {len(outputs)} arrays, got {len(given)}")
+            came = f"{len(given)} of them" if isinstance(out, tuple) else type(out).__name__
+            raise ArgumentTypeError(
+                f"{self.name}: out: expected a tuple of {len(outputs)} arrays, got {came}"
+            )
         targets: list[AnyArray | None] = []
         for array, output, shape in zip(given, outputs, call.shapes, strict=True):
             wanted = call.finish(np.empty(shape, np.bool_)).shape if call.finish else tuple(shape)
