@@ -148,3 +148,25 @@ except UnknownNameError as error:
     assert python(wrong, private_cache) == "True\n"
     assert python("import jitkernels as jk\njk.vexp([1.0])", private_cache) == ""
     assert python(wrong, private_cache) == "True\n"
+
+
+@pytest.mark.full
+def test_every_feature_can_be_left_out_or_is_refused(private_cache: Path) -> None:
+    """No combination of one crashes LLVM or the process, whatever the CPU has."""
+    code = """
+import os, sys
+os.environ["JITKERNELS_CPU_FEATURES"] = "-" + {name!r}
+import numpy as np, jitkernels as jk
+from jitkernels.errors import UnknownNameError
+x = np.linspace(-3, 3, 37, dtype=np.float32)
+try:
+    assert np.allclose(jk.vexp(x), np.exp(x))
+    assert np.allclose(jk.vmul(x.astype(np.float16), x), x * x, atol=1e-2)
+    jk.KernelFuncs.cache().at(jk.VExpAttr(n=8))
+    assert np.allclose(jk.matmul(np.ones((9, 9)), np.ones((9, 9))), 9)
+except UnknownNameError:
+    print("refused")
+"""
+    for name in sorted(machine.cpu_features()):
+        refused = python(code.format(name=name), private_cache) == "refused\n"
+        assert refused == (name in machine.NEEDED), name
