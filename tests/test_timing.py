@@ -4,6 +4,7 @@ import dataclasses
 import pickle
 import timeit
 from collections.abc import Iterator
+from functools import partial
 from time import perf_counter, sleep
 from typing import Any
 
@@ -130,12 +131,21 @@ def test_threads_are_timed_after_pauses(clock: Clock) -> None:
     assert pick_of(serial=serial, threads=Counted(clock, 1.5e-4, after_a_pause=3e-5)) == "threads"
 
 
-def test_ratio_is_that_of_the_worse_case(clock: Clock) -> None:
+def test_price_is_that_of_the_worse_case(clock: Clock) -> None:
+    """Awake threads take half the time; asleep they cost five times that. Where they lose anyway, nobody looks."""
+    timings = {"threads": timer.Timing(1e-4, 0.0, threaded=True), "serial": timer.Timing(2e-4, 0.0)}
     arrays = jk.VMulAttr(n=8).signature().sample()
-    woken = pauses.worst_ratio(Counted(clock, 1e-4, after_a_pause=5e-4), Counted(clock, 2e-4), arrays)
-    assert woken == pytest.approx(3, rel=0.02)
-    steady = pauses.worst_ratio(Counted(clock, 1e-4), Counted(clock, 2e-4), arrays)
-    assert steady == pytest.approx(0.5, rel=0.02)
+
+    def price(margin: float = 1.0, **after_a_pause: float) -> float:
+        calls = {
+            name: partial(Counted(clock, timing.seconds, **after_a_pause if timing.threaded else {}), *arrays)
+            for name, timing in timings.items()
+        }
+        return pauses.price_of_threads(timings, calls, margin=margin)
+
+    assert price(after_a_pause=5e-4) == pytest.approx(6, rel=0.02)
+    assert price() == pytest.approx(1, rel=0.02)
+    assert price(margin=2.5, after_a_pause=5e-4) == 1
 
 
 def test_hidden_threads_are_noticed(clock: Clock) -> None:

@@ -48,5 +48,9 @@ def load(path: Path) -> Run:
 
 
 def _line(timings: dict[str, Any], rivals: Sequence[str], **rest: Any) -> Line:
-    found = {name: Timing(float(t["seconds"]), float(t["spread"])) for name, t in timings.items()}
+    found = {name: _timing(**timing) for name, timing in timings.items()}
     return Line(timings=found, rivals=tuple(rivals), **rest)
+
+
+def _timing(seconds: Any, spread: Any, threaded: Any = False, price: Any = 1.0) -> Timing:
+    return Timing(float(seconds), float(spread), bool(threaded), float(price))

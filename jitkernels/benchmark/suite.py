@@ -43,10 +43,10 @@ class Line:
 
     @property
     def regret(self) -> float | None:
-        """How much slower the pick is than the fastest of its rivals: 0.1 for ten percent."""
+        """How much slower the pick is than the fastest of its rivals, as users see them: 0.1 for ten percent."""
         if not self.rivals:
             return None
-        return self.timings[self.pick].seconds / min(self.timings[name].seconds for name in self.rivals) - 1
+        return self.timings[self.pick].used / min(self.timings[name].used for name in self.rivals) - 1
 
     def speed_over(self, name: str) -> float | None:
         """How many times faster than another timing the pick is."""

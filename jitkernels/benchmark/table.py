@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.benchmark.suite import Line
 from jitkernels.kernel_funcs import KernelFuncs, get_all_candidates
 from jitkernels.peers import Bound, peers_of
+from jitkernels.tuning.pauses import price_of_threads
 from jitkernels.tuning.timer import Timing, measure
 
 PICK = "pick"
@@ -57,9 +58,12 @@ def time_calls(
 
 
 def line(attr: KernelAttr, case: str, *, peers: bool, seconds: float) -> Line:
-    """The line of one attr."""
+    """The line of one attr. What users pay for threads is looked at among those that could have been the pick."""
     found = contest(attr, peers=peers)
     timings = time_calls(found.calls, seconds=seconds)
+    rivals = {name: timings[name] for name in found.implementations}
+    price = price_of_threads(rivals, found.calls)
+    timings |= {name: replace(timing, price=price) for name, timing in rivals.items() if timing.threaded}
     return Line(attr.name, case, timings, found.pick, found.implementations, detail=found.label)
 
 

@@ -6,21 +6,41 @@ the machine is virtual, milliseconds. A serial kernel has no such tail. So the t
 program, in turns, and means are compared, in which tails count.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from statistics import fmean
 from time import perf_counter
 from typing import Any
 
-from jitkernels.tuning.timer import wait_until_quiet
+from jitkernels.tuning.timer import Timing, wait_until_quiet
+
+LONGEST_CALL = 2e-2
+"""Seconds of a call beyond which waking threads is nothing to it."""
 
 ROW_SECONDS = 2e-3
 """A row of calls lasts about so long."""
 LONGEST_ROW = 16
 
 
-def worst_ratio(
-    threaded: Callable[..., Any], serial: Callable[..., Any], arrays: Sequence[Any], *, turns: int = 9
+def price_of_threads(
+    timings: Mapping[str, Timing], calls: Mapping[str, Callable[[], Any]], *, margin: float = 1.0
 ) -> float:
+    """How many times more than awake the calls that use threads cost a user, seen at the fastest of them.
+
+    It is 1 where threads lose anyway: where even awake they are not faster than what is serial by `margin`.
+    """
+    threaded, serial = _fastest(timings, True), _fastest(timings, False)
+    if threaded is None or serial is None or timings[serial].seconds > LONGEST_CALL:
+        return 1.0
+    awake = timings[threaded].seconds / timings[serial].seconds
+    return max(1.0, _worst_ratio(calls[threaded], calls[serial]) / awake) if awake * margin <= 1 else 1.0
+
+
+def _fastest(timings: Mapping[str, Timing], threaded: bool) -> str | None:
+    kind = {name: timing for name, timing in timings.items() if timing.threaded == threaded}
+    return min(kind, key=lambda name: kind[name].seconds, default=None)
+
+
+def _worst_ratio(threaded: Callable[[], Any], serial: Callable[[], Any], *, turns: int = 9) -> float:
     """Seconds of the threaded call over those of the serial one, after a pause or in a row, whichever is worse.
 
     Of each kind the worst third of the turns is left out on both sides: now and then anything is disturbed.
@@ -28,9 +48,9 @@ def worst_ratio(
     seen: tuple[list[list[float]], list[list[float]]] = ([], [])
     count = 0
     for _ in range(turns):
-        for function, rows in zip((threaded, serial), seen, strict=True):
+        for call, rows in zip((threaded, serial), seen, strict=True):
             wait_until_quiet()
-            row = _row(function, arrays, count or LONGEST_ROW)
+            row = _row(call, count or LONGEST_ROW)
             count = count or len(row)
             rows.append(row)
     first, following = (
@@ -39,12 +59,12 @@ def worst_ratio(
     return max(first[0] / first[1], following[0] / following[1])
 
 
-def _row(function: Callable[..., Any], arrays: Sequence[Any], count: int) -> list[float]:
+def _row(call: Callable[[], Any], count: int) -> list[float]:
     """Seconds of calls in a row: two at least, then no more than fit in the time of a row."""
     taken: list[float] = []
     while len(taken) < 2 or (len(taken) < count and sum(taken) < ROW_SECONDS):
         started = perf_counter()
-        function(*arrays)
+        call()
         taken.append(perf_counter() - started)
     return taken
 

@@ -6,13 +6,14 @@ Threads have to win by a clear margin: they cost another core, and their calls h
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 from jitkernels import accuracy
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.tuning.agreement import first_difference
-from jitkernels.tuning.pauses import worst_ratio
+from jitkernels.tuning.pauses import price_of_threads
 from jitkernels.tuning.store import Measured, Record
 from jitkernels.tuning.timer import Stopwatch
 
@@ -31,8 +32,6 @@ ROUNDS = (2, 4, 16)
 """Fewest rounds where they take many times the budget, else, and most rounds."""
 LONG, SHORT = 2e-2, 1e-3
 """A first call may be slow by chance: below `LONG` seconds a second one is made, below `SHORT` it says nothing."""
-LONGEST_DUEL = 2e-2
-"""Seconds of a call beyond which waking threads is nothing to it."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class Trial:
         reference(*self._expected)
         self._best = float("inf")
         self._terms = accuracy.terms(attr, self._given)
-        self._functions: dict[str, Callable[..., Any]] = {}
+        self._calls: dict[str, Callable[[], Any]] = {}
         self._out: dict[str, Measured] = {}
         self.watches: dict[str, Stopwatch] = {}
         self._penalty = THREADS_MARGIN
@@ -117,7 +116,7 @@ class Trial:
             self._out[label] = _with_time(candidate.measured, taken, 0.0)
         else:
             self._best = min(self._best, taken)
-            self._functions[label], self.watches[label] = function, watch
+            self._calls[label], self.watches[label] = partial(function, *self._arrays), watch
             watch.samples.append(taken)
             self._out[label] = candidate.measured
 
@@ -138,17 +137,8 @@ class Trial:
                     running.pop(label), self.watches.pop(label)
                     self._disqualify(self._out[label], f"{type(error).__name__}: {error}")
             running = _still_in(running, SLOW[min(done, len(SLOW) - 1)])
-        self._look_at_threads()
-
-    def _look_at_threads(self) -> None:
-        """How much worse threads are as users see them than awake: the margin that they have to win by."""
-        threaded, serial = _fastest(self.watches, True), _fastest(self.watches, False)
-        if threaded is None or serial is None:
-            return
-        awake = self.watches[threaded].seconds / self.watches[serial].seconds
-        if awake * THREADS_MARGIN <= 1 and self.watches[serial].seconds < LONGEST_DUEL:
-            used = worst_ratio(self._functions[threaded], self._functions[serial], self._arrays)
-            self._penalty = THREADS_MARGIN * max(1.0, used / awake)
+        timings = {label: watch.timing for label, watch in self.watches.items()}
+        self._penalty *= price_of_threads(timings, self._calls, margin=THREADS_MARGIN)
 
     def results(self, candidates: Sequence[Candidate]) -> tuple[Measured, ...]:
         """All that were admitted, ranked, then those that failed."""
