@@ -86,6 +86,9 @@ def tile_shape(product: Product, target: Target) -> tuple[int, int]:
     if product.m <= (4 if registers == 32 else 2):
         wide = {1: 8, 2: 8, 3: 6, 4: 6}[product.m] if registers == 32 else {1: 8, 2: 5}[product.m]
         return product.m, min(wide, needed)
+    alone = _vectors_beside_tail(product, target)
+    if alone:
+        return (16 if most == 24 and alone == 1 else most // alone), alone
     if product.m <= most // 3 or needed == 3:
         return most // 3, min(3, needed)
     if needed % 2 and needed > 3 and needed % 3 != 1:
@@ -93,6 +96,14 @@ def tile_shape(product: Product, target: Target) -> tuple[int, int]:
     if needed % 4 == 3 and registers == 32:
         return most // 4, 4
     return most // 2, 2
+
+
+def _vectors_beside_tail(product: Product, target: Target) -> int:
+    """Vectors of panels that leave the last columns alone, where half a vector holds these; 0 if nothing is won."""
+    whole, tail = divmod(product.n, target.lanes(product.dtype))
+    if not 0 < tail <= target.lanes(product.dtype) // 2 or whole > 6:
+        return 0
+    return next(vectors for vectors in (3, 2, 1) if whole % vectors == 0)
 
 
 def blocking(dtype: str, target: Target) -> Blocking:
@@ -115,12 +126,16 @@ def uses_dot(product: Product, target: Target) -> bool:
     if product.swapped or product.k < 8 or product.trans_a and not product.trans_b:
         return False
     lanes = target.lanes(product.dtype)
-    # Adding up the lanes of a sum costs as much as some steps along k, the more rows the more of them (measured).
-    pays = 3 * product.k >= 2 * product.m * lanes and product.n * product.k >= 64 * 64
-    few_rows = product.trans_b and product.m <= 16 and pays
+    # Adding up the lanes of a sum, and turning B round, cost as much as so many steps along k (measured).
+    few_rows = product.trans_b and product.m <= 24 and 2 * product.k >= product.m * lanes
     if product.trans_a:
         return few_rows and product.k >= 64 and product.n >= 8 * product.m
-    return product.n == 1 or few_rows or 4 * product.n <= 3 * lanes and product.k >= 64
+    most, steps = (7, 10) if product.trans_b else (6, 16)
+    halves = -(-2 * product.n // lanes)
+    few_columns = (
+        product.n <= most and product.n * (2 * product.k / lanes + steps) <= 1.5 * halves * product.k
+    )
+    return product.n == 1 or few_rows or few_columns
 
 
 def conflicts(product: Product) -> bool:

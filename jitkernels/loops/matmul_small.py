@@ -150,11 +150,12 @@ def tile_columns(shape: SmallShape) -> tuple[Any, Any]:
     made = []
     tall, tall_rows, short = shape.heights()
     for name, columns in (("inner", shape.width), ("border", shape.n % shape.width)):
-        masked = columns % shape.lanes != 0
+        lanes = narrowed(shape.lanes, columns)
+        masked = columns % lanes != 0
         tiles = [
             Tile(
-                f"matmul_{name}_{height}", shape.dtype, shape.lanes, height,
-                max(-(-columns // shape.lanes), 1), shape.beta, shape.trans_a,
+                f"matmul_{name}_{height}", shape.dtype, lanes, height,
+                max(-(-columns // lanes), 1), shape.beta, shape.trans_a,
                 mask_b=masked and not shape.trans_b, mask_c=masked, inline=True,
             )
             for height in (tall, max(short, 1))
@@ -169,3 +170,10 @@ def tile_columns(shape: SmallShape) -> tuple[Any, Any]:
         )  # fmt: skip
         made.append(ir_function(column.symbol, shape.dtype, COLUMN_ARGUMENTS, column.text()))
     return made[0], made[1]
+
+
+def narrowed(lanes: int, columns: int) -> int:
+    """Lanes of the narrowest vector that holds so many columns, if one does: masked ones cost far more (measured)."""
+    while lanes > 1 and columns <= lanes // 2:
+        lanes //= 2
+    return lanes
