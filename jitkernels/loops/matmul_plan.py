@@ -130,11 +130,10 @@ def uses_dot(product: Product, target: Target) -> bool:
     few_rows = product.trans_b and product.m <= 24 and 2 * product.k >= product.m * lanes
     if product.trans_a:
         return few_rows and product.k >= 64 and product.n >= 8 * product.m
-    most, steps = (7, 10) if product.trans_b else (6, 16)
-    halves = -(-2 * product.n // lanes)
-    few_columns = (
-        product.n <= most and product.n * (2 * product.k / lanes + steps) <= 1.5 * halves * product.k
-    )
+    unit = min(lanes, 32 // product.size)  # what CPUs work on at once, even of longer vectors
+    most, steps = (7, 5) if product.trans_b else (6, 8)
+    along = product.k / unit + steps * lanes / unit
+    few_columns = product.n <= most and product.n * along <= 1.5 * -(-product.n // unit) * product.k
     return product.n == 1 or few_rows or few_columns
 
 
