@@ -16,8 +16,8 @@ from jitkernels.machine import Target
 #: Products of fewer multiply-adds than this are done before a second thread has helped.
 PARALLEL_WORK = 160**3
 
-#: From here on a parallel region costs little beside the work even on a busy machine.
-PARALLEL_FIRST = 384**3
+#: From here on (of float32; others take longer) a parallel region costs little beside the work even on a busy machine.
+PARALLEL_FIRST = 320**3
 
 #: Operands up to this many bytes are read in place: their panels live in the second-level cache anyway.
 IN_PLACE_BYTES = 4 << 20
@@ -172,7 +172,7 @@ def candidates(product: Product, target: Target) -> list[dict[str, Any]]:
     anyhow = [{"algorithm": "vector"}] if 1 in (product.m, product.n) else packed
     found = found if anyhow[0] in found else [*found[:2], *anyhow]
     if product.work >= PARALLEL_WORK:
-        order = (True, False) if product.work >= PARALLEL_FIRST else (False, True)
+        order = (True, False) if product.work * product.size >= 4 * PARALLEL_FIRST else (False, True)
         return [{**variant, "parallel": parallel} for variant in found for parallel in order]
     return found
 
