@@ -13,7 +13,7 @@ from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.maths.exact import distance, lost_in, plus, settled, times, times_plus
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined
+from jitkernels.native.source import apart, inlined
 from jitkernels.registry import Variant, implements
 
 BLOCK_ELEMENTS = 8192
@@ -57,20 +57,10 @@ def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
     tiny = np.finfo(attr.dtype).tiny
     up, down = number(limits.unit), number(1 / limits.unit)
 
-    @inlined("reassoc", "contract")
-    def measures(x: Any, first: int, n: int, eps: Any) -> Any:
-        """What a row is multiplied by, what is then subtracted, and by what the distances are multiplied."""
+    @apart("reassoc", "contract")
+    def measures_with_care(x: Any, first: int, n: int, eps: Any) -> Any:
         last, count = first + n, number(n)
         share = count / spread
-        if n <= SUMMED:
-            total = zero
-            for i in range(first, last):
-                total += x[i]
-            mean, squares = total / count, zero
-            for i in range(first, last):
-                squares += (x[i] - mean) * (x[i] - mean)
-            if (squares - mean * mean * share >= smallest) & (squares <= largest):
-                return one, mean, one / np.sqrt(squares / count + eps)
         mean, unit, passes = zero, one, 3
         while True:
             total, total_lost, squares, squares_lost = zero, zero, zero, zero
@@ -100,6 +90,21 @@ def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
                 mean, unit, eps, passes = zero, up, times(times(eps, up), up), 3
             elif passes == 0:
                 return unit, mean, one / np.sqrt(squares / count + eps)
+
+    @inlined("reassoc", "contract")
+    def measures(x: Any, first: int, n: int, eps: Any) -> Any:
+        """What a row is multiplied by, what is then subtracted, and by what the distances are multiplied."""
+        last, count = first + n, number(n)
+        if n <= SUMMED:
+            total = zero
+            for i in range(first, last):
+                total += x[i]
+            mean, squares = total / count, zero
+            for i in range(first, last):
+                squares += (x[i] - mean) * (x[i] - mean)
+            if (squares - mean * mean * (count / spread) >= smallest) & (squares <= largest):
+                return one, mean, one / np.sqrt(squares / count + eps)
+        return measures_with_care(x, first, n, eps)
 
     # By `times`, as LLVM would divide every element by the root if it saw that the factor is one over it.
     def plain(x: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> None:

@@ -24,6 +24,8 @@ from jitkernels.errors import BuildError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Address = Callable[[], int]
+APART = "apart"
+"""What stands among the flags of a function that is not inlined."""
 MOST_BITS = 1024
 """Bits of the largest integers that constants may be worked out with."""
 
@@ -99,6 +101,11 @@ def inlined(*flags: str) -> Callable[[Function], Function]:
         return function
 
     return mark
+
+
+def apart(*flags: str) -> Callable[[Function], Function]:
+    """As `inlined`, for what seldom runs: it stays a function, so that the loops around take no heed of it."""
+    return inlined(APART, *flags)
 
 
 def vectors(begin: int, end: int, lanes: int) -> range:

@@ -181,6 +181,10 @@ class ControlFlow(ABC):
             raise self.failure(node, "expected a step that is not 0")
         counter = self.memory("i64")
         head, inside, onwards, after = (self.label() for _ in range(4))
+        # From 0 on: of a range(first, first + n) LLVM sees n steps then, where it would see what limits them.
+        shift = begin if step == "1" and begin != "0" else ""
+        if shift:
+            begin, end = "0", self.new(f"sub i64 {end}, {begin}")
         self.lines.append(f"  store i64 {begin}, ptr {counter}")
         self.jump(head)
         self.start(head)
@@ -188,7 +192,7 @@ class ControlFlow(ABC):
         more = self.before(here, end, step)
         self.lines.append(f"  br i1 {more}, label %{inside}, label %{after}")
         self.start(inside)
-        self.write(node, name, Value(INT64, here))
+        self.write(node, name, Value(INT64, self.new(f"add nsw i64 {shift}, {here}") if shift else here))
         self.loops.append((after if breaks else "", onwards))
         self.statements(node.body)
         self.loops.pop()

@@ -15,7 +15,7 @@ from jitkernels.native.language import types
 from jitkernels.native.language.control_flow import WEIGHTS
 from jitkernels.native.language.types import Type, Value
 from jitkernels.native.language.writer import Writer
-from jitkernels.native.source import place_of
+from jitkernels.native.source import APART, place_of
 
 Function = Callable[..., Any]
 FIRST_MASKED = 9
@@ -65,12 +65,14 @@ class Program:
         symbol = f'@"{function.__code__.co_name}.{len(self.made)}"'
         given = tuple(Value(value.type, f"%a{i}") for i, value in enumerate(arguments))
         self.translating.add(id(function))
-        writer = Writer(self, function, given, function.fastmath)  # type: ignore[attr-defined]
+        flags = function.fastmath  # type: ignore[attr-defined]
+        writer = Writer(self, function, given, [flag for flag in flags if flag != APART])
         result, body = writer.body()
         self.translating.discard(id(function))
         head = ", ".join(f"{value.type.llvm} {value.text}" for value in given)
         returned = result.llvm
-        self.texts.append(f"define internal {returned} {symbol}({head}) alwaysinline nounwind {{\n{body}\n}}")
+        inlining = "noinline cold" if APART in flags else "alwaysinline"
+        self.texts.append(f"define internal {returned} {symbol}({head}) {inlining} nounwind {{\n{body}\n}}")
         self.made[key] = symbol, result
         return symbol, result
 
