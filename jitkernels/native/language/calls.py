@@ -27,7 +27,7 @@ class Definitions(Protocol):
     def called(self, function: Callable[..., Any], arguments: tuple[Value, ...]) -> tuple[str, Type]:
         """The symbol and result of a marked function for arguments of these types."""
 
-    def masked_loop(self) -> str:
+    def vector_loop(self, lanes: int, *, masked: bool = False) -> str:
         """The metadata of the branch that closes a loop of `vectors`."""
 
     def declare(self, symbol: str, result: str, arguments: Sequence[str]) -> None:

@@ -18,12 +18,12 @@ from jitkernels.native.language.writer import Writer
 from jitkernels.native.source import APART, place_of
 
 Function = Callable[..., Any]
-FIRST_MASKED = 9
-MASKED = """!2 = !{!"llvm.loop.vectorize.enable", i1 true}
-!3 = !{!"llvm.loop.vectorize.predicate.enable", i1 true}
-!4 = !{!"llvm.loop.interleave.count", i32 1}
-!5 = !{!"llvm.loop.unroll.disable"}"""
-"""What LLVM is told of loops that become vectors with lanes off, and of which nothing is left over."""
+FIRST_LOOP = 9
+HINTS = """!2 = !{!"llvm.loop.vectorize.enable", i1 true}
+!3 = !{!"llvm.loop.interleave.count", i32 1}
+!4 = !{!"llvm.loop.unroll.disable"}
+!5 = !{!"llvm.loop.vectorize.predicate.enable", i1 true}"""
+"""What LLVM is told of loops that become vectors: one at a time, the last of them with lanes off."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Program:
     declared: dict[str, str] = field(default_factory=dict)
     made: dict[tuple[Any, ...], tuple[str, Type]] = field(default_factory=dict)
     translating: set[int] = field(default_factory=set)
-    masked: int = 0
+    hints: list[str] = field(default_factory=list)
 
     def export(self, name: str, function: Function, arguments: Sequence[str], flags: Sequence[str]) -> None:
         """Define a C function of these C types that returns ``int64_t``: the status of the function, or 0."""
@@ -71,15 +71,19 @@ class Program:
         self.translating.discard(id(function))
         head = ", ".join(f"{value.type.llvm} {value.text}" for value in given)
         returned = result.llvm
-        inlining = "noinline cold" if APART in flags else "alwaysinline"
+        inlining = "noinline" if APART in flags else "alwaysinline"
         self.texts.append(f"define internal {returned} {symbol}({head}) {inlining} nounwind {{\n{body}\n}}")
         self.made[key] = symbol, result
         return symbol, result
 
-    def masked_loop(self) -> str:
+    def vector_loop(self, lanes: int, *, masked: bool = False) -> str:
         """The metadata of the branch that closes a loop of `vectors`: each loop has its own."""
-        self.masked += 1
-        return f", !llvm.loop !{FIRST_MASKED + self.masked}"
+        number = FIRST_LOOP + 2 * len(self.hints)
+        self.hints.append(
+            f"!{number} = distinct !{{!{number}, !2, !3, !4, {'!5' if masked else f'!{number + 1}'}}}\n"
+            f'!{number + 1} = !{{!"llvm.loop.vectorize.width", i32 {lanes}}}'
+        )
+        return f", !llvm.loop !{number}"
 
     def declare(self, symbol: str, result: str, arguments: Sequence[str]) -> None:
         self.declared[symbol] = f"declare {result} @{symbol}({', '.join(arguments)})"
@@ -87,6 +91,4 @@ class Program:
     @property
     def text(self) -> str:
         """LLVM IR of all functions."""
-        numbers = range(FIRST_MASKED + 1, FIRST_MASKED + self.masked + 1)
-        loops = [f"!{number} = distinct !{{!{number}, !2, !3, !4, !5}}" for number in numbers]
-        return "\n".join([*self.declared.values(), *self.texts, f"!0 = {WEIGHTS}", MASKED, *loops, ""])
+        return "\n".join([*self.declared.values(), *self.texts, f"!0 = {WEIGHTS}", HINTS, *self.hints, ""])

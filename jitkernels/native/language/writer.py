@@ -86,13 +86,13 @@ class Writer(Calls):
         if lanes == 0:
             self.counted(node, name, (begin, end, "1"), breaks=False)
             return
-        count = self.new(f"sub nsw i64 {end}, {begin}")
-        rest = self.new(f"and i64 {count}, {lanes - 1}")
-        whole = self.new(f"sub nsw i64 {end}, {rest}")
+        count = self.new(f"sub i64 {end}, {begin}")
         self.program.declare("llvm.smax.i64", "i64", ["i64", "i64"])
-        left = self.new(f"call i64 @llvm.smax.i64(i64 {whole}, i64 {begin})")
-        self.counted(node, name, (begin, whole, "1"), breaks=False)
-        self.counted(node, name, (left, end, "1"), self.program.masked_loop(), breaks=False)
+        some = self.new(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")
+        whole = self.new(f"and i64 {some}, {-lanes}")
+        left = self.new(f"add nsw i64 {begin}, {whole}")
+        self.counted(node, name, (begin, left, "1"), self.program.vector_loop(lanes), breaks=False)
+        self.counted(node, name, (left, end, "1"), self.program.vector_loop(lanes, masked=True), breaks=False)
 
     def write(self, node: ast.AST, name: str, value: Value) -> None:
         kind = self.variables.get(name)
