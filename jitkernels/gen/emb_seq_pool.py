@@ -40,30 +40,58 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
     divides, is_max = attr.pool == "mean", attr.pool == "max"
 
     @inlined()
+    def rows_of_eight(ids: Any, at: int, idx_w: int, table_w: int) -> Any:
+        """Where the rows of eight ids one below the other begin."""
+        r0, r1 = ids[at] * table_w, ids[at + idx_w] * table_w
+        r2, r3 = ids[at + 2 * idx_w] * table_w, ids[at + 3 * idx_w] * table_w
+        r4, r5 = ids[at + 4 * idx_w] * table_w, ids[at + 5 * idx_w] * table_w
+        r6, r7 = ids[at + 6 * idx_w] * table_w, ids[at + 7 * idx_w] * table_w
+        return r0, r1, r2, r3, r4, r5, r6, r7
+
+    @inlined()
+    def pool_eight(
+        table: Any, j: int, r0: int, r1: int, r2: int, r3: int, r4: int, r5: int, r6: int, r7: int
+    ) -> Any:
+        low = join(join(table[r0 + j], table[r1 + j]), join(table[r2 + j], table[r3 + j]))
+        high = join(join(table[r4 + j], table[r5 + j]), join(table[r6 + j], table[r7 + j]))
+        return join(low, high)
+
+    @inlined()
     def pool_block(
         table: Any, ids: Any, out: Any, table_w: int, idx_w: int, top: int, bottom: int, left: int, right: int
     ) -> None:
         """``ids`` begin at the sequence: its rows ``top`` to ``bottom``, columns ``left`` to ``right``."""
-        row = ids[top * idx_w] * table_w
-        for j in range(left, right):
-            out[j] = table[row + j]
-        i = top + 1
-        while i + 8 <= bottom:
-            at = i * idx_w
-            r0, r1 = ids[at] * table_w, ids[at + idx_w] * table_w
-            r2, r3 = ids[at + 2 * idx_w] * table_w, ids[at + 3 * idx_w] * table_w
-            r4, r5 = ids[at + 4 * idx_w] * table_w, ids[at + 5 * idx_w] * table_w
-            r6, r7 = ids[at + 6 * idx_w] * table_w, ids[at + 7 * idx_w] * table_w
+        i = top + 8
+        if i <= bottom:
+            r0, r1, r2, r3, r4, r5, r6, r7 = rows_of_eight(ids, top * idx_w, idx_w, table_w)
             for j in range(left, right):
-                low = join(join(table[r0 + j], table[r1 + j]), join(table[r2 + j], table[r3 + j]))
-                high = join(join(table[r4 + j], table[r5 + j]), join(table[r6 + j], table[r7 + j]))
-                out[j] = join(out[j], join(low, high))
+                out[j] = pool_eight(table, j, r0, r1, r2, r3, r4, r5, r6, r7)
+        else:
+            i = top + 1
+            row = ids[top * idx_w] * table_w
+            for j in range(left, right):
+                out[j] = table[row + j]
+        while i + 8 <= bottom:
+            r0, r1, r2, r3, r4, r5, r6, r7 = rows_of_eight(ids, i * idx_w, idx_w, table_w)
+            for j in range(left, right):
+                out[j] = join(out[j], pool_eight(table, j, r0, r1, r2, r3, r4, r5, r6, r7))
             i += 8
         while i < bottom:
             row = ids[i * idx_w] * table_w
             for j in range(left, right):
                 out[j] = join(out[j], table[row + j])
             i += 1
+
+    @inlined()
+    def pool_blocks(
+        table: Any, ids: Any, out: Any, table_w: int, idx_h: int, idx_w: int, sums: Any
+    ) -> None:
+        for left in range(0, table_w, columns):
+            right = min(left + columns, table_w)
+            for top in range(0, idx_h, ROWS):
+                bottom = min(top + ROWS, idx_h)
+                pool_block(table, ids, out, table_w, idx_w, top, bottom, left, right)
+                join_block(out, left, right - left, sums, top == 0, bottom == idx_h)
 
     def body(
         table: Any,
@@ -85,12 +113,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
             elif is_max or idx_h <= ROWS:
                 pool_block(table, column, result, table_w, idx_w, 0, idx_h, 0, table_w)
             else:
-                for left in range(0, table_w, columns):
-                    right = min(left + columns, table_w)
-                    for top in range(0, idx_h, ROWS):
-                        bottom = min(top + ROWS, idx_h)
-                        pool_block(table, column, result, table_w, idx_w, top, bottom, left, right)
-                        join_block(result, left, right - left, sums, top == 0)
+                pool_blocks(table, column, result, table_w, idx_h, idx_w, sums)
             if divides and idx_h > 0:
                 divisor = number(idx_h)
                 for j in range(table_w):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels import machine
 from jitkernels.attrs.seq_pool import SeqPoolAttr
 from jitkernels.loops.pooling import COLUMNS, ROWS, block_joining, joining, workspace_of
 from jitkernels.loops.variants import widths_and_threads
@@ -25,7 +26,9 @@ LONG = 8 * NARROW
 
 def variants(attr: SeqPoolAttr) -> list[Variant]:
     if 0 < attr.w < NARROW and attr.h >= 64 and attr.h * attr.w >= 256:
-        return [{"folded": True}, {"folded": False}]
+        lanes = machine.target().lanes(attr.dtype)
+        fills_vectors = attr.w >= lanes and attr.w % (lanes // 2) == 0
+        return [{"folded": not fills_vectors}, {"folded": fills_vectors}]
     return widths_and_threads(min(attr.w // BLOCK_COLUMNS, attr.h * attr.w // BLOCK_ELEMENTS))
 
 
@@ -39,18 +42,25 @@ def seq_pool(attr: SeqPoolAttr, folded: bool = False, **variant: Any) -> LoopNes
     roots = attr.pool == "sqrt"
 
     @inlined()
+    def eight(x: Any, at: int, w: int) -> Any:
+        """Eight elements one below the other."""
+        low = join(join(x[at], x[at + w]), join(x[at + 2 * w], x[at + 3 * w]))
+        at += 4 * w
+        return join(low, join(join(x[at], x[at + w]), join(x[at + 2 * w], x[at + 3 * w])))
+
+    @inlined()
     def pool_block(x: Any, y: Any, w: int, top: int, bottom: int, left: int, right: int) -> None:
-        for j in range(left, right):
-            y[j] = x[top * w + j]
-        i = top + 1
-        while i + 8 <= bottom:
-            r0 = i * w
-            r1, r2, r3 = r0 + w, r0 + 2 * w, r0 + 3 * w
-            r4, r5, r6, r7 = r0 + 4 * w, r0 + 5 * w, r0 + 6 * w, r0 + 7 * w
+        i = top + 8
+        if i <= bottom:
             for j in range(left, right):
-                low = join(join(x[r0 + j], x[r1 + j]), join(x[r2 + j], x[r3 + j]))
-                high = join(join(x[r4 + j], x[r5 + j]), join(x[r6 + j], x[r7 + j]))
-                y[j] = join(y[j], join(low, high))
+                y[j] = eight(x, top * w + j, w)
+        else:
+            i = top + 1
+            for j in range(left, right):
+                y[j] = x[top * w + j]
+        while i + 8 <= bottom:
+            for j in range(left, right):
+                y[j] = join(y[j], eight(x, i * w + j, w))
             i += 8
         while i < bottom:
             for j in range(left, right):
@@ -66,7 +76,7 @@ def seq_pool(attr: SeqPoolAttr, folded: bool = False, **variant: Any) -> LoopNes
             right = min(left + columns, end)
             for top in range(0, h, ROWS):
                 pool_block(x, y, w, top, min(top + ROWS, h), left, right)
-                join_block(y, left, right - left, sums, top == 0)
+                join_block(y, left, right - left, sums, top == 0, top + ROWS >= h)
 
     @inlined()
     def body(x: Any, y: Any, h: int, w: int, sums: Any, begin: int, end: int) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 from jitkernels.maths.exact import lost_in, plus, settled
 from jitkernels.native.source import inlined
 
-ROWS = 257
-"""Rows of a block: one, and 32 times eight."""
+ROWS = 256
+"""Rows of a block: 32 times eight."""
 COLUMNS = {"float32": 4096, "float64": 2048}
 """Columns of a block: few enough for their sums to lie on the stack, enough to read memory in long runs."""
 
@@ -30,25 +30,29 @@ def joining(pool: str) -> Any:
 
 
 def block_joining(dtype: str) -> Any:
-    """The function ``(y, at, count, sums, is_first)`` that makes of the sum of a block, in y, that of all so far.
+    """The function ``(y, at, count, sums, is_first, is_last)`` that takes the sum of a block, in y, to those before.
 
-    `sums` holds as many totals as `COLUMNS` says, and as much of what they lost, from one block to the next.
+    After the last block y is the sum of all. `sums` holds as many totals as `COLUMNS` says, and as much of what they lost, from one block to the next.
     """
     number = np.dtype(dtype).type
     columns = COLUMNS[dtype]
-    zero, nothing = number(0), number(-0.0)  # which added to a negative zero leaves it one
+    zero = number(0)
 
     @inlined()
-    def join_block(y: Any, at: int, count: int, sums: Any, is_first: bool) -> None:
+    def join_block(y: Any, at: int, count: int, sums: Any, is_first: bool, is_last: bool) -> None:
+        if is_first:
+            for j in range(count):
+                sums[j] = y[at + j]
+                sums[columns + j] = zero
+            return
         for j in range(count):
-            before = nothing if is_first else sums[j]
-            lost = zero if is_first else sums[columns + j]
-            part = y[at + j]
-            lost = plus(lost, lost_in(before, part))
-            total = plus(before, part)
-            sums[j] = total
-            sums[columns + j] = lost
-            y[at + j] = settled(total, lost)
+            before, part = sums[j], y[at + j]
+            total, lost = plus(before, part), plus(sums[columns + j], lost_in(before, part))
+            if is_last:
+                y[at + j] = settled(total, lost)
+            else:
+                sums[j] = total
+                sums[columns + j] = lost
 
     return join_block
 

@@ -73,7 +73,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
                         row = column[i * idx_w] * table_w + left
                         axpy(count, one, offset(table, row), 1, part, 1)
                     if rows < idx_h:
-                        join_block(part, 0, count, sums, top == 0)
+                        join_block(part, 0, count, sums, top == 0, top + rows >= idx_h)
             if divides:
                 for j in range(table_w):
                     result[j] = result[j] / number(idx_h)
