@@ -83,9 +83,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
             i += 1
 
     @inlined()
-    def pool_blocks(
-        table: Any, ids: Any, out: Any, table_w: int, idx_h: int, idx_w: int, sums: Any
-    ) -> None:
+    def pool_blocks(table: Any, ids: Any, out: Any, table_w: int, idx_h: int, idx_w: int, sums: Any) -> None:
         for left in range(0, table_w, columns):
             right = min(left + columns, table_w)
             for top in range(0, idx_h, ROWS):

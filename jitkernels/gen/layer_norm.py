@@ -107,7 +107,9 @@ def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
                 share = one / number(n)
                 mean = times(sum_of(x, n), share)
                 squares = squares_of(x, n, mean)
-                if (squares - mean * mean * (number(n) / spread) >= smallest) & (squares <= largest) | (n == 1):
+                if (squares - mean * mean * (number(n) / spread) >= smallest) & (squares <= largest) | (
+                    n == 1
+                ):
                     return one, mean, one / np.sqrt(times(squares, share) + eps)
             return measures_with_care(x, 0, n, eps)
 

@@ -30,9 +30,10 @@ def joining(pool: str) -> Any:
 
 
 def block_joining(dtype: str) -> Any:
-    """The function ``(y, at, count, sums, is_first, is_last)`` that takes the sum of a block, in y, to those before.
+    """The function ``(y, at, count, sums, is_first, is_last)`` that takes the sum of a block, in y, to those before it.
 
-    After the last block y is the sum of all. `sums` holds as many totals as `COLUMNS` says, and as much of what they lost, from one block to the next.
+    After the last block y is the sum of all. `sums` holds as many totals as `COLUMNS` says, and as much of what they
+    lost, from one block to the next.
     """
     number = np.dtype(dtype).type
     columns = COLUMNS[dtype]

@@ -1,8 +1,10 @@
 """Sums over a row in vector code: four vectors at a time, then one, then one of which some lanes are off.
 
 LLVM's own vectors leave up to 63 elements to half a vector at a time and to single elements, and add the lanes of each
-of these loops up for themselves. That takes longer than the row where rows are short.
+of these loops up for themselves. That takes longer than the rest where rows are short.
 """
+
+from dataclasses import dataclass
 
 from jitkernels import dtypes, machine
 from jitkernels.native.source import IRFunction
@@ -10,147 +12,144 @@ from jitkernels.native.source import IRFunction
 TOGETHER = 4
 """Vectors per step of the first loop, each in an accumulator of its own."""
 
-LOOPS = """!0 = distinct !{!0, !2}
-!1 = distinct !{!1, !2}
-!2 = !{!"llvm.loop.unroll.disable"}
-"""
-
 
 def row_sum(dtype: str, vector_bytes: int) -> IRFunction:
-    """``(x, n)``: the sum of a row, in no certain order."""
-    return _function("row_sum", dtype, vector_bytes, squares=False)
+    """``(x, n)``: the sum of a row, in no certain order; -0.0 of an empty one."""
+    return _Reduction(dtype, vector_bytes, squares=False).function("row_sum")
 
 
 def row_squares(dtype: str, vector_bytes: int) -> IRFunction:
     """``(x, n, mean)``: the sum of the squares of the distances of a row from its mean."""
-    return _function("row_squares", dtype, vector_bytes, squares=True)
+    return _Reduction(dtype, vector_bytes, squares=True).function("row_squares")
 
 
-def _function(name: str, dtype: str, vector_bytes: int, *, squares: bool) -> IRFunction:
-    target, element = machine.target(), dtypes.named(dtype)
-    lanes = min(vector_bytes, target.vector_bytes) // element.size
-    symbol = f"{name}_{dtype}_{lanes}"
-    writer = _Writer(element.llvm, 8 * element.size, lanes, squares)
-    arguments = (f"{dtype}*", "int64", *((dtype,) if squares else ()))
-    return IRFunction(symbol, dtype, arguments, writer.text(symbol, target.masked_lanes(dtype, vector_bytes) > 0))
+@dataclass(frozen=True)
+class _Reduction:
+    """The sum of a row, or of its `squares` about a mean."""
 
+    dtype: str
+    vector_bytes: int
+    squares: bool
 
-class _Writer:
-    """LLVM IR of the sum of a row or of its squares."""
+    def function(self, name: str) -> IRFunction:
+        element, target = dtypes.named(self.dtype), machine.target()
+        lanes = min(self.vector_bytes, target.vector_bytes) // element.size
+        symbol = f"{name}_{self.dtype}_{lanes}"
+        arguments = (f"{self.dtype}*", "int64", *((self.dtype,) if self.squares else ()))
+        masks = target.masked_lanes(self.dtype, self.vector_bytes) > 0
+        return IRFunction(
+            symbol, self.dtype, arguments, self.text(symbol, element.llvm, element.size, lanes, masks)
+        )
 
-    def __init__(self, number: str, bits: int, lanes: int, squares: bool) -> None:
-        self.number, self.lanes, self.squares = number, lanes, squares
-        self.vector = f"<{lanes} x {number}>"
-        self.size = bits // 8
-        self.kind = f"v{lanes}f{bits}"
-        self.index = f"i{bits}"
-        self.nothing = f"splat ({number} -0.0)"
+    def text(self, symbol: str, number: str, size: int, lanes: int, masks: bool) -> str:
+        """LLVM IR. Sums begin with -0.0, which added to a negative zero leaves it one."""
+        vector, kind = f"<{lanes} x {number}>", f"v{lanes}f{8 * size}"
+        numbers = range(TOGETHER)
+        sums = "\n".join(
+            f"  %s{v} = phi {vector} [ splat ({number} -0.0), %start ], [ %t{v}, %together ]" for v in numbers
+        )
+        steps = "\n".join(
+            f"  %i{v} = add nsw i64 %i, {v * lanes}\n"
+            + self.load(f"x{v}", f"%i{v}", number, vector, size)
+            + self.add(f"t{v}", f"%s{v}", f"%x{v}", vector, "%means")
+            for v in numbers
+        )
+        rest = self.masked(number, vector, kind, lanes) if masks else self.one_by_one(number, vector, kind)
+        return f"""declare {number} @llvm.vector.reduce.fadd.{kind}({number}, {vector})
+declare {vector} @llvm.masked.load.{kind}.p0(ptr, i32, <{lanes} x i1>, {vector})
+declare <{lanes} x i1> @llvm.get.active.lane.mask.v{lanes}i1.i32(i32, i32)
+define {number} @{symbol}(ptr %x, i64 %n{f", {number} %mean" if self.squares else ""}) alwaysinline nounwind {{
+start:
+  %most = and i64 %n, {-TOGETHER * lanes}
+  %whole = and i64 %n, {-lanes}
+  %left = sub nsw i64 %n, %whole
+{self.everywhere(number, vector, lanes)}  %is_long = icmp sgt i64 %most, 0
+  br i1 %is_long, label %together, label %singles
+together:
+  %i = phi i64 [ 0, %start ], [ %i.next, %together ]
+{sums}
+{steps}
+  %i.next = add nsw i64 %i, {TOGETHER * lanes}
+  %more = icmp slt i64 %i.next, %most
+  br i1 %more, label %together, label %joined, !llvm.loop !0
+joined:
+  %low = fadd reassoc {vector} %t0, %t1
+  %high = fadd reassoc {vector} %t2, %t3
+  %all = fadd reassoc {vector} %low, %high
+  br label %singles
+singles:
+  %j = phi i64 [ 0, %start ], [ %most, %joined ], [ %j.next, %single ]
+  %s = phi {vector} [ splat ({number} -0.0), %start ], [ %all, %joined ], [ %t, %single ]
+  %again = icmp slt i64 %j, %whole
+  br i1 %again, label %single, label %rest
+single:
+{self.load("y", "%j", number, vector, size)}{self.add("t", "%s", "%y", vector, "%means")}
+  %j.next = add nsw i64 %j, {lanes}
+  br label %singles, !llvm.loop !1
+rest:
+  %some = icmp sgt i64 %left, 0
+{rest}}}
+!0 = distinct !{{!0, !2}}
+!1 = distinct !{{!1, !2}}
+!2 = !{{!"llvm.loop.unroll.disable"}}
+"""
 
-    def added(self, name: str, before: str, element: str, kind: str, mean: str) -> list[str]:
-        """``%name = before + term of element``."""
+    def everywhere(self, number: str, vector: str, lanes: int) -> str:
+        """The mean in all lanes."""
         if not self.squares:
-            return [f"  %{name} = fadd reassoc {kind} {before}, {element}"]
-        return [
-            f"  %{name}.far = fsub {kind} {element}, {mean}",
-            f"  %{name}.square = fmul contract {kind} %{name}.far, %{name}.far",
-            f"  %{name} = fadd reassoc contract {kind} {before}, %{name}.square",
-        ]
+            return ""
+        return (
+            f"  %one = insertelement {vector} poison, {number} %mean, i32 0\n"
+            f"  %means = shufflevector {vector} %one, {vector} poison, <{lanes} x i32> zeroinitializer\n"
+        )
 
-    def loaded(self, name: str, at: str) -> list[str]:
-        return [
-            f"  %{name}.at = getelementptr {self.number}, ptr %x, i64 {at}",
-            f"  %{name} = load {self.vector}, ptr %{name}.at, align {self.size}",
-        ]
+    def load(self, name: str, at: str, number: str, vector: str, size: int) -> str:
+        return (
+            f"  %{name}.at = getelementptr {number}, ptr %x, i64 {at}\n"
+            f"  %{name} = load {vector}, ptr %{name}.at, align {size}\n"
+        )
 
-    def text(self, symbol: str, masks: bool) -> str:
-        vector, number, lanes = self.vector, self.number, self.lanes
-        step = TOGETHER * lanes
-        mean = f", {number} %mean" if self.squares else ""
-        lines = [
-            f"define {number} @{symbol}(ptr %x, i64 %n{mean}) alwaysinline nounwind {{",
-            "start:",
-            f"  %most = and i64 %n, {-step}",
-            f"  %whole = and i64 %n, {-lanes}",
-        ]
-        if self.squares:
-            lines += [
-                f"  %one = insertelement {vector} poison, {number} %mean, i32 0",
-                f"  %means = shufflevector {vector} %one, {vector} poison, <{lanes} x i32> zeroinitializer",
-            ]
-        lines += [
-            "  %is_long = icmp sgt i64 %most, 0",
-            "  br i1 %is_long, label %together, label %singles",
-            "together:",
-            "  %i = phi i64 [ 0, %start ], [ %i.next, %together ]",
-        ]
-        lines += [
-            f"  %s{v} = phi {vector} [ {self.nothing}, %start ], [ %t{v}, %together ]" for v in range(TOGETHER)
-        ]
-        for v in range(TOGETHER):
-            lines += [f"  %i{v} = add nsw i64 %i, {v * lanes}", *self.loaded(f"x{v}", f"%i{v}")]
-            lines += self.added(f"t{v}", f"%s{v}", f"%x{v}", vector, "%means")
-        lines += [
-            f"  %i.next = add nsw i64 %i, {step}",
-            "  %more = icmp slt i64 %i.next, %most",
-            "  br i1 %more, label %together, label %joined, !llvm.loop !0",
-            "joined:",
-            f"  %low = fadd reassoc {vector} %t0, %t1",
-            f"  %high = fadd reassoc {vector} %t2, %t3",
-            f"  %all = fadd reassoc {vector} %low, %high",
-            "  br label %singles",
-            "singles:",
-            "  %j = phi i64 [ 0, %start ], [ %most, %joined ], [ %j.next, %single ]",
-            f"  %s = phi {vector} [ {self.nothing}, %start ], [ %all, %joined ], [ %t, %single ]",
-            "  %again = icmp slt i64 %j, %whole",
-            "  br i1 %again, label %single, label %rest",
-            "single:",
-            *self.loaded("y", "%j"),
-            *self.added("t", "%s", "%y", vector, "%means"),
-            f"  %j.next = add nsw i64 %j, {lanes}",
-            "  br label %singles, !llvm.loop !1",
-            "rest:",
-            "  %left = sub nsw i64 %n, %whole",
-            "  %some = icmp sgt i64 %left, 0",
-        ]
-        reduced = f"call reassoc {number} @llvm.vector.reduce.fadd.{self.kind}({number} -0.0, {vector}"
-        declared = [f"declare {number} @llvm.vector.reduce.fadd.{self.kind}({number}, {vector})"]
-        if masks:
-            numbers = ", ".join(f"{self.index} {i}" for i in range(lanes))
-            mask = f"<{lanes} x i1>"
-            declared += [f"declare {vector} @llvm.masked.load.{self.kind}.p0(ptr, i32, {mask}, {vector})"]
-            lines += [
-                "  br i1 %some, label %last, label %end",
-                "last:",
-                f"  %left.small = trunc i64 %left to {self.index}" if self.index != "i64" else "  %left.small = add i64 %left, 0",
-                f"  %left.one = insertelement <{lanes} x {self.index}> poison, {self.index} %left.small, i32 0",
-                f"  %left.all = shufflevector <{lanes} x {self.index}> %left.one, <{lanes} x {self.index}> poison, "
-                f"<{lanes} x i32> zeroinitializer",
-                f"  %mask = icmp ult <{lanes} x {self.index}> <{numbers}>, %left.all",
-                f"  %z.at = getelementptr {number}, ptr %x, i64 %whole",
-                f"  %z = call {vector} @llvm.masked.load.{self.kind}.p0(ptr %z.at, i32 {self.size}, {mask} %mask, "
-                f"{vector} {'%means' if self.squares else self.nothing})",
-                *self.added("u", "%s", "%z", vector, "%means"),
-                "  br label %end",
-                "end:",
-                f"  %sum = phi {vector} [ %s, %rest ], [ %u, %last ]",
-                f"  %result = {reduced} %sum)",
-                f"  ret {number} %result",
-            ]
-        else:
-            lines += [
-                f"  %sum = {reduced} %s)",
-                "  br i1 %some, label %last, label %end",
-                "last:",
-                "  %k = phi i64 [ %whole, %rest ], [ %k.next, %last ]",
-                f"  %v = phi {number} [ %sum, %rest ], [ %w, %last ]",
-                f"  %z.at = getelementptr {number}, ptr %x, i64 %k",
-                f"  %z = load {number}, ptr %z.at, align {self.size}",
-                *self.added("w", "%v", "%z", number, "%mean"),
-                "  %k.next = add nsw i64 %k, 1",
-                "  %on = icmp slt i64 %k.next, %n",
-                "  br i1 %on, label %last, label %end",
-                "end:",
-                f"  %result = phi {number} [ %sum, %rest ], [ %w, %last ]",
-                f"  ret {number} %result",
-            ]
-        return "\n".join([*declared, *lines, "}", LOOPS])
+    def add(self, name: str, before: str, element: str, kind: str, mean: str) -> str:
+        """A sum, and the term of one more element or vector of them."""
+        if not self.squares:
+            return f"  %{name} = fadd reassoc {kind} {before}, {element}"
+        return (
+            f"  %{name}.far = fsub {kind} {element}, {mean}\n"
+            f"  %{name}.square = fmul contract {kind} %{name}.far, %{name}.far\n"
+            f"  %{name} = fadd reassoc contract {kind} {before}, %{name}.square"
+        )
+
+    def masked(self, number: str, vector: str, kind: str, lanes: int) -> str:
+        """The last vector, whose lanes that are off come to nothing."""
+        nothing = "%means" if self.squares else f"splat ({number} -0.0)"
+        return f"""  br i1 %some, label %last, label %end
+last:
+  %count = trunc i64 %left to i32
+  %on = call <{lanes} x i1> @llvm.get.active.lane.mask.v{lanes}i1.i32(i32 0, i32 %count)
+  %z.at = getelementptr {number}, ptr %x, i64 %whole
+  %z = call {vector} @llvm.masked.load.{kind}.p0(ptr %z.at, i32 1, <{lanes} x i1> %on, {vector} {nothing})
+{self.add("u", "%s", "%z", vector, "%means")}
+  br label %end
+end:
+  %sum = phi {vector} [ %s, %rest ], [ %u, %last ]
+  %result = call reassoc {number} @llvm.vector.reduce.fadd.{kind}({number} -0.0, {vector} %sum)
+  ret {number} %result
+"""
+
+    def one_by_one(self, number: str, vector: str, kind: str) -> str:
+        """The last elements where vectors have no masks."""
+        return f"""  %sum = call reassoc {number} @llvm.vector.reduce.fadd.{kind}({number} -0.0, {vector} %s)
+  br i1 %some, label %last, label %end
+last:
+  %k = phi i64 [ %whole, %rest ], [ %k.next, %last ]
+  %v = phi {number} [ %sum, %rest ], [ %u, %last ]
+  %z.at = getelementptr {number}, ptr %x, i64 %k
+  %z = load {number}, ptr %z.at
+{self.add("u", "%v", "%z", number, "%mean")}
+  %k.next = add nsw i64 %k, 1
+  %on = icmp slt i64 %k.next, %n
+  br i1 %on, label %last, label %end
+end:
+  %result = phi {number} [ %sum, %rest ], [ %u, %last ]
+  ret {number} %result
+"""

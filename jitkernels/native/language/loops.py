@@ -55,7 +55,7 @@ class Program:
             for value, alone in zip(given, restrict, strict=True)
         )
         # Not inlined: what ``noalias`` says of its arguments would be lost.
-        self.texts.append(f"define i64 @{name}({head}) noinline nounwind \"no-builtin-memcpy\" {{\n{body}\n}}")
+        self.texts.append(f'define i64 @{name}({head}) noinline nounwind "no-builtin-memcpy" {{\n{body}\n}}')
 
     def called(self, function: Function, arguments: tuple[Value, ...]) -> tuple[str, Type]:
         """The symbol and result of a marked function for arguments of these types."""
