@@ -12,7 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from translated import built, same, written
 
-from jitkernels.native.source import inlined, offset, vectors
+from jitkernels.native import codegen
+from jitkernels.native.language.loops import Program
+from jitkernels.native.link import parsed
+from jitkernels.native.source import apart, inlined, offset, vectors
 
 
 @inlined()
@@ -160,6 +163,20 @@ def whole_vectors(out: Any, a: Any, b: Any) -> Any:
     return 0
 
 
+@apart()
+def seldom(out: Any, a: Any) -> Any:
+    for i in range(a, a + 3):
+        out[i & 15] += i
+    return a + 1, a * 2
+
+
+def out_of_line(out: Any, a: Any, b: Any) -> Any:
+    if a == b:
+        return 7
+    one, two = seldom(out, a)
+    return one + 10 * two
+
+
 def names(out: Any, a: Any, b: Any) -> Any:
     größe, v1, result, kept1, exit, l1 = a, b, 3, 4, 5, 6  # noqa: A001
     """
@@ -172,7 +189,8 @@ a text at the margin
 
 
 CONTROL_FLOW = (
-    branches, loops_with_limits, running_steps, breaking, lazy, tuples, decided, pointers, whole_vectors, names,
+    branches, loops_with_limits, running_steps, breaking, lazy, tuples, decided, pointers, whole_vectors,
+    out_of_line, names,
 )  # fmt: skip
 
 
@@ -236,3 +254,28 @@ def test_a_variable_that_no_branch_gave_a_value_is_zero() -> None:
     assert out[0] == 0
     assert found(out.ctypes.data, 3, 1) == 2
     assert out[0] == 2
+
+
+def row_of(x: Any, row: int, n: int) -> None:
+    for i in range(row * n, row * n + n):
+        x[i] = x[i] * 2
+
+
+def copied(x: Any, row: int, n: int) -> None:
+    for i in range(n):
+        x[i] = x[row + i]
+
+
+def test_what_llvm_makes_of_it() -> None:
+    """What seldom runs stays a function; it is known how often a loop runs; a copy of a few elements is no call."""
+    program = Program("made")
+    program.export("entry", out_of_line, ("int64*", "int64", "int64"), ())
+    program.export("row_of", row_of, ("float32* restrict", "int64", "int64"), ())
+    program.export("copied", copied, ("float32* restrict", "int64", "int64"), ())
+    module = parsed("made", program.text)
+    codegen.optimise(module, codegen.target_machine(64))
+    kept = str(module)
+    assert "seldom" in kept
+    assert "smax" not in kept
+    assert "@llvm.memcpy" not in kept
+    assert "@llvm.memmove" not in kept

@@ -9,7 +9,7 @@ from translated import Function
 from jitkernels.errors import BuildError
 from jitkernels.native.code import code_of
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import External, IRFunction, inlined
+from jitkernels.native.source import External, IRFunction, apart, inlined
 
 
 def with_constant(value: Any) -> Function:
@@ -53,6 +53,14 @@ def marked(*flags: str, other: bool = False) -> Function:
         @inlined(*flags)
         def function(a: Any) -> Any:
             return a + a
+
+    return function
+
+
+def marked_apart() -> Function:
+    @apart()
+    def function(a: Any) -> Any:
+        return a + a
 
     return function
 
@@ -104,6 +112,7 @@ DIFFERENT: dict[str, list[Function]] = {
                 marked("reassoc"),
                 marked("reassoc", "contract"),
                 marked(other=True),
+                marked_apart(),
             ),
             *(
                 calling(marked()),
