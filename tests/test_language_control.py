@@ -261,9 +261,9 @@ def row_of(x: Any, row: int, n: int) -> None:
         x[i] = x[i] * 2
 
 
-def copied(x: Any, row: int, n: int) -> None:
+def copied(x: Any, y: Any, n: int) -> None:
     for i in range(n):
-        x[i] = x[row + i]
+        y[i] = x[i]
 
 
 def test_what_llvm_makes_of_it() -> None:
@@ -271,7 +271,7 @@ def test_what_llvm_makes_of_it() -> None:
     program = Program("made")
     program.export("entry", out_of_line, ("int64*", "int64", "int64"), ())
     program.export("row_of", row_of, ("float32* restrict", "int64", "int64"), ())
-    program.export("copied", copied, ("float32* restrict", "int64", "int64"), ())
+    program.export("copied", copied, ("float32* restrict", "float32* restrict", "int64"), ())
     module = parsed("made", program.text)
     codegen.optimise(module, codegen.target_machine(64))
     kept = str(module)
