@@ -54,7 +54,7 @@ class Program:
             f"{value.type.llvm}{' noalias' if alone else ''} {value.text}"
             for value, alone in zip(given, restrict, strict=True)
         )
-        # Not inlined: what ``noalias`` says of its arguments would be lost.
+        # Not inlined: what ``noalias`` says of its arguments would be lost. Rows to copy are short, and calls long.
         self.texts.append(f'define i64 @{name}({head}) noinline nounwind "no-builtin-memcpy" {{\n{body}\n}}')
 
     def called(self, function: Function, arguments: tuple[Value, ...]) -> tuple[str, Type]:
