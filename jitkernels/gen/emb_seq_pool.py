@@ -91,6 +91,28 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
                 pool_block(table, ids, out, table_w, idx_w, top, bottom, left, right)
                 join_block(out, left, right - left, sums, top == 0, bottom == idx_h)
 
+    @inlined()
+    def divide(out: Any, table_w: int, idx_h: int) -> None:
+        if divides and idx_h > 0:
+            divisor = number(idx_h)
+            for j in range(table_w):
+                out[j] = out[j] / divisor
+
+    @inlined()
+    def pool_few(table: Any, ids: Any, out: Any, table_w: int, idx_h: int, idx_w: int) -> None:
+        """Less than eight rows: what a block needs would take longer than they."""
+        if idx_h == 0:
+            for j in range(table_w):
+                out[j] = number(0)
+            return
+        row = offset(table, ids[0] * table_w)
+        for j in range(table_w):
+            out[j] = row[j]
+        for i in range(1, idx_h):
+            row = offset(table, ids[i * idx_w] * table_w)
+            for j in range(table_w):
+                out[j] = join(out[j], row[j])
+
     def body(
         table: Any,
         ids: Any,
@@ -103,19 +125,19 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
         begin: int,
         end: int,
     ) -> None:
+        if idx_h < 8:
+            for sequence in range(begin, end):
+                result, column = offset(out, sequence * table_w), offset(ids, sequence)
+                pool_few(table, column, result, table_w, idx_h, idx_w)
+                divide(result, table_w, idx_h)
+            return
         for sequence in range(begin, end):
             result, column = offset(out, sequence * table_w), offset(ids, sequence)
-            if idx_h == 0:
-                for j in range(table_w):
-                    result[j] = number(0)
-            elif is_max or idx_h <= ROWS:
+            if is_max or idx_h <= ROWS:
                 pool_block(table, column, result, table_w, idx_w, 0, idx_h, 0, table_w)
             else:
                 pool_blocks(table, column, result, table_w, idx_h, idx_w, sums)
-            if divides and idx_h > 0:
-                divisor = number(idx_h)
-                for j in range(table_w):
-                    result[j] = result[j] / divisor
+            divide(result, table_w, idx_h)
 
     signature = attr.signature()
     return LoopNest(
