@@ -57,30 +57,37 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
         return join(low, high)
 
     @inlined()
+    def pool_few(
+        table: Any, ids: Any, out: Any, left: int, right: int, table_w: int, idx_h: int, idx_w: int
+    ) -> None:
+        """Less than eight rows, and at least one, one by one."""
+        row = offset(table, ids[0] * table_w)
+        for j in range(left, right):
+            out[j] = row[j]
+        for i in range(1, idx_h):
+            row = offset(table, ids[i * idx_w] * table_w)
+            for j in range(left, right):
+                out[j] = join(out[j], row[j])
+
+    @inlined()
     def pool_block(
         table: Any, ids: Any, out: Any, table_w: int, idx_w: int, top: int, bottom: int, left: int, right: int
     ) -> None:
         """``ids`` begin at the sequence: its rows ``top`` to ``bottom``, columns ``left`` to ``right``."""
-        i = top + 8
-        if i <= bottom:
+        rest = (bottom - top) % 8
+        i = top + rest
+        if rest:
+            pool_few(table, offset(ids, top * idx_w), out, left, right, table_w, rest, idx_w)
+        else:
             r0, r1, r2, r3, r4, r5, r6, r7 = rows_of_eight(ids, top * idx_w, idx_w, table_w)
             for j in range(left, right):
                 out[j] = pool_eight(table, j, r0, r1, r2, r3, r4, r5, r6, r7)
-        else:
-            i = top + 1
-            row = ids[top * idx_w] * table_w
-            for j in range(left, right):
-                out[j] = table[row + j]
-        while i + 8 <= bottom:
+            i = top + 8
+        while i < bottom:
             r0, r1, r2, r3, r4, r5, r6, r7 = rows_of_eight(ids, i * idx_w, idx_w, table_w)
             for j in range(left, right):
                 out[j] = join(out[j], pool_eight(table, j, r0, r1, r2, r3, r4, r5, r6, r7))
             i += 8
-        while i < bottom:
-            row = ids[i * idx_w] * table_w
-            for j in range(left, right):
-                out[j] = join(out[j], table[row + j])
-            i += 1
 
     @inlined()
     def pool_blocks(table: Any, ids: Any, out: Any, table_w: int, idx_h: int, idx_w: int, sums: Any) -> None:
@@ -93,25 +100,10 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
 
     @inlined()
     def divide(out: Any, table_w: int, idx_h: int) -> None:
-        if divides and idx_h > 0:
+        if divides:
             divisor = number(idx_h)
             for j in range(table_w):
                 out[j] = out[j] / divisor
-
-    @inlined()
-    def pool_few(table: Any, ids: Any, out: Any, table_w: int, idx_h: int, idx_w: int) -> None:
-        """Less than eight rows: what a block needs would take longer than they."""
-        if idx_h == 0:
-            for j in range(table_w):
-                out[j] = number(0)
-            return
-        row = offset(table, ids[0] * table_w)
-        for j in range(table_w):
-            out[j] = row[j]
-        for i in range(1, idx_h):
-            row = offset(table, ids[i * idx_w] * table_w)
-            for j in range(table_w):
-                out[j] = join(out[j], row[j])
 
     def body(
         table: Any,
@@ -125,10 +117,14 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
         begin: int,
         end: int,
     ) -> None:
-        if idx_h < 8:
+        if idx_h < 8:  # what blocks need would take longer than these
             for sequence in range(begin, end):
                 result, column = offset(out, sequence * table_w), offset(ids, sequence)
-                pool_few(table, column, result, table_w, idx_h, idx_w)
+                if idx_h == 0:
+                    for j in range(table_w):
+                        result[j] = number(0)
+                    continue
+                pool_few(table, column, result, 0, table_w, table_w, idx_h, idx_w)
                 divide(result, table_w, idx_h)
             return
         for sequence in range(begin, end):

@@ -1,4 +1,4 @@
-"""Generated SEQ_POOL: eight rows at a time are combined in a tree and joined to the result.
+"""Generated SEQ_POOL: eight rows at a time are combined in a tree and joined to those that eights leave.
 
 Rows not wider than `NARROW` are taken as fewer long ones, which are folded at the end.
 """
@@ -50,22 +50,22 @@ def seq_pool(attr: SeqPoolAttr, folded: bool = False, **variant: Any) -> LoopNes
 
     @inlined()
     def pool_block(x: Any, y: Any, w: int, top: int, bottom: int, left: int, right: int) -> None:
-        i = top + 8
-        if i <= bottom:
-            for j in range(left, right):
-                y[j] = eight(x, top * w + j, w)
-        else:
-            i = top + 1
+        rest = (bottom - top) % 8
+        i = top + rest
+        if rest:
             for j in range(left, right):
                 y[j] = x[top * w + j]
-        while i + 8 <= bottom:
+            for row in range(top + 1, i):
+                for j in range(left, right):
+                    y[j] = join(y[j], x[row * w + j])
+        else:
+            for j in range(left, right):
+                y[j] = eight(x, top * w + j, w)
+            i = top + 8
+        while i < bottom:
             for j in range(left, right):
                 y[j] = join(y[j], eight(x, i * w + j, w))
             i += 8
-        while i < bottom:
-            for j in range(left, right):
-                y[j] = join(y[j], x[i * w + j])
-            i += 1
 
     @inlined()
     def pool_columns(x: Any, y: Any, h: int, w: int, sums: Any, begin: int, end: int) -> None:
