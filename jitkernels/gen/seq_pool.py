@@ -62,6 +62,11 @@ def seq_pool(attr: SeqPoolAttr, folded: bool = False, **variant: Any) -> LoopNes
             for j in range(left, right):
                 y[j] = eight(x, top * w + j, w)
             i = top + 8
+        if right - left <= NARROW:
+            while i + 16 <= bottom:
+                for j in range(left, right):
+                    y[j] = join(y[j], join(eight(x, i * w + j, w), eight(x, (i + 8) * w + j, w)))
+                i += 16
         while i < bottom:
             for j in range(left, right):
                 y[j] = join(y[j], eight(x, i * w + j, w))
