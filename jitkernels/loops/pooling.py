@@ -41,19 +41,20 @@ def block_joining(dtype: str) -> Any:
 
     @inlined()
     def join_block(y: Any, at: int, count: int, sums: Any, is_first: bool, is_last: bool) -> None:
+        # Each kind of block has a loop of its own: stores that depend on a flag are slow, even if all do or none does.
         if is_first:
             for j in range(count):
                 sums[j] = y[at + j]
                 sums[columns + j] = zero
-            return
-        for j in range(count):
-            before, part = sums[j], y[at + j]
-            total, lost = plus(before, part), plus(sums[columns + j], lost_in(before, part))
-            if is_last:
-                y[at + j] = settled(total, lost)
-            else:
-                sums[j] = total
-                sums[columns + j] = lost
+        elif is_last:
+            for j in range(count):
+                lost = plus(sums[columns + j], lost_in(sums[j], y[at + j]))
+                y[at + j] = settled(plus(sums[j], y[at + j]), lost)
+        else:
+            for j in range(count):
+                before = sums[j]
+                sums[columns + j] = plus(sums[columns + j], lost_in(before, y[at + j]))
+                sums[j] = plus(before, y[at + j])
 
     return join_block
 
