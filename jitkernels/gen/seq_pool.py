@@ -49,15 +49,20 @@ def seq_pool(attr: SeqPoolAttr, folded: bool = False, **variant: Any) -> LoopNes
         return join(low, join(join(x[at], x[at + w]), join(x[at + 2 * w], x[at + 3 * w])))
 
     @inlined()
+    def pool_few(x: Any, y: Any, w: int, top: int, bottom: int, left: int, right: int) -> None:
+        """Less than eight rows, and at least one, one by one."""
+        for j in range(left, right):
+            y[j] = x[top * w + j]
+        for i in range(top + 1, bottom):
+            for j in range(left, right):
+                y[j] = join(y[j], x[i * w + j])
+
+    @inlined()
     def pool_block(x: Any, y: Any, w: int, top: int, bottom: int, left: int, right: int) -> None:
         rest = (bottom - top) % 8
         i = top + rest
         if rest:
-            for j in range(left, right):
-                y[j] = x[top * w + j]
-            for row in range(top + 1, i):
-                for j in range(left, right):
-                    y[j] = join(y[j], x[row * w + j])
+            pool_few(x, y, w, top, i, left, right)
         else:
             for j in range(left, right):
                 y[j] = eight(x, top * w + j, w)
@@ -74,6 +79,9 @@ def seq_pool(attr: SeqPoolAttr, folded: bool = False, **variant: Any) -> LoopNes
 
     @inlined()
     def pool_columns(x: Any, y: Any, h: int, w: int, sums: Any, begin: int, end: int) -> None:
+        if h < 8:  # what blocks need would take longer than these
+            pool_few(x, y, w, 0, h, begin, end)
+            return
         if is_max or h <= ROWS:
             pool_block(x, y, w, 0, h, begin, end)
             return
