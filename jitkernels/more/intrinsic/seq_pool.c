@@ -81,8 +81,13 @@ INLINE void narrow_block(const element *x, pooled *so_far, int64_t h, int64_t w,
       so_far[v] = both(so_far[v], of_one(get(x + i * w + v * LANES, v < count - 1, lanes)));
 }
 
-INLINE void narrow(const element *x, element *y, int64_t h, int64_t w, int count, mask lanes) {
+INLINE void narrow(const element *x, element *y, int64_t h, int64_t w, int count, mask lanes, int many) {
   pooled so_far[WIDEST];
+  if (!many) {
+    narrow_block(x, so_far, h, w, count, lanes);
+    for (int v = 0; v < count; v++) put(y + v * LANES, v < count - 1, lanes, result(so_far[v]));
+    return;
+  }
   vector sums[WIDEST], lost[WIDEST];
   narrow_block(x, so_far, h < ROWS ? h : ROWS, w, count, lanes);
   for (int v = 0; v < count; v++) sums[v] = result(so_far[v]), lost[v] = zero();
@@ -117,8 +122,8 @@ INLINE void wide_block(const element *x, element *y, int64_t h, int64_t w, int64
   }
 }
 
-INLINE void wide(const element *x, element *y, int64_t h, int64_t w, int64_t width) {
-  if (h <= ROWS) {
+INLINE void wide(const element *x, element *y, int64_t h, int64_t w, int64_t width, int many) {
+  if (!many) {
     wide_block(x, y, h, w, width);
     return;
   }
@@ -143,10 +148,10 @@ INLINE void wide(const element *x, element *y, int64_t h, int64_t w, int64_t wid
 }
 
 // Rows of 1, 2, 4... elements: a whole number of rows fills a vector.
-INLINE void tiny(const element *x, element *y, int64_t h, int64_t w) {
+INLINE void tiny(const element *x, element *y, int64_t h, int64_t w, int many) {
   element parts[BYTES / sizeof(element)];
   int64_t vectors = h * w / LANES;
-  narrow(x, parts, vectors, LANES, 1, first_lanes(LANES));
+  narrow(x, parts, vectors, LANES, 1, first_lanes(LANES), many);
   for (int64_t j = 0; j < w; j++) {
     y[j] = parts[j];
     for (int64_t i = j + w; i < LANES; i += w) y[j] = of_elements(y[j], parts[i]);
@@ -164,27 +169,40 @@ INLINE void divide_all(element *y, int64_t h, int64_t width) {
 #endif
 }
 
-// `width` columns of x[h, w] into y[width].
-static int64_t seq_pool_columns(const element *x, element *y, int64_t h, int64_t w, int64_t width) {
+// `width` columns of x[h, w] into y[width]. Where `many` is not set there are no more than ROWS rows.
+INLINE void columns(const element *x, element *y, int64_t h, int64_t w, int64_t width, int many) {
   mask lanes = first_lanes((width - 1) % LANES + 1);
-  if (width == 0) return 0;
   if (width == w && w < LANES && LANES % w == 0 && h * w >= LANES)
-    tiny(x, y, h, w);
+    tiny(x, y, h, w, many);
   else
     switch ((width + LANES - 1) / LANES) {
-      case 1: narrow(x, y, h, w, 1, lanes); break;
-      case 2: narrow(x, y, h, w, 2, lanes); break;
-      case 3: narrow(x, y, h, w, 3, lanes); break;
-      case 4: narrow(x, y, h, w, 4, lanes); break;
+      case 1: narrow(x, y, h, w, 1, lanes, many); break;
+      case 2: narrow(x, y, h, w, 2, lanes, many); break;
+      case 3: narrow(x, y, h, w, 3, lanes, many); break;
+      case 4: narrow(x, y, h, w, 4, lanes, many); break;
 #ifdef AVX512
-      case 5: narrow(x, y, h, w, 5, lanes); break;
-      case 6: narrow(x, y, h, w, 6, lanes); break;
-      case 7: narrow(x, y, h, w, 7, lanes); break;
-      case 8: narrow(x, y, h, w, 8, lanes); break;
+      case 5: narrow(x, y, h, w, 5, lanes, many); break;
+      case 6: narrow(x, y, h, w, 6, lanes, many); break;
+      case 7: narrow(x, y, h, w, 7, lanes, many); break;
+      case 8: narrow(x, y, h, w, 8, lanes, many); break;
 #endif
-      default: wide(x, y, h, w, width);
+      default: wide(x, y, h, w, width, many);
     }
   divide_all(y, h, width);
+}
+
+// A function of its own: what its blocks need would make the others slower.
+static __attribute__((noinline)) void many_rows(
+    const element *x, element *y, int64_t h, int64_t w, int64_t width) {
+  columns(x, y, h, w, width, 1);
+}
+
+static int64_t seq_pool_columns(const element *x, element *y, int64_t h, int64_t w, int64_t width) {
+  if (width == 0) return 0;
+  if (h <= ROWS)
+    columns(x, y, h, w, width, 0);
+  else
+    many_rows(x, y, h, w, width);
   return 0;
 }
 
