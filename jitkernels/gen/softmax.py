@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.softmax import SoftmaxAttr
-from jitkernels.loops.pieces import rows_at_once
+from jitkernels.loops.pieces import rows_at_once, rows_of_piece
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.maths.exact import lost_in, plus
 from jitkernels.maths.exp import LOWEST_32, LOWEST_64, limited_exp_float32, limited_exp_float64
 from jitkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
-from jitkernels.maths.row_sum import row_sum
-from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.loop_nest import FLAGS, LoopNest
+from jitkernels.native.source import apart, inlined
 from jitkernels.registry import Variant, implements
 
 BLOCK_ELEMENTS = 2048
@@ -40,9 +40,9 @@ def softmax(
     lowest: Any = LOWEST_32 if single else LOWEST_64
     exp = limited_exp_float32 if single else limited_exp_float64
     row_maximum = row_maximum_float32 if single else row_maximum_float64
-    sum_of = row_sum(attr.dtype)
 
-    def one_by_one(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
+    @inlined(*FLAGS)
+    def every_row(x: Any, y: Any, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):
             first = row * n
             largest = row_maximum(x, first, first + n)
@@ -68,8 +68,18 @@ def softmax(
             for i in range(first, first + n):
                 y[i] = y[i] * factor
 
+    def one_by_one(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
+        every_row(x, y, n, begin, end)
+
+    @apart()
+    def long_rows(x: Any, y: Any, n: int, begin: int, end: int) -> None:
+        every_row(x, y, n, begin, end)
+
     def in_groups(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
-        together = rows_at_once(n, BLOCK_ELEMENTS)
+        if n > SUMMED:  # rows so long are not meant to come here: their sums need care
+            long_rows(x, y, n, begin, end)
+            return
+        together = rows_of_piece(end - begin, n, BLOCK_ELEMENTS)
         for top in range(begin, end, together):
             bottom = min(top + together, end)
             for row in range(top, bottom):
@@ -85,11 +95,6 @@ def softmax(
                 factor = number(1) / total
                 for i in range(row * n, row * n + n):
                     y[i] = y[i] * factor
-            if n > SUMMED:  # rows so long are not meant to come here; their sums were rough
-                for row in range(top, bottom):
-                    factor = number(1) / sum_of(y, row * n, row * n + n)
-                    for i in range(row * n, row * n + n):
-                        y[i] = y[i] * factor
 
     signature = attr.signature()
     return LoopNest(

@@ -23,6 +23,12 @@ def rows_at_once(n: int, elements: int) -> int:
     return rows
 
 
+@inlined()
+def rows_of_piece(rows: int, n: int, elements: int) -> int:
+    """How many of these rows to take at once: all, or else `rows_at_once`, which takes longer to find."""
+    return rows if rows * n <= elements else rows_at_once(n, elements)
+
+
 def threads(blocks: int) -> list[Variant]:
     """Serial first, in parallel as well when two threads get two blocks each."""
     return [{"parallel": parallel} for parallel in ((False, True) if blocks >= 4 else (False,))]

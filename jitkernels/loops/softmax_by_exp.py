@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.softmax import SoftmaxAttr
-from jitkernels.loops.pieces import PIECE, ignore, nothing, rows_at_once, threads
+from jitkernels.loops.pieces import PIECE, ignore, nothing, rows_at_once, rows_of_piece, threads
 from jitkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
 from jitkernels.maths.row_sum import row_sum
 from jitkernels.native.loop_nest import LoopNest
@@ -31,7 +31,7 @@ def softmax_nest(
 
     def body(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> int:
         status = 0
-        together = rows_at_once(n, PIECE)
+        together = rows_of_piece(end - begin, n, PIECE)
         token = enter()
         for top in range(begin, end, together):
             bottom = min(top + together, end)
