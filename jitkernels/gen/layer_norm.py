@@ -107,9 +107,8 @@ def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
                 share = one / number(n)
                 mean = times(sum_of(x, n), share)
                 squares = squares_of(x, n, mean)
-                if (squares - mean * mean * (number(n) / spread) >= smallest) & (squares <= largest) | (
-                    n == 1
-                ):
+                is_near = squares - mean * mean * (number(n) / spread) >= smallest
+                if is_near & (squares <= largest) | (n == 1):  # the mean of one element is exact
                     return one, mean, one / np.sqrt(times(squares, share) + eps)
             return measures_with_care(x, 0, n, eps)
 
@@ -132,11 +131,12 @@ def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
 
         return affine if attr.affine else plain
 
-    short = SHORT_BYTES // number(0).itemsize
-    wide, narrow = rows_in_vectors(variant.get("vector_bytes", 64)), rows_in_vectors(32)
+    width = min(variant.get("vector_bytes", 64), machine.target().vector_bytes)
+    wide, narrow = rows_in_vectors(width), rows_in_vectors(min(width, 32))
+    is_narrow, short = width <= 32, SHORT_BYTES // number(0).itemsize
 
     def plain(x: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> None:
-        if n <= short:
+        if is_narrow or n <= short:
             narrow(x, y, n, number(eps[0]), begin, end)
         else:
             wide(x, y, n, number(eps[0]), begin, end)
@@ -144,7 +144,7 @@ def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
     def affine(
         x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int
     ) -> None:
-        if n <= short:
+        if is_narrow or n <= short:
             narrow(x, scale, bias, y, n, number(eps[0]), begin, end)
         else:
             wide(x, scale, bias, y, n, number(eps[0]), begin, end)
