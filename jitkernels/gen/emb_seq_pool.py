@@ -144,6 +144,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
         block=_block(attr) if variant.get("parallel") else 1,
         workspace=workspace_of(attr.dtype),
         workspace_dtype=attr.dtype,
+        reads_first=True,  # its arrays are apart: callers see to it
         check=check,
         **variant,
     )

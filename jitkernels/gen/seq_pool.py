@@ -83,58 +83,59 @@ def seq_pool(attr: SeqPoolAttr, folded: bool = False, **variant: Any) -> LoopNes
         if h < 8:  # what blocks need would take longer than these
             pool_few(x, y, w, 0, h, begin, end)
             return
-        if is_max or h <= ROWS:
-            pool_block(x, y, w, 0, h, begin, end)
-            return
-        for left in range(begin, end, columns):
-            right = min(left + columns, end)
-            for top in range(0, h, ROWS):
-                pool_block(x, y, w, top, min(top + ROWS, h), left, right)
-                join_block(y, left, right - left, sums, top == 0, top + ROWS >= h)
+        is_one_block = is_max or h <= ROWS
+        height, width = (h, end - begin) if is_one_block else (ROWS, columns)
+        left = begin
+        while left < end:
+            right, top = min(left + width, end), 0
+            while top < h:
+                bottom = min(top + height, h)
+                pool_block(x, y, w, top, bottom, left, right)
+                if not is_one_block:
+                    join_block(y, left, right - left, sums, top == 0, bottom == h)
+                top = bottom
+            left = right
 
-    @inlined()
-    def body(x: Any, y: Any, h: int, w: int, sums: Any, begin: int, end: int) -> None:
+    def body(x: Any, y: Any, h: int, w: int, workspace: Any, begin: int, end: int) -> None:
         if h == 0:
             for j in range(begin, end):
                 y[j] = number(0)
             return
-        pool_columns(x, y, h, w, sums, begin, end)
+        together = 1
+        if folded and h >= 8 and w <= NARROW and end - begin >= w:
+            together = 8
+            longest = LONG if h >= ROWS * LONG else LONG // 4
+            while 2 * together * w <= longest and h >= 16 * together:
+                together *= 2
+        if not folded or together == 1:
+            left, right, result = begin, end, y
+        else:
+            left, right, result = 0, together * w, offset(workspace, 2 * columns)
+        pool_columns(x, result, h // together, together * w, workspace, left, right)
+        if folded and together > 1:
+            done = h // together * together * w
+            for j in range(h * w - done):
+                result[j] = join(result[j], x[done + j])
+            while together > 1:
+                together //= 2
+                for j in range(together * w):
+                    result[j] = join(result[j], result[together * w + j])
+            for j in range(w):
+                y[j] = result[j]
         if divides:
             divisor = np.sqrt(number(h)) if roots else number(h)
             for j in range(begin, end):
                 y[j] = y[j] / divisor
 
-    def narrow(x: Any, y: Any, h: int, w: int, workspace: Any, begin: int, end: int) -> None:
-        if h < 8 or w > NARROW or end - begin < w:  # not what this is meant for
-            body(x, y, h, w, workspace, begin, end)
-            return
-        longs, together = offset(workspace, 2 * columns), 8
-        longest = LONG if h >= ROWS * LONG else LONG // 4
-        while 2 * together * w <= longest and h >= 16 * together:
-            together *= 2
-        long = together * w
-        pool_columns(x, longs, h // together, long, workspace, 0, long)
-        done = h // together * long
-        for j in range(h * w - done):
-            longs[j] = join(longs[j], x[done + j])
-        while together > 1:
-            together //= 2
-            for j in range(together * w):
-                longs[j] = join(longs[j], longs[together * w + j])
-        divisor = number(1)
-        if divides:
-            divisor = np.sqrt(number(h)) if roots else number(h)
-        for j in range(w):
-            y[j] = longs[j] / divisor
-
     signature = attr.signature()
     return LoopNest(
         f"seq_pool_{attr.pool}_{attr.dtype}",
         signature.c_arguments,
-        narrow if folded else body,
+        body,
         extent=signature.index("w"),
         block=BLOCK_COLUMNS,
         workspace=workspace_of(attr.dtype) + (LONG * np.dtype(attr.dtype).itemsize if folded else 0),
         workspace_dtype=attr.dtype,
+        reads_first=True,  # its arrays are apart: callers see to it
         **variant,
     )
