@@ -1,7 +1,8 @@
 """The everyday functions, one per kernel: any array-like, any strides, allocating when ``out`` is None.
 
 Calls go through a compiled dispatcher, which finds a kernel by dtype, options and size class and takes the extents
-from the arrays. The first call of a class comes here, and so does whatever is wrong or rare.
+from the arrays. The first call of a class comes here, to be sent back once the dispatcher knows a kernel for it, and so
+does whatever is wrong or rare.
 """
 
 from collections.abc import Sequence
@@ -13,9 +14,15 @@ from jitkernels import converting, documentation, pins
 from jitkernels.attrs.base import Call, KernelAttr
 from jitkernels.attrs.binding import AXIS, inputs_of, is_everyday, outputs_of
 from jitkernels.dispatch_table import Dispatch, Real
-from jitkernels.errors import ArgumentError, ArgumentTypeError, UnknownNameError, WorkspaceError
+from jitkernels.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    AttrError,
+    UnknownNameError,
+    WorkspaceError,
+)
 from jitkernels.kernel import Kernel
-from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.kernel_funcs import LOOK, KernelFuncs
 from jitkernels.locks import making, writing
 from jitkernels.native import launch
 from jitkernels.native.code import BUILD
@@ -26,6 +33,8 @@ LEAST_SECONDS = 1e-7
 """What an everyday call costs at least."""
 PATIENCE = 0.002
 """Seconds of calls on inputs of some dtypes that are worth a nest which converts them, once per machine building it."""
+SERVED = 2
+"""A countdown that lets the next call pass."""
 _made: dict[str, "Everyday"] = {}
 
 
@@ -52,6 +61,8 @@ class Everyday(launch.Holder):
 
     def call(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
         """Convert what needs converting, run the best kernel, give back arrays of the caller's shape."""
+        if self._learns():
+            return self.callable(*arguments, **named if out is None else {**named, "out": out})
         if len(arguments) == len(self._signature.parameters) + 1 and out is None:
             *rest, out = arguments
             arguments = tuple(rest)
@@ -72,6 +83,29 @@ class Everyday(launch.Holder):
                 with np.errstate(all="ignore"):
                     array[...] = result
         return out
+
+    def _learns(self) -> bool:
+        """Whether the dispatcher was without the kernel of a size class, and is no longer: it can serve the call then.
+
+        The key says all that the choice depends on, so that the arguments need not be looked at.
+        """
+        if self._dispatch is None or pins.blocks:
+            return False
+        key, fields = self._dispatch.missed()
+        if not key:
+            return False
+        try:
+            kernel = KernelFuncs.cache().of_class(self._attr_class(**fields))
+        except AttrError:  # the largest of the class would be too large for this machine
+            return False
+        if not kernel.address:
+            return False
+        calls = _calls_worth(LOOK, kernel.attr) if self._dispatch.may_be_exact else launch.NEVER
+        with writing:
+            self._dispatch.put(
+                key, kernel.address, kernel.is_long, max(min(kernel.calls_until_due, calls), SERVED)
+            )
+        return True
 
     def _compute(self, call: Call, arrays: Sequence[AnyArray]) -> None:
         """Run the kernel of the call's size class, and let the dispatcher take the next call of that class."""
