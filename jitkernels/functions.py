@@ -28,6 +28,7 @@ from jitkernels.native import launch
 from jitkernels.native.code import BUILD
 from jitkernels.registry import row
 from jitkernels.signature import AnyArray, Array, Signature
+from jitkernels.tuning.classes import share_of_smallest
 
 LEAST_SECONDS = 1e-7
 """What an everyday call costs at least."""
@@ -100,7 +101,9 @@ class Everyday(launch.Holder):
             return False
         if not kernel.address:
             return False
-        calls = _calls_worth(LOOK, kernel.attr) if self._dispatch.may_be_exact else launch.NEVER
+        calls = launch.NEVER
+        if self._dispatch.may_be_exact:  # nobody knows which sizes, so calls of the smallest count
+            calls = _calls_worth(LOOK, kernel.attr, share_of_smallest(kernel.attr))
         with writing:
             self._dispatch.put(
                 key, kernel.address, kernel.is_long, max(min(kernel.calls_until_due, calls), SERVED)
@@ -185,9 +188,9 @@ class Everyday(launch.Holder):
                 self._dispatch.forget()
 
 
-def _calls_worth(seconds: float, attr: KernelAttr) -> int:
-    """How many calls cost that, roughly."""
-    return int(seconds / (LEAST_SECONDS + attr.operations() / 5e10))
+def _calls_worth(seconds: float, attr: KernelAttr, share: float = 1.0) -> int:
+    """How many calls cost that, roughly, if each is a share of the attr's work."""
+    return int(seconds / (LEAST_SECONDS + share * attr.operations() / 5e10))
 
 
 def _several(out: Any) -> tuple[Any, ...]:

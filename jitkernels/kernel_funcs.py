@@ -76,13 +76,15 @@ class KernelFuncs:
     def _code_for_class(self, attr: KernelAttr, choice: Choice) -> Code | None:
         """The code of another class that differs in sizes alone, which saves making its source again; None if unknown.
 
-        What serves any size takes the sizes from its arguments, so it follows from the variant and the other fields.
-        Threads make an exception: the blocks that they are given follow from the sizes.
+        What serves any size takes the sizes from its arguments, so it follows from the variant, the other fields and
+        which extents are 1. Threads make an exception: where and along which extent their work is cut follows from
+        the sizes.
         """
         found, variant = choice.implementation, choice.variant
         if found.is_reference or variant.get("parallel"):
             return None
-        key = found, attr.without_extents, *variant.items()
+        single = [extent == 1 for _, extent in attr.signature().integers]
+        key = found, attr.without_extents, *single, *variant.items()
         if key not in self._codes:
             self._codes[key] = code_of(found.source(attr, variant))
         return self._codes[key]

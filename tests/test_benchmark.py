@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -135,8 +135,9 @@ def test_entries_run(name: str) -> None:
         assert all(timing.seconds > 0 for timing in found.timings.values())
 
 
-def test_new_sizes_counts_time_and_memory() -> None:
-    found = new_sizes.child(40)
+@pytest.mark.parametrize("part", [new_sizes.of_known_classes, new_sizes.of_any_class])
+def test_new_sizes_counts_time_and_memory(part: Callable[[int], dict[str, dict[str, float]]]) -> None:
+    found = part(40)
     assert set(found) == {"vmul", "softmax", "layer_norm"}
     for figures in found.values():
         assert figures["new"] > 0
