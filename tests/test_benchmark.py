@@ -154,8 +154,8 @@ PROMISES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "new-sizes": ({"above": 1e-7}, {"above": 1e-3}),
     "first-call": ({"beyond": 0.1}, {"beyond": 1.0}),
     "tuning-time": (
-        {"first call": 0.7, "first loop": 1.5, "warm loop": 1.0},
-        {"first call": 3.0, "first loop": 1.0, "warm loop": 1.0},
+        {"first call": 0.7, "first loop": 1.5, "pauses": 0.7, "warm loop": 0.5},
+        {"first call": 0.7, "first loop": 1.5, "pauses": 0.9, "warm loop": 1.5},
     ),
     "random-attrs": ({"gen": 1.0, "mkl": 1.5, "refer": 2.0}, {"gen": 1.0, "mkl": 1.5, "refer": 0.9}),
     "at-hit": ({"newest": 1e-7}, {"newest": 1e-5}),
