@@ -310,3 +310,16 @@ def test_the_key_of_a_class_tells_its_largest(row: Row) -> None:
         for other in (dispatch.key(attr.fields(), exact=True), CONVERTING | key):
             dispatch.words[Table.MISSED] = other
             assert dispatch.missed() == (0, {})
+
+
+@pytest.mark.parametrize("row", every_row())
+def test_a_call_that_needs_no_kernel_asks_for_none(row: Row, fresh: Path) -> None:
+    """Where a result has no elements, nothing is missed: the next call that Python serves would build it."""
+    if not binding.is_everyday(row) or functions._dispatch(row) is None:
+        pytest.skip("Python serves its everyday calls")
+    function = getattr(jk, row.kernel_type.name.lower())
+    empty = [
+        np.zeros((0,) * len(a.extents), a.dtype or np.float32) for a in binding.inputs_of(row) if not a.when
+    ]
+    function(*empty)
+    assert function.__self__._dispatch.missed() == (0, {})
