@@ -63,6 +63,7 @@ class Dispatch:
         self.words = self._table(outputs)
         self._contexts: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = {}
         self._places: dict[int, int] = {}
+        self._countdowns: dict[int, int] = {}
         self._block, self._taken = np.zeros(0, np.int64), 0
         self._listed: set[int] = set()
         self.forget()
@@ -273,6 +274,12 @@ class Dispatch:
         """Whether so many calls of a key have passed that Python wanted to see this one."""
         return key in self._listed and int(self._contexts[key][Known.COUNTDOWN]) <= 0
 
+    def passed(self, key: int) -> int:
+        """How many calls of a key the dispatcher has counted since it was put; 0 if it is not known."""
+        if key not in self._listed:
+            return 0
+        return self._countdowns[key] - int(self._contexts[key][Known.COUNTDOWN])
+
     def put(self, key: int, entry: int, long: bool, countdown: int = launch.NEVER) -> None:
         """Let the dispatcher find machine code, which stays for ever, by a key.
 
@@ -287,6 +294,7 @@ class Dispatch:
         if key not in self._contexts:
             self._take(key, len(context))
         self._contexts[key][:] = context
+        self._countdowns[key] = countdown
         self._listed.add(key)
         self._list(key)
 

@@ -42,7 +42,7 @@ _made: dict[str, "Everyday"] = {}
 class Everyday(launch.Holder):
     """The Python side of one everyday function; `callable` is what users get."""
 
-    __slots__ = ("_attr_class", "_dispatch", "_signature", "_slow", "callable", "name")
+    __slots__ = ("_attr_class", "_dispatch", "_looks", "_signature", "_slow", "callable", "name")
 
     def __init__(self, attr_class: type[KernelAttr]) -> None:
         self._attr_class = attr_class
@@ -50,6 +50,7 @@ class Everyday(launch.Holder):
         self._signature = attr_class.parameters()
         self._slow = self.call
         self._dispatch = _dispatch(attr_class)
+        self._looks: dict[int, int] = {}  # calls of a class before the next look for a kernel of one size
         made = None
         if self._dispatch is not None:
             self._context = self._dispatch.words
@@ -104,11 +105,16 @@ class Everyday(launch.Holder):
         calls = launch.NEVER
         if self._dispatch.may_be_exact:  # nobody knows which sizes, so calls of the smallest count
             calls = _calls_worth(LOOK, kernel.attr, share_of_smallest(kernel.attr))
-        with writing:
-            self._dispatch.put(
-                key, kernel.address, kernel.is_long, max(min(kernel.calls_until_due, calls), SERVED)
-            )
+        self._put(key, kernel, calls)
         return True
+
+    def _put(self, key: int, kernel: Kernel, calls: int) -> None:
+        """Let the dispatcher call a kernel until it is due, or until a kernel of one size is to be looked for."""
+        assert self._dispatch is not None, "asked only where there is a dispatcher"
+        self._looks[key] = calls
+        with writing:
+            countdown = max(min(kernel.calls_until_due, calls), SERVED)
+            self._dispatch.put(key, kernel.address, kernel.is_long, countdown)
 
     def _compute(self, call: Call, arrays: Sequence[AnyArray]) -> None:
         """Run the kernel of the call's size class, and let the dispatcher take the next call of that class."""
@@ -119,14 +125,12 @@ class Everyday(launch.Holder):
         kernel.run_as(call.attr, arrays)
         if self._dispatch is not None:
             key = self._dispatch.key(call.attr.fields())
-            calls = self._specialise(call.attr, self._dispatch.is_due(key))
-            if self._dispatch.is_due(key):
-                kernel.settle()
+            passed = self._dispatch.passed(key)
+            left = self._looks.get(key, 0) - passed
+            calls = self._specialise(call.attr, key in self._looks and left <= 0)
+            kernel.count(passed)
             if kernel.address:
-                with writing:
-                    self._dispatch.put(
-                        key, kernel.address, kernel.is_long, min(kernel.calls_until_due, calls)
-                    )
+                self._put(key, kernel, left if left > 0 else calls)
             self._convert(call.attr, kernel)
 
     def _convert(self, attr: KernelAttr, kernel: Kernel) -> None:
@@ -154,8 +158,9 @@ class Everyday(launch.Holder):
             return launch.NEVER
         if not cost:
             kernel = KernelFuncs.cache().at(attr).__self__  # type: ignore[attr-defined]
+            exact = self._dispatch.key(attr.fields(), exact=True)
+            kernel.count(self._dispatch.passed(exact))
             with writing:
-                exact = self._dispatch.key(attr.fields(), exact=True)
                 self._dispatch.put(exact, kernel.address, kernel.is_long, kernel.calls_until_due)
             cost = BUILD
         return _calls_worth(cost, attr)
@@ -184,6 +189,7 @@ class Everyday(launch.Holder):
     def forget(self) -> None:
         """Let the dispatcher know no kernel any more."""
         if self._dispatch is not None:
+            self._looks.clear()
             with writing:
                 self._dispatch.forget()
 

@@ -25,7 +25,7 @@ BUDGET = 0.02
 """Seconds of timing in one contest, which has few candidates."""
 DUEL = 0.1
 """Seconds of looking at threads as users see them."""
-LISTING = 0.03
+LISTING = 0.04
 """Seconds of finding out what candidates there are, which loads libraries, and which of them are built."""
 
 
