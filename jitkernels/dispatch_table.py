@@ -274,11 +274,12 @@ class Dispatch:
         """Whether so many calls of a key have passed that Python wanted to see this one."""
         return key in self._listed and int(self._contexts[key][Known.COUNTDOWN]) <= 0
 
-    def passed(self, key: int) -> int:
-        """How many calls of a key the dispatcher has counted since it was put; 0 if it is not known."""
+    def counted(self, key: int) -> int:
+        """How many calls of a key the dispatcher has counted since it was put or asked for; 0 if it is not known."""
         if key not in self._listed:
             return 0
-        return self._countdowns[key] - int(self._contexts[key][Known.COUNTDOWN])
+        before, self._countdowns[key] = self._countdowns[key], int(self._contexts[key][Known.COUNTDOWN])
+        return before - self._countdowns[key]
 
     def put(self, key: int, entry: int, long: bool, countdown: int = launch.NEVER) -> None:
         """Let the dispatcher find machine code, which stays for ever, by a key.

@@ -125,7 +125,7 @@ class Everyday(launch.Holder):
         kernel.run_as(call.attr, arrays)
         if self._dispatch is not None:
             key = self._dispatch.key(call.attr.fields())
-            passed = self._dispatch.passed(key)
+            passed = self._dispatch.counted(key) or 1
             left = self._looks.get(key, 0) - passed
             calls = self._specialise(call.attr, key in self._looks and left <= 0)
             kernel.count(passed)
@@ -159,9 +159,10 @@ class Everyday(launch.Holder):
         if not cost:
             kernel = KernelFuncs.cache().at(attr).__self__  # type: ignore[attr-defined]
             exact = self._dispatch.key(attr.fields(), exact=True)
-            kernel.count(self._dispatch.passed(exact))
-            with writing:
-                self._dispatch.put(exact, kernel.address, kernel.is_long, kernel.calls_until_due)
+            kernel.count(self._dispatch.counted(exact))
+            if kernel.address:
+                with writing:
+                    self._dispatch.put(exact, kernel.address, kernel.is_long, kernel.calls_until_due)
             cost = BUILD
         return _calls_worth(cost, attr)
 
