@@ -60,7 +60,8 @@ def choose_for_class(attr: KernelAttr) -> Choice:
             f"{attr.name}: {name} cannot be used: expected a source for any size, as everyday calls need one, got "
             "sources of exact sizes only"
         )
-    return replace(choice, for_class=True, rule=choice.rule if found is None else "pinned")
+    rule = choice.rule if found is None else "pinned"
+    return Choice(choice.implementation, choice.variant, rule, choice.record, for_class=True)
 
 
 def choose_again(attr: KernelAttr, choice: Choice) -> Choice:
@@ -73,16 +74,13 @@ def is_for_any_size(attr: KernelAttr, choice: Choice) -> bool:
     found = choice.implementation
     if found.is_reference:
         return True
-    key = (
-        found,
-        tuple(sorted(choice.variant.items())),
-    )  # the variant says it for all attrs: asking takes a millisecond
+    key = found, *choice.variant.items()  # the variant says it for all attrs: asking takes a millisecond
     if key not in _exact:
         _exact[key] = getattr(found.source(attr, choice.variant), "exact", False)
     return not _exact[key]
 
 
-_exact: dict[tuple[Implementation, tuple[tuple[str, object], ...]], bool] = {}
+_exact: dict[tuple[object, ...], bool] = {}
 
 
 def best_variant(attr: KernelAttr, found: Implementation) -> Variant:
@@ -113,17 +111,12 @@ def has_newcomers(attr: KernelAttr, record: Record) -> bool:
 
 def tuning_mode() -> str:
     """The mode "auto", "replay" or "off", from ``JITKERNELS_TUNE`` and ``JITKERNELS_POLICY``."""
-    mode = settings.read("JITKERNELS_TUNE")
-    return "off" if settings.read("JITKERNELS_POLICY") == "reproducible" else mode
+    return "off" if settings.read("JITKERNELS_POLICY") == "reproducible" else settings.read("JITKERNELS_TUNE")
 
 
 def known_record(attr: KernelAttr) -> Record | None:
     """The stored record of an attr's tuning class, for the present number of threads; none without elements."""
-    return _stored(attr) if has_elements(attr) else None
-
-
-def _stored(attr: KernelAttr) -> Record | None:
-    return store.load(class_of(attr), get_num_threads())
+    return store.load(class_of(attr), get_num_threads()) if has_elements(attr) else None
 
 
 def checked(attr: KernelAttr) -> KernelAttr:
@@ -136,11 +129,13 @@ def checked(attr: KernelAttr) -> KernelAttr:
 def _preferences(attr: KernelAttr) -> Iterator[Choice]:
     """Everything that steps 2 to 5 have to offer, best first; step 5 offers every usable variant."""
     if tuning_mode() != "off" and has_elements(attr):
-        record = _stored(attr)
-        if record is not None:
-            yield from _offered(attr, record.candidates, "measured", record)
-        else:
-            yield from _offered_nearby(attr)
+        measured = store.nearest(class_of(attr), get_num_threads())
+        if measured is not None:
+            near, record = measured
+            if near == class_of(attr):
+                yield from _offered(attr, record.candidates, "measured", record)
+            else:
+                yield from _offered_nearby(attr, near, record)
         yield from _offered(attr, shipped.order(attr), "shipped")
     for found in implementations(type(attr)).values():
         if found.reason_against(attr) is None:
@@ -148,14 +143,11 @@ def _preferences(attr: KernelAttr) -> Iterator[Choice]:
                 yield Choice(found, variant, "static")
 
 
-def _offered_nearby(attr: KernelAttr) -> Iterator[Choice]:
+def _offered_nearby(attr: KernelAttr, near: KernelAttr, record: Record) -> Iterator[Choice]:
     """What the nearest class has to offer. Threads that were worth it for much more work may not be for less."""
-    found = store.nearest(class_of(attr), get_num_threads())
-    if found is not None:
-        near, record = found
-        less = 2 * attr.operations() < measured_member(near).operations()
-        ranked = [_serial(measured) if less else measured for measured in record.candidates]
-        yield from _offered(attr, ranked, "nearby", at=near)
+    less = 2 * attr.operations() < measured_member(near).operations()
+    ranked = [_serial(measured) if less else measured for measured in record.candidates]
+    yield from _offered(attr, ranked, "nearby", at=near)
 
 
 def _serial(measured: Measured) -> Measured:
@@ -173,7 +165,7 @@ def _offered(
     at: KernelAttr | None = None,
 ) -> Iterator[Choice]:
     """Those of a ranking, of the attr's tuning class or that of another attr, which this attr can use."""
-    known = implementations(type(attr))
+    known = implementations(type(attr)) if ranked else {}
     for measured in ranked:
         found = known.get(measured.implementation)
         if measured.seconds is None or found is None or found.reason_against(attr) is not None:

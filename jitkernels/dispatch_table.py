@@ -14,6 +14,7 @@ import numpy as np
 from jitkernels.native import launch
 from jitkernels.native.layout import (
     ADDRESS_BITS,
+    CONVERTING,
     EXACT_BITS,
     KEY_BASE,
     KIND_BITS,
@@ -42,6 +43,7 @@ class Dispatch:
 
     parameters are the names of inputs, options and ``out``; symbols the names of the extents in the order of the
     C function; values the objects that each option may be, by name (a float: its default and least value).
+    may_be_exact: whether keys can hold exact extents, if these are not large.
     """
 
     def __init__(
@@ -55,11 +57,14 @@ class Dispatch:
         self._names = [sys.intern(name) for name in (*(a.name for a in inputs), *options, "out")]
         self._kept: list[object] = []
         self._factors: dict[str, int] = {}
-        self._exact = len(self._symbols) * EXACT_BITS + 11 < 62
+        self.may_be_exact = len(self._symbols) * EXACT_BITS + 11 < 62
         self._weigh()
         self._check(outputs)
         self.words = self._table(outputs)
         self._contexts: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = {}
+        self._places: dict[int, int] = {}
+        self._countdowns: dict[int, int] = {}
+        self._block, self._taken = np.zeros(0, np.int64), 0
         self._listed: set[int] = set()
         self.forget()
 
@@ -229,9 +234,29 @@ class Dispatch:
             key = key << EXACT_BITS | extent if exact else key << 6 | max(extent - 1, 0).bit_length()
         return key | 1 << 62 if exact else key
 
+    def missed(self) -> tuple[int, dict[str, Any]]:
+        """The key of the size class that a call was without, and the fields of the class's largest; (0, {}) if none.
+
+        Floats are none of a key, so they are not among the fields.
+        """
+        key = int(self.words[Table.MISSED])
+        self.words[Table.MISSED] = 0
+        if not key or key >= CONVERTING:  # or of exactly some extents
+            return 0, {}
+        symbols = len(self._symbols)
+        fields: dict[str, Any] = {
+            name: 1 << (key >> 6 * (symbols - 1 - i) & 63) for i, name in enumerate(self._symbols)
+        }
+        options, wide = divmod((key >> 6 * symbols) - KEY_BASE, 2)
+        fields["dtype"] = FLOATS[wide]
+        for name, factor in self._factors.items():
+            values = self._options.get(name, (False, True))
+            fields[name] = values[options // factor % len(values)]
+        return key, fields
+
     def can_be_exact(self, fields: Mapping[str, Any]) -> bool:
         """Whether there may be a context for exactly these extents."""
-        return self._exact and all(fields[symbol] < 1 << EXACT_BITS for symbol in self._symbols)
+        return self.may_be_exact and all(fields[symbol] < 1 << EXACT_BITS for symbol in self._symbols)
 
     def wanted(self, entry: int) -> tuple[int, list[str]]:
         """The key of the nest of a kernel that a call was without, and the dtypes of its inputs; (0, []) if none."""
@@ -249,6 +274,13 @@ class Dispatch:
         """Whether so many calls of a key have passed that Python wanted to see this one."""
         return key in self._listed and int(self._contexts[key][Known.COUNTDOWN]) <= 0
 
+    def counted(self, key: int) -> int:
+        """How many calls of a key the dispatcher has counted since it was put or asked for; 0 if it is not known."""
+        if key not in self._listed:
+            return 0
+        before, self._countdowns[key] = self._countdowns[key], int(self._contexts[key][Known.COUNTDOWN])
+        return before - self._countdowns[key]
+
     def put(self, key: int, entry: int, long: bool, countdown: int = launch.NEVER) -> None:
         """Let the dispatcher find machine code, which stays for ever, by a key.
 
@@ -260,19 +292,27 @@ class Dispatch:
                 self._list(known)
         context = launch.known_context(entry, long, countdown, bool(key >> 62))
         self.words[Table.EXACT] |= key >> 62
-        if key in self._contexts:
-            self._contexts[key][:] = context
-        else:
-            self._contexts[key] = context
+        if key not in self._contexts:
+            self._take(key, len(context))
+        self._contexts[key][:] = context
+        self._countdowns[key] = countdown
         self._listed.add(key)
         self._list(key)
+
+    def _take(self, key: int, words: int) -> None:
+        """Room for the words of a key, many of which share an array."""
+        if self._taken == len(self._block):
+            self._block, self._taken = np.zeros(64 * words, np.int64), 0
+        place, self._taken = self._taken, self._taken + words
+        self._contexts[key] = self._block[place : self._taken]
+        self._places[key] = self._block.ctypes.data + 8 * place
 
     def _list(self, key: int) -> None:
         slots = len(self._keys) // 2
         place = (((key * _GOLDEN) & _MASK) >> 32) & (slots - 1)
         while self._keys[2 * place] not in (0, key):
             place = (place + 1) & (slots - 1)
-        self._keys[2 * place + 1] = self._contexts[key].ctypes.data
+        self._keys[2 * place + 1] = self._places[key]
         self._keys[2 * place] = key
 
     def _use(self, keys: "np.ndarray[Any, np.dtype[np.int64]]") -> None:

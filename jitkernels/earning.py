@@ -19,7 +19,14 @@ from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.ledger import SAFETY, Ledger, ledger_of
 from jitkernels.native.code import LOAD
 from jitkernels.signature import AnyArray, Array
-from jitkernels.tuning.classes import MOST_MEASURED, class_of, has_elements, nbytes, smallest_member
+from jitkernels.tuning.classes import (
+    MOST_MEASURED,
+    class_of,
+    has_elements,
+    nbytes,
+    share_of_smallest,
+    smallest_member,
+)
 from jitkernels.tuning.timer import Stopwatch
 
 LEAST_CALL = 3e-8
@@ -53,7 +60,7 @@ class Account:
         self._contests = self._ledger.contests
         self._seconds = 0.0
         # The first settlement finds out what a call costs. Until then the fastest imaginable machine is assumed.
-        share = _share_of_smallest(attr) if choice.for_class else 1.0
+        share = share_of_smallest(attr) if choice.for_class else 1.0
         guess = LEAST_CALL + share * (nbytes(attr) / 1e11 + attr.operations() / 5e11)
         self.calls = _calls_for(SAFETY * (LOAD + 8e-9 * nbytes(attr)), guess)
 
@@ -116,11 +123,6 @@ def _watch(kernel: Kernel, choice: Choice) -> None:
 
 
 KernelFuncs.when_picked(_watch)
-
-
-def _share_of_smallest(attr: KernelAttr) -> float:
-    """What the smallest member of a class costs at least of what its largest does: half for every extent."""
-    return 0.5 ** sum(value > 2 for _, value in attr.signature().integers)
 
 
 def _calls_for(cost: float, seconds: float) -> int:

@@ -1,7 +1,8 @@
 """The everyday functions, one per kernel: any array-like, any strides, allocating when ``out`` is None.
 
 Calls go through a compiled dispatcher, which finds a kernel by dtype, options and size class and takes the extents
-from the arrays. The first call of a class comes here, and so does whatever is wrong or rare.
+from the arrays. The first call of a class comes here, to be sent back once the dispatcher knows a kernel for it, and so
+does whatever is wrong or rare.
 """
 
 from collections.abc import Sequence
@@ -13,26 +14,35 @@ from jitkernels import converting, documentation, pins
 from jitkernels.attrs.base import Call, KernelAttr
 from jitkernels.attrs.binding import AXIS, inputs_of, is_everyday, outputs_of
 from jitkernels.dispatch_table import Dispatch, Real
-from jitkernels.errors import ArgumentError, ArgumentTypeError, UnknownNameError, WorkspaceError
+from jitkernels.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    AttrError,
+    UnknownNameError,
+    WorkspaceError,
+)
 from jitkernels.kernel import Kernel
-from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.kernel_funcs import LOOK, KernelFuncs
 from jitkernels.locks import making, writing
 from jitkernels.native import launch
 from jitkernels.native.code import BUILD
 from jitkernels.registry import row
 from jitkernels.signature import AnyArray, Array, Signature
+from jitkernels.tuning.classes import share_of_smallest
 
 LEAST_SECONDS = 1e-7
 """What an everyday call costs at least."""
 PATIENCE = 0.002
 """Seconds of calls on inputs of some dtypes that are worth a nest which converts them, once per machine building it."""
+SERVED = 2
+"""A countdown that lets the next call pass."""
 _made: dict[str, "Everyday"] = {}
 
 
 class Everyday(launch.Holder):
     """The Python side of one everyday function; `callable` is what users get."""
 
-    __slots__ = ("_attr_class", "_dispatch", "_signature", "_slow", "callable", "name")
+    __slots__ = ("_attr_class", "_dispatch", "_looks", "_signature", "_slow", "callable", "name")
 
     def __init__(self, attr_class: type[KernelAttr]) -> None:
         self._attr_class = attr_class
@@ -40,6 +50,7 @@ class Everyday(launch.Holder):
         self._signature = attr_class.parameters()
         self._slow = self.call
         self._dispatch = _dispatch(attr_class)
+        self._looks: dict[int, int] = {}  # calls of a class before the next look for a kernel of one size
         made = None
         if self._dispatch is not None:
             self._context = self._dispatch.words
@@ -52,6 +63,8 @@ class Everyday(launch.Holder):
 
     def call(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
         """Convert what needs converting, run the best kernel, give back arrays of the caller's shape."""
+        if self._learns():
+            return self.callable(*arguments, **named if out is None else {**named, "out": out})
         if len(arguments) == len(self._signature.parameters) + 1 and out is None:
             *rest, out = arguments
             arguments = tuple(rest)
@@ -73,6 +86,36 @@ class Everyday(launch.Holder):
                     array[...] = result
         return out
 
+    def _learns(self) -> bool:
+        """Whether the dispatcher was without the kernel of a size class, and is no longer: it can serve the call then.
+
+        The key says all that the choice depends on, so that the arguments need not be looked at.
+        """
+        if self._dispatch is None or pins.blocks:
+            return False
+        key, fields = self._dispatch.missed()
+        if not key:
+            return False
+        try:
+            kernel = KernelFuncs.cache().of_class(self._attr_class(**fields))
+        except AttrError:  # the largest of the class would be too large for this machine
+            return False
+        if not kernel.address:
+            return False
+        calls = launch.NEVER
+        if self._dispatch.may_be_exact:  # nobody knows which sizes, so calls of the smallest count
+            calls = _calls_worth(LOOK, kernel.attr, share_of_smallest(kernel.attr))
+        self._put(key, kernel, calls)
+        return True
+
+    def _put(self, key: int, kernel: Kernel, calls: int) -> None:
+        """Let the dispatcher call a kernel until it is due, or until a kernel of one size is to be looked for."""
+        assert self._dispatch is not None, "asked only where there is a dispatcher"
+        self._looks[key] = calls
+        with writing:
+            countdown = max(min(kernel.calls_until_due, calls), SERVED)
+            self._dispatch.put(key, kernel.address, kernel.is_long, countdown)
+
     def _compute(self, call: Call, arrays: Sequence[AnyArray]) -> None:
         """Run the kernel of the call's size class, and let the dispatcher take the next call of that class."""
         if pins.blocks:
@@ -82,14 +125,12 @@ class Everyday(launch.Holder):
         kernel.run_as(call.attr, arrays)
         if self._dispatch is not None:
             key = self._dispatch.key(call.attr.fields())
-            calls = self._specialise(call.attr, self._dispatch.is_due(key))
-            if self._dispatch.is_due(key):
-                kernel.settle()
+            passed = self._dispatch.counted(key) or 1
+            left = self._looks.get(key, 0) - passed
+            calls = self._specialise(call.attr, key in self._looks and left <= 0)
+            kernel.count(passed)
             if kernel.address:
-                with writing:
-                    self._dispatch.put(
-                        key, kernel.address, kernel.is_long, min(kernel.calls_until_due, calls)
-                    )
+                self._put(key, kernel, left if left > 0 else calls)
             self._convert(call.attr, kernel)
 
     def _convert(self, attr: KernelAttr, kernel: Kernel) -> None:
@@ -117,9 +158,11 @@ class Everyday(launch.Holder):
             return launch.NEVER
         if not cost:
             kernel = KernelFuncs.cache().at(attr).__self__  # type: ignore[attr-defined]
-            with writing:
-                exact = self._dispatch.key(attr.fields(), exact=True)
-                self._dispatch.put(exact, kernel.address, kernel.is_long, kernel.calls_until_due)
+            exact = self._dispatch.key(attr.fields(), exact=True)
+            kernel.count(self._dispatch.counted(exact))
+            if kernel.address:
+                with writing:
+                    self._dispatch.put(exact, kernel.address, kernel.is_long, kernel.calls_until_due)
             cost = BUILD
         return _calls_worth(cost, attr)
 
@@ -147,13 +190,14 @@ class Everyday(launch.Holder):
     def forget(self) -> None:
         """Let the dispatcher know no kernel any more."""
         if self._dispatch is not None:
+            self._looks.clear()
             with writing:
                 self._dispatch.forget()
 
 
-def _calls_worth(seconds: float, attr: KernelAttr) -> int:
-    """How many calls cost that, roughly."""
-    return int(seconds / (LEAST_SECONDS + attr.operations() / 5e10))
+def _calls_worth(seconds: float, attr: KernelAttr, share: float = 1.0) -> int:
+    """How many calls cost that, roughly, if each is a share of the attr's work."""
+    return int(seconds / (LEAST_SECONDS + share * attr.operations() / 5e10))
 
 
 def _several(out: Any) -> tuple[Any, ...]:

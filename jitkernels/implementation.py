@@ -13,6 +13,8 @@ from typing import Any
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import NotUsableError, RegistrationError
 
+PLAIN = frozenset({int, float, str, bool})
+"""Types of what stands in a variant; types derived from them will do as well."""
 Variant = Mapping[str, Any]
 Usable = Callable[[Any], bool | str]
 Variants = Callable[[Any], Sequence[Variant]]
@@ -111,6 +113,7 @@ def checked_variants(
     parameters = inspect.signature(function).parameters.values()
     takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     taken = [parameter.name for parameter in parameters][1:]
+    allowed = frozenset(taken)
 
     @functools.wraps(variants)
     def checked(attr: KernelAttr) -> Sequence[Variant]:
@@ -118,15 +121,18 @@ def checked_variants(
             return _mistake(attr_class, name, f"variants({attr})", expected, got)
 
         found = variants(attr)
-        if not isinstance(found, Sequence) or not found:
+        if (type(found) is not list and not isinstance(found, Sequence)) or not found:
             raise mistake("at least one variant, such as [{}]", found)
         for variant in found:
+            known = type(variant) is dict and (takes_all or allowed.issuperset(variant))
+            if known and PLAIN.issuperset(map(type, variant.values())):
+                continue  # nearly always, and at each new size class
             if not isinstance(variant, Mapping):
                 raise mistake("dictionaries of keyword arguments", variant)
             for key, value in variant.items():
                 if not takes_all and key not in taken:
                     raise mistake(f"parameters of the function, which are {', '.join(taken) or 'none'}", key)
-                if not isinstance(value, int | float | str | bool):
+                if not isinstance(value, tuple(PLAIN)):
                     raise mistake(f"an int, float, str or bool for {key}, as they are kept in files", value)
         return found
 

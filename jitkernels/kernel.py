@@ -23,9 +23,9 @@ class Kernel(launch.Holder):
     """What stands behind the callable that ``KernelFuncs.cache().at(attr)`` returns, as its ``__self__``.
 
     attr: what it computes. implementation: the name of how. variant: the tuned parameters of that
-    implementation. rule: the step of the lookup order that chose it. source: the text of its code. address:
-    and symbol: of its C entry, 0 and "" for the NumPy reference. timings: seconds of each candidate when it
-    was measured.
+    implementation; `code`, if given, is what it makes of them for this attr. rule: the step of the lookup order
+    that chose it. source: the text of its code. address: and symbol: of its C entry, 0 and "" for the NumPy
+    reference. timings: seconds of each candidate when it was measured.
     """
 
     __slots__ = (
@@ -33,7 +33,9 @@ class Kernel(launch.Holder):
         "calls_until_due", "exact", "implementation", "rule", "signature", "source", "symbol", "timings", "variant",
     )  # fmt: skip
 
-    def __init__(self, attr: KernelAttr, found: Implementation, variant: Variant) -> None:
+    def __init__(
+        self, attr: KernelAttr, found: Implementation, variant: Variant, code: Code | None = None
+    ) -> None:
         self.attr = attr
         self.implementation = found.name
         self.variant = dict(variant)
@@ -51,7 +53,7 @@ class Kernel(launch.Holder):
             found.check_reference(attr)
             self.source, self.symbol, self.address = _text_of(found.function), "", 0
         else:
-            code = code_of(found.source(attr, variant))
+            code = code or code_of(found.source(attr, variant))
             if not code.is_loaded:
                 self._load(code)
             self.source, self.symbol, self.address = code.source.text, code.symbol, code.address
@@ -132,6 +134,12 @@ class Kernel(launch.Holder):
         """After so many calls, and then after as many more as it answers, `due` is called; never if that is 0."""
         self._due = due
         self._count_down(calls)
+
+    def count(self, calls: int) -> None:
+        """So many calls have passed of which no context of this kernel knows."""
+        self.calls_until_due -= calls
+        if self.calls_until_due <= 0:
+            self.settle()
 
     def settle(self) -> None:
         """The calls asked for have passed: tell who wanted to know."""

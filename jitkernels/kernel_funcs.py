@@ -10,7 +10,7 @@ from jitkernels.disk import say_once
 from jitkernels.errors import BuildError
 from jitkernels.kernel import Kernel
 from jitkernels.locks import making
-from jitkernels.native.code import LOAD, code_of
+from jitkernels.native.code import LOAD, Code, code_of
 from jitkernels.registry import Implementation, implementation, implementations
 from jitkernels.tuning.classes import class_of
 from jitkernels.tuning.store import Measured
@@ -31,6 +31,7 @@ class KernelFuncs:
         self._asked: dict[tuple[KernelAttr, str], Kernel] = {}
         self._classes: dict[KernelAttr, Kernel] = {}
         self._told: set[tuple[Any, ...]] = set()
+        self._codes: dict[tuple[Any, ...], Code] = {}
 
     @classmethod
     def cache(cls) -> "KernelFuncs":
@@ -68,8 +69,25 @@ class KernelFuncs:
         largest = class_of(attr)
         with making:
             if largest not in self._classes:
-                self._classes[largest] = _picked(largest, choose_for_class(largest))
+                choice = choose_for_class(largest)
+                self._classes[largest] = _picked(largest, choice, self._code_for_class(largest, choice))
             return self._classes[largest]
+
+    def _code_for_class(self, attr: KernelAttr, choice: Choice) -> Code | None:
+        """The code of another class that differs in sizes alone, which saves making its source again; None if unknown.
+
+        What serves any size takes the sizes from its arguments, so it follows from the variant, the other fields and
+        which extents are 1. Threads make an exception: where and along which extent their work is cut follows from
+        the sizes.
+        """
+        found, variant = choice.implementation, choice.variant
+        if found.is_reference or variant.get("parallel"):
+            return None
+        single = [extent == 1 for _, extent in attr.signature().integers]
+        key = found, attr.without_extents, *single, *variant.items()
+        if key not in self._codes:
+            self._codes[key] = code_of(found.source(attr, variant))
+        return self._codes[key]
 
     def cost_of_exact(self, attr: KernelAttr, paid: bool) -> float | None:
         """Seconds that calls are to cost before a kernel for exactly this attr is asked for; 0 if it may be now.
@@ -112,6 +130,7 @@ class KernelFuncs:
             self._asked.clear()
             self._classes.clear()
             self._told.clear()
+            self._codes.clear()
         for follow in self._followers:
             follow()
 
@@ -129,10 +148,10 @@ class KernelFuncs:
 KernelFuncs._instance = KernelFuncs()
 
 
-def _picked(attr: KernelAttr, choice: Choice) -> Kernel:
+def _picked(attr: KernelAttr, choice: Choice, code: Code | None = None) -> Kernel:
     """The kernel of a choice, with the reason for it. If it cannot be built, that is said and refer serves."""
     try:
-        kernel = Kernel(attr, choice.implementation, choice.variant)
+        kernel = Kernel(attr, choice.implementation, choice.variant, code)
     except BuildError as error:
         if choice.rule == "pinned" or choice.implementation.is_reference:
             raise

@@ -25,8 +25,8 @@ BUDGET = 0.02
 """Seconds of timing in one contest, which has few candidates."""
 DUEL = 0.1
 """Seconds of looking at threads as users see them."""
-LISTING = 0.02
-"""Seconds of finding out what candidates there are and which of them are built."""
+LISTING = 0.04
+"""Seconds of finding out what candidates there are, which loads libraries, and which of them are built."""
 
 
 class Ledger:

@@ -4,6 +4,7 @@ A wrong value is an error that names the variable when it is first needed. A nam
 none is said once, when the first variable is read: not at import, which stays as quick as it is.
 """
 
+import functools
 import os
 import re
 from dataclasses import dataclass
@@ -100,9 +101,13 @@ def read(name: str) -> str:
     Raises UnknownNameError for a value that is none of that variable's.
     """
     _say_what_is_misspelt()
-    setting = SETTINGS[name]
     value = os.environ.get(name)
-    return setting.check(value) if value else setting.fallback
+    return _checked(name, value) if value else SETTINGS[name].fallback
+
+
+@functools.lru_cache(maxsize=64)
+def _checked(name: str, value: str) -> str:
+    return SETTINGS[name].check(value)
 
 
 _looked = False

@@ -81,6 +81,11 @@ class Argument:
         """Whether there may be leading dimensions."""
         return len(self.fixed) < len(self.extents)
 
+    @functools.cached_property
+    def _sizes(self) -> tuple[str | Extent, ...]:
+        """The extents; those that are a symbol alone by its name, as every attr asks for their values."""
+        return tuple(e.symbols[0] if len(e.symbols) == e.factor == 1 else e for e in self.extents)
+
     @property
     def symbols(self) -> str:
         """The shape as documentation prints it, such as ``[rows, n]``."""
@@ -90,7 +95,7 @@ class Argument:
         """The array for given values of all fields, or None where it is not there."""
         if self.when is not None and not fields[self.when]:
             return None
-        shape = [extent.value(fields) for extent in self.extents]
+        shape = [fields[size] if isinstance(size, str) else size.value(fields) for size in self._sizes]
         if self.turned is not None and fields[self.turned]:
             shape[-2:] = reversed(shape[-2:])
         role = "inout" if self.read is not None and fields[self.read] else self.role

@@ -6,16 +6,18 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 import pytest
 from picks import chosen, record
 
 import jitkernels as jk
-from jitkernels import earning, ledger, locks, measuring
+from jitkernels import earning, functions, ledger, locks, measuring
 from jitkernels.choosing import choose, choose_for_class, known_record
 from jitkernels.earning import Account, open_account
 from jitkernels.kernel import Kernel
+from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.native.threads import get_num_threads
-from jitkernels.registry import implements
+from jitkernels.registry import implementation, implements
 from jitkernels.tuning import store
 
 
@@ -241,3 +243,62 @@ def test_calls_of_any_size_count_as_the_smallest(fresh: Path, monkeypatch: pytes
     monkeypatch.setattr(Kernel, "__init__", noticed)
     account.settle()
     assert seen[0] == (129, 129, 129)
+
+
+def test_python_may_serve_calls_without_the_count_beginning_anew(fresh: Path) -> None:
+    """Calls count once, for whoever waits for them, whatever else makes Python see one of them."""
+    x = np.ones(8, np.float32)
+    jk.vexp(x)
+    seen: list[int] = []
+    kernel = KernelFuncs.cache().of_class(jk.VExpAttr(n=8))
+    kernel.watch(100, lambda: seen.append(1) or 100)
+    functions._made["vexp"].forget()
+    for _ in range(60):
+        jk.vexp(x)
+    jk.vexp.__self__.call(x)
+    assert not seen
+    for _ in range(60):
+        jk.vexp(x)
+    assert len(seen) == 1
+
+
+def test_a_kernel_of_one_size_waits_for_its_own_calls(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for those after which its class is settled, and the other way round."""
+    a = np.ones((7, 5), np.float32)
+    jk.matmul(a, a.T)
+    holder = functions._made["matmul"]
+    settled: list[int] = []
+    made = 0
+    looked: list[tuple[int, bool]] = []
+    kernel = KernelFuncs.cache().of_class(jk.MatMulAttr(m=7, n=7, k=5, trans_b=True))
+
+    def look(self: Any, attr: jk.KernelAttr, earned: bool) -> int:
+        looked.append((made, earned))
+        return 70
+
+    def settle() -> int:
+        settled.append(made)
+        return 50
+
+    monkeypatch.setattr(functions.Everyday, "_specialise", look)
+    kernel.watch(50, settle)
+    holder.forget()
+    holder.call(a, a.T)
+    looked.clear()
+    for made in range(1, 290):  # noqa: B007  # read above
+        jk.matmul(a, a.T)
+    assert [round(at / 50) for at in settled] == [1, 2, 3, 4, 5]
+    assert [round(at / 70) for at, earned in looked if earned] == [1, 2, 3, 4]
+
+
+def test_calls_that_the_reference_serves_are_counted(fresh: Path) -> None:
+    """Where it has won a contest that was not the last, they pay for the next."""
+    x = np.ones(8, np.float32)
+    attr = jk.VExpAttr(n=8)
+    kernel = KernelFuncs.cache().of_class(attr)
+    kernel.become(Kernel(attr, implementation(type(attr), "refer"), {}))
+    seen: list[int] = []
+    kernel.watch(20, lambda: seen.append(1) or 20)
+    for _ in range(50):
+        jk.vexp(x)
+    assert len(seen) == 2

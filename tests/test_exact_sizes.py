@@ -16,7 +16,11 @@ from test_everyday import (
     passed,
 )
 
+import jitkernels as jk
 from jitkernels import functions, testing
+from jitkernels.kernel import Kernel
+from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.registry import implementation
 from jitkernels.signature import AnyArray
 
 Row = Any
@@ -46,3 +50,21 @@ def as_wide(value: AnyArray) -> AnyArray:
 def function_results(row: Row, given: dict[str, Any]) -> tuple[AnyArray, ...]:
     """Arrays like the results of a call, to be written to."""
     return tuple(np.zeros_like(result) for result in as_tuple(function_of(row)(**given)))
+
+
+def test_a_kernel_of_one_size_may_become_the_reference(fresh: Path) -> None:
+    """It has no machine code then for the dispatcher to call: Python serves."""
+    attr = jk.MatMulAttr(m=7, n=9, k=5)
+    a, b, _ = attr.signature().sample()
+    right = a.astype(np.float64) @ b
+    holder = functions._holder_of("matmul")
+    jk.matmul(a, b)
+    for _ in range(2):  # the first look tells the price
+        holder._specialise(attr, earned=True)
+    kernel = KernelFuncs.cache().at(attr).__self__  # type: ignore[attr-defined]
+    assert kernel.exact
+    np.testing.assert_allclose(jk.matmul(a, b), right, rtol=1e-4)
+    kernel.become(Kernel(attr, implementation(type(attr), "refer"), {}))
+    for _ in range(2):
+        holder._specialise(attr, earned=False)
+        np.testing.assert_allclose(jk.matmul(a, b), right, rtol=1e-4)

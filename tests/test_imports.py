@@ -360,3 +360,16 @@ def test_every_error_has_one_base() -> None:
         assert error.__doc__
         if error is not jk.errors.JitKernelsError:
             assert len(error.__mro__) > 4, f"{error.__name__} derives from no built-in exception"
+
+
+def test_calls_that_python_serves_import_nothing_of_numpy_that_is_not_there() -> None:
+    """Masked arrays are refused, which takes 10 ms to know of where the user has none."""
+    code = """
+import sys
+import numpy as np, jitkernels as jk
+before = {name for name in sys.modules if name.startswith("numpy.")}
+jk.vexp.__self__.call([1, 2, 3])
+jk.softmax.__self__.call(np.ones((2, 3), np.int32), axis=0)
+print(sorted({name for name in sys.modules if name.startswith("numpy.ma")} - before))
+"""
+    assert python(code) == "[]\n"

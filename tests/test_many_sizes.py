@@ -2,6 +2,7 @@
 
 import dataclasses
 import gc
+import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -12,11 +13,15 @@ import pytest
 from cases import Row, every_row
 
 import jitkernels as jk
+from jitkernels import functions
+from jitkernels.attrs import binding
 from jitkernels.choosing import choose, is_for_any_size
 from jitkernels.errors import BuildError
+from jitkernels.implementation import Implementation
 from jitkernels.kernel_funcs import LOOK, KernelFuncs
 from jitkernels.native import code, load
 from jitkernels.native.code import code_of
+from jitkernels.native.layout import CONVERTING, Table
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import External, inlined
 from jitkernels.registry import implementations
@@ -223,3 +228,98 @@ def test_a_kernel_of_one_size_is_looked_for_when_calls_have_paid(fresh: Path) ->
     assert cache.cost_of_exact(attr, paid=True) == 0, "it lies in the cache"
     assert cache.cost_of_exact(jk.VMulAttr(n=7), paid=False) == LOOK
     assert cache.cost_of_exact(jk.VMulAttr(n=7), paid=True) is None
+
+
+OPENED: list[str] = []
+LOOKING: list[bool] = []
+sys.addaudithook(lambda event, given: OPENED.append(str(given[0])) if LOOKING and event == "open" else None)
+"""Files that are opened while anybody looks: there is no way to take such a hook away."""
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_new_class_whose_code_is_known_makes_nothing(
+    name: str, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No source, no text, no object; nobody looks at the arguments but the dispatcher, and no file is opened."""
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    function = getattr(jk, name)
+    for shape in ((1, 5), (3, 5), (1, 3000), (3, 3000)):
+        function(*CALLS[name](*shape))
+    known = len(KernelFuncs.cache()._classes)
+    right = {n: function(*CALLS[name](40, n)) for n in (60, 500)}
+    KernelFuncs.cache()._classes.clear()
+    functions._made[name].forget()
+    made: list[Any] = []
+    for owner, what in (
+        (LoopNest.__dict__["text"], "func"), (load, "address_of"), (Implementation, "source"), (code, "_identity_of"),
+        (binding, "bound"),
+    ):  # fmt: skip
+        monkeypatch.setattr(owner, what, lambda *given, what=what: made.append((what, given)))
+    OPENED.clear()
+    LOOKING.append(True)
+    shapes = [(rows, n) for rows in (1, 2, 4, 9, 40) for n in (2, 7, 12, 60, 500, 1000)]
+    try:
+        found = {shape: function(*CALLS[name](*shape)) for shape in shapes}
+    finally:
+        LOOKING.clear()
+    assert not made
+    assert not OPENED
+    for n, expected in right.items():
+        np.testing.assert_array_equal(found[40, n], expected)
+    assert len(KernelFuncs.cache()._classes) >= known + 8
+
+
+@pytest.mark.parametrize("row", every_row())
+def test_sizes_alone_make_no_other_code(row: Row) -> None:
+    """Of one thread: what serves any size is the same for all sizes, in the same variant, all else equal.
+
+    `KernelFuncs.of_class` counts on it. It may be another where a matrix is a vector, and be made to be cut along
+    another extent, which is nothing to those who do not cut.
+    """
+    texts: dict[Any, set[str]] = {}
+    for attr in of_many_sizes(row):
+        for found in implementations(row).values():
+            if found.is_reference or found.reason_against(attr) is not None:
+                continue
+            for variant in found.variants(attr):
+                source = found.source(attr, variant)
+                if not variant.get("parallel") and not getattr(source, "exact", False):
+                    cut = getattr(source, "extent", 0)
+                    single = tuple(extent == 1 for extent in attr.extents().values())
+                    key = found.name, attr.without_extents, single, tuple(variant.items()), cut
+                    texts.setdefault(key, set()).add(source.text)
+    assert any(len(found) == 1 for found in texts.values())
+    assert {key: found for key, found in texts.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("row", every_row())
+def test_the_key_of_a_class_tells_its_largest(row: Row) -> None:
+    """All that `tuning_class` keeps but floats, which are none of a key; other keys are not taken for one."""
+    if not binding.is_everyday(row) or (dispatch := functions._dispatch(row)) is None:
+        pytest.skip("Python serves its everyday calls")
+    for attr in of_many_sizes(row):
+        key = dispatch.key(attr.fields())
+        dispatch.words[Table.MISSED] = key
+        told, fields = dispatch.missed()
+        floats = {name for name, field in row.known_fields().items() if field.kind == "float"}
+        wanted = attr.tuning_class().fields()
+        assert told == key
+        assert fields == {name: value for name, value in wanted.items() if name not in floats}
+        assert dispatch.key(row(**fields).fields()) == key
+        assert dispatch.missed() == (0, {}), "it is told once"
+        for other in (dispatch.key(attr.fields(), exact=True), CONVERTING | key):
+            dispatch.words[Table.MISSED] = other
+            assert dispatch.missed() == (0, {})
+
+
+@pytest.mark.parametrize("row", every_row())
+def test_a_call_that_needs_no_kernel_asks_for_none(row: Row, fresh: Path) -> None:
+    """Where a result has no elements, nothing is missed: the next call that Python serves would build it."""
+    if not binding.is_everyday(row) or functions._dispatch(row) is None:
+        pytest.skip("Python serves its everyday calls")
+    function = getattr(jk, row.kernel_type.name.lower())
+    empty = [
+        np.zeros((0,) * len(a.extents), a.dtype or np.float32) for a in binding.inputs_of(row) if not a.when
+    ]
+    function(*empty)
+    assert function.__self__._dispatch.missed() == (0, {})

@@ -2,6 +2,7 @@
 
 import ctypes
 import dataclasses
+import inspect
 import itertools
 from typing import Any
 
@@ -13,10 +14,10 @@ from processes import python
 import jitkernels as jk
 from jitkernels import dtypes, testing
 from jitkernels.errors import BuildError
-from jitkernels.native import c, load
+from jitkernels.native import c, load, source
 from jitkernels.native.codegen import IRSource
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import External, Source, symbol_of
+from jitkernels.native.source import External, Source, inlined, parsed, symbol_of
 from jitkernels.registry import implementation, implementations
 
 DOUBLING = """
@@ -296,3 +297,35 @@ def test_a_function_typed_into_an_interpreter_is_refused() -> None:
     exec("def body(x, n, begin, end):\n    x[begin] = 0\n", names)
     with pytest.raises(BuildError, match="the text of body is not in a file"):
         load.address_of(dataclasses.replace(BASE, body=names["body"]))
+
+
+@inlined()
+def nothing_written_in_lines(value: Any) -> None:
+    """A docstring alone,
+which may begin its lines anywhere."""  # fmt: skip
+
+
+@inlined()
+def nothing(value: Any) -> None:
+    """A docstring alone."""
+
+
+def test_the_text_of_a_function_with_nothing_but_a_docstring() -> None:
+    for function in (nothing, nothing_written_in_lines):
+        tree, _ = parsed(function.__code__)
+        assert tree.name == function.__name__
+        assert len(tree.body) == 1
+
+
+@pytest.mark.parametrize(("row", "name"), cases.every_compiled())
+def test_no_text_takes_a_look_at_every_module(row: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`inspect` does that to find the file of a function, for tens of milliseconds."""
+    monkeypatch.setattr(inspect, "getsourcelines", lambda code: pytest.fail(f"looked for {code}"))
+    source._syntax.cache_clear()
+    made = 0
+    for attr in cases.evenly(cases.in_scope(row, name), 10):
+        found = implementation(row, name)
+        if found.reason_against(attr) is None:
+            made += sum(bool(found.source(attr, variant).text) for variant in found.variants(attr))
+    if not made:
+        cases.usable(attr, name)

@@ -164,6 +164,11 @@ class KernelAttr:
         """The attrs that tests, benchmarks and the tuner go through."""
         raise NotImplementedError
 
+    @property
+    def without_extents(self) -> tuple[Any, ...]:
+        """The values of those fields that are no sizes."""
+        return tuple([self.__dict__[name] for name in _others(type(self))])  # type: ignore[arg-type]  # a class is hashable
+
     def extents(self) -> dict[str, int]:
         """Those fields that are sizes."""
         values = self.fields()
@@ -179,7 +184,8 @@ class KernelAttr:
             if field.kind == "int":
                 changed[name] = power_of_two(changed[name])
             elif field.kind == "float" and changed[name]:
-                changed[name] = getattr(type(self), name, 1.0) or 1.0
+                usual = getattr(type(self), name, 1.0) or 1.0
+                changed[name] = in_dtype(field.label, usual, changed.get("dtype", "float64"))
         return self if changed == self.fields() else type(self)(**changed)
 
     @classmethod
@@ -232,6 +238,11 @@ def _remade(attr_class: type[KernelAttr], fields: dict[str, Any]) -> KernelAttr:
 @functools.cache
 def _fields(attr_class: type[KernelAttr]) -> dict[str, Field]:
     return fields_of(attr_class)
+
+
+@functools.cache
+def _others(attr_class: type[KernelAttr]) -> tuple[str, ...]:
+    return tuple(name for name, field in attr_class.known_fields().items() if field.kind != "int")
 
 
 @functools.cache

@@ -32,7 +32,6 @@ from jitkernels.native.layout import (
     NATIVE,
     WRITEABLE,
     Context,
-    Known,
     Offset,
     constants,
 )
@@ -378,12 +377,9 @@ def everyday_launcher(name: str, documentation: str, holder: Holder) -> Any:
     return _bind("jk_everyday", FASTCALL | KEYWORDS, name, documentation, holder)
 
 
-def known_context(
-    entry: int, long: bool, countdown: int, exact: bool
-) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """The words of a size class of an everyday function."""
-    found = {Known.ENTRY: entry, Known.LONG: int(long), Known.COUNTDOWN: countdown, Known.EXACT: int(exact)}
-    return np.array([found[word] for word in sorted(found)], np.int64)
+def known_context(entry: int, long: bool, countdown: int, exact: bool) -> tuple[int, int, int, int]:
+    """The words of a size class of an everyday function, in the order of `Known`."""
+    return entry, long, countdown, exact
 
 
 def set_bypass(active: bool) -> None:

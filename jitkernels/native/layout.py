@@ -80,13 +80,13 @@ class Table(IntEnum):
     the options are described; a bit for each symbol that no output has; the name ``out``; the input of which
     another names the rows, or -1, and that other; the key of the nest that a call given to Python was without
     (the address is 0 where no kernel was known);
-    then the parameters' names and the records.
+    the key that was last looked for in vain; then the parameters' names and the records.
     """
 
     (
         SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, PLAIN, EXACT, KEYS, MASK, CHOICES,
-        HIDDEN, OUT, PICKED, PICKER, WANTED, NAMES,
-    ) = range(19)  # fmt: skip
+        HIDDEN, OUT, PICKED, PICKER, WANTED, MISSED, NAMES,
+    ) = range(20)  # fmt: skip
     RECORDS = NAMES + MOST_SLOTS
 
 

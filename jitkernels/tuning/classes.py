@@ -44,6 +44,11 @@ def smallest_member(attr: KernelAttr) -> KernelAttr:
     return _member(attr, lambda extent: extent // 2 + 1)
 
 
+def share_of_smallest(attr: KernelAttr) -> float:
+    """What the smallest member of a class costs at least of what its largest does: half for every extent."""
+    return 0.5 ** sum(value > 2 for _, value in attr.signature().integers)
+
+
 def _member(attr: KernelAttr, changed: Callable[[int], int]) -> KernelAttr:
     of_class = class_of(attr)
     extents = {name: changed(extent) for name, extent in of_class.extents().items() if extent > 2}

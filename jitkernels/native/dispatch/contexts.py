@@ -35,7 +35,7 @@ def find_context(table: int, frame: int) -> int:
 
 
 def context_of(table: int, key: int) -> int:
-    """The context of a key, or 0."""
+    """The context of a key; or 0, and Python can read which one there was none of."""
     mask = load(table, 8 * Table.MASK)
     keys = load(table, 8 * Table.KEYS)
     place = hashed(key) & mask
@@ -44,6 +44,7 @@ def context_of(table: int, key: int) -> int:
         if found == key:
             return load(keys, 16 * place + 8)
         if found == 0:
+            store(table, 8 * Table.MISSED, key)
             return 0
         place = (place + 1) & mask
     return 0
