@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -245,17 +246,27 @@ def test_calls_of_any_size_count_as_the_smallest(fresh: Path, monkeypatch: pytes
     assert seen[0] == (129, 129, 129)
 
 
+def noted(seen: list[int], again: int) -> Callable[[], int]:
+    """What is done when calls are due: it is noted, and wants to hear of it again after so many."""
+
+    def settle() -> int:
+        seen.append(1)
+        return again
+
+    return settle
+
+
 def test_python_may_serve_calls_without_the_count_beginning_anew(fresh: Path) -> None:
     """Calls count once, for whoever waits for them, whatever else makes Python see one of them."""
     x = np.ones(8, np.float32)
     jk.vexp(x)
     seen: list[int] = []
     kernel = KernelFuncs.cache().of_class(jk.VExpAttr(n=8))
-    kernel.watch(100, lambda: seen.append(1) or 100)
+    kernel.watch(100, noted(seen, 100))
     functions._made["vexp"].forget()
     for _ in range(60):
         jk.vexp(x)
-    jk.vexp.__self__.call(x)
+    functions._made["vexp"].call(x)
     assert not seen
     for _ in range(60):
         jk.vexp(x)
@@ -298,7 +309,7 @@ def test_calls_that_the_reference_serves_are_counted(fresh: Path) -> None:
     kernel = KernelFuncs.cache().of_class(attr)
     kernel.become(Kernel(attr, implementation(type(attr), "refer"), {}))
     seen: list[int] = []
-    kernel.watch(20, lambda: seen.append(1) or 20)
+    kernel.watch(20, noted(seen, 20))
     for _ in range(50):
         jk.vexp(x)
     assert len(seen) == 2
