@@ -12,6 +12,18 @@ from jitkernels import earning as _earning  # noqa: F401  # watches the kernels 
 from jitkernels import errors
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.attrs.base import rows as _rows
+from jitkernels.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    AttrError,
+    BuildError,
+    DataIndexError,
+    JitKernelsError,
+    NotUsableError,
+    RegistrationError,
+    UnknownNameError,
+    WorkspaceError,
+)
 from jitkernels.explanation import Explanation, explain
 from jitkernels.functions import everyday as _everyday
 from jitkernels.kernel import Kernel
@@ -32,6 +44,8 @@ _own = frozenset(kernel_type.name.lower() for kernel_type in _rows)
 globals().update({row.__name__: row for row in _rows.values()})
 
 __all__ = [
+    "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "DataIndexError", "JitKernelsError",
+    "NotUsableError", "RegistrationError", "UnknownNameError", "WorkspaceError",
     "Explanation", "Kernel", "KernelAttr", "KernelFuncs", "KernelType", "errors", "explain", "get_all_candidates",
     "get_default_best", "get_num_threads", "get_refer", "implements", "set_num_threads", "tune", "use",
     *sorted(row.__name__ for row in _rows.values()),

@@ -16,6 +16,16 @@ from jitkernels.attrs.softmax import SoftmaxAttr as SoftmaxAttr
 from jitkernels.attrs.vector import VExpAttr as VExpAttr
 from jitkernels.attrs.vector import VMulAttr as VMulAttr
 from jitkernels.attrs.vector import VSigmoidAttr as VSigmoidAttr
+from jitkernels.errors import ArgumentError as ArgumentError
+from jitkernels.errors import ArgumentTypeError as ArgumentTypeError
+from jitkernels.errors import AttrError as AttrError
+from jitkernels.errors import BuildError as BuildError
+from jitkernels.errors import DataIndexError as DataIndexError
+from jitkernels.errors import JitKernelsError as JitKernelsError
+from jitkernels.errors import NotUsableError as NotUsableError
+from jitkernels.errors import RegistrationError as RegistrationError
+from jitkernels.errors import UnknownNameError as UnknownNameError
+from jitkernels.errors import WorkspaceError as WorkspaceError
 from jitkernels.explanation import Explanation as Explanation
 from jitkernels.explanation import explain as explain
 from jitkernels.kernel import Kernel as Kernel
@@ -31,6 +41,16 @@ from jitkernels.registry import implements as implements
 
 __version__: str
 __all__ = [
+    "ArgumentError",
+    "ArgumentTypeError",
+    "AttrError",
+    "BuildError",
+    "DataIndexError",
+    "JitKernelsError",
+    "NotUsableError",
+    "RegistrationError",
+    "UnknownNameError",
+    "WorkspaceError",
     "Explanation",
     "Kernel",
     "KernelAttr",

@@ -14,7 +14,7 @@ in float32 if that holds them all, else in float64, as where all are integers. R
 given.
 
 Raises ArgumentTypeError for a wrong type or dtype, ArgumentError for a wrong shape or overlap, AttrError for a wrong
-option{}; nothing is written then. All are JitKernelsError, of jitkernels.errors."""
+option{}; nothing is written then. All are jitkernels.JitKernelsError."""
 OF_INDICES = ", DataIndexError for an index outside its table"
 
 
@@ -46,8 +46,7 @@ def _arguments(row: type[KernelAttr]) -> Iterator[str]:
     outputs = [argument for argument in row.arrays if argument.role == "out"]
     for argument in row.arrays:
         if argument.role == "in":
-            missing = "" if argument.when is None else "; may be left out"
-            yield f"{argument.name}: {_array(row, argument)}{missing}"
+            yield f"{argument.name}: {_array(row, argument)}{_missing(row, argument)}"
     for name in row.options:
         values = () if name == AXIS else row.known_fields()[name].values
         which = f"one of {', '.join(map(repr, values))}" if values else _kind(row, name)
@@ -55,6 +54,14 @@ def _arguments(row: type[KernelAttr]) -> Iterator[str]:
     several = "a tuple of arrays" if len(outputs) > 1 else "an array"
     yield f"out: {several} to write to and to return"
     yield f"returns {', '.join(f'{argument.name}: {_array(row, argument)}' for argument in outputs)}"
+
+
+def _missing(row: type[KernelAttr], argument: Argument) -> str:
+    """Whether an input may be left out, and with which others."""
+    if argument.when is None:
+        return ""
+    others = [a.name for a in row.arrays if a.when == argument.when and a is not argument]
+    return "; may be left out" + (f", together with {' and '.join(others)}" if others else "")
 
 
 def _kind(row: type[KernelAttr], name: str) -> str:

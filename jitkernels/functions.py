@@ -251,6 +251,21 @@ def _check_out(kernel: str, output: Array, array: Any, shape: tuple[int, ...]) -
         raise ArgumentError(f"{expected}, got shape {array.shape}")
     if not array.flags.writeable:
         raise ArgumentError(f"{expected}, got a read-only array")
+    if _folds(array):
+        raise ArgumentError(f"{expected}, got one whose own elements overlap, with strides {array.strides}")
+
+
+def _folds(array: AnyArray) -> bool:
+    """Whether two elements may share memory: NumPy then keeps one of the values written there, no matter which.
+
+    All that slicing and transposing make of an array is nested: every stride goes beyond all that smaller ones reach.
+    """
+    reach = array.itemsize
+    for stride, extent in sorted(zip(map(abs, array.strides), array.shape, strict=True)):
+        if extent > 1 and stride < reach:
+            return array.size > 0
+        reach += stride * (extent - 1)
+    return False
 
 
 def _apart(signature: Signature, inputs: Sequence[AnyArray], arrays: Sequence[AnyArray]) -> list[AnyArray]:

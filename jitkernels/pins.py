@@ -1,7 +1,7 @@
 """Pins: the user's word that an implementation is to be used, by context or by environment variable."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 
 from jitkernels import settings
@@ -17,32 +17,58 @@ blocks = 0
 """How many ``with jk.use(...)`` are open in this process; read on the hot path."""
 
 
-@contextlib.contextmanager
-def use(implementation: str | None = None, **kernels: str) -> Iterator[None]:
-    """Pin implementations inside a ``with`` block, in this thread or task only.
+class Pins(contextlib.ContextDecorator):
+    """What `use` gives: a block, or a decorated function, in which pins hold; entered as often as you like."""
+
+    def __init__(self, chosen: Mapping[str, str]) -> None:
+        self._chosen = chosen
+        self._open: list[dict[str, str]] = []
+
+    def __enter__(self) -> None:
+        global blocks
+        _validate("use", self._chosen)
+        launch.reason_for_slow_path()  # loads the launcher if need be, which must not happen while writing
+        entered = dict(self._chosen)
+        with writing:
+            self._open.append(entered)
+            blocks += 1
+            launch.set_bypass(True)
+        _pins.set((entered, *_pins.get()))
+
+    def __exit__(self, *raised: object) -> None:
+        global blocks
+        held = _pins.get()
+        with writing:
+            here = [entered for entered in held if any(entered is mine for mine in self._open)]
+            entered = here[0] if here else self._open[-1]  # left in another thread or task than it was entered in
+            self._open = [mine for mine in self._open if mine is not entered]
+            blocks -= 1
+            launch.set_bypass(blocks > 0)
+        entered.clear()  # tasks started inside the block hold a copy of the context, but not the block
+        _pins.set(tuple(other for other in held if other is not entered))
+
+
+def use(implementation: str | None = None, **kernels: str) -> Pins:
+    """Pin implementations inside a ``with`` block or a decorated function, in this thread or task only.
 
     ``use(implementation="refer")`` holds for every kernel that has one of that name, wherever it can be used;
     ``use(vmul="mkl")`` for that kernel alone, wins over the former, and where it cannot be used looking for a
-    kernel raises NotUsableError with the reason. Raises UnknownNameError for a name that does not exist.
+    kernel raises NotUsableError with the reason. Entering raises UnknownNameError for a name that does not exist.
     """
-    global blocks
-    chosen = {kernel.lower(): name for kernel, name in kernels.items()}
-    if implementation is not None:
-        chosen[EVERY] = implementation
-    _validate("use", chosen)
-    launch.reason_for_slow_path()  # loads the launcher if need be, which must not happen while writing
-    with writing:
-        blocks += 1
-        launch.set_bypass(True)
-    token = _pins.set((chosen, *_pins.get()))
-    try:
-        yield
-    finally:
-        chosen.clear()  # tasks started inside the block hold a copy of the context, but not the block
-        with writing:
-            blocks -= 1
-            launch.set_bypass(blocks > 0)
-        _pins.reset(token)
+    chosen = _once("use", [(kernel.lower(), name) for kernel, name in kernels.items()])
+    return Pins(chosen if implementation is None else {**chosen, EVERY: implementation})
+
+
+def _once(where: str, named: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Implementations by kernel; raises UnknownNameError where two are named for the same."""
+    chosen: dict[str, str] = {}
+    for kernel, name in named:
+        if chosen.setdefault(kernel, name) != name:
+            which = "every kernel" if kernel == EVERY else kernel
+            raise UnknownNameError(
+                f"{where}: expected one implementation for {which}, got {chosen[kernel]} and {name}"
+            )
+    return chosen
 
 
 def _validate(where: str, chosen: Mapping[str, str]) -> None:
@@ -65,9 +91,9 @@ def _from_environment() -> Mapping[str, str]:
     text = settings.read("JITKERNELS_USE")
     if text not in _parsed:
         entries = [part.strip() for part in text.split(",") if part.strip()]
-        split = [part.partition("=") for part in entries]
-        chosen = {kernel.strip().lower(): name.strip() for kernel, equals, name in split if equals}
-        chosen |= {EVERY: part for part in entries if "=" not in part}  # noqa: B035  # the last one wins
+        split = [part.rpartition("=") for part in entries]
+        named = [(kernel.strip().lower() if equals else EVERY, name.strip()) for kernel, equals, name in split]
+        chosen = _once("JITKERNELS_USE", named)
         _validate("JITKERNELS_USE", chosen)
         _parsed[text] = chosen
     return _parsed[text]

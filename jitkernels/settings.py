@@ -62,7 +62,7 @@ SETTINGS = {
         Setting(
             "JITKERNELS_NUM_THREADS",
             "the most threads a kernel may use; `OMP_NUM_THREADS` and `threadpoolctl` are obeyed too",
-            "an int of at least 1",
+            "an int from 1 to 999999999",
             "the cores of the process",
             r"\s*[1-9][0-9]{0,8}\s*",
         ),

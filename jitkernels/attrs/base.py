@@ -3,7 +3,7 @@
 import functools
 import inspect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, dataclass_transform
 
@@ -20,7 +20,7 @@ from jitkernels.attrs.fields import (
     in_words,
     real,
 )
-from jitkernels.errors import AttrError, RegistrationError
+from jitkernels.errors import ArgumentTypeError, AttrError, RegistrationError
 from jitkernels.kernel_types import KernelType
 from jitkernels.signature import AnyArray, Argument, Signature
 
@@ -84,6 +84,7 @@ class KernelAttr:
 
     def __init_subclass__(cls, kernel_type: str | None = None) -> None:
         dataclass(frozen=True, kw_only=True, eq=False)(cls)  # equality and hash are those below
+        cls.__init__ = _naming_fields(cls.__init__)  # type: ignore[method-assign]
         if kernel_type is None:
             return
         if kernel_type != kernel_type.upper() or not kernel_type.isidentifier():
@@ -229,6 +230,28 @@ class KernelAttr:
             return cls(**{name: field.from_json(content[name]) for name, field in known.items()})
         except (KeyError, TypeError, ValueError) as error:
             raise AttrError(f"{cls.__name__}: cannot be read from {content!r}: {error}") from error
+
+
+def _naming_fields(init: Callable[..., None]) -> Callable[..., None]:
+    """The constructor, with an error of ours where fields are missing, unknown or not given by name."""
+
+    @functools.wraps(init)
+    def __init__(self: KernelAttr, *arguments: Any, **fields: Any) -> None:
+        try:
+            init(self, *arguments, **fields)
+        except TypeError:
+            name, known = type(self).__name__, inspect.signature(type(self))
+            try:
+                known.bind(*arguments, **fields)
+            except TypeError as error:
+                listed = ", ".join(
+                    p.name if p.default is p.empty else f"{p.name}={p.default!r}"
+                    for p in known.parameters.values()
+                )
+                raise ArgumentTypeError(f"{name}: expected {listed}, by name: {error}") from None
+            raise
+
+    return __init__
 
 
 def _remade(attr_class: type[KernelAttr], fields: dict[str, Any]) -> KernelAttr:

@@ -32,6 +32,8 @@ def attr_of(kernel: str, assignments: Sequence[str]) -> KernelAttr:
         name, equals, text = assignment.partition("=")
         if not equals or name not in fields:
             raise AttrError(f"{assignment!r}: expected field=value with a field of {_listed(attr_class)}")
+        if name in given:
+            raise AttrError(f"{assignment!r}: expected each field once, got {name} twice")
         given[name] = _value(f"{attr_class.__name__}: {name}", attr_class.known_fields()[name], text)
     missing = [name for name, field in fields.items() if _required(field) and name not in given]
     if missing:

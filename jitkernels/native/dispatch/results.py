@@ -131,8 +131,27 @@ def accept(frame: int, own: int, array: int) -> int:
     kind = load(own, 8 * Operand.KIND)
     if kind != FLOAT32 and kind != FLOAT64 and (kind != FLOAT16 or load(frame, 8 * Frame.WIDE)):
         return 0
+    if load(own, 8 * Operand.CONTIGUOUS) == 0:
+        if folds(own):
+            return 0
     store(own, 8 * Operand.ARRAY, array)
     return 1
+
+
+def folds(own: int) -> int:
+    """Whether two elements may share memory: a stride does not go beyond all that smaller ones reach."""
+    for d in range(load(own, 8 * Operand.DIMENSIONS)):
+        stride = load(own, 8 * (Operand.STRIDES + d))
+        stride = max(stride, -stride)
+        reach = load(own, 8 * Operand.ITEM)
+        for e in range(load(own, 8 * Operand.DIMENSIONS)):
+            other = load(own, 8 * (Operand.STRIDES + e))
+            other = max(other, -other)
+            if other < stride or (other == stride and e < d):
+                reach += other * (load(own, 8 * (Operand.EXTENTS + e)) - 1)
+        if stride < reach and load(own, 8 * (Operand.EXTENTS + d)) > 1:
+            return 1
+    return 0
 
 
 def lay_out_result(frame: int, own: int) -> int:
@@ -198,6 +217,7 @@ FUNCTIONS = (
     with_results,
     natural,
     accept,
+    folds,
     lay_out_result,
     keep_apart,
 )
