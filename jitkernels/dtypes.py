@@ -52,6 +52,9 @@ TABLE = {
         DType("int32", "int32_t", "i32", 4, "int32"),
         DType("int64", "int64_t", "i64", 8, "int64"),
         DType("uint8", "uint8_t", "i8", 1, "uint8"),
+        DType("uint16", "uint16_t", "i16", 2, "uint16"),
+        DType("uint32", "uint32_t", "i32", 4, "uint32"),
+        DType("uint64", "uint64_t", "i64", 8, "uint64"),
         DType("bool", "_Bool", "i8", 1, "bool"),
     )
 }

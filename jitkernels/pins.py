@@ -39,8 +39,10 @@ class Pins(contextlib.ContextDecorator):
         global blocks
         held = _pins.get()
         with writing:
-            here = [entered for entered in held if any(entered is mine for mine in self._open)]
-            entered = here[0] if here else self._open[-1]  # left in another thread or task than it was entered in
+            here = [mine for entered in held for mine in self._open if entered is mine]
+            entered = (
+                here[0] if here else self._open[-1]
+            )  # left in another thread or task than it was entered in
             self._open = [mine for mine in self._open if mine is not entered]
             blocks -= 1
             launch.set_bypass(blocks > 0)
@@ -92,7 +94,9 @@ def _from_environment() -> Mapping[str, str]:
     if text not in _parsed:
         entries = [part.strip() for part in text.split(",") if part.strip()]
         split = [part.rpartition("=") for part in entries]
-        named = [(kernel.strip().lower() if equals else EVERY, name.strip()) for kernel, equals, name in split]
+        named = [
+            (kernel.strip().lower() if equals else EVERY, name.strip()) for kernel, equals, name in split
+        ]
         chosen = _once("JITKERNELS_USE", named)
         _validate("JITKERNELS_USE", chosen)
         _parsed[text] = chosen

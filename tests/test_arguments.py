@@ -6,11 +6,12 @@ from typing import Any
 import cases
 import numpy as np
 import pytest
+from test_everyday import example, function_of
 
 import jitkernels as jk
 from jitkernels import testing
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.errors import ArgumentError, ArgumentTypeError
+from jitkernels.errors import ArgumentError, ArgumentTypeError, DataIndexError
 from jitkernels.signature import AnyArray, Array, Signature
 from jitkernels.testing.arguments import WRONG, assert_refused, read_only
 
@@ -119,6 +120,20 @@ def test_bad_indices(row: cases.Row, name: str) -> None:
     for kernel in cases.kernels_of(attr, name):
         testing.check_bad_indices(attr, kernel.callable, label=repr(kernel))
         testing.check_bad_indices(attr, kernel.run, label=repr(kernel))
+
+
+@pytest.mark.parametrize("row", [p for p in cases.every_row() if takes_integers(p.values[0])])
+def test_indices_into_nothing(row: Any) -> None:
+    """Where there are no rows no index is right, and the message speaks of no range."""
+    _, given = example(row)
+    for argument in row.arrays:
+        if argument.picks is None:
+            continue
+        for _ in range(2):
+            with pytest.raises(
+                DataIndexError, match=rf"{argument.name}: expected none \({argument.picks} has no rows\)"
+            ):
+                function_of(row)(**given | {argument.picks: given[argument.picks][:0]})
 
 
 class _Own(np.ndarray[Any, Any]):

@@ -126,6 +126,8 @@ def test_explain_takes_fields_as_json(
         (["n=x"], "expected an int, got 'x'"),
         (["n=-1"], "expected 0 or more"),
         (["n=8", "dtype=int8"], "expected one of float32, float64"),
+        (["n=8", "n=9"], "'n=9': expected each field once, got n twice"),
+        (["n=8", "dtype=float32", "n=8"], "'n=8': expected each field once, got n twice"),
     ],
 )
 def test_explain_names_the_wrong_field(fields: list[str], message: str) -> None:

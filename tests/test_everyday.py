@@ -1,5 +1,6 @@
 """The everyday functions take whatever NumPy users have: lists, strides, other types, ``out``, overlaps."""
 
+import contextlib
 import inspect
 import itertools
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ import cases
 import numpy as np
 import oracles
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 import jitkernels as jk
 from jitkernels import functions, testing
@@ -305,6 +307,74 @@ def test_wrong_out(row: Row) -> None:
             assert "out" in str(caught.value)
             function(**given)
         assert before == (out.tobytes(), [v.tobytes() for v in given.values() if isinstance(v, np.ndarray)])
+
+
+FOLDED: dict[str, Callable[[AnyArray], AnyArray]] = {
+    "one element": lambda out: as_strided(out, out.shape, (0,) * out.ndim),
+    "one row": lambda out: as_strided(out, out.shape, (0, *out.strides[1:])),
+    "short rows": lambda out: as_strided(out, out.shape, (out.itemsize, *out.strides[1:])),
+    "between elements": lambda out: as_strided(out, out.shape, (*out.strides[:-1], out.itemsize // 2)),
+    "backwards": lambda out: as_strided(out, out.shape, (0,) * out.ndim)[::-1],
+    "in double": lambda out: as_strided(out.astype(np.float64), out.shape, (0,) * out.ndim),
+}
+"""Memory of which two elements share some."""
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_out_that_overlaps_itself(row: Row) -> None:
+    """Which of two results would be kept nobody says: refused, by Python and by the dispatcher, and nothing written."""
+    _, given = example(row)
+    failures = cases.Failures()
+    for number, out in enumerate(outs_of(row, given)):
+        for form, make in FOLDED.items():
+            outs = [*outs_of(row, given)]
+            outs[number] = make(out)
+            if not functions._folds(outs[number]):
+                continue
+            before = outs[number].tobytes()
+            with failures.gathered(f"{form} {number}"):
+                for pinned in (False, False, True):
+                    with (
+                        jk.use(implementation="refer") if pinned else contextlib.nullcontext(),
+                        pytest.raises(ArgumentError, match=r"out: expected .*whose own elements overlap"),
+                    ):
+                        function_of(row)(**given, out=passed(tuple(outs)))
+                assert outs[number].tobytes() == before
+    failures.tell()
+
+
+def test_what_overlaps_itself() -> None:
+    """Memory of any strides: what is taken has no element twice, and what slices and turns is taken."""
+    generator = np.random.default_rng(0)
+    x = np.ones((3, 2, 4), np.float32)
+    taken = 0
+    for _ in range(300):
+        strides = tuple(4 * int(step) for step in generator.integers(-14, 15, 3))
+        out = as_strided(np.zeros(256, np.float32)[128:], x.shape, strides)
+        places = sum(np.multiply.outer(np.arange(n), s).reshape([-1 if e == d else 1 for e in range(3)])
+            for d, (n, s) in enumerate(zip(x.shape, strides, strict=True)))  # fmt: skip
+        apart = len(np.unique(places)) == x.size
+        try:
+            jk.vexp(x, out=out)
+        except ArgumentError:
+            assert functions._folds(out)
+        else:
+            taken += 1
+            assert apart
+            assert not functions._folds(out)
+    assert taken > 10
+    room = np.zeros((7, 5, 9, 8), np.float32)
+    views = [room[::2, ::2, 1, ::2].transpose(order) for order in itertools.permutations(range(3))]
+    views += [
+        room[1].T[::-2, ::3],
+        np.einsum("iij->ij", room[:, :5, :, 0][:5])[::-1],
+        room[:0],
+        room[:1, :, :1],
+    ]
+    for out in views:
+        for _ in range(2):
+            jk.vexp(np.ones(out.shape, np.float32), out=out)
+        assert not functions._folds(out)
 
 
 @pytest.mark.parametrize("row", cases.every_form())

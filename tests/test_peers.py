@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels import testing
+from jitkernels import dtypes, testing
 from jitkernels.attrs.vector import VMulAttr
 from jitkernels.errors import RegistrationError
 from jitkernels.peers import equivalent_of, forms, ordinary_calls_of, peer, peers_of
@@ -67,8 +67,9 @@ def _check_ordinary_calls(row: Row, elements: int) -> None:
 
 
 def widened(arguments: tuple[Any, ...], plain: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Small types as we count them, since NumPy's own products of bytes wrap around; indices stay as they are."""
-    small = {"uint8": np.float64, "bool": np.float64, "float16": np.float32}
+    """Types as we count them, since NumPy's own numbers without a sign wrap around; indices stay as they are."""
+    unsigned = {name: np.float64 for name in dtypes.TABLE if name.startswith("uint") or name == "bool"}
+    small = {"float16": np.float32, **unsigned}
     found = list(arguments)
     for i, value in enumerate(arguments):
         is_index = i < len(plain) and plain[i].dtype.kind == "i"

@@ -17,6 +17,7 @@ from picks import chosen, record
 from processes import python
 
 import jitkernels as jk
+from jitkernels import pins as pins_module
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.choosing import best_variant, choose, choose_for_class
 from jitkernels.errors import NotUsableError, UnknownNameError
@@ -87,6 +88,75 @@ def test_pins_hold_in_their_thread_only(attr: Any) -> None:
         other.start()
         other.join()
     assert seen == ["refer", "gen"]
+
+
+def test_pins_are_entered_as_often_as_one_likes(attr: Any) -> None:
+    """One after the other, inside itself, after an error, by another thread meanwhile, and as a decorator."""
+
+    def now() -> str:
+        function: Any = KernelFuncs.cache().at(attr)
+        return str(function.__self__.implementation)
+
+    pins = jk.use(implementation="refer")
+    for _ in range(2):
+        with pins:
+            assert now() == "refer"
+            with jk.use(toy_take="theirs"):
+                assert now() == "theirs"
+                with pins:
+                    assert now() == "refer"
+                assert now() == "theirs"
+            with jk.use(implementation="gen"):
+                assert now() == "gen"
+                with pins:
+                    assert now() == "refer"
+                assert now() == "gen"
+        assert now() == "gen"
+        with pytest.raises(ZeroDivisionError), pins:
+            raise ZeroDivisionError
+        assert now() == "gen"
+    entered, left, seen = threading.Event(), threading.Event(), []
+
+    def elsewhere() -> None:
+        with pins:
+            entered.set()
+            left.wait(10)
+            seen.append(now())
+        seen.append(now())
+
+    other = threading.Thread(target=elsewhere)
+    with pins:
+        other.start()
+        entered.wait(10)
+    assert now() == "gen"
+    left.set()
+    other.join()
+    assert seen == ["refer", "gen"]
+    pinned = pins(now)
+    assert [pinned(), now(), pinned()] == ["refer", "gen", "refer"]
+    assert pins_module.blocks == 0
+
+
+def test_pins_left_in_another_task_than_entered(attr: Any) -> None:
+    """Such as by a generator that is closed elsewhere: they end all the same."""
+    pins = jk.use(implementation="refer")
+    contextvars.copy_context().run(pins.__enter__)
+    pins.__exit__(None, None, None)
+    assert KernelFuncs.cache().at(attr).__self__.implementation == "gen"  # type: ignore[attr-defined]
+    assert pins_module.blocks == 0
+
+
+@pytest.mark.parametrize("text", ["toy_take=gen,TOY_TAKE=theirs", "gen,refer", "toy_take=gen,gen,refer"])
+def test_pins_that_contradict_each_other(attr: Any, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("JITKERNELS_USE", text)
+    with pytest.raises(
+        UnknownNameError, match=r"JITKERNELS_USE: expected one implementation for .*, got gen and"
+    ):
+        chosen(attr)
+    with pytest.raises(
+        UnknownNameError, match="use: expected one implementation for toy_take, got gen and refer"
+    ):
+        jk.use(toy_take="gen", TOY_TAKE="refer")
 
 
 @pytest.mark.parametrize("text", ["nonsense", "toy_take=nonsense", "nonsense=gen", "toy_take=", "=gen"])

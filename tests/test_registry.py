@@ -12,7 +12,13 @@ import jitkernels as jk
 from jitkernels import registry, testing
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.attrs.base import cases as named_cases
-from jitkernels.errors import AttrError, NotUsableError, RegistrationError, UnknownNameError
+from jitkernels.errors import (
+    ArgumentTypeError,
+    AttrError,
+    NotUsableError,
+    RegistrationError,
+    UnknownNameError,
+)
 from jitkernels.registry import MORE, all_rows, implementation, implementations, implements
 
 
@@ -59,6 +65,34 @@ def test_attr_is_a_value(row: type[KernelAttr]) -> None:
         setattr(attr, next(iter(attr.fields())), 1)
     assert row.kernel_type.name in repr(row.kernel_type)
     assert jk.KernelType[row.kernel_type.name] is row.kernel_type
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_fields_are_given_by_name(row: Any) -> None:
+    """Missing, unknown and by position: an error of ours that names the class and its fields."""
+    fields = cases.middles(row)[0].fields()
+    needed = next(p.name for p in inspect.signature(row).parameters.values() if p.default is p.empty)
+    for arguments, named in (
+        ((), {}),
+        ((), {name: value for name, value in fields.items() if name != needed}),
+        ((), fields | {"nonsense": 1}),
+        (tuple(fields.values()), {}),
+        ((1,), fields),
+    ):
+        with pytest.raises(
+            ArgumentTypeError, match=rf"{row.__name__}: expected {needed}, .*, by name: "
+        ) as caught:
+            row(*arguments, **named)
+        assert all(name in str(caught.value) for name in fields)
+
+
+def test_an_error_in_a_class_is_not_one_in_its_fields(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Any) -> None:
+        raise TypeError("broken")
+
+    monkeypatch.setattr(toy.ToyAttr, "__post_init__", broken)
+    with pytest.raises(TypeError, match=r"^broken$"):
+        toy.ToyAttr(n=3)
 
 
 @pytest.mark.parametrize("row", cases.every_row())

@@ -1,6 +1,8 @@
 """The environment variables: one table, and no value or name that passes unnoticed."""
 
+import decimal
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -114,6 +116,19 @@ def test_errors_name_what_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "never")
     with pytest.raises(UnknownNameError, match="JITKERNELS_TUNE: expected auto, replay or off, got 'never'"):
         settings.read("JITKERNELS_TUNE")
+
+
+def test_what_is_accepted_is_what_is_said() -> None:
+    """The bounds of a number are in the message that refuses one beyond them."""
+    setting = settings.SETTINGS["JITKERNELS_NUM_THREADS"]
+    least, most = (int(number) for number in re.findall(r"\d+", setting.expected))
+    for right in (least, most, 12):
+        assert int(setting.check(f" {right} ")) == right
+    for wrong in (least - 1, most + 1, 10**20, 10**5000):
+        with pytest.raises(
+            UnknownNameError, match=f"NUM_THREADS: expected an int from {least} to {most}, got"
+        ):
+            setting.check(f"{decimal.Decimal(wrong):f}")
 
 
 def test_a_cpu_name_never_leaves_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,10 @@ pooled = jk.seq_pool(x, pool="mean").shape
 with jk.use(implementation="refer", softmax="gen"):
     jk.set_num_threads(jk.get_num_threads())
 print(jk.explain(jk.softmax, x, axis=0).winner, jk.explain(attr).rule, jk.__version__)
-raise jk.errors.ArgumentError(jk.KernelType.VMUL.name)
+try:
+    jk.softmax(x, axis=9)
+except jk.JitKernelsError as error:
+    raise jk.errors.ArgumentError(jk.KernelType.VMUL.name) from error
 """
 WRONG = {
     "jk.softmx(x)": 'Module has no attribute "softmx"',
@@ -105,6 +108,32 @@ def test_documentation_says_it_all(row: type[KernelAttr]) -> None:
         assert error in text
     assert ("DataIndexError" in text) == (row.check_data is not KernelAttr.check_data)
     assert max(map(len, text.splitlines())) <= 140
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_what_comes_together_is_said(row: type[KernelAttr]) -> None:
+    """Of inputs that may be left out: whether alone, or with which others."""
+    lines = {line.partition(": ")[0]: line for line in documentation.text_of(row).splitlines()}
+    for argument in row.arrays:
+        others = [other.name for other in row.arrays if other.when == argument.when and other is not argument]
+        end = f"; may be left out{', together with ' * bool(others)}{' and '.join(others)}"
+        if argument.role == "in":
+            assert lines[argument.name].endswith(end) == (argument.when is not None)
+            assert ("may be left out" in lines[argument.name]) == (argument.when is not None)
+
+
+def test_every_error_is_at_the_top() -> None:
+    """What users catch is where they look for it, under one base."""
+    own = {
+        name: found
+        for name, found in vars(jk.errors).items()
+        if isinstance(found, type) and issubclass(found, Exception)
+    }
+    assert len(own) >= 10
+    for name, found in own.items():
+        assert getattr(jk, name) is found
+        assert name in jk.__all__
+        assert issubclass(found, jk.JitKernelsError)
 
 
 def test_star_import_brings_the_functions() -> None:

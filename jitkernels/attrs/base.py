@@ -236,7 +236,7 @@ def _naming_fields(init: Callable[..., None]) -> Callable[..., None]:
     """The constructor, with an error of ours where fields are missing, unknown or not given by name."""
 
     @functools.wraps(init)
-    def __init__(self: KernelAttr, *arguments: Any, **fields: Any) -> None:
+    def made(self: KernelAttr, *arguments: Any, **fields: Any) -> None:
         try:
             init(self, *arguments, **fields)
         except TypeError:
@@ -251,7 +251,7 @@ def _naming_fields(init: Callable[..., None]) -> Callable[..., None]:
                 raise ArgumentTypeError(f"{name}: expected {listed}, by name: {error}") from None
             raise
 
-    return __init__
+    return made
 
 
 def _remade(attr_class: type[KernelAttr], fields: dict[str, Any]) -> KernelAttr:

@@ -76,7 +76,9 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
         wrong = np.argwhere((ids < 0) | (ids >= self.table_h))
         if wrong.size:
             at = tuple(int(i) for i in wrong[0])
-            known = f"0 to {self.table_h - 1} (the rows of table)" if self.table_h else "none (table has no rows)"
+            known = (
+                f"0 to {self.table_h - 1} (the rows of table)" if self.table_h else "none (table has no rows)"
+            )
             raise DataIndexError(
                 f"emb_seq_pool: ids: expected {known}, got {int(ids[at])} at [{at[0]}, {at[1]}]"
             )

@@ -271,7 +271,7 @@ class Module:
         ]
         raise BuildError(
             f"{place_of(function.__code__, min(lines))}: expected a number, a type of NumPy's or a function "
-            f"marked @inlined(), got {name} = {type(value).__name__} {reprlib.repr(value)}"
+            f"marked @inlined(), got {name} = {type(value).__name__} {reprlib.repr(value)}{_cure(value)}"
         )
 
     def know(self, known: dict[str, Any], value: External | IRFunction) -> None:
@@ -280,6 +280,14 @@ class Module:
             raise BuildError(
                 f"two functions of a loop nest are called {value.symbol}: {known[value.symbol]}, {value}"
             )
+
+
+def _cure(value: Any) -> str:
+    """What an author may have meant by a module such as ``math``, or by a function of it."""
+    if inspect.ismodule(value):
+        return "; of modules only NumPy's words are known, as in np.sqrt(x): other numbers need names of their own"
+    known = inspect.isbuiltin(value) and hasattr(np, value.__name__)
+    return f"; NumPy's is written np.{value.__name__}" if known else ""
 
 
 def references(function: Callable[..., Any]) -> dict[str, Any]:

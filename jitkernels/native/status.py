@@ -24,4 +24,4 @@ def error_of(status: int, kernel: str, implementation: str) -> JitKernelsError:
         return WorkspaceError(
             f"{kernel}: {implementation}: no memory for the workspace of {_without_memory[status]}"
         )
-    return BuildError(f"{kernel}: {implementation} returned the unknown status {status}")
+    return BuildError(f"{kernel}: {implementation} returned the unknown status {status}: expected 0")

@@ -60,7 +60,7 @@ def lookups(elements: int) -> Iterator[OrdinaryCall]:
         yield OrdinaryCall(f"pool={pool}, out", (table, ids), {"pool": pool, "out": result.copy()})
     for dtype in ("float64", "float16"):
         yield OrdinaryCall(f"table {dtype}", (table.astype(dtype), ids))
-    for dtype in ("int32", "uint8"):
+    for dtype in ("int32", "uint8", "uint64"):
         yield OrdinaryCall(f"ids {dtype}", (table, (ids % 200).astype(dtype)))
     for name, form in LAYOUTS.items():
         if name != "list":

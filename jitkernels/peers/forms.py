@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels import dtypes
 from jitkernels.peers import OrdinaryCall
 from jitkernels.signature import AnyArray
 
@@ -81,7 +82,7 @@ LAYOUTS: dict[str, Form] = {
     "list": lambda value: value.tolist(),
 }
 """Forms of an array with the same values."""
-DTYPES = ("float64", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
+DTYPES = tuple(name for name in dtypes.TABLE if name not in ("float32", "bfloat16"))
 """Types besides float32 that everyday functions take."""
 
 

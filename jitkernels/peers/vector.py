@@ -96,7 +96,7 @@ def products(elements: int) -> Iterator[OrdinaryCall]:
     for dtype in DTYPES:
         yield OrdinaryCall(dtype, (x.astype(dtype), x.astype(dtype)))
         yield OrdinaryCall(f"float32 and {dtype}", (x, x.astype(dtype)))
-    for dtype in ("int64", "int32", "int8", "uint8", "bool"):
+    for dtype in (name for name in DTYPES if np.dtype(name).kind != "f"):
         whole = values(y.shape, dtype)
         yield OrdinaryCall(f"{dtype} by float", (x.astype(dtype), 1.5))
         yield OrdinaryCall(f"{dtype} and bool", (whole, whole.astype(bool)))

@@ -51,23 +51,36 @@ class Arithmetic(ControlFlow):
             raise self.failure(node, "a constant that is complex, or has too many digits")
         return number
 
-    def converted(self, node: ast.AST, value: Value, kind: Type, *, written: bool = False) -> Value:
-        """A number as another type. What loses digits or crosses between integers and floats must be `written`."""
+    def misfit(self, value: Value, kind: Type, *, written: bool = False) -> str:
+        """Why a value is none of a type, and cannot be made one; nothing if it can."""
         given = value.type
-        if given == kind:
-            return value
         if given is LITERAL:
-            if not types.holds(kind, value.number, written=written):
-                raise self.failure(node, f"expected {kind.name}, got the number {reprlib.repr(value.number)}")
-            return Value(kind, types.constant(kind, value.number))
+            fits = types.holds(kind, value.number, written=written)
+            return "" if fits else f"expected {kind.name}, got the number {reprlib.repr(value.number)}"
         if given.kind == kind.kind == "pointer" and (given.element is None or kind.element is None):
-            return Value(kind, value.text)
+            return ""
         widens = (
             given.kind == kind.kind and given.size < kind.size and (kind.is_signed or not given.is_signed)
         )
-        if not (given.is_number and kind.is_number) or not (written or widens or given.kind == "bool"):
-            missing = ": the function returns no value" if given.kind == "nothing" else ""
-            raise self.failure(node, f"expected {kind.name}, got {given.name}{missing}")
+        if given == kind or (
+            given.is_number and kind.is_number and (written or widens or given.kind == "bool")
+        ):
+            return ""
+        missing = ": the function returns no value" if given.kind == "nothing" else ""
+        return f"expected {kind.name}, got {given.name}{missing}"
+
+    def converted(self, node: ast.AST, value: Value, kind: Type, *, written: bool = False) -> Value:
+        """A number as another type. What loses digits or crosses between integers and floats must be `written`."""
+        given = value.type
+        why = self.misfit(value, kind, written=written)
+        if why:
+            raise self.failure(node, why)
+        if given == kind:
+            return value
+        if given is LITERAL:
+            return Value(kind, types.constant(kind, value.number))
+        if given.kind == "pointer":
+            return Value(kind, value.text)
         if kind.kind == "bool":
             return Value(BOOL, self.nonzero(value))
         if given.llvm == kind.llvm:
@@ -163,7 +176,8 @@ class Arithmetic(ControlFlow):
                 return Value(kind, moved)
             case (("int" | "bool"), sort) if sort in _BITS:
                 return Value(kind, self.new(f"{_BITS[sort]} {operands}"))
-        raise self.failure(node, f"an operator that the language does not have for {kind.name}")
+        cure = "; write products, as in x * x" if isinstance(sign, ast.Pow) else ""
+        raise self.failure(node, f"an operator that the language does not have for {kind.name}{cure}")
 
     def shifted(self, kind: Type, is_left: bool, value: str, steps: str) -> str:
         """Bits moved. As in NumPy, steps that are negative or too many leave nothing but the sign."""

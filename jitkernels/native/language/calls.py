@@ -67,7 +67,12 @@ class Calls(Expressions):
             kind = types.NUMBERS.get(np.dtype(found).name)
             if kind is not None:
                 return kind
-        raise self.failure(node, f"{ast.unparse(name)} is no element type and no function of the language")
+        raise self.failure(
+            node,
+            f"{ast.unparse(name)} is no element type and no function of the language, which has "
+            f"{', '.join(f'np.{known}' for known in _INTRINSICS)}, min, max, abs and marked functions such as those of "
+            "jitkernels.maths",
+        )
 
     def number(self, node: ast.AST, name: ast.expr, arguments: Sequence[ast.expr]) -> Value:
         kind = self.type_named(node, name)

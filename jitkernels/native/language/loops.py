@@ -42,14 +42,10 @@ class Program:
         restrict = [text.endswith("restrict") for text in arguments]
         given = tuple(Value(types.of_c(text), f"%a{i}") for i, text in enumerate(arguments))
         try:
-            result, body = Writer(self, function, given, flags).body(as_status=True)
+            _, body = Writer(self, function, given, flags).body(status_of=name)
         except RecursionError:
             where = place_of(function.__code__)
             raise BuildError(f"{where}: nested too deeply, itself or in what it calls") from None
-        if result.kind not in ("int", "bool", "nothing"):
-            raise BuildError(
-                f"{function.__name__} of {self.name} returns {result.name}: expected nothing, or an int as its status"
-            )
         head = ", ".join(
             f"{value.type.llvm}{' noalias' if alone else ''} {value.text}"
             for value, alone in zip(given, restrict, strict=True)

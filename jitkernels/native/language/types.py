@@ -157,6 +157,13 @@ def common(one: Value, other: Value) -> Type | None:
         return right if left.kind == "bool" else left
     if left.kind != right.kind:
         return None
-    if left.size == right.size:  # signed beside unsigned, float16 beside bfloat16
-        return FLOAT32 if left.kind == "float" else NUMBERS[f"int{16 * left.size}"]
-    return left if left.size > right.size else right
+    if left.kind == "float":
+        return FLOAT32 if left.size == right.size else max(left, right, key=_size)  # float16 beside bfloat16
+    if left.is_signed == right.is_signed:
+        return max(left, right, key=_size)
+    signed, unsigned = (left, right) if left.is_signed else (right, left)
+    return signed if signed.size > unsigned.size else NUMBERS.get(f"int{16 * unsigned.size}")
+
+
+def _size(kind: Type) -> int:
+    return kind.size

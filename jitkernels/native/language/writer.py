@@ -29,6 +29,7 @@ class Writer(Calls):
         self.around = references(function)
         self.variables: dict[str, Type] = {}
         self.result: Type | None = None
+        self.status_of = ""
         for flag in flags:
             if flag not in FLAGS:
                 raise BuildError(
@@ -47,21 +48,25 @@ class Writer(Calls):
         for name, value in zip(names, arguments, strict=True):
             self.write(self.tree, name, value)
 
-    def body(self, *, as_status: bool = False) -> tuple[Type, str]:
-        """The result and the instructions of the function; `as_status`: it is returned as an i64, 0 for nothing."""
+    def body(self, status_of: str = "") -> tuple[Type, str]:
+        """The result and the instructions of the function.
+
+        As the body or check of a nest (`status_of`) it returns its result as an i64, a status, and 0 for nothing.
+        """
+        self.status_of = status_of
         self.statements(self.tree.body)
         self.jump("exit")
         self.start("exit")
         result = self.result or NOTHING
         if result is NOTHING:
-            self.lines.append("  ret i64 0" if as_status else "  ret void")
+            self.lines.append("  ret i64 0" if status_of else "  ret void")
         else:
             self.entry += [
                 f"  %result = alloca {result.llvm}",
                 f"  store {result.llvm} zeroinitializer, ptr %result",
             ]
             value = Value(result, self.new(f"load {result.llvm}, ptr %result"))
-            if as_status and result.kind in ("int", "bool"):
+            if status_of:
                 value = self.converted(self.tree, value, INT64, written=True)
             self.lines.append(f"  ret {value.type.llvm} {value.text}")
         return result, "\n".join([*self.entry, *self.lines])
@@ -105,10 +110,10 @@ class Writer(Calls):
                 f'  %"{name}.at" = alloca {kind.llvm}',
                 f'  store {kind.llvm} zeroinitializer, ptr %"{name}.at"',
             ]
-        try:
-            stored = self.converted(node, value, kind)
-        except BuildError as error:
-            raise self.failure(node, f"{name} is a variable of one type ({error.args[0]})") from None
+        why = self.misfit(value, kind)
+        if why:
+            raise self.failure(node, f"{name} is a variable of one type: {why}")
+        stored = self.converted(node, value, kind)
         self.lines.append(f'  store {kind.llvm} {stored.text}, ptr %"{name}.at"')
 
     def assign(self, target: ast.expr, value: ast.expr) -> None:
@@ -144,6 +149,8 @@ class Writer(Calls):
             value = self.value(node.value)
             if value.type is NOTHING:
                 raise self.failure(node, "expected a value")
+            if self.status_of:
+                self.demand_status(node, value)
             if self.result is None:
                 kinds = tuple(types.default_of(part) for part in value.parts)
                 self.result = types.tuple_of(kinds) if kinds else types.default_of(value)
@@ -151,6 +158,16 @@ class Writer(Calls):
                 f"  store {self.result.llvm} {self.whole(node, value, self.result)}, ptr %result"
             )
         self.leave("br label %exit")
+
+    def demand_status(self, node: ast.AST, value: Value) -> None:
+        """A nest returns whether it failed, and numbers of its own only from its check, which its row explains."""
+        kind = types.default_of(value)
+        if kind.kind not in ("int", "bool"):
+            raise self.failure(node, f"expected to return nothing, or an int as its status, got {kind.name}")
+        if self.status_of == "body" and value.number:
+            raise self.failure(
+                node, "expected to return nothing, or the status of what was called, got a number"
+            )
 
     def whole(self, node: ast.AST, value: Value, kind: Type) -> str:
         """A value of a type, the parts of a tuple joined."""
