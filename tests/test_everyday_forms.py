@@ -195,18 +195,22 @@ def test_tables_that_lie_otherwise(form: str, pool: Literal["sum", "mean", "max"
         ids = generator.integers(0, 50, (height, columns))
         wide = "float64" if form == "int32" else "float32" if form == "float16" else dtype
         right = jk.emb_seq_pool(np.ascontiguousarray(table).astype(wide), ids, pool)
-        for numbering in (ids, ids.astype(np.uint8), np.asfortranarray(ids), ids[::-1].copy()[::-1]):
+        kinds = [ids.astype(kind) for kind in DTYPES[1:9]]
+        for numbering in (ids, *kinds, np.asfortranarray(ids), ids[::-1].copy()[::-1]):
             np.testing.assert_allclose(compiled(jk.emb_seq_pool, table, numbering, pool), right, rtol=1e-5)
 
 
-@pytest.mark.parametrize("wrong", [-1, 50, 1 << 40, -(1 << 63)])
+@pytest.mark.parametrize("wrong", [-1, 50, 1 << 40, -(1 << 63), 1 << 63, (1 << 64) - 1])
 @pytest.mark.parametrize("form", TABLES)
 def test_no_row_of_such_a_table_is_made_up(form: str, wrong: int) -> None:
     table, ids = TABLES[form](numbers(350, "float32").reshape(50, 7)), np.arange(6).reshape(3, 2)
     out = np.full(14, 7, "float64" if form == "int32" else "float32")
     jk.emb_seq_pool(table, ids)
+    if wrong >= 1 << 63:
+        ids = ids.astype(np.uint64)
+        jk.emb_seq_pool(table, ids)
     ids[2, 1] = wrong
-    with pytest.raises(DataIndexError, match=r"at \[2, 1\]"):
+    with pytest.raises(DataIndexError, match=r"at \[2, 1\]|ids: expected integers of 64 bits with a sign, got"):
         jk.emb_seq_pool(table, ids, out=out)
     assert (out == 7).all()
 

@@ -56,8 +56,10 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                     return 0
             kind = load(own, 8 * Operand.KIND)
             if load(record(table, i), 8 * Record.INTEGER):
-                if weak or kind < 1 or kind > 9 or kind == 8:
+                if weak or kind < 1 or kind > 10:
                     return 0
+                if (kind == 8 or kind == 10) and i != load(table, 8 * Table.PICKER):
+                    return 0  # what is too large for int64 would not be refused as a row that does not exist
             elif weak == 0:
                 widths = widths | width_of(kind)
     store(frame, 8 * Frame.WIDE, is_wide(widths))
