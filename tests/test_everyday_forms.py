@@ -210,7 +210,9 @@ def test_no_row_of_such_a_table_is_made_up(form: str, wrong: int) -> None:
         ids = ids.astype(np.uint64)
         jk.emb_seq_pool(table, ids)
     ids[2, 1] = wrong
-    with pytest.raises(DataIndexError, match=r"at \[2, 1\]|ids: expected integers of 64 bits with a sign, got"):
+    with pytest.raises(
+        DataIndexError, match=r"at \[2, 1\]|ids: expected integers of 64 bits with a sign, got"
+    ):
         jk.emb_seq_pool(table, ids, out=out)
     assert (out == 7).all()
 

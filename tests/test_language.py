@@ -14,7 +14,7 @@ from jitkernels.native.language import loops, types
 from jitkernels.native.language.types import Value
 from jitkernels.native.source import inlined
 
-INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+INTS = tuple(name for name in dtypes.TABLE if name.removeprefix("u").startswith("int"))
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
