@@ -44,10 +44,10 @@ _own = frozenset(kernel_type.name.lower() for kernel_type in _rows)
 globals().update({row.__name__: row for row in _rows.values()})
 
 __all__ = [
-    "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "DataIndexError", "JitKernelsError",
-    "NotUsableError", "RegistrationError", "UnknownNameError", "WorkspaceError",
-    "Explanation", "Kernel", "KernelAttr", "KernelFuncs", "KernelType", "errors", "explain", "get_all_candidates",
-    "get_default_best", "get_num_threads", "get_refer", "implements", "set_num_threads", "tune", "use",
+    "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "DataIndexError", "Explanation",
+    "JitKernelsError", "Kernel", "KernelAttr", "KernelFuncs", "KernelType", "NotUsableError", "RegistrationError",
+    "UnknownNameError", "WorkspaceError", "errors", "explain", "get_all_candidates", "get_default_best",
+    "get_num_threads", "get_refer", "implements", "set_num_threads", "tune", "use",
     *sorted(row.__name__ for row in _rows.values()),
     *sorted(kernel_type.name.lower() for kernel_type in _rows),
 ]  # fmt: skip

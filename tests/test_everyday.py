@@ -1,23 +1,20 @@
 """The everyday functions take whatever NumPy users have: lists, strides, other types, ``out``, overlaps."""
 
-import contextlib
 import inspect
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import cases
 import numpy as np
 import oracles
 import pytest
-from numpy.lib.stride_tricks import as_strided
 
 import jitkernels as jk
-from jitkernels import functions, testing
+from jitkernels import testing
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.errors import ArgumentError, ArgumentTypeError, JitKernelsError
+from jitkernels.errors import JitKernelsError
 from jitkernels.signature import AnyArray
 
 Keywords = dict[str, Any]
@@ -242,167 +239,6 @@ def test_no_dimensions_and_no_elements(row: Row) -> None:
         assert all(isinstance(result, np.ndarray) for result in results)
 
 
-def outs_of(row: Row, given: Keywords) -> tuple[AnyArray, ...]:
-    results = as_tuple(function_of(row)(**given))
-    return tuple(np.full_like(result, np.nan) for result in results)
-
-
-def passed(outs: tuple[AnyArray, ...]) -> Any:
-    return outs if len(outs) > 1 else outs[0]
-
-
-@pytest.mark.parametrize("row", cases.every_form())
-def test_out(row: Row) -> None:
-    """``out`` of any layout, and of a type that holds the result, is filled and given back."""
-    _, given = example(row)
-    failures = cases.Failures()
-    for form in ("plain", "strided", "backwards", "fortran", "unaligned", "double"):
-        make = SAME_VALUES.get(form, as_double)
-        with failures.gathered(form):
-            for _ in range(3):
-                outs = tuple(make(out) for out in outs_of(row, given))
-                assert function_of(row)(**given, out=passed(outs)) is passed(outs) or len(outs) > 1
-                results = tuple(out.astype(np.float32) for out in outs)
-                assert_right(row, passed(results), given)
-    failures.tell()
-
-
-@pytest.mark.parametrize("row", cases.every_form())
-def test_out_by_position(row: Row) -> None:
-    """After all parameters comes ``out``, in the compiled dispatcher and in Python."""
-    _, given = example(row)
-    parameters = row.parameters().parameters
-    every = [given.get(key, parameter.default) for key, parameter in parameters.items()]
-    for _ in range(3):
-        outs = outs_of(row, given)
-        function_of(row)(*every, passed(outs))
-        assert_right(row, passed(outs), given)
-        assert_right(row, function_of(row)(*every, None), given)
-        assert_right(row, function_of(row)(**given, out=None), given)
-
-
-@pytest.mark.parametrize("row", cases.every_form())
-def test_wrong_out(row: Row) -> None:
-    """A wrong ``out`` is an error that names it, and neither it nor an input is written."""
-    _, given = example(row)
-    function = function_of(row)
-    out = np.zeros_like(outs_of(row, given)[0])
-    several = len(outs_of(row, given)) > 1
-    wrongs = [
-        out.tolist(),
-        out.astype(np.int64),
-        out[:-1].copy(),
-        out[np.newaxis].copy(),
-        read_only(out),
-        "text",
-        5,
-    ]
-    for wrong in [*wrongs, (), (out, out, out, out)]:
-        before = out.tobytes(), [value.tobytes() for value in given.values() if isinstance(value, np.ndarray)]
-        if several and not isinstance(wrong, tuple):
-            wrong = (wrong, out.copy())
-        for _ in range(2):
-            with pytest.raises((ArgumentError, ArgumentTypeError)) as caught:
-                function(**given, out=wrong)
-            assert "out" in str(caught.value)
-            function(**given)
-        assert before == (out.tobytes(), [v.tobytes() for v in given.values() if isinstance(v, np.ndarray)])
-
-
-FOLDED: dict[str, Callable[[AnyArray], AnyArray]] = {
-    "one element": lambda out: as_strided(out, out.shape, (0,) * out.ndim),
-    "one row": lambda out: as_strided(out, out.shape, (0, *out.strides[1:])),
-    "short rows": lambda out: as_strided(out, out.shape, (out.itemsize, *out.strides[1:])),
-    "between elements": lambda out: as_strided(out, out.shape, (*out.strides[:-1], out.itemsize // 2)),
-    "backwards": lambda out: as_strided(out, out.shape, (0,) * out.ndim)[::-1],
-    "in double": lambda out: as_strided(out.astype(np.float64), out.shape, (0,) * out.ndim),
-}
-"""Memory of which two elements share some."""
-
-
-@pytest.mark.parametrize("row", cases.every_row())
-def test_out_that_overlaps_itself(row: Row) -> None:
-    """Which of two results would be kept nobody says: refused, by Python and by the dispatcher, and nothing written."""
-    _, given = example(row)
-    failures = cases.Failures()
-    for number, out in enumerate(outs_of(row, given)):
-        for form, make in FOLDED.items():
-            outs = [*outs_of(row, given)]
-            outs[number] = make(out)
-            if not functions._folds(outs[number]):
-                continue
-            before = outs[number].tobytes()
-            with failures.gathered(f"{form} {number}"):
-                for pinned in (False, False, True):
-                    with (
-                        jk.use(implementation="refer") if pinned else contextlib.nullcontext(),
-                        pytest.raises(ArgumentError, match=r"out: expected .*whose own elements overlap"),
-                    ):
-                        function_of(row)(**given, out=passed(tuple(outs)))
-                assert outs[number].tobytes() == before
-    failures.tell()
-
-
-def test_what_overlaps_itself() -> None:
-    """Memory of any strides: what is taken has no element twice, and what slices and turns is taken."""
-    generator = np.random.default_rng(0)
-    x = np.ones((3, 2, 4), np.float32)
-    taken = 0
-    for _ in range(300):
-        strides = tuple(4 * int(step) for step in generator.integers(-14, 15, 3))
-        out = as_strided(np.zeros(256, np.float32)[128:], x.shape, strides)
-        places = sum(np.multiply.outer(np.arange(n), s).reshape([-1 if e == d else 1 for e in range(3)])
-            for d, (n, s) in enumerate(zip(x.shape, strides, strict=True)))  # fmt: skip
-        apart = len(np.unique(places)) == x.size
-        try:
-            jk.vexp(x, out=out)
-        except ArgumentError:
-            assert functions._folds(out)
-        else:
-            taken += 1
-            assert apart
-            assert not functions._folds(out)
-    assert taken > 10
-    room = np.zeros((7, 5, 9, 8), np.float32)
-    views = [room[::2, ::2, 1, ::2].transpose(order) for order in itertools.permutations(range(3))]
-    views += [
-        room[1].T[::-2, ::3],
-        np.einsum("iij->ij", room[:, :5, :, 0][:5])[::-1],
-        room[:0],
-        room[:1, :, :1],
-    ]
-    for out in views:
-        for _ in range(2):
-            jk.vexp(np.ones(out.shape, np.float32), out=out)
-        assert not functions._folds(out)
-
-
-@pytest.mark.parametrize("row", cases.every_form())
-def test_out_over_an_input(row: Row) -> None:
-    """``out`` may be any part of the memory of an input: the result is that of separate arrays."""
-    for place in ("same", "shifted", "backwards"):
-        _check_out_over_inputs(row, place)
-
-
-def _check_out_over_inputs(row: Row, place: str) -> None:
-    _, given = example(row)
-    for number, fresh in enumerate(outs_of(row, given)):
-        for key, value in given.items():
-            if not isinstance(value, np.ndarray) or value.dtype != fresh.dtype or value.size < fresh.size:
-                continue
-            for _ in range(2):
-                room = np.zeros(value.size + 2, value.dtype)
-                shared = room[1 : 1 + value.size].reshape(value.shape)
-                shared[...] = value
-                start = 1 if place == "shifted" else 0
-                flat = room[1 + start : 1 + start + fresh.size]
-                out = (flat[::-1] if place == "backwards" else flat).reshape(fresh.shape)
-                outs = list(outs_of(row, given))
-                outs[number] = out
-                function_of(row)(**given | {key: shared}, out=passed(tuple(outs)))
-                assert_right(row, passed(tuple(outs)), given, slack=2)
-
-
 @pytest.mark.parametrize("row", cases.every_form())
 def test_axis(row: Row) -> None:
     """Where there is an axis, any of them gives what moving it to the end and back gives."""
@@ -455,14 +291,3 @@ def test_documentation(row: Row) -> None:
     assert row.__doc__ is not None
     assert row.__doc__.split("\n")[0] in (function.__doc__ or "")
     assert list(inspect.signature(function).parameters) == [*row.parameters().parameters, "out"]
-
-
-def test_a_first_call_with_out_is_remembered_too(fresh: Path) -> None:
-    """Whoever only ever passes ``out`` gets the compiled dispatcher as well."""
-    holder = functions._holder_of("vmul")
-    x, z = np.ones(9, np.float32), np.empty(9, np.float32)
-    for arguments, named in (((x, x), {"out": z}), ((x, x, z), {})):
-        holder.forget()
-        jk.vmul(*arguments, **named)
-        assert holder._dispatch is not None
-        assert len(holder._dispatch._listed) == 1

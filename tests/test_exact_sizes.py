@@ -13,8 +13,8 @@ from test_everyday import (
     assert_right,
     example,
     function_of,
-    passed,
 )
+from test_everyday_out import passed
 
 import jitkernels as jk
 from jitkernels import functions, testing

@@ -12,7 +12,7 @@ import pytest
 from processes import python
 
 import jitkernels as jk
-from jitkernels import testing
+from jitkernels import functions, testing
 from jitkernels.errors import ArgumentError, ArgumentTypeError
 from jitkernels.kernel import Kernel
 from jitkernels.native import openmp
@@ -279,7 +279,7 @@ def test_everyday_functions_from_several_threads() -> None:
             given = example(row, seed=seed)[1]
             results = as_tuple(function_of(row)(**given))
             examples.append((function_of(row), given, [result.tobytes() for result in results]))
-    jk.functions.forget_all()
+    functions.forget_all()
 
     def call(number: int) -> None:
         for _ in range(20):
