@@ -40,9 +40,7 @@ class Pins(contextlib.ContextDecorator):
         held = _pins.get()
         with writing:
             here = [mine for entered in held for mine in self._open if entered is mine]
-            entered = (
-                here[0] if here else self._open[-1]
-            )  # left in another thread or task than it was entered in
+            entered = here[0] if here else self._open[-1]  # entered in another thread or task than this
             self._open = [mine for mine in self._open if mine is not entered]
             blocks -= 1
             launch.set_bypass(blocks > 0)
