@@ -33,6 +33,7 @@ def _copy(original: type[KernelAttr], number: int) -> None:
     parts: dict[str, Any] = {"__doc__": original.__doc__, "__module__": MODULE, "__annotations__": {}}
     name = f"{original.__name__.removesuffix('Attr')}{number}Attr"
     copied: Any = type(name, (original,), parts, kernel_type=f"{original.kernel_type.name}{number}")
+    setattr(sys.modules[MODULE], name, copied)  # where copies of its attrs look for it
     known = implementations(original)
     gen = known["gen"]
 
