@@ -283,6 +283,8 @@ def _expected(made: Attempt) -> Any:
             parameters = _parameters(made.row)
             given = dict(zip((p.name for p in parameters), made.arguments, strict=False)) | made.named
             given.pop("out", None)
+            if not {*given} <= {p.name for p in parameters}:
+                return None  # a ufunc would take one more for its result, and write there
             numpy, doubles = equivalent_of(made.row), _as_doubles(made.row, given)
             assert numpy is not None
             return numpy(*doubles.values()) if isinstance(numpy, np.ufunc) else numpy(**doubles)
