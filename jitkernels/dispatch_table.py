@@ -30,10 +30,11 @@ from jitkernels.native.layout import (
     Record,
     Table,
 )
+from jitkernels.native.parts import SCALARS
 from jitkernels.signature import Argument
 
 FLOATS = ("float32", "float64")
-_NAMES: dict[int, str] = {dtype.num: dtype.name for dtype in launch.SCALARS}
+_NAMES: dict[int, str] = {dtype.num: dtype.name for dtype in SCALARS}
 _GOLDEN = 0x9E3779B97F4A7C1
 _MASK = (1 << 64) - 1
 

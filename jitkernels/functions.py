@@ -48,7 +48,7 @@ class Everyday(launch.Holder):
         self._attr_class = attr_class
         self.name = attr_class.kernel_type.name.lower()
         self._signature = attr_class.parameters()
-        self._slow = self.call
+        self._slow = self.serve
         self._dispatch = _dispatch(attr_class)
         self._looks: dict[int, int] = {}  # calls of a class before the next look for a kernel of one size
         made = None
@@ -56,10 +56,15 @@ class Everyday(launch.Holder):
             self._context = self._dispatch.words
             self._context[0] = id(self._slow)
             made = launch.everyday_launcher(self.name, documentation.text_of(attr_class), self)
-        self.callable = made or self._slow
+        self.callable = made or self.call
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _holder_of, (self.name,)
+
+    def serve(self, *arguments: Any, **named: Any) -> Any:
+        """Calls that come from compiled code: they go again if it was without a part that is brought now."""
+        again = self.callable if launch.bring_missing() else self.call
+        return again(*arguments, **named)
 
     def call(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
         """Convert what needs converting, run the best kernel, give back arrays of the caller's shape."""

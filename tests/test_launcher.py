@@ -39,7 +39,7 @@ def no_slow_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def python_only(fresh: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As on a Python whose object layout is not known: everything goes through the slow path."""
-    monkeypatch.setattr(launch, "_functions", lambda: "forced by a test")
+    monkeypatch.setattr(launch, "_loaded", lambda: "forced by a test")
     monkeypatch.setattr(functions, "_made", {})
     launch._pattern_address.cache_clear()
     yield

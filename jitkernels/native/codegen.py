@@ -62,19 +62,13 @@ def straighten(module: Any, target: Any) -> None:
 
     For code without loops that LLVM could make more of: it takes a fraction of the time, and is not the slower for it.
     """
-    builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=1))
-    inlining = llvm.create_new_module_pass_manager()
-    inlining.add_always_inliner_pass()
-    inlining.run(module, builder)
-    cleaning = llvm.create_new_function_pass_manager()
-    cleaning.add_sroa_pass()
-    cleaning.add_simplify_cfg_pass()
-    cleaning.add_instruction_combine_pass()
-    cleaning.add_new_gvn_pass()
-    cleaning.add_simplify_cfg_pass()
-    for function in module.functions:
-        if not function.is_declaration:
-            cleaning.run(function, builder)
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()  # before inlining, so that less is inlined
+    passes.add_simplify_cfg_pass()
+    passes.add_always_inliner_pass()
+    passes.add_new_gvn_pass()
+    passes.add_simplify_cfg_pass()
+    passes.run(module, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=1)))
 
 
 def finished(

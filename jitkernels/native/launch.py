@@ -14,44 +14,26 @@ import functools
 import math
 import sys
 import sysconfig
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.native import copying, dispatch
-from jitkernels.native.language.words import WordSource, translated
+from jitkernels.native import load, parts
+from jitkernels.native.language.words import WordSource
 from jitkernels.native.launch_ir import Pattern, pattern_text
 from jitkernels.native.layout import (
     ALIGNED,
     CONTIGUOUS,
-    MOST_CALL_WORDS,
     MOST_DIMENSIONS,
     MOST_WORDS,
     NATIVE,
     WRITEABLE,
     Context,
     Offset,
-    constants,
 )
-from jitkernels.native.source import External
 
 FASTCALL, KEYWORDS = 0x80, 0x2
-NUMPY_API = {"PyArray_FromAny": 69, "PyArray_Empty": 184}
-"""Places in NumPy's table of C functions."""
-C_API = (
-    "Py_IncRef", "Py_DecRef", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Clear",
-    "PyErr_Occurred", "PyNumber_Float", "PyLong_AsLong", "PyTuple_New",
-)  # fmt: skip
-LIBC = ("malloc", "free")
-OBJECTS: dict[str, object] = {
-    "jk_ndarray": np.ndarray, "jk_none": None, "jk_float": float, "jk_int": int, "jk_bool": bool, "jk_tuple": tuple,
-    "jk_list": list,
-    "jk_float32_type": np.float32,
-    "jk_float64_type": np.float64, "jk_float32": np.dtype(np.float32), "jk_float64": np.dtype(np.float64),
-}  # fmt: skip
-"""What translated code compares with, by the names it has there."""
 NEVER = 1 << 62
 """A countdown that no process lives to see the end of."""
 
@@ -121,7 +103,7 @@ def _layout_is_known(slot: int) -> bool:
         and ctypes.c_double.from_address(id(number) + Offset.FLOAT_VALUE).value == number
         and _word(_word(id(items) + Offset.LIST_ITEMS)) == id(number)
         and _word(id(items) + Offset.TUPLE_SIZE) == 1
-        and all(_number_is_known(dtype.type(1)) for dtype in SCALARS)
+        and all(_number_is_known(dtype.type(1)) for dtype in parts.SCALARS)
         and all(_dtype_is_known(np.dtype(name)) for name in ("float32", "int64", "float16", "bool"))
     )
 
@@ -150,16 +132,6 @@ def _slot_offset() -> int:
     return next((at for at in range(16, size, 8) if _word(id(holder) + at) == id(holder._context)), -1)
 
 
-def _numpy_function(name: str) -> int:
-    """Address of a function of NumPy's C interface."""
-    from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
-
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    table = pointer(_multiarray_umath._ARRAY_API, None)
-    return _word(table + 8 * NUMPY_API[name])
-
-
 def _empty_works(address: int) -> bool:
     make = ctypes.PYFUNCTYPE(
         ctypes.py_object, ctypes.c_int, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p, ctypes.c_int
@@ -183,77 +155,9 @@ def _from_any_works(address: int) -> bool:
     return isinstance(made, np.ndarray) and made.tolist() == [[1.0, 2.5]]
 
 
-SCALARS = tuple(np.dtype(code) for code in "?bBhHiIlLqQfde")
-"""Types of NumPy's own numbers, and none derived from them, whose values the dispatcher reads where they lie."""
-_scalars = np.array([len(SCALARS), *(w for d in SCALARS for w in (id(d.type), d.num, d.itemsize))], np.int64)
-
-
-def _c_api(name: str) -> Callable[[], int]:
-    return lambda: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
-
-
-def _libc(name: str) -> Callable[[], int]:
-    return lambda: ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
-
-
 @functools.cache
-def _externals() -> tuple[External, ...]:
-    """What the launcher links to: functions of Python, NumPy and C, and the objects it compares with."""
-    return (
-        *(External(name, "void", (), _c_api(name)) for name in C_API),
-        *(External(name, "void", (), _libc(name)) for name in LIBC),
-        *(External(name, "void", (), functools.partial(_numpy_function, name)) for name in NUMPY_API),
-        *(External(name, "void", (), functools.partial(id, value)) for name, value in OBJECTS.items()),
-        External("jk_scalars", "void", (), lambda: _scalars.ctypes.data),
-    )
-
-
-def _source(slot: int) -> WordSource:
-    """Launcher and dispatcher; `slot` is the offset of the context in a Holder."""
-    named = {
-        **constants(),
-        "SLOT": slot,
-        "READABLE": ALIGNED | CONTIGUOUS,
-        "WRITABLE": ALIGNED | CONTIGUOUS | WRITEABLE,
-        "HAS_FLOAT16": int(copying.has_float16()),
-        "BOOL": copying.BOOL,
-        "FLOAT16": copying.FLOAT16,
-        "FLOAT32": copying.FLOAT32,
-        "FLOAT64": copying.FLOAT64,
-        "TO_FLOAT32": copying.pair(copying.FLOAT64, copying.FLOAT32),
-        "TO_FLOAT64": copying.pair(copying.FLOAT32, copying.FLOAT64),
-        "INFINITY_BITS": 0x7FF << 52,
-    }
-    # The translator's own text is in every key (`jitkernels.native.cache`).
-    written = "".join(Path(module.__file__ or "").read_text() for module in (copying, *dispatch.MODULES))
-
-    def ir() -> str:
-        provided = ("copy_run", "fill", "called", "jk_bypass")
-        exported = ("jk_launch", "jk_everyday")
-        text = translated(dispatch.FUNCTIONS, exported, named, provided, dispatch.INLINED)
-        return f"@jk_bypass = global i64 0\n{text}{copying.ir()}{_calls()}define i64 @entry() {{\n  ret i64 0\n}}\n"
-
-    return WordSource("launcher", f"{written}\n{named}\n", ir, _externals())
-
-
-def _calls() -> str:
-    """``called(entry, words, count)``: the C function with so many arguments."""
-    lines = ["define internal i64 @called(i64 %entry, i64 %words, i64 %count) nounwind {"]
-    lines += ["  %f = inttoptr i64 %entry to ptr", "  %w = inttoptr i64 %words to ptr"]
-    for i in range(MOST_CALL_WORDS):
-        lines += [f"  %p{i} = getelementptr i64, ptr %w, i64 {i}"]
-    cases = " ".join(f"i64 {count}, label %c{count}" for count in range(1, MOST_CALL_WORDS + 1))
-    lines += [f"  switch i64 %count, label %none [ {cases} ]", "none:", "  ret i64 -1"]
-    for count in range(1, MOST_CALL_WORDS + 1):
-        lines += [f"c{count}:", *(f"  %a{count}.{i} = load i64, ptr %p{i}" for i in range(count))]
-        passed = ", ".join(f"i64 %a{count}.{i}" for i in range(count))
-        lines += [f"  %r{count} = call i64 %f({passed})", f"  ret i64 %r{count}"]
-    return "\n".join([*lines, "}", ""])
-
-
-@functools.cache
-def _functions() -> dict[str, int] | str:
-    """Addresses of ``jk_launch``, ``jk_everyday`` and ``jk_bypass``, or the reason why the slow path serves all."""
+def _loaded() -> "parts.Parts | str":
+    """The compiled launcher, or the reason why the slow path serves all."""
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return "a free-threaded Python: objects have another layout"
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
@@ -262,18 +166,23 @@ def _functions() -> dict[str, int] | str:
     if not _layout_is_known(slot):
         return f"NumPy {np.__version__} on Python {sys.version.split()[0]} has another object layout"
     if not (
-        _empty_works(_numpy_function("PyArray_Empty")) and _from_any_works(_numpy_function("PyArray_FromAny"))
+        _empty_works(parts.numpy_function("PyArray_Empty"))
+        and _from_any_works(parts.numpy_function("PyArray_FromAny"))
     ):
         return f"NumPy {np.__version__} has another C interface"
-    from jitkernels.native import load
-
-    return load.functions_of(_source(slot), ("jk_launch", "jk_everyday", "jk_bypass"))
+    return parts.Parts(slot)
 
 
 def reason_for_slow_path() -> str | None:
     """Why calls are served by Python instead of the compiled launcher here; None when they are not."""
-    found = _functions()
+    found = _loaded()
     return found if isinstance(found, str) else None
+
+
+def bring_missing() -> bool:
+    """Load what the dispatcher was without at its last call; whether that is another than before now."""
+    found = _loaded()
+    return not isinstance(found, str) and found.bring_missing()
 
 
 def context(
@@ -338,10 +247,8 @@ def _pattern_address(pattern: Pattern) -> int:
     """The compiled checks and call of a pattern; 0 where Python serves all calls."""
     if reason_for_slow_path() is not None:
         return 0
-    from jitkernels.native import load
-
     text = pattern_text(pattern)
-    return load.address_of(WordSource("call", f"; straight\n{text}", lambda: text, _externals()))
+    return load.address_of(WordSource("call", f"; straight\n{text}", lambda: text, parts.externals()))
 
 
 def fits(parameters: Sequence[Parameter], words: Sequence[int]) -> bool:
@@ -354,11 +261,11 @@ _methods: dict[tuple[str, str], _Method] = {}
 
 
 def _bind(function: str, flags: int, name: str, documentation: str, holder: Holder) -> Any:
-    found = _functions()
+    found = _loaded()
     if isinstance(found, str):
         return None
     if (function, name) not in _methods:
-        method = _Method(name.encode(), found[function], flags, documentation.encode())
+        method = _Method(name.encode(), found.addresses[function], flags, documentation.encode())
         # Never freed: launchers that are garbage when the interpreter ends are looked at after this module is gone.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
         _methods[function, name] = method
@@ -384,6 +291,6 @@ def known_context(entry: int, long: bool, countdown: int, exact: bool) -> tuple[
 
 def set_bypass(active: bool) -> None:
     """Send every everyday call through Python while a pin is in force somewhere."""
-    found = _functions()
+    found = _loaded()
     if not isinstance(found, str):
-        ctypes.c_int64.from_address(found["jk_bypass"]).value = int(active)
+        ctypes.c_int64.from_address(found.addresses["jk_bypass"]).value = int(active)

@@ -28,6 +28,8 @@ BUFFER_BYTES = 8192
 """What the block of one operand takes in its buffer: a few of them stay in the first-level cache."""
 MIXED_BLOCK = 512
 """Elements of whole arrays that are converted at a time: two blocks take a quarter of the first-level cache."""
+RUN = 64
+"""Elements that are converted at a time where they do not lie without gaps."""
 STACK_BUFFER_BYTES = 32768
 """Buffers up to this size lie on the stack."""
 KEY_BASE = 1 << 10
@@ -109,6 +111,16 @@ class Outcome(IntEnum):
     PYTHON, ERROR, GENERAL, UNSORTED = range(4)
 
 
+class Part(IntEnum):
+    """The functions of the dispatcher that are objects of their own, built when a call first needs them.
+
+    GENERAL: any call, if the kernel takes all operands as they lie. IN_BLOCKS: calling it if some pass through buffers.
+    MIXED: whole arrays of several dtypes.
+    """
+
+    GENERAL, IN_BLOCKS, MIXED = range(3)
+
+
 class Record(IntEnum):
     """Words of an input or output in a table.
 
@@ -177,7 +189,7 @@ class Offset(IntEnum):
 
 def constants() -> dict[str, int]:
     """All of the above by the names that translated code uses, such as ``Context.COUNT``."""
-    kinds = (Context, ArrayRecord, Known, Table, Plain, Outcome, Record, Choice, Operand, Frame, Offset)
+    kinds = (Context, ArrayRecord, Known, Table, Plain, Outcome, Part, Record, Choice, Operand, Frame, Offset)
     named = {
         f"{kind.__name__}.{name}": int(item) for kind in kinds for name, item in kind.__members__.items()
     }

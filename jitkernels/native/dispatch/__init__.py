@@ -7,12 +7,24 @@ then the entry. Operands that do not lie as the kernel wants them (other dtypes,
 middle) pass through a buffer in blocks that stay in the first-level cache. Whatever is wrong or rare goes to Python,
 which raises the error or does the same (`jitkernels.attrs.binding`); nothing has been written then.
 
-All of it is translated together (`jitkernels.native.language.words`): functions call those of other files by name.
+Functions call those of other files by name. What the calls of most programs never need is in objects of its own
+(`jitkernels.native.parts`), which are built, or loaded, when a call first needs them.
 """
 
-from jitkernels.native.dispatch import blocks, calls, contexts, inputs, mixed, picked, plain, results, shapes
+from jitkernels.native.dispatch import (
+    blocks,
+    calls,
+    contexts,
+    inputs,
+    mixed,
+    picked,
+    plain,
+    results,
+    runs,
+    shapes,
+)
 
-MODULES = (calls, plain, mixed, contexts, inputs, shapes, results, picked, blocks)
+MODULES = (calls, plain, mixed, contexts, inputs, shapes, results, picked, blocks, runs)
 FUNCTIONS = tuple(function for module in MODULES for function in module.FUNCTIONS)
 INLINED = (
     "sorted_into", "plain", "whole", "finished", "served", "operand", "record", "context_of", "hashed", "class_of",

@@ -1,4 +1,4 @@
-"""Calling the kernel: at once where every operand lies as it should, else block by block through a buffer."""
+"""Calling the kernel where some operands do not lie as it wants them: block by block through a buffer."""
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
 from jitkernels.native.layout import (
@@ -15,8 +15,10 @@ from jitkernels.native.layout import (
 from jitkernels.native.words import load, stack, store
 
 
-def computed(table: int, frame: int, context: int) -> int:
-    """Call the entry: at once where every operand lies as it should, else block by block through a buffer."""
+def in_blocks(table: int, frame: int, context: int) -> int:
+    """Call the entry: block by block through a buffer, unless rows brought together were all that was in the way."""
+    if pick_rows(table, frame, context) == 0:
+        return 0
     both = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
     words = stack(MOST_CALL_WORDS)
     direct = 1
@@ -102,28 +104,6 @@ def one_block(table: int, frame: int, context: int, words: int, start: int, coun
             else:
                 transfer(own, 0, inner, 0)
     return 1
-
-
-def launch(table: int, frame: int, context: int, words: int, lead: int) -> int:
-    """The words of one call, with `lead` in place of the leading extent unless negative; 0 if the kernel refused."""
-    both = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
-    at = 0
-    for i in range(both):
-        own = operand(frame, i)
-        if load(own, 8 * Operand.ARRAY) != 0:
-            store(words, 8 * at, load(own, 8 * Operand.BASE))
-            at += 1
-    spread = load(table, 8 * Table.SPREAD)
-    for s in range(load(table, 8 * Table.SYMBOLS)):
-        extent = load(frame, 8 * (Frame.EXTENTS + s))
-        if s == spread and lead >= 0:
-            extent = lead
-        store(words, 8 * at, extent)
-        at += 1
-    for f in range(load(table, 8 * Table.FLOATS)):
-        store(words, 8 * at, frame + 8 * (Frame.FLOATS + f))
-        at += 1
-    return invoked(load(context, 8 * Known.ENTRY), words, at, load(context, 8 * Known.LONG)) == 0
 
 
 def pair_of(own: int, output: int) -> int:
@@ -231,9 +211,8 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
 
 
 FUNCTIONS = (
-    computed,
+    in_blocks,
     one_block,
-    launch,
     pair_of,
     target_of,
     collapse,

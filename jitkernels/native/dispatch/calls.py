@@ -12,6 +12,7 @@ from jitkernels.native.layout import (
     Offset,
     Operand,
     Outcome,
+    Part,
     Plain,
     Table,
 )
@@ -74,10 +75,20 @@ def sorted_call(table: int, objects: int, given: int, names: int, tried: int) ->
             if result != Outcome.GENERAL:
                 return result
     if load(table, 8 * Table.PLAIN) == Plain.ELEMENTWISE:
-        result = mixed(table, slots)
+        function = part(Part.MIXED)
+        result = call(function, table, slots) if function else Outcome.PYTHON
         if result != Outcome.GENERAL:
             return result
-    return general(table, slots)
+    function = part(Part.GENERAL)
+    return call(function, table, slots) if function else Outcome.PYTHON
+
+
+def part(number: int) -> int:
+    """The address of a part of the dispatcher; 0 if it is not here yet, which Python is told to see to."""
+    function = load(address("jk_parts"), 8 * number)
+    if unlikely(function == 0):
+        store(address("jk_missing"), 0, number + 1)
+    return function
 
 
 def plain(table: int, arrays: int, given: int, out: int) -> int:
@@ -154,6 +165,7 @@ FUNCTIONS = (
     jk_launch,
     jk_everyday,
     sorted_call,
+    part,
     plain,
     sorted_into,
     general,

@@ -245,8 +245,7 @@ def read_options(table: int, slots: int, frame: int) -> int:
                     return 0
                 store(value, 0, load(given, Offset.FLOAT_VALUE))
                 if load(frame, 8 * Frame.WIDE) == 0:
-                    copy_run(TO_FLOAT32, value, 0, value, 0, 1)
-                    copy_run(TO_FLOAT64, value, 0, value, 0, 1)
+                    store(value, 0, nearest_single(load(value)))
                 bits = load(value)
                 if bits & INFINITY_BITS == INFINITY_BITS:
                     return 0

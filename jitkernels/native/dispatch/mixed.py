@@ -10,6 +10,7 @@ from jitkernels.native.layout import (
     KEY_BASE,
     KIND_BITS,
     MIXED_BLOCK,
+    MOST_CALL_WORDS,
     Known,
     Offset,
     Outcome,
@@ -77,7 +78,7 @@ def mixed(table: int, slots: int) -> int:
     out = result_of(out, dimensions, extents, descr)
     if unlikely(out == 0):
         return Outcome.PYTHON
-    words = stack(4)
+    words = stack(MOST_CALL_WORDS)
     if load(nest, 8 * Known.ENTRY) != 0:
         for i in range(count):
             store(words, 8 * i, load(load(slots, 8 * i), Offset.ARRAY_DATA))

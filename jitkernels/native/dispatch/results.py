@@ -1,17 +1,20 @@
-"""Results of a call: allocated or checked, and kept apart from the inputs that they would overwrite."""
+"""Results of a call: allocated or checked, kept apart from the inputs that they would overwrite, and computed."""
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
 from jitkernels.native.layout import (
     ALIGNED,
+    MOST_CALL_WORDS,
     WRITEABLE,
     Frame,
+    Known,
     Offset,
     Operand,
     Outcome,
+    Part,
     Record,
     Table,
 )
-from jitkernels.native.words import address, load, stack, store
+from jitkernels.native.words import address, call, load, stack, store
 
 
 def with_results(table: int, slots: int, frame: int, context: int) -> int:
@@ -66,7 +69,7 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
         if keep_apart(table, frame) == 0:
             return 0
     if nothing == 0:
-        if pick_rows(table, frame, context) == 0 or computed(table, frame, context) == 0:
+        if computed(table, frame, context) == 0:
             return 0
     if given != 0:
         Py_IncRef(given)
@@ -213,6 +216,40 @@ def keep_apart(table: int, frame: int) -> int:
     return 1
 
 
+def computed(table: int, frame: int, context: int) -> int:
+    """Call the entry; 0 if it did not compute."""
+    for i in range(load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.ARRAY) != 0:
+            if load(own, 8 * Operand.DIRECT) == 0:
+                function = part(Part.IN_BLOCKS)
+                return call(function, table, frame, context) if function else 0
+            store(own, 8 * Operand.BASE, load(own, 8 * Operand.DATA))
+    return launch(table, frame, context, stack(MOST_CALL_WORDS), -1)
+
+
+def launch(table: int, frame: int, context: int, words: int, lead: int) -> int:
+    """The words of one call, with `lead` in place of the leading extent unless negative; 0 if the kernel refused."""
+    both = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
+    at = 0
+    for i in range(both):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.ARRAY) != 0:
+            store(words, 8 * at, load(own, 8 * Operand.BASE))
+            at += 1
+    spread = load(table, 8 * Table.SPREAD)
+    for s in range(load(table, 8 * Table.SYMBOLS)):
+        extent = load(frame, 8 * (Frame.EXTENTS + s))
+        if s == spread and lead >= 0:
+            extent = lead
+        store(words, 8 * at, extent)
+        at += 1
+    for f in range(load(table, 8 * Table.FLOATS)):
+        store(words, 8 * at, frame + 8 * (Frame.FLOATS + f))
+        at += 1
+    return invoked(load(context, 8 * Known.ENTRY), words, at, load(context, 8 * Known.LONG)) == 0
+
+
 FUNCTIONS = (
     with_results,
     natural,
@@ -220,4 +257,6 @@ FUNCTIONS = (
     folds,
     lay_out_result,
     keep_apart,
+    computed,
+    launch,
 )

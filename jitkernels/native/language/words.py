@@ -29,28 +29,30 @@ def translated(
     functions: Sequence[Function],
     exported: Sequence[str],
     constants: Mapping[str, int],
-    provided: Sequence[str] = (),
+    provided: Mapping[str, str],
     inlined: Sequence[str] = (),
 ) -> str:
-    """LLVM IR of functions that may call one another; those not `exported` are internal, `inlined` ones no calls.
+    """LLVM IR of the `exported` ones of functions that may call one another, and of all that these come to need.
 
-    A call of any other name is one of an external C function, or of one that other IR of the object `provided`;
-    a name that is not a variable is one of `constants`. Raises BuildError, naming function and line, for what the
-    language does not have.
+    The others are internal, `inlined` ones no calls. What else is called or asked for its address is `provided` as IR
+    by its name, or external; a name that is not a variable is one of `constants`. Raises BuildError, naming function
+    and line, for what the language does not have.
     """
-    known = {function.__name__ for function in functions} | {*provided}
+    by_name = {function.__name__: function for function in functions}
     externals: dict[str, int] = {}
     symbols: set[str] = set()
-    texts = []
-    for function in functions:
-        writer = _Writer(function, known, constants, externals, symbols)
-        name = function.__name__
+    needed, texts = [*exported], []
+    for name in needed:  # which grows meanwhile
+        writer = _Writer(by_name[name], {*by_name, *provided}, constants, externals, symbols)
         texts.append(writer.definition(name in exported, name in inlined))
+        symbols |= writer.called & {*provided}
+        needed += sorted(writer.called & {*by_name} - {*needed})
+    texts += [text for name, text in provided.items() if name in symbols]
     declared = [
         f"declare i64 @{name}({', '.join(['i64'] * count) if count >= 0 else 'i64, i1'})"
         for name, count in sorted(externals.items())
     ]
-    outside = [f"@{name} = external global i8" for name in sorted(symbols - known - set(externals))]
+    outside = [f"@{name} = external global i8" for name in sorted(symbols - {*provided} - {*externals})]
     return "\n".join([*outside, *declared, *texts, f"!0 = {WEIGHTS}", ""])
 
 
@@ -68,6 +70,7 @@ class _Writer(ControlFlow):
         super().__init__(function)
         self.functions, self.constants = known, constants
         self.externals, self.symbols = externals, symbols
+        self.called: set[str] = set()
         self.parameters = [argument.arg for argument in self.tree.args.args]
         stored = [
             n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
@@ -235,6 +238,7 @@ class _Writer(ControlFlow):
                 self.externals["llvm.ctlz.i64"] = -1
                 return self.new(f"call i64 @llvm.ctlz.i64(i64 {self.word(arguments[0])}, i1 false)")
         passed = ", ".join(f"i64 {self.word(argument)}" for argument in arguments)
+        self.called.add(name)
         if name not in self.functions and self.externals.setdefault(name, len(arguments)) != len(arguments):
             raise self.failure(node, "called with another number of arguments before")
         return self.new(f"call i64 @{name}({passed})")
