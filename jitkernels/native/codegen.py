@@ -66,6 +66,7 @@ def straighten(module: Any, target: Any) -> None:
     passes.add_sroa_pass()  # before inlining, so that less is inlined
     passes.add_simplify_cfg_pass()
     passes.add_always_inliner_pass()
+    passes.add_instruction_combine_pass()
     passes.add_new_gvn_pass()
     passes.add_simplify_cfg_pass()
     passes.run(module, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=1)))

@@ -1,7 +1,7 @@
-"""The loops over elements behind `copy_run` and `fill`, as LLVM IR: to move elements, and to convert whole vectors.
+"""The loops over elements behind `copy_run` and `fill`, as LLVM IR.
 
-Converting asks for the pair of dtypes, moving only for the size of an element, so that there is one short loop for each
-pair that can occur, and there are few others.
+Only converting asks for the pair of dtypes, all else for the size of an element: so there are two short loops for each
+pair that can occur, over elements and over whole vectors, and few others.
 """
 
 from jitkernels import machine
@@ -35,7 +35,14 @@ def pair(source: int, target: int) -> int:
 
 def provided() -> dict[str, str]:
     """LLVM IR of the functions and the table that `copy_run` and `transfer` use, by name."""
-    return {"convert": _convert(), "move": _move(), "turn": _turn(), "fill": _fill(), "jk_forms": _forms()}
+    functions = {
+        "convert": _convert(),
+        "each": _each(),
+        "gather": _gather(),
+        "turn": _turn(),
+        "fill": _fill(),
+    }
+    return {**functions, "jk_forms": _forms()}
 
 
 def _kind(number: int) -> str:
@@ -127,34 +134,77 @@ def _named(step: str, suffix: str) -> str:
     return step
 
 
-def _move() -> str:
-    """``move(item, to, to_step, from, from_step, n)``: n elements of so many bytes, one after the other."""
-    loops = [
-        f"""move{size}:
-  %i.{size} = phi i64 [ %n, %which ], [ %left.{size}, %move{size} ]
-  %at.{size} = phi i64 [ %from, %which ], [ %at.next.{size}, %move{size} ]
-  %put.{size} = phi i64 [ %to, %which ], [ %put.next.{size}, %move{size} ]
-  %p.{size} = inttoptr i64 %at.{size} to ptr
-  %x.{size} = load i{8 * size}, ptr %p.{size}
-  %q.{size} = inttoptr i64 %put.{size} to ptr
-  store i{8 * size} %x.{size}, ptr %q.{size}
-  %at.next.{size} = add i64 %at.{size}, %from.step
-  %put.next.{size} = add i64 %put.{size}, %to.step
-  %left.{size} = add i64 %i.{size}, -1
-  %more.{size} = icmp sgt i64 %left.{size}, 0
-  br i1 %more.{size}, label %move{size}, label %done
-"""
-        for size in (1, 2, 4, 8)
-    ]
-    cases = " ".join(f"i64 {size}, label %move{size}" for size in (1, 2, 4, 8))
-    parameters = "i64 %item, i64 %to, i64 %to.step, i64 %from, i64 %from.step, i64 %n"
-    return f"""define internal i64 @move({parameters}) nounwind {{
+def _each() -> str:
+    """``each(pair, to, to_step, from, from_step, n)``: one element after the other."""
+    cases, loops = [], []
+    for (source, target), steps in _pairs().items():
+        name, one, other = f"run{pair(source, target)}", _kind(source), _kind(target)
+        cases.append(f"i64 {pair(source, target)}, label %{name}")
+        single = [
+            step.replace(f"<{LANES} x ", "").replace(">", "").replace("zeroinitializer", "0")
+            for step in steps
+        ]
+        renamed = "\n".join("  " + _named(step, name) for step in single)
+        loops.append(f"""{name}:
+  %i.{name} = phi i64 [ %n, %which ], [ %left.{name}, %{name} ]
+  %get.{name} = phi ptr [ %p, %which ], [ %get.next.{name}, %{name} ]
+  %put.{name} = phi ptr [ %q, %which ], [ %put.next.{name}, %{name} ]
+  %x.{name} = load {one}, ptr %get.{name}
+{renamed}
+  store {other} %{"y" if steps else "x"}.{name}, ptr %put.{name}
+  %get.next.{name} = getelementptr i8, ptr %get.{name}, i64 %from.step
+  %put.next.{name} = getelementptr i8, ptr %put.{name}, i64 %to.step
+  %left.{name} = add nsw i64 %i.{name}, -1
+  %more.{name} = icmp sgt i64 %left.{name}, 0
+  br i1 %more.{name}, label %{name}, label %done
+""")
+    parameters = "i64 %pair, i64 %to, i64 %to.step, i64 %from, i64 %from.step, i64 %n"
+    return f"""define internal i64 @each({parameters}) nounwind alwaysinline {{
 start:
+  %p = inttoptr i64 %from to ptr
+  %q = inttoptr i64 %to to ptr
   %some = icmp sgt i64 %n, 0
   br i1 %some, label %which, label %done
 which:
-  switch i64 %item, label %done [ {cases} ]
+  switch i64 %pair, label %done [ {" ".join(cases)} ]
 {"".join(loops)}done:
+  ret i64 0
+}}
+"""
+
+
+def _gather() -> str:
+    """``gather(item, to, from, from_step, n)``: elements of so many bytes to a place without gaps, as `convert` does.
+
+    Vectors are put together in registers: what is written in small pieces cannot be read as a whole for a while.
+    """
+    loops = ""
+    for size in (1, 2, 4, 8):
+        kind, vector, at = f"i{8 * size}", "poison", f"%from.{size}"
+        loops += f"""gather{size}:
+  %j.{size} = phi i64 [ 0, %start ], [ %next.{size}, %gather{size} ]
+  {at} = phi ptr [ %p, %start ], [ %p{LANES}.{size}, %gather{size} ]
+"""
+        for i in range(LANES):
+            loops += f"""  %x{i}.{size} = load {kind}, ptr {at}
+  %v{i}.{size} = insertelement {_vector(kind)} {vector}, {kind} %x{i}.{size}, i32 {i}
+  %p{i + 1}.{size} = getelementptr i8, ptr {at}, i64 %from.step
+"""
+            vector, at = f"%v{i}.{size}", f"%p{i + 1}.{size}"
+        loops += f"""  %put.{size} = getelementptr {kind}, ptr %q, i64 %j.{size}
+  store {_vector(kind)} {vector}, ptr %put.{size}, align {size}
+  %next.{size} = add nuw nsw i64 %j.{size}, {LANES}
+  %more.{size} = icmp slt i64 %next.{size}, %n
+  br i1 %more.{size}, label %gather{size}, label %done
+"""
+    cases = " ".join(f"i64 {size}, label %gather{size}" for size in (1, 2, 4, 8))
+    parameters = "i64 %item, i64 %to, i64 %from, i64 %from.step, i64 %n"
+    return f"""define internal i64 @gather({parameters}) nounwind alwaysinline {{
+start:
+  %p = inttoptr i64 %from to ptr
+  %q = inttoptr i64 %to to ptr
+  switch i64 %item, label %done [ {cases} ]
+{loops}done:
   ret i64 0
 }}
 """
@@ -178,7 +228,7 @@ def _turn() -> str:
   %more.{size} = icmp slt i64 %next.{size}, %n
   br i1 %more.{size}, label %turn{size}, label %done
 """
-    return f"""define internal i64 @turn(i64 %item, i64 %to, i64 %from, i64 %n) nounwind {{
+    return f"""define internal i64 @turn(i64 %item, i64 %to, i64 %from, i64 %n) nounwind alwaysinline {{
 start:
   %last = inttoptr i64 %from to ptr
   %first = inttoptr i64 %to to ptr

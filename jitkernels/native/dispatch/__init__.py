@@ -27,7 +27,7 @@ from jitkernels.native.dispatch import (
 MODULES = (calls, plain, mixed, contexts, inputs, shapes, results, picked, blocks, runs)
 FUNCTIONS = tuple(function for module in MODULES for function in module.FUNCTIONS)
 INLINED = (
-    "sorted_into", "plain", "whole", "finished", "served", "operand", "record", "context_of", "hashed", "class_of",
+    "part", "sorted_into", "plain", "whole", "finished", "served", "operand", "record", "context_of", "hashed", "class_of",
     "due", "alike", "lies", "apart", "result_of", "called_briefly", "invoked", "number_at",
     "width_of", "is_wide", "is_sequence", "items_of", "readable_kind", "target_of", "pair_of",
 )  # fmt: skip

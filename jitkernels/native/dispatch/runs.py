@@ -1,7 +1,7 @@
 """Runs of elements from one dtype and stride to another: what brings any operand into a kernel's form, and back.
 
-Elements without gaps are converted as they lie, in whole vectors; all others through a buffer where they lie so. The
-loops over elements are in `jitkernels.native.copying`.
+Where the target has no gaps whole vectors are converted, of which elements with gaps between them are put together
+first. The loops are in `jitkernels.native.copying`.
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
@@ -14,33 +14,30 @@ def copy_run(pair: int, to: int, to_step: int, start: int, step: int, count: int
     form = load(address("jk_forms"), 8 * pair)
     item = form & 15
     wanted = form >> 4 & 15
-    if count >= LANES and step == item and to_step == wanted:
-        convert(pair, to, start, count & -LANES)
-        if count & LANES - 1:
-            rest = count - LANES  # some elements twice, so that none is left over
-            convert(pair, to + rest * wanted, start + rest * item, LANES)
-        return 0
-    if form & SAME:
-        if count >= LANES and step == -item and to_step == item:
-            turn(item, to, start, count & -LANES)
-            done = count & -LANES
-            move(item, to + done * item, item, start - done * item, step, count - done)
+    if count >= LANES and to_step == wanted:
+        whole = count & -LANES
+        if step == item:
+            convert(pair, to, start, whole)
+            if whole < count:
+                rest = count - LANES  # some elements twice, so that none is left over
+                convert(pair, to + rest * wanted, start + rest * item, LANES)
             return 0
-        move(item, to, to_step, start, step, count)
-        return 0
-    lying = stack(RUN)
-    made = stack(RUN)
-    while count > 0:
-        run = min(count, RUN)
-        move(item, lying, item, start, step, run)
-        if to_step == wanted and run & LANES - 1 == 0:
-            convert(pair, to, lying, run)
+        if form & SAME and step == -item:
+            turn(item, to, start, whole)
+        elif form & SAME:
+            gather(item, to, start, step, whole)
         else:
-            convert(pair, made, lying, (run + LANES - 1) & -LANES)
-            move(wanted, to, to_step, made, wanted, run)
-        start += run * step
-        to += run * to_step
-        count -= run
+            lying = stack(RUN)
+            done = 0
+            while done < whole:
+                run = min(whole - done, RUN)
+                gather(item, lying, start + done * step, step, run)
+                convert(pair, to + done * wanted, lying, run)
+                done += run
+        to += whole * wanted
+        start += whole * step
+        count -= whole
+    each(pair, to, to_step, start, step, count)
     return 0
 
 
