@@ -63,6 +63,7 @@ def packed_nest(
         workspace=(aligned + blocking.depth * blocking.block_columns + slack) * element_size(dtype),
         workspace_dtype=dtype,
         vector_bytes=lanes * element_size(dtype),
+        straight=True,
     )
 
 

@@ -47,6 +47,9 @@ class LoopNest:
 
     `converts` promises that `body` turns each element that it reads into the type of what it writes, so that it is
     right for inputs of other dtypes as well (see `reading`), as long as they are apart from the outputs.
+
+    `straight` says that the loops are written as they should be, tiles in LLVM IR and calls of them, so that LLVM has
+    nothing to make of them: it is built in two thirds of the time then.
     """
 
     name: str
@@ -63,6 +66,7 @@ class LoopNest:
     reads_first: bool = False
     exact: bool = False
     converts: bool = False
+    straight: bool = False
     calls: tuple[External, ...] = ()
     suffix: ClassVar[str] = ".o"
     has_range: ClassVar[bool] = True
@@ -123,6 +127,7 @@ class LoopNest:
                 f"# workspace of {self.workspace_dtype}" if self.workspace else "# no workspace",
                 "# reads before it writes" if self.reads_first else "# reads and writes in any order",
                 "# for exactly these sizes" if self.exact else "# for any sizes",
+                *(["# straight"] if self.straight else []),
                 *(f"# calls {called}" for called in self.calls),
                 self.module.text,
                 "'''LLVM IR",
@@ -139,7 +144,8 @@ class LoopNest:
         parts += [code for code in (self.body, self.check) if isinstance(code, str | bytes)]
         parts += [function.text for function in self.module.ir.values()]
         module = linked(self.name, parts, [symbol, f"{symbol}_range", f"{symbol}_check"])
-        return codegen.finished(module, symbol, self.externals, self.vector_bytes, py=self.text)
+        improve = codegen.straighten if self.straight else codegen.optimise
+        return codegen.finished(module, symbol, self.externals, self.vector_bytes, improve, py=self.text)
 
     def _translated(self) -> str:
         """LLVM IR of those of ``body`` and ``check`` that are Python functions."""

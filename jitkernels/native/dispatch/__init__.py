@@ -27,8 +27,8 @@ from jitkernels.native.dispatch import (
 MODULES = (calls, plain, mixed, contexts, inputs, shapes, results, picked, blocks, runs)
 FUNCTIONS = tuple(function for module in MODULES for function in module.FUNCTIONS)
 INLINED = (
-    "part", "sorted_into", "plain", "whole", "finished", "served", "operand", "record", "context_of", "hashed", "class_of",
-    "due", "alike", "lies", "apart", "result_of", "called_briefly", "invoked", "number_at",
+    "part", "sorted_into", "plain", "whole", "finished", "served", "operand", "record", "context_of", "hashed",
+    "class_of", "due", "alike", "lies", "apart", "result_of", "called_briefly", "invoked", "number_at",
     "width_of", "is_wide", "is_sequence", "items_of", "readable_kind", "target_of", "pair_of",
 )  # fmt: skip
 """What is small, or called in one place of every call."""
