@@ -1,7 +1,7 @@
 """The objects that launcher and dispatcher are made of, and what they link to.
 
-The launcher is what every call passes through. Beside it there is an object for each `Part`, since building all of them
-would take most of the first call of a process; and one for `copy_run`, which several parts link to.
+The launcher is what every call passes through. The parts that most calls do without are objects of their own, since
+building them would take most of the first call of a process.
 """
 
 import ctypes
@@ -40,8 +40,8 @@ LAUNCHER = ("jk_launch", "jk_everyday")
 VARIABLES = {"jk_bypass": 1, "jk_missing": 1, "jk_parts": len(Part)}
 """The launcher's own words, so many of each: whether Python serves all everyday calls; the number of the part that a
 call was without, and one; where the parts are."""
-COPYING = (Part.IN_BLOCKS, Part.MIXED)
-"""Parts that link to `copy_run`."""
+TOGETHER = ((Part.GENERAL,), (Part.IN_BLOCKS, Part.MIXED))
+"""Which parts are one object: both of the latter copy and convert."""
 ARGUMENTS = (6, 12, MOST_CALL_WORDS)
 """A kernel is called with the least of these that is enough: in C a function may be given more than it takes."""
 
@@ -105,39 +105,32 @@ class Parts:
         # The translator's own text is in every key (`jitkernels.native.cache`).
         files = [__file__, *(str(module.__file__) for module in (copying, *dispatch.MODULES))]
         self._written = "".join([*(Path(file).read_text() for file in files), f"\n{self._constants}\n"])
-        launcher = self._source("launcher", LAUNCHER, owns=VARIABLES)
-        self.addresses = {
-            LAUNCHER[0]: load.address_of(launcher),
-            **load.functions_of(launcher, (*LAUNCHER[1:], *VARIABLES)),
-        }
+        self.addresses = self._loaded("launcher", LAUNCHER, owns=VARIABLES)
 
     def bring_missing(self) -> bool:
         """Load the part that a call was without; whether there was one. Raises BuildError when it cannot be had."""
         missing = ctypes.c_int64.from_address(self.addresses["jk_missing"])
         number, missing.value = missing.value - 1, 0
-        if number < 0:
-            return False
-        part = Part(number)
-        links = [_link(name, partial(self.addresses.__getitem__, name)) for name in VARIABLES]
-        if part in COPYING:
-            links.append(_link("copy_run", partial(load.address_of, self._source("copy_run", ["copy_run"]))))
-        entry = part.name.lower()
-        address = load.address_of(self._source(f"dispatcher_{entry}", [entry], links))
-        ctypes.c_int64.from_address(self.addresses["jk_parts"] + 8 * part).value = address
-        return True
+        for parts in TOGETHER:
+            if number in parts:
+                names = [part.name.lower() for part in parts]
+                links = [_link(name, partial(self.addresses.__getitem__, name)) for name in VARIABLES]
+                found = self._loaded("_".join(names), names, links)
+                for part, name in zip(parts, names, strict=True):
+                    ctypes.c_int64.from_address(self.addresses["jk_parts"] + 8 * part).value = found[name]
+                return True
+        return False
 
-    def _source(
+    def _loaded(
         self,
         name: str,
         exported: Sequence[str],
         links: Sequence[External] = (),
         owns: Mapping[str, int] = MappingProxyType({}),
-    ) -> WordSource:
-        """The source of functions, the first of which is its entry, with words of its own."""
+    ) -> dict[str, int]:
+        """Where the exported functions of an object, and the words that it owns, are in this process."""
 
         def ir() -> str:
-            elsewhere = {link.symbol for link in links}
-            functions = [function for function in dispatch.FUNCTIONS if function.__name__ not in elsewhere]
             variables = {
                 name: f"@{name} = global [{count} x i64] zeroinitializer\n" for name, count in owns.items()
             }
@@ -147,10 +140,11 @@ class Parts:
                 **copying.provided(),
                 **variables,
             }
-            text = translated(functions, exported, self._constants, provided, dispatch.INLINED)
+            text = translated(dispatch.FUNCTIONS, exported, self._constants, provided, dispatch.INLINED)
             return text.replace(f"@{exported[0]}(", "@entry(")
 
-        return WordSource(name, self._written, ir, (*externals(), *links))
+        source = WordSource(name, self._written, ir, (*externals(), *links))
+        return {exported[0]: load.address_of(source), **load.functions_of(source, (*exported[1:], *owns))}
 
 
 def _called() -> str:
