@@ -69,6 +69,7 @@ def straighten(module: Any, target: Any) -> None:
     passes.add_instruction_combine_pass()
     passes.add_new_gvn_pass()
     passes.add_simplify_cfg_pass()
+    passes.add_tail_call_elimination_pass()
     passes.run(module, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=1)))
 
 

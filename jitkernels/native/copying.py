@@ -159,7 +159,7 @@ def _each() -> str:
   br i1 %more.{name}, label %{name}, label %done
 """)
     parameters = "i64 %pair, i64 %to, i64 %to.step, i64 %from, i64 %from.step, i64 %n"
-    return f"""define internal i64 @each({parameters}) nounwind alwaysinline {{
+    return f"""define internal i64 @each({parameters}) nounwind {{
 start:
   %p = inttoptr i64 %from to ptr
   %q = inttoptr i64 %to to ptr

@@ -11,34 +11,38 @@ from jitkernels.native.words import address, load, stack
 
 def copy_run(pair: int, to: int, to_step: int, start: int, step: int, count: int) -> int:
     """Elements at byte strides, which may be 0 or negative; a pair is ``4 * source + target``, see `copying.pair`."""
+    if count < LANES or load(address("jk_forms"), 8 * pair) >> 4 & 15 != to_step:
+        return each(pair, to, to_step, start, step, count)
+    return in_vectors(pair, to, to_step, start, step, count)
+
+
+def in_vectors(pair: int, to: int, to_step: int, start: int, step: int, count: int) -> int:
+    """Many elements to a place without gaps."""
     form = load(address("jk_forms"), 8 * pair)
     item = form & 15
-    wanted = form >> 4 & 15
-    if count >= LANES and to_step == wanted:
-        whole = count & -LANES
-        if step == item:
-            convert(pair, to, start, whole)
-            if whole < count:
-                rest = count - LANES  # some elements twice, so that none is left over
-                convert(pair, to + rest * wanted, start + rest * item, LANES)
-            return 0
-        if form & SAME and step == -item:
-            turn(item, to, start, whole)
-        elif form & SAME:
-            gather(item, to, start, step, whole)
-        else:
-            lying = stack(RUN)
-            done = 0
-            while done < whole:
-                run = min(whole - done, RUN)
-                gather(item, lying, start + done * step, step, run)
-                convert(pair, to + done * wanted, lying, run)
-                done += run
-        to += whole * wanted
-        start += whole * step
-        count -= whole
-    each(pair, to, to_step, start, step, count)
-    return 0
+    whole = count & -LANES
+    if step == item:
+        convert(pair, to, start, whole)
+        if whole < count:
+            rest = count - LANES  # some elements twice, so that none is left over
+            convert(pair, to + rest * to_step, start + rest * item, LANES)
+        return 0
+    if form & SAME and step == -item:
+        turn(item, to, start, whole)
+    elif form & SAME:
+        gather(item, to, start, step, whole)
+    else:
+        lying = stack(RUN)
+        done = 0
+        while done < whole:
+            run = min(whole - done, RUN)
+            gather(item, lying, start + done * step, step, run)
+            convert(pair, to + done * to_step, lying, run)
+            done += run
+    return each(pair, to + whole * to_step, to_step, start + whole * step, step, count - whole)
 
 
-FUNCTIONS = (copy_run,)
+FUNCTIONS = (
+    copy_run,
+    in_vectors,
+)
