@@ -88,6 +88,7 @@ CHANGES: dict[Source, dict[str, list[Any]]] = {
         "reads_first": [True],
         "exact": [],  # what the sizes in the text say already
         "converts": [],  # as the text shows
+        "straight": [True],
         "calls": [(External("jk_test_halve", "double", ("double",), lambda: 0),)],
     },
     THREADS: {"block": [2], "parallel": [False], "extent": [0]},
