@@ -11,7 +11,7 @@ import jitkernels as jk
 from jitkernels.native import load
 def parts():
     names = [symbol.rpartition("_")[0] for symbol in load._loaded]
-    return sorted(name for name in names if name in ("jk_launcher", "jk_general", "jk_in_blocks_mixed"))
+    return sorted(name for name in names if name in ("jk_launcher", "jk_general", "jk_converting"))
 x, m = np.ones(8, np.float32), np.ones((4, 4), np.float32)
 for call in (lambda: jk.vexp(x), lambda: jk.matmul(m, m), lambda: jk.matmul(m, m.astype(np.float16))):
     for _ in range(3):
@@ -21,7 +21,7 @@ for call in (lambda: jk.vexp(x), lambda: jk.matmul(m, m), lambda: jk.matmul(m, m
     assert python(code).splitlines() == [
         "['jk_launcher']",
         "['jk_general', 'jk_launcher']",
-        "['jk_general', 'jk_in_blocks_mixed', 'jk_launcher']",
+        "['jk_converting', 'jk_general', 'jk_launcher']",
     ]
 
 

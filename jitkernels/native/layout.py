@@ -115,10 +115,10 @@ class Part(IntEnum):
     """The functions of the dispatcher that are objects of their own, built when a call first needs them.
 
     GENERAL: any call, if the kernel takes all operands as they lie. IN_BLOCKS: calling it if some pass through buffers.
-    MIXED: whole arrays of several dtypes.
+    MIXED: whole arrays of several dtypes. OF_SEQUENCE: an array for a list.
     """
 
-    GENERAL, IN_BLOCKS, MIXED = range(3)
+    GENERAL, IN_BLOCKS, MIXED, OF_SEQUENCE = range(4)
 
 
 class Record(IntEnum):

@@ -40,8 +40,8 @@ LAUNCHER = ("jk_launch", "jk_everyday")
 VARIABLES = {"jk_bypass": 1, "jk_missing": 1, "jk_parts": len(Part)}
 """The launcher's own words, so many of each: whether Python serves all everyday calls; the number of the part that a
 call was without, and one; where the parts are."""
-TOGETHER = ((Part.GENERAL,), (Part.IN_BLOCKS, Part.MIXED))
-"""Which parts are one object: both of the latter copy and convert."""
+TOGETHER = {"general": (Part.GENERAL,), "converting": (Part.IN_BLOCKS, Part.MIXED, Part.OF_SEQUENCE)}
+"""Which parts are one object."""
 ARGUMENTS = (6, 12, MOST_CALL_WORDS)
 """A kernel is called with the least of these that is enough: in C a function may be given more than it takes."""
 
@@ -111,11 +111,11 @@ class Parts:
         """Load the part that a call was without; whether there was one. Raises BuildError when it cannot be had."""
         missing = ctypes.c_int64.from_address(self.addresses["jk_missing"])
         number, missing.value = missing.value - 1, 0
-        for parts in TOGETHER:
+        for title, parts in TOGETHER.items():
             if number in parts:
                 names = [part.name.lower() for part in parts]
                 links = [_link(name, partial(self.addresses.__getitem__, name)) for name in VARIABLES]
-                found = self._loaded("_".join(names), names, links)
+                found = self._loaded(title, names, links)
                 for part, name in zip(parts, names, strict=True):
                     ctypes.c_int64.from_address(self.addresses["jk_parts"] + 8 * part).value = found[name]
                 return True

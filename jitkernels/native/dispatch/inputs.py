@@ -11,10 +11,11 @@ from jitkernels.native.layout import (
     Frame,
     Offset,
     Operand,
+    Part,
     Record,
     Table,
 )
-from jitkernels.native.words import address, load, load8, load32, stack, store
+from jitkernels.native.words import address, call, load, load8, load32, stack, store
 
 
 def read_inputs(table: int, slots: int, frame: int) -> int:
@@ -127,6 +128,12 @@ def converted(own: int, given: int) -> int:
         return number
     if is_sequence(given) == 0:
         return 0
+    function = part(Part.OF_SEQUENCE)
+    return call(function, given) if function else 0
+
+
+def of_sequence(given: int) -> int:
+    """A new array for a list or a tuple; 0 where there is none."""
     array = of_python_floats(given)
     return array if array != 0 else PyArray_FromAny(given, 0, 0, 0, ALIGNED, 0)
 
@@ -264,6 +271,7 @@ FUNCTIONS = (
     is_integer_of_numpy,
     number_at,
     converted,
+    of_sequence,
     of_python_floats,
     is_sequence,
     items_of,
