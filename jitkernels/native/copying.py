@@ -67,7 +67,7 @@ def _pairs() -> dict[tuple[int, int], list[str]]:
 def _conversion(source: int, target: int) -> list[str] | None:
     one, other = _kind(source), _kind(target)
     if one == other:
-        return [] if source != FLOAT16 and target != INT64 or source in (7, 9) else None
+        return [] if source != FLOAT16 else None
     if target == INT64:
         if source not in _INTEGERS or source == BOOL:
             return None
