@@ -214,7 +214,7 @@ def test_new_sizes_take_no_memory(name: str, fresh: Path) -> None:
 def test_a_kernel_of_one_size_is_looked_for_when_calls_have_paid(fresh: Path) -> None:
     """Nobody looks at once; what is not built yet has to be paid for first, and what serves any size never is."""
     cache = KernelFuncs.cache()
-    attr = jk.MatMulAttr(m=7, n=9, k=5)
+    attr = jk.MatMulAttr(m=17, n=19, k=15)
     assert not is_for_any_size(attr, choose(attr))
     assert cache.cost_of_exact(attr, paid=False) == LOOK
     assert cache.cost_of_exact(attr, paid=True) == code.BUILD

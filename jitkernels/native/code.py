@@ -48,7 +48,7 @@ class Code:
     @property
     def seconds(self) -> float:
         """How long it takes to have it: loading at least."""
-        return LOAD if self.is_loaded or load.is_kept(self.source) else BUILD
+        return LOAD if self.is_loaded or load.is_built(self.source) else BUILD
 
 
 _known: dict[Hashable, Code] = {}

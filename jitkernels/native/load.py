@@ -40,8 +40,13 @@ def address_of(source: Source) -> int:
         return _loaded[symbol]
 
 
+def is_built(source: Source) -> bool:
+    """Whether what a source becomes is in this process or in the cache, so that to have it takes milliseconds."""
+    return symbol_of(source) in _loaded or is_kept(source)
+
+
 def is_kept(source: Source) -> bool:
-    """Whether what is built from a source lies in the cache, so that loading it takes milliseconds."""
+    """Whether what is built from a source lies in the cache."""
     place = cache.objects_directory()
     return place is not None and (place / f"{cache.key_of(_key(source))}{source.suffix}").exists()
 
