@@ -10,24 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import converting, documentation, pins
+from jitkernels import converting, documentation, pins, results
 from jitkernels.attrs.base import Call, KernelAttr
 from jitkernels.attrs.binding import AXIS, inputs_of, is_everyday, outputs_of
 from jitkernels.dispatch_table import Dispatch, Real
-from jitkernels.errors import (
-    ArgumentError,
-    ArgumentTypeError,
-    AttrError,
-    UnknownNameError,
-    WorkspaceError,
-)
+from jitkernels.errors import AttrError, UnknownNameError
 from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import LOOK, KernelFuncs
 from jitkernels.locks import making, writing
 from jitkernels.native import launch
 from jitkernels.native.code import BUILD
 from jitkernels.registry import row
-from jitkernels.signature import AnyArray, Array, Signature
+from jitkernels.signature import AnyArray
 from jitkernels.tuning.classes import share_of_smallest
 
 LEAST_SECONDS = 1e-7
@@ -76,16 +70,18 @@ class Everyday(launch.Holder):
         call = self._attr_class.call(*arguments, **named)
         signature = call.attr.signature()
         outputs = signature.outputs
-        targets = self._targets(call, outputs, out)
-        arrays = [_new(self.name, o) if t is None else t for o, t in zip(outputs, targets, strict=True)]
-        self._compute(call, [*_apart(signature, call.inputs, arrays), *arrays])
-        results = [array.reshape(shape) for array, shape in zip(arrays, call.shapes, strict=True)]
+        targets = results.targets(self.name, call, outputs, out)
+        arrays = [
+            results.new(self.name, o) if t is None else t for o, t in zip(outputs, targets, strict=True)
+        ]
+        self._compute(call, [*results.apart(signature, call.inputs, arrays), *arrays])
+        shaped = [array.reshape(shape) for array, shape in zip(arrays, call.shapes, strict=True)]
         if call.finish is not None:
-            results = [call.finish(result) for result in results]
+            shaped = [call.finish(result) for result in shaped]
         if out is None:
-            results = [np.ascontiguousarray(result) if call.finish else result for result in results]
-            return results[0] if len(results) == 1 else tuple(results)
-        for array, result, target in zip(_several(out), results, targets, strict=True):
+            shaped = [np.ascontiguousarray(result) if call.finish else result for result in shaped]
+            return shaped[0] if len(shaped) == 1 else tuple(shaped)
+        for array, result, target in zip(results.several(out), shaped, targets, strict=True):
             if target is None:
                 with np.errstate(all="ignore"):
                     array[...] = result
@@ -171,27 +167,6 @@ class Everyday(launch.Holder):
             cost = BUILD
         return _calls_worth(cost, attr)
 
-    def _targets(self, call: Call, outputs: Sequence[Array], out: Any) -> list[AnyArray | None]:
-        """For each output the memory of ``out`` in the kernel's shape, or None where it cannot be used directly."""
-        if out is None:
-            return [None] * len(outputs)
-        given = _several(out)
-        if len(given) != len(outputs):
-            came = f"{len(given)} of them" if isinstance(out, tuple) else type(out).__name__
-            raise ArgumentTypeError(
-                f"{self.name}: out: expected a tuple of {len(outputs)} arrays, got {came}"
-            )
-        targets: list[AnyArray | None] = []
-        for array, output, shape in zip(given, outputs, call.shapes, strict=True):
-            wanted = call.finish(np.empty(shape, np.bool_)).shape if call.finish else tuple(shape)
-            _check_out(self.name, output, array, wanted)
-            direct = call.finish is None and array.flags.carray and array.dtype == output.dtype
-            direct = direct and array.dtype.isnative
-            targets.append(array.reshape(output.shape) if direct else None)
-        if any(np.may_share_memory(one, other) for i, one in enumerate(given) for other in given[:i]):
-            raise ArgumentError(f"{self.name}: out: expected arrays that do not overlap")
-        return targets
-
     def forget(self) -> None:
         """Let the dispatcher know no kernel any more."""
         if self._dispatch is not None:
@@ -203,10 +178,6 @@ class Everyday(launch.Holder):
 def _calls_worth(seconds: float, attr: KernelAttr, share: float = 1.0) -> int:
     """How many calls cost that, roughly, if each is a share of the attr's work."""
     return int(seconds / (LEAST_SECONDS + share * attr.operations() / 5e10))
-
-
-def _several(out: Any) -> tuple[Any, ...]:
-    return out if isinstance(out, tuple) else (out,)
 
 
 def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
@@ -237,53 +208,6 @@ def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
         return Dispatch(inputs_of(attr_class), outputs_of(attr_class), symbols, options)
     except ValueError:
         return None
-
-
-def _new(kernel: str, output: Array) -> AnyArray:
-    try:
-        return np.empty(output.shape, output.dtype)
-    except (MemoryError, ValueError) as error:
-        raise WorkspaceError(f"{kernel}: {output.name}: no memory for {output.describe()}: {error}") from None
-
-
-def _check_out(kernel: str, output: Array, array: Any, shape: tuple[int, ...]) -> None:
-    expected = f"{kernel}: out: expected a writeable {output.dtype} array of shape {shape}"
-    if not isinstance(array, np.ndarray):
-        raise ArgumentTypeError(f"{expected}, got {type(array).__name__}")
-    if array.dtype.kind not in "fc" or not np.can_cast(output.dtype, array.dtype, "same_kind"):
-        raise ArgumentTypeError(f"{expected}, got dtype {array.dtype}")
-    if array.shape != shape:
-        raise ArgumentError(f"{expected}, got shape {array.shape}")
-    if not array.flags.writeable:
-        raise ArgumentError(f"{expected}, got a read-only array")
-    if _folds(array):
-        raise ArgumentError(f"{expected}, got one whose own elements overlap, with strides {array.strides}")
-
-
-def _folds(array: AnyArray) -> bool:
-    """Whether two elements may share memory: NumPy then keeps one of the values written there, no matter which.
-
-    All that slicing and transposing make of an array is nested: every stride goes beyond all that smaller ones reach.
-    """
-    reach = array.itemsize
-    for stride, extent in sorted(zip(map(abs, array.strides), array.shape, strict=True)):
-        if extent > 1 and stride < reach:
-            return array.size > 0
-        reach += stride * (extent - 1)
-    return False
-
-
-def _apart(signature: Signature, inputs: Sequence[AnyArray], arrays: Sequence[AnyArray]) -> list[AnyArray]:
-    """Inputs that overlap an output in a way the kernel cannot take are copied first, as NumPy does."""
-    separate = []
-    for parameter, value in zip(signature.inputs, inputs, strict=True):
-        clash = any(
-            np.may_share_memory(value, array)
-            and not (parameter.in_place and output.in_place and value.ctypes.data == array.ctypes.data)
-            for array, output in zip(arrays, signature.outputs, strict=True)
-        )
-        separate.append(value.copy() if clash else value)
-    return separate
 
 
 def everyday(name: str) -> Any:

@@ -23,7 +23,7 @@ from test_everyday import (
 )
 
 import jitkernels as jk
-from jitkernels import functions
+from jitkernels import functions, results
 from jitkernels.errors import ArgumentError, ArgumentTypeError
 from jitkernels.signature import AnyArray
 
@@ -115,7 +115,7 @@ def test_out_that_overlaps_itself(row: Row) -> None:
         for form, make in FOLDED.items():
             outs = [*outs_of(row, given)]
             outs[number] = make(out)
-            if not functions._folds(outs[number]):
+            if not results.folds(outs[number]):
                 continue
             before = outs[number].tobytes()
             with failures.gathered(f"{form} {number}"):
@@ -143,11 +143,11 @@ def test_what_overlaps_itself() -> None:
         try:
             jk.vexp(x, out=out)
         except ArgumentError:
-            assert functions._folds(out)
+            assert results.folds(out)
         else:
             taken += 1
             assert apart
-            assert not functions._folds(out)
+            assert not results.folds(out)
     assert taken > 10
     room = np.zeros((7, 5, 9, 8), np.float32)
     views = [room[::2, ::2, 1, ::2].transpose(order) for order in itertools.permutations(range(3))]
@@ -160,7 +160,7 @@ def test_what_overlaps_itself() -> None:
     for out in views:
         for _ in range(2):
             jk.vexp(np.ones(out.shape, np.float32), out=out)
-        assert not functions._folds(out)
+        assert not results.folds(out)
 
 
 @pytest.mark.parametrize("row", cases.every_form())

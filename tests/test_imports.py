@@ -40,7 +40,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("refer", "gen", "more"),
     ("kernel", "explanation", "documentation"),
     ("kernel_funcs", "converting"),
-    ("functions", "dispatch_table", "testing", "docs", "measuring"),
+    ("functions", "results", "dispatch_table", "testing", "docs", "measuring"),
     ("ledger", "building"),
     ("earning",),
     ("",),
