@@ -68,6 +68,23 @@ def test_static_choice_and_choice_of_the_class(m: int, n: int, k: int, trans_a: 
         assert np.all(np.abs(c - product(attr, a, b, start)) <= bound), (attr, variant)
 
 
+@pytest.mark.parametrize("trans_a", [False, True])
+@pytest.mark.parametrize("trans_b", [False, True])
+def test_compact_products_of_any_depth(trans_a: bool, trans_b: bool) -> None:
+    """Those of more steps along k than a panel of a transposed B has, though others compute them."""
+    for m, n, k, beta, dtype in (
+        (3, 70, 600, 0.0, "float32"),
+        (20, 45, 257, 1.0, "float64"),
+        (9, 5, 256, -0.5, "float32"),
+    ):
+        attr = MatMulAttr(m=m, n=n, k=k, trans_a=trans_a, trans_b=trans_b, beta=beta, dtype=dtype)
+        a, b, start = operands(attr)
+        c = np.full_like(start, np.nan) if beta == 0 else start.copy()
+        kernel(attr, {"algorithm": "compact"}).callable(a, b, c)
+        bound = 4 * (k + 4) * float(np.finfo(dtype).eps)
+        assert np.all(np.abs(c - product(attr, a, b, start)) <= bound * (1 + np.abs(start))), attr
+
+
 @pytest.mark.parametrize("target", TARGETS[1:], ids=lambda target: target.name)
 def test_tiles_of_other_targets(target: machine.Target, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their lanes and registers, in instructions of this machine, which has them if its vectors are as wide."""

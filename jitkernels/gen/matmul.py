@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jitkernels import machine
 from jitkernels.attrs.matmul import MatMulAttr
+from jitkernels.loops.matmul_compact import compact_nest
 from jitkernels.loops.matmul_dot import dot_nest
 from jitkernels.loops.matmul_packed import packed_nest
 from jitkernels.loops.matmul_plan import Product, blocking, candidates, simplified
@@ -39,6 +40,8 @@ def matmul(
         algorithm = "packed"  # its loops run over nothing; a tile of no rows does not exist
     if algorithm == "vector" and 1 in (attr.m, attr.n):
         return vector_nest(attr)
+    if algorithm == "compact":
+        return compact_nest(attr, target)
     if algorithm == "dot":
         return dot_nest(
             dtype, lanes, m, n, k, rows=rows, columns=columns, beta=beta,

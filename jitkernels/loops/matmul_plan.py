@@ -33,6 +33,10 @@ CONFLICT_BYTES = 4096
 THIN = 32
 
 
+#: Up to this size nothing has to be packed, so that one object can serve all sizes without.
+COMPACT = 128
+
+
 #: Fewer columns than this fill so little of a vector that a transposed result is cheaper.
 NARROW = 8
 
@@ -169,8 +173,12 @@ def candidates(product: Product, target: Target) -> list[dict[str, Any]]:
         large = max(product.m, product.n) * product.k * product.size > 2 * IN_PLACE_BYTES
         found = packed if large or conflicts(product) else packed + direct[:1]
     # Whatever is best for exactly this size, there is always what serves every size.
-    anyhow = [{"algorithm": "vector"}] if 1 in (product.m, product.n) else packed
-    found = found if anyhow[0] in found else [*found[:2], *anyhow]
+    anyhow = {"algorithm": "packed"}
+    if 1 in (product.m, product.n):
+        anyhow = {"algorithm": "vector"}
+    elif max(product.m, product.n, product.k) <= COMPACT:
+        anyhow = {"algorithm": "compact"}
+    found = found if anyhow in found else [*found[:2], anyhow]
     if product.work >= PARALLEL_WORK:
         order = (True, False) if product.work * product.size >= 4 * PARALLEL_FIRST else (False, True)
         return [{**variant, "parallel": parallel} for variant in found for parallel in order]

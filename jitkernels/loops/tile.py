@@ -85,7 +85,7 @@ class Tile:
     ``a_by_column`` says that A's element (r, p) lies at ``p * a_stride + r`` (a packed panel, or a transposed
     A) and not at ``r * a_stride + p``.  Strides given here as integers replace the arguments.  ``mask_b`` and
     ``mask_c`` limit loads and stores to ``live_columns``; ``guard_rows`` stores only ``live_rows`` rows.
-    ``prefetch`` asks for C before the loop.
+    ``clamp_rows`` reads the last of the live rows in place of those beyond.  ``prefetch`` asks for C before the loop.
     """
 
     symbol: str
@@ -100,6 +100,7 @@ class Tile:
     mask_b: bool = False
     mask_c: bool = False
     guard_rows: bool = False
+    clamp_rows: bool = False
     inline: bool = False
     unroll: int = 4
     prefetch: bool = False
@@ -162,9 +163,14 @@ class _TileText:
                 for j in range(0, tile.vectors * tile.lanes * self.align, 64):
                     address = out.element(self.kind, row, j // self.align)
                     out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 1, i32 3, i32 1)")
-        if tile.a_by_column:
-            self.a_rows: list[str | int] = list(range(tile.rows))
-        else:
+        self.a_rows: list[str | int] = list(range(tile.rows))
+        if tile.clamp_rows:
+            last = out.value("add nsw i64 %live_rows, -1")
+            live = [out.value(f"call i64 @llvm.smin.i64(i64 {last}, i64 {r})") for r in range(1, tile.rows)]
+            self.a_rows = [0, *live]
+            if not tile.a_by_column:
+                self.a_rows = [0, *(out.value(f"mul nsw i64 {row}, {self.a_stride}") for row in live)]
+        elif not tile.a_by_column:
             self.a_rows = [out.times(r, self.a_stride) for r in range(tile.rows)]
         self.a_steps = [
             out.times(u, self.a_stride) if tile.a_by_column else u for u in range(tile.unroll + 1)
