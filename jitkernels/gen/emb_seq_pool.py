@@ -61,7 +61,9 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
             for j in range(count):
                 sums[columns + j] = zero
             while top < h:
-                pool_part(at, table_w, min(ROWS, h - top), part, count, 0, one, offset(ids, top * idx_w), idx_w)
+                pool_part(
+                    at, table_w, min(ROWS, h - top), part, count, 0, one, offset(ids, top * idx_w), idx_w
+                )
                 join_block(part, count, sums)
                 top += ROWS
             settle_blocks(part, count, sums, factor)
@@ -82,6 +84,12 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
         if idx_h == 0:
             for j in range(begin * table_w, end * table_w):
                 out[j] = zero
+            return
+        if idx_h == 1:
+            for sequence in range(begin, end):
+                y, row = offset(out, sequence * table_w), offset(table, ids[sequence] * table_w)
+                for j in range(table_w):
+                    y[j] = row[j]
             return
         factor = one / number(idx_h) if is_scaled else one
         for sequence in range(begin, end):

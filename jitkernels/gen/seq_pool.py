@@ -8,6 +8,7 @@ from jitkernels import machine
 from jitkernels.attrs.seq_pool import SeqPoolAttr
 from jitkernels.loops.pool_lanes import pool_lanes
 from jitkernels.loops.pool_rows import pool_rows
+from jitkernels.loops.pool_strip import ACROSS, rows_of
 from jitkernels.loops.pooling import COLUMNS, ROWS, block_joining, block_settling, workspace_of
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.native.loop_nest import LoopNest
@@ -15,15 +16,13 @@ from jitkernels.native.source import apart, inlined, offset
 from jitkernels.registry import Variant, implements
 
 BLOCK_COLUMNS = 64
+"""Columns that a thread gets at least: a strip, or two."""
 BLOCK_ELEMENTS = 16384
 """Elements that a thread gets at least."""
 NARROW = 40
 """The width up to which rows are worth taking together."""
 LONG = 256
 """Elements that rows taken together have at most."""
-WIDE = {"float32": 64, "float64": 32}
-"""The width beyond which rows are read `FEW` at a time: memory is read in long runs."""
-FEW = 8
 WORTH = 48
 """Vectors that rows taken together save, to be worth it."""
 
@@ -37,13 +36,14 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
     number: Any = np.dtype(attr.dtype).type
     zero, one = number(0), number(1)
     join_block, settle_blocks = block_joining(attr.dtype), block_settling(attr.dtype)
-    wide = WIDE[attr.dtype]
     columns, is_max = COLUMNS[attr.dtype], attr.pool == "max"
     is_scaled, is_root = attr.pool in ("mean", "sqrt"), attr.pool == "sqrt"
-    rows_to_one = pool_rows(attr.pool, attr.dtype, variant.get("vector_bytes", 64))
-    lanes_to_row = pool_lanes(attr.pool, attr.dtype, variant.get("vector_bytes", 64))
-    has_masks = bool({"avx2", "avx512vl"} & machine.target().features)
-    lanes = min(variant.get("vector_bytes", 64), machine.target().vector_bytes) // number(0).itemsize
+    vector_bytes = min(variant.get("vector_bytes", 64), machine.target().vector_bytes)
+    lanes = vector_bytes // number(0).itemsize
+    wide = ACROSS * lanes
+    rows_to_one = pool_rows(attr.pool, attr.dtype, vector_bytes)
+    lanes_to_row = pool_lanes(attr.pool, attr.dtype, vector_bytes)
+    has_masks = rows_of(attr.pool, attr.dtype, vector_bytes).has_masks
 
     @inlined()
     def pool_part(x: Any, w: int, h: int, y: Any, width: int, is_more: int, factor: Any) -> None:
@@ -54,8 +54,8 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
 
     @inlined()
     def pool_runs(x: Any, w: int, h: int, y: Any, width: int, factor: Any) -> None:
-        """Wide rows are read a few at a time, which is in long runs."""
-        step = h if width <= wide else 32 if width <= 4 * wide else FEW
+        """Rows of more than a strip are read by eights at a time that stay in the cache from strip to strip."""
+        step = h if width <= wide else max(8, 2 * columns // width // 8 * 8)
         i = 0
         while i + step < h:
             pool_part(offset(x, i * w), w, step, y, width, i, one)
@@ -86,7 +86,7 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
 
     @apart()
     def pool_narrowest(x: Any, w: int, h: int, y: Any, workspace: Any, factor: Any) -> None:
-        """Rows of which many fill a vector."""
+        """Rows of which two, four... fill a vector."""
         whole, elements = h * w // lanes, h * w
         if is_max or whole <= ROWS:
             lanes_to_row(x, elements, y, w, factor)
@@ -110,21 +110,26 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
             pool_part(offset(x, done * w), w, h - done, y, w, 1, factor)
 
     def body(x: Any, y: Any, h: int, w: int, workspace: Any, begin: int, end: int) -> None:
+        if h == 1:
+            for j in range(begin, end):
+                y[j] = x[j]
+            return
         factor = one
         if is_scaled:
             factor = one / (np.sqrt(number(h)) if is_root else number(h))
-        off = (w + lanes - 1) // lanes * lanes - w
-        if has_masks and (w & (w - 1) == 0) & (off > 0) & (h * w >= lanes) & (end - begin >= w):
+        width, off = end - begin, (w + lanes - 1) // lanes * lanes - w
+        is_fit = (h < 4) | (off == 0) | (width < w)
+        if has_masks and not is_fit and (h * w >= lanes) & (w & (w - 1) == 0):
             pool_narrowest(x, w, h, y, workspace, factor)
-        elif (off * 4 > w) & (h * off >= WORTH * lanes) & (w <= NARROW) & (end - begin >= w):
+        elif not is_fit and (h * off >= WORTH * lanes) & (off * 5 > w) & (w <= NARROW):
             pool_together(x, w, h, y, workspace, factor)
-        elif ((h <= ROWS) | is_max) & ((end - begin <= wide) | (h <= FEW)) & (h > 0):
-            pool_part(offset(x, begin), w, h, offset(y, begin), end - begin, 0, factor)
+        elif ((h <= ROWS) | is_max) & ((width <= wide) | (h <= 8)) & (h > 0):
+            pool_part(offset(x, begin), w, h, offset(y, begin), width, 0, factor)
         elif h == 0:
             for j in range(begin, end):
                 y[j] = zero
         else:
-            pool(offset(x, begin), w, h, offset(y, begin), end - begin, workspace, factor)
+            pool(offset(x, begin), w, h, offset(y, begin), width, workspace, factor)
 
     signature = attr.signature()
     return LoopNest(

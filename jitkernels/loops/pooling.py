@@ -1,8 +1,6 @@
-"""Joining rows to a row: what SEQ_POOL and EMB_SEQ_POOL share.
+"""Sums of many rows, cut into blocks: what SEQ_POOL and EMB_SEQ_POOL share.
 
-Eight rows per pass make one load and one store of the result serve eight loads of input, which is as good
-as keeping the result in registers, and add in a tree, which halves the error three times. Sums of many rows
-are cut into blocks of rows, whose sums are joined with what that loses, column by column.
+Each block is added up for itself, and the sums of blocks are joined with what that loses, column by column.
 """
 
 from typing import Any
