@@ -19,6 +19,8 @@ BLOCK_COLUMNS = 64
 """Columns that a thread gets at least: a strip, or two."""
 BLOCK_ELEMENTS = 16384
 """Elements that a thread gets at least."""
+FEW = 8
+"""Rows that are joined as they are."""
 NARROW = 40
 """The width up to which rows are worth taking together."""
 LONG = 256
@@ -109,27 +111,32 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
         if done < h:
             pool_part(offset(x, done * w), w, h - done, y, w, 1, factor)
 
-    def body(x: Any, y: Any, h: int, w: int, workspace: Any, begin: int, end: int) -> None:
-        if h == 1:
+    @apart()
+    def pool_all(x: Any, y: Any, h: int, w: int, workspace: Any, begin: int, end: int, factor: Any) -> None:
+        """Whatever is not a few rows: the way that suits the shape."""
+        width, off = end - begin, (w + lanes - 1) // lanes * lanes - w
+        if h <= 1:
             for j in range(begin, end):
-                y[j] = x[j]
+                y[j] = x[j] if h == 1 else zero
             return
+        is_whole = (off == 0) | (width < w)
+        if has_masks and not is_whole and (h * w >= lanes) & (w & (w - 1) == 0):
+            pool_narrowest(x, w, h, y, workspace, factor)
+        elif not is_whole and (h * off >= WORTH * lanes) & (off * 5 > w) & (w <= NARROW):
+            pool_together(x, w, h, y, workspace, factor)
+        elif ((h <= ROWS) | is_max) & (width <= wide):
+            pool_part(offset(x, begin), w, h, offset(y, begin), width, 0, factor)
+        else:
+            pool(offset(x, begin), w, h, offset(y, begin), width, workspace, factor)
+
+    def body(x: Any, y: Any, h: int, w: int, workspace: Any, begin: int, end: int) -> None:
         factor = one
         if is_scaled:
             factor = one / (np.sqrt(number(h)) if is_root else number(h))
-        width, off = end - begin, (w + lanes - 1) // lanes * lanes - w
-        is_fit = (h < 4) | (off == 0) | (width < w)
-        if has_masks and not is_fit and (h * w >= lanes) & (w & (w - 1) == 0):
-            pool_narrowest(x, w, h, y, workspace, factor)
-        elif not is_fit and (h * off >= WORTH * lanes) & (off * 5 > w) & (w <= NARROW):
-            pool_together(x, w, h, y, workspace, factor)
-        elif ((h <= ROWS) | is_max) & ((width <= wide) | (h <= 8)) & (h > 0):
-            pool_part(offset(x, begin), w, h, offset(y, begin), width, 0, factor)
-        elif h == 0:
-            for j in range(begin, end):
-                y[j] = zero
+        if (h >= 2) & (h < FEW):  # which takes no longer than to find what suits
+            pool_part(offset(x, begin), w, h, offset(y, begin), end - begin, 0, factor)
         else:
-            pool(offset(x, begin), w, h, offset(y, begin), width, workspace, factor)
+            pool_all(x, y, h, w, workspace, begin, end, factor)
 
     signature = attr.signature()
     return LoopNest(
