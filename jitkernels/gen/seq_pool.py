@@ -114,7 +114,9 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
     @apart()
     def pool_all(x: Any, y: Any, h: int, w: int, workspace: Any, begin: int, end: int, factor: Any) -> None:
         """Whatever is not a few rows: the way that suits the shape."""
-        width, off = end - begin, (w + lanes - 1) // lanes * lanes - w
+        width = end - begin
+        # Lanes that come to nothing in a row: of its last vector, or beside each element that has no vector.
+        off = (w + lanes - 1) // lanes * lanes - w if has_masks else w % lanes * (lanes - 1)
         if h <= 1:
             for j in range(begin, end):
                 y[j] = x[j] if h == 1 else zero
