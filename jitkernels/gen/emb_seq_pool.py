@@ -1,14 +1,15 @@
-"""Generated EMB_SEQ_POOL: ids are checked in one pass, then rows are joined eight at a time."""
+"""Generated EMB_SEQ_POOL: ids are checked in one pass, then rows are joined in registers."""
 
 from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
-from jitkernels.loops.pooling import COLUMNS, ROWS, block_joining, joining, workspace_of
+from jitkernels.loops.pool_rows import pool_rows
+from jitkernels.loops.pooling import COLUMNS, ROWS, block_joining, block_settling, workspace_of
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
+from jitkernels.native.source import apart, inlined, offset
 from jitkernels.registry import Variant, implements
 
 BLOCK_ELEMENTS = 16384
@@ -34,76 +35,39 @@ def _block(attr: EmbSeqPoolAttr) -> int:
 
 @implements(EmbSeqPoolAttr, variants=variants)
 def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
-    number = np.dtype(attr.dtype).type
-    join, join_block = joining(attr.pool), block_joining(attr.dtype)
-    columns = COLUMNS[attr.dtype]
-    divides, is_max = attr.pool == "mean", attr.pool == "max"
+    number: Any = np.dtype(attr.dtype).type
+    zero, one = number(0), number(1)
+    join_block, settle_blocks = block_joining(attr.dtype), block_settling(attr.dtype)
+    columns, is_max, is_scaled = COLUMNS[attr.dtype], attr.pool == "max", attr.pool == "mean"
+    rows_to_one = pool_rows(attr.pool, attr.dtype, variant.get("vector_bytes", 64), looked_up=True)
 
     @inlined()
-    def rows_of_eight(ids: Any, at: int, idx_w: int, table_w: int) -> Any:
-        """Where the rows of eight ids one below the other begin."""
-        r0, r1 = ids[at] * table_w, ids[at + idx_w] * table_w
-        r2, r3 = ids[at + 2 * idx_w] * table_w, ids[at + 3 * idx_w] * table_w
-        r4, r5 = ids[at + 4 * idx_w] * table_w, ids[at + 5 * idx_w] * table_w
-        r6, r7 = ids[at + 6 * idx_w] * table_w, ids[at + 7 * idx_w] * table_w
-        return r0, r1, r2, r3, r4, r5, r6, r7
-
-    @inlined()
-    def pool_eight(
-        table: Any, j: int, r0: int, r1: int, r2: int, r3: int, r4: int, r5: int, r6: int, r7: int
-    ) -> Any:
-        low = join(join(table[r0 + j], table[r1 + j]), join(table[r2 + j], table[r3 + j]))
-        high = join(join(table[r4 + j], table[r5 + j]), join(table[r6 + j], table[r7 + j]))
-        return join(low, high)
-
-    @inlined()
-    def pool_few(
-        table: Any, ids: Any, out: Any, left: int, right: int, table_w: int, idx_h: int, idx_w: int
+    def pool_part(
+        table: Any, table_w: int, h: int, y: Any, width: int, is_more: int, factor: Any, ids: Any, idx_w: int
     ) -> None:
-        """Less than eight rows, and at least one, one by one."""
-        row = offset(table, ids[0] * table_w)
-        for j in range(left, right):
-            out[j] = row[j]
-        for i in range(1, idx_h):
-            row = offset(table, ids[i * idx_w] * table_w)
-            for j in range(left, right):
-                out[j] = join(out[j], row[j])
-
-    @inlined()
-    def pool_block(
-        table: Any, ids: Any, out: Any, table_w: int, idx_w: int, top: int, bottom: int, left: int, right: int
-    ) -> None:
-        """``ids`` begin at the sequence: its rows ``top`` to ``bottom``, columns ``left`` to ``right``."""
-        rest = (bottom - top) % 8
-        i = top + rest
-        if rest:
-            pool_few(table, offset(ids, top * idx_w), out, left, right, table_w, rest, idx_w)
+        if is_scaled:
+            rows_to_one(table, table_w, h, y, width, is_more, factor, ids, idx_w)
         else:
-            r0, r1, r2, r3, r4, r5, r6, r7 = rows_of_eight(ids, top * idx_w, idx_w, table_w)
-            for j in range(left, right):
-                out[j] = pool_eight(table, j, r0, r1, r2, r3, r4, r5, r6, r7)
-            i = top + 8
-        while i < bottom:
-            r0, r1, r2, r3, r4, r5, r6, r7 = rows_of_eight(ids, i * idx_w, idx_w, table_w)
-            for j in range(left, right):
-                out[j] = join(out[j], pool_eight(table, j, r0, r1, r2, r3, r4, r5, r6, r7))
-            i += 8
+            rows_to_one(table, table_w, h, y, width, is_more, ids, idx_w)
 
-    @inlined()
-    def pool_blocks(table: Any, ids: Any, out: Any, table_w: int, idx_h: int, idx_w: int, sums: Any) -> None:
-        for left in range(0, table_w, columns):
-            right = min(left + columns, table_w)
-            for top in range(0, idx_h, ROWS):
-                bottom = min(top + ROWS, idx_h)
-                pool_block(table, ids, out, table_w, idx_w, top, bottom, left, right)
-                join_block(out, left, right - left, sums, top == 0, bottom == idx_h)
-
-    @inlined()
-    def divide(out: Any, table_w: int, idx_h: int) -> None:
-        if divides:
-            divisor = number(idx_h)
-            for j in range(table_w):
-                out[j] = out[j] / divisor
+    @apart()
+    def pool_blocks(
+        table: Any, table_w: int, h: int, y: Any, sums: Any, factor: Any, ids: Any, idx_w: int
+    ) -> None:
+        left = 0
+        while left < table_w:
+            count, top, at, part = min(columns, table_w - left), ROWS, offset(table, left), offset(y, left)
+            pool_part(at, table_w, ROWS, sums, count, 0, one, ids, idx_w)
+            for j in range(count):
+                sums[columns + j] = zero
+            while top < h:
+                pool_part(
+                    at, table_w, min(ROWS, h - top), part, count, 0, one, offset(ids, top * idx_w), idx_w
+                )
+                join_block(part, count, sums)
+                top += ROWS
+            settle_blocks(part, count, sums, factor)
+            left += columns
 
     def body(
         table: Any,
@@ -117,23 +81,23 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
         begin: int,
         end: int,
     ) -> None:
-        if idx_h < 8:  # what blocks need would take longer than these
-            for sequence in range(begin, end):
-                result, column = offset(out, sequence * table_w), offset(ids, sequence)
-                if idx_h == 0:
-                    for j in range(table_w):
-                        result[j] = number(0)
-                    continue
-                pool_few(table, column, result, 0, table_w, table_w, idx_h, idx_w)
-                divide(result, table_w, idx_h)
+        if idx_h == 0:
+            for j in range(begin * table_w, end * table_w):
+                out[j] = zero
             return
+        if idx_h == 1:
+            for sequence in range(begin, end):
+                y, row = offset(out, sequence * table_w), offset(table, ids[sequence] * table_w)
+                for j in range(table_w):
+                    y[j] = row[j]
+            return
+        factor = one / number(idx_h) if is_scaled else one
         for sequence in range(begin, end):
-            result, column = offset(out, sequence * table_w), offset(ids, sequence)
+            y, column = offset(out, sequence * table_w), offset(ids, sequence)
             if is_max or idx_h <= ROWS:
-                pool_block(table, column, result, table_w, idx_w, 0, idx_h, 0, table_w)
+                pool_part(table, table_w, idx_h, y, table_w, 0, factor, column, idx_w)
             else:
-                pool_blocks(table, column, result, table_w, idx_h, idx_w, sums)
-            divide(result, table_w, idx_h)
+                pool_blocks(table, table_w, idx_h, y, sums, factor, column, idx_w)
 
     signature = attr.signature()
     return LoopNest(

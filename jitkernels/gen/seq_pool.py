@@ -1,7 +1,4 @@
-"""Generated SEQ_POOL: eight rows at a time are combined in a tree and joined to those that eights leave.
-
-Rows not wider than `NARROW` are taken as fewer long ones, which are folded at the end.
-"""
+"""Generated SEQ_POOL: rows are joined in registers, those of narrow matrices as fewer long ones, folded at the end."""
 
 from typing import Any
 
@@ -9,123 +6,139 @@ import numpy as np
 
 from jitkernels import machine
 from jitkernels.attrs.seq_pool import SeqPoolAttr
-from jitkernels.loops.pooling import COLUMNS, ROWS, block_joining, joining, workspace_of
+from jitkernels.loops.pool_lanes import pool_lanes
+from jitkernels.loops.pool_rows import pool_rows
+from jitkernels.loops.pool_strip import ACROSS, rows_of
+from jitkernels.loops.pooling import COLUMNS, ROWS, block_joining, block_settling, workspace_of
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
+from jitkernels.native.source import apart, inlined, offset
 from jitkernels.registry import Variant, implements
 
 BLOCK_COLUMNS = 64
+"""Columns that a thread gets at least: a strip, or two."""
 BLOCK_ELEMENTS = 16384
 """Elements that a thread gets at least."""
-NARROW = 64
-"""The width up to which rows are worth taking together, by eight at least."""
-LONG = 8 * NARROW
-"""Elements that rows taken together have at most: eight of the widest, or more in long sequences."""
+FEW = 8
+"""Rows that are joined as they are."""
+NARROW = 40
+"""The width up to which rows are worth taking together."""
+LONG = 256
+"""Elements that rows taken together have at most."""
+WORTH = 48
+"""Vectors that rows taken together save, to be worth it."""
 
 
 def variants(attr: SeqPoolAttr) -> list[Variant]:
-    if 0 < attr.w < NARROW and attr.h >= 64 and attr.h * attr.w >= 256:
-        lanes = machine.target().lanes(attr.dtype)
-        # Sums of rows that fill vectors are as quick as they can be; a maximum waits longer for the one before it.
-        is_quick = attr.pool != "max" and attr.w >= lanes and attr.w % (lanes // 2) == 0
-        return [{"folded": not is_quick}, {"folded": is_quick}]
     return widths_and_threads(min(attr.w // BLOCK_COLUMNS, attr.h * attr.w // BLOCK_ELEMENTS))
 
 
 @implements(SeqPoolAttr, variants=variants)
-def seq_pool(attr: SeqPoolAttr, folded: bool = False, **variant: Any) -> LoopNest:
+def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
     number: Any = np.dtype(attr.dtype).type
-    join, join_block = joining(attr.pool), block_joining(attr.dtype)
-    columns = COLUMNS[attr.dtype]
-    is_max = attr.pool == "max"
-    divides = attr.pool in ("mean", "sqrt")
-    roots = attr.pool == "sqrt"
+    zero, one = number(0), number(1)
+    join_block, settle_blocks = block_joining(attr.dtype), block_settling(attr.dtype)
+    columns, is_max = COLUMNS[attr.dtype], attr.pool == "max"
+    is_scaled, is_root = attr.pool in ("mean", "sqrt"), attr.pool == "sqrt"
+    vector_bytes = min(variant.get("vector_bytes", 64), machine.target().vector_bytes)
+    lanes = vector_bytes // number(0).itemsize
+    wide = ACROSS * lanes
+    rows_to_one = pool_rows(attr.pool, attr.dtype, vector_bytes)
+    lanes_to_row = pool_lanes(attr.pool, attr.dtype, vector_bytes)
+    has_masks = rows_of(attr.pool, attr.dtype, vector_bytes).has_masks
 
     @inlined()
-    def eight(x: Any, at: int, w: int) -> Any:
-        """Eight elements one below the other."""
-        low = join(join(x[at], x[at + w]), join(x[at + 2 * w], x[at + 3 * w]))
-        at += 4 * w
-        return join(low, join(join(x[at], x[at + w]), join(x[at + 2 * w], x[at + 3 * w])))
-
-    @inlined()
-    def pool_few(x: Any, y: Any, w: int, top: int, bottom: int, left: int, right: int) -> None:
-        """Less than eight rows, and at least one, one by one."""
-        for j in range(left, right):
-            y[j] = x[top * w + j]
-        for i in range(top + 1, bottom):
-            for j in range(left, right):
-                y[j] = join(y[j], x[i * w + j])
-
-    @inlined()
-    def pool_block(x: Any, y: Any, w: int, top: int, bottom: int, left: int, right: int) -> None:
-        rest = (bottom - top) % 8
-        i = top + rest
-        if rest:
-            pool_few(x, y, w, top, i, left, right)
+    def pool_part(x: Any, w: int, h: int, y: Any, width: int, is_more: int, factor: Any) -> None:
+        if is_scaled:
+            rows_to_one(x, w, h, y, width, is_more, factor)
         else:
-            for j in range(left, right):
-                y[j] = eight(x, top * w + j, w)
-            i = top + 8
-        if not is_max and right - left <= NARROW:  # a maximum takes more registers
-            while i + 16 <= bottom:
-                for j in range(left, right):
-                    y[j] = join(y[j], join(eight(x, i * w + j, w), eight(x, (i + 8) * w + j, w)))
-                i += 16
-        while i < bottom:
-            for j in range(left, right):
-                y[j] = join(y[j], eight(x, i * w + j, w))
-            i += 8
+            rows_to_one(x, w, h, y, width, is_more)
 
     @inlined()
-    def pool_columns(x: Any, y: Any, h: int, w: int, sums: Any, begin: int, end: int) -> None:
-        if h < 8:  # what blocks need would take longer than these
-            pool_few(x, y, w, 0, h, begin, end)
-            return
-        is_one_block = is_max or h <= ROWS
-        height, width = (h, end - begin) if is_one_block else (ROWS, columns)
-        left = begin
-        while left < end:
-            right, top = min(left + width, end), 0
+    def pool_runs(x: Any, w: int, h: int, y: Any, width: int, factor: Any) -> None:
+        """Rows of more than a strip are read by eights at a time that stay in the cache from strip to strip."""
+        step = h if width <= wide else max(8, 2 * columns // width // 8 * 8)
+        i = 0
+        while i + step < h:
+            pool_part(offset(x, i * w), w, step, y, width, i, one)
+            i += step
+        pool_part(offset(x, i * w), w, h - i, y, width, i, factor)
+
+    @inlined()
+    def pool_blocks(x: Any, w: int, h: int, y: Any, width: int, sums: Any, factor: Any) -> None:
+        left = 0
+        while left < width:
+            count, top = min(columns, width - left), ROWS
+            pool_runs(offset(x, left), w, ROWS, sums, count, one)
+            for j in range(count):
+                sums[columns + j] = zero
             while top < h:
-                bottom = min(top + height, h)
-                pool_block(x, y, w, top, bottom, left, right)
-                if not is_one_block:
-                    join_block(y, left, right - left, sums, top == 0, bottom == h)
-                top = bottom
-            left = right
+                pool_runs(offset(x, top * w + left), w, min(ROWS, h - top), offset(y, left), count, one)
+                join_block(offset(y, left), count, sums)
+                top += ROWS
+            settle_blocks(offset(y, left), count, sums, factor)
+            left += columns
+
+    @apart()
+    def pool(x: Any, w: int, h: int, y: Any, width: int, sums: Any, factor: Any) -> None:
+        if is_max or h <= ROWS:
+            pool_runs(x, w, h, y, width, factor)
+        else:
+            pool_blocks(x, w, h, y, width, sums, factor)
+
+    @apart()
+    def pool_narrowest(x: Any, w: int, h: int, y: Any, workspace: Any, factor: Any) -> None:
+        """Rows of which two, four... fill a vector."""
+        whole, elements = h * w // lanes, h * w
+        if is_max or whole <= ROWS:
+            lanes_to_row(x, elements, y, w, factor)
+            return
+        result, rest = offset(workspace, 2 * columns), elements - whole * lanes
+        pool(x, lanes, whole, result, lanes, workspace, one)
+        for j in range(rest):
+            result[lanes + j] = x[whole * lanes + j]
+        lanes_to_row(result, lanes + rest, y, w, factor)
+
+    @apart()
+    def pool_together(x: Any, w: int, h: int, y: Any, workspace: Any, factor: Any) -> None:
+        """Narrow rows, as fewer long ones."""
+        together = 4
+        while 2 * together * w <= LONG and h >= 16 * together:
+            together *= 2
+        result, done = offset(workspace, 2 * columns), h // together * together
+        pool(x, together * w, h // together, result, together * w, workspace, one)
+        pool_part(result, w, together, y, w, 0, factor if done == h else one)
+        if done < h:
+            pool_part(offset(x, done * w), w, h - done, y, w, 1, factor)
+
+    @apart()
+    def pool_all(x: Any, y: Any, h: int, w: int, workspace: Any, begin: int, end: int, factor: Any) -> None:
+        """Whatever is not a few rows: the way that suits the shape."""
+        width = end - begin
+        # Lanes that come to nothing in a row: of its last vector, or beside each element that has no vector.
+        off = (w + lanes - 1) // lanes * lanes - w if has_masks else w % lanes * (lanes - 1)
+        if h <= 1:
+            for j in range(begin, end):
+                y[j] = x[j] if h == 1 else zero
+            return
+        is_whole = (off == 0) | (width < w)
+        if has_masks and not is_whole and (h * w >= lanes) & (w & (w - 1) == 0):
+            pool_narrowest(x, w, h, y, workspace, factor)
+        elif not is_whole and (h * off >= WORTH * lanes) & (off * 5 > w) & (w <= NARROW):
+            pool_together(x, w, h, y, workspace, factor)
+        elif ((h <= ROWS) | is_max) & (width <= wide):
+            pool_part(offset(x, begin), w, h, offset(y, begin), width, 0, factor)
+        else:
+            pool(offset(x, begin), w, h, offset(y, begin), width, workspace, factor)
 
     def body(x: Any, y: Any, h: int, w: int, workspace: Any, begin: int, end: int) -> None:
-        if h == 0:
-            for j in range(begin, end):
-                y[j] = number(0)
-            return
-        together = 1
-        if folded and h >= 8 and w <= NARROW and end - begin >= w:
-            together = 8
-            longest = LONG if h >= ROWS * LONG else LONG // 4
-            while 2 * together * w <= longest and h >= 16 * together:
-                together *= 2
-        if not folded or together == 1:
-            left, right, result = begin, end, y
+        factor = one
+        if is_scaled:
+            factor = one / (np.sqrt(number(h)) if is_root else number(h))
+        if (h >= 2) & (h < FEW):  # which takes no longer than to find what suits
+            pool_part(offset(x, begin), w, h, offset(y, begin), end - begin, 0, factor)
         else:
-            left, right, result = 0, together * w, offset(workspace, 2 * columns)
-        pool_columns(x, result, h // together, together * w, workspace, left, right)
-        if folded and together > 1:
-            done = h // together * together * w
-            for j in range(h * w - done):
-                result[j] = join(result[j], x[done + j])
-            while together > 1:
-                together //= 2
-                for j in range(together * w):
-                    result[j] = join(result[j], result[together * w + j])
-            for j in range(w):
-                y[j] = result[j]
-        if divides:
-            divisor = np.sqrt(number(h)) if roots else number(h)
-            for j in range(begin, end):
-                y[j] = y[j] / divisor
+            pool_all(x, y, h, w, workspace, begin, end, factor)
 
     signature = attr.signature()
     return LoopNest(
@@ -134,7 +147,7 @@ def seq_pool(attr: SeqPoolAttr, folded: bool = False, **variant: Any) -> LoopNes
         body,
         extent=signature.index("w"),
         block=BLOCK_COLUMNS,
-        workspace=workspace_of(attr.dtype) + (LONG * np.dtype(attr.dtype).itemsize if folded else 0),
+        workspace=workspace_of(attr.dtype) + LONG * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,
         reads_first=True,  # its arrays are apart: callers see to it
         **variant,

@@ -7,7 +7,7 @@ import numpy as np
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.gen.emb_seq_pool import check
 from jitkernels.loops.pieces import BLOCK, threads
-from jitkernels.loops.pooling import COLUMNS, block_joining, workspace_of
+from jitkernels.loops.pooling import COLUMNS, block_joining, block_settling, workspace_of
 from jitkernels.more.openblas.library import external, one_thread, reason_against
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import offset
@@ -36,7 +36,8 @@ def _block(attr: EmbSeqPoolAttr) -> int:
 def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
     number = np.dtype(attr.dtype).type
     zero, one = number(0), number(1)
-    join_block, most = block_joining(attr.dtype), COLUMNS[attr.dtype]
+    join_block, settle_blocks = block_joining(attr.dtype), block_settling(attr.dtype)
+    most = COLUMNS[attr.dtype]
     divides = attr.pool == "mean"
     name, pointer = ("cblas_saxpy", "float*") if attr.dtype == "float32" else ("cblas_daxpy", "double*")
     axpy = external(name, "void", "int32", pointer.removesuffix("*"), pointer, "int32", pointer, "int32")
@@ -72,8 +73,13 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
                     for i in range(top + 1, min(top + rows, idx_h)):
                         row = column[i * idx_w] * table_w + left
                         axpy(count, one, offset(table, row), 1, part, 1)
-                    if rows < idx_h:
-                        join_block(part, 0, count, sums, top == 0, top + rows >= idx_h)
+                    if rows < idx_h and top == 0:
+                        for j in range(count):
+                            sums[j], sums[most + j] = part[j], zero
+                    elif rows < idx_h:
+                        join_block(part, count, sums)
+                if rows < idx_h:
+                    settle_blocks(part, count, sums, one)
             if divides:
                 for j in range(table_w):
                     result[j] = result[j] / number(idx_h)
