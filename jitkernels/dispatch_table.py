@@ -6,7 +6,7 @@ six bits each; a context for exactly some extents has these in place of their cl
 
 import struct
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,7 @@ class Dispatch:
         self._contexts: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = {}
         self._places: dict[int, int] = {}
         self._countdowns: dict[int, int] = {}
-        self._block, self._taken = np.zeros(0, np.int64), 0
+        self._rooms: Iterator[Any] = iter(())
         self._listed: set[int] = set()
         self.forget()
 
@@ -302,11 +302,14 @@ class Dispatch:
 
     def _take(self, key: int, words: int) -> None:
         """Room for the words of a key, many of which share an array."""
-        if self._taken == len(self._block):
-            self._block, self._taken = np.zeros(64 * words, np.int64), 0
-        place, self._taken = self._taken, self._taken + words
-        self._contexts[key] = self._block[place : self._taken]
-        self._places[key] = self._block.ctypes.data + 8 * place
+        room = next(
+            self._rooms, None
+        )  # at once, as all of Python's steps: a signal handler may want one as well
+        if room is None:
+            rooms = iter(np.zeros((64, words), np.int64))
+            room, self._rooms = next(rooms), rooms
+        self._places[key] = room.ctypes.data
+        self._contexts[key] = room  # last, since it says that there is one
 
     def _list(self, key: int) -> None:
         slots = len(self._keys) // 2

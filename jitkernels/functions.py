@@ -161,9 +161,11 @@ class Everyday(launch.Holder):
             kernel = KernelFuncs.cache().at(attr).__self__  # type: ignore[attr-defined]
             exact = self._dispatch.key(attr.fields(), exact=True)
             kernel.count(self._dispatch.counted(exact))
-            if kernel.address:
+            # The reference has no machine code; that of the class may.
+            served = kernel if kernel.address else KernelFuncs.cache().of_class(attr)
+            if served.address:
                 with writing:
-                    self._dispatch.put(exact, kernel.address, kernel.is_long, kernel.calls_until_due)
+                    self._dispatch.put(exact, served.address, served.is_long, kernel.calls_until_due)
             cost = BUILD
         return _calls_worth(cost, attr)
 

@@ -4,12 +4,12 @@ Candidates are measured when they are paid for, the cheapest to build first, eac
 Every contest is stored at once, so what one process did not come to is left to the next.
 """
 
-import functools
 from collections.abc import Sequence
 from time import perf_counter
 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.choosing import Choice, known_record
+from jitkernels.kept import kept_property
 from jitkernels.measuring import candidates, keep, reference
 from jitkernels.native.code import LOAD, code_of
 from jitkernels.native.threads import get_num_threads
@@ -41,7 +41,7 @@ class Ledger:
         self._queue: list[tuple[float, Candidate]] | None = None
         self._record: Record | None = None
 
-    @functools.cached_property
+    @kept_property
     def _member(self) -> KernelAttr:
         return measured_member(self._attr)
 

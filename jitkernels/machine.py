@@ -89,6 +89,15 @@ NEEDED = frozenset(
 """What every CPU has that NumPy runs on; LLVM's code calls what is nowhere, or crashes, without some of it."""
 
 
+NEEDING = {
+    "avx": {"avx2", "fma", "f16c", "vpclmulqdq", "xop", "fma4", "sm3"},
+    "avx2": {
+        "avx512f", "vaes", "sha512", "sm4", "avxvnni", "avxifma", "avxneconvert", "avxvnniint8", "avxvnniint16",
+    },
+}  # fmt: skip
+"""What brings a feature back in LLVM if it stays itself."""
+
+
 @functools.cache
 def cpu_features() -> frozenset[str]:
     """LLVM's names of the features of the host CPU, overridden by ``JITKERNELS_CPU_FEATURES`` ("+avx2,-avx512f").
@@ -103,9 +112,9 @@ def cpu_features() -> frozenset[str]:
     asked = [part.strip() for part in settings.read("JITKERNELS_CPU_FEATURES").split(",") if part.strip()]
     for part in asked:
         if part[0] not in "+-" or part[1:] not in known or (part[0] == "-" and part[1:] in NEEDED):
-            raise UnknownNameError(
-                f"JITKERNELS_CPU_FEATURES: expected features such as -avx512f, got {part!r}"
-            )
+            why = ", which no code does without" if part[1:] in NEEDED else ""
+            expected = settings.SETTINGS["JITKERNELS_CPU_FEATURES"].expected
+            raise UnknownNameError(f"JITKERNELS_CPU_FEATURES: expected {expected}, got {part!r}{why}")
     removed = {part[1:] for part in asked if part.startswith("-")}
     return found - _dependents(removed)
 
@@ -115,10 +124,9 @@ def _dependents(removed: set[str]) -> set[str]:
     import llvmlite.binding as llvm
 
     gone = set(removed)
-    if "avx" in gone:
-        gone |= {"avx2", "fma", "f16c"}
-    if "avx2" in gone:
-        gone.add("avx512f")
+    for feature in ("avx", "avx2"):
+        if feature in gone:
+            gone |= NEEDING[feature]
     if "avx512f" in gone:
         gone |= {name for name in llvm.get_host_cpu_features() if name.startswith("avx512")}
     return gone
@@ -233,7 +241,7 @@ def cache_root() -> Path | None:
     """
     chosen = settings.read("JITKERNELS_CACHE_DIR")
     if chosen:
-        return private(Path(chosen))
+        return private(Path(chosen).absolute())
     import platformdirs
 
     user = str(os.getuid()) if hasattr(os, "getuid") else "user"

@@ -46,6 +46,7 @@ def _single(attr: KernelAttr) -> Sequence[Variant]:
 
 _implementations: dict[type[KernelAttr], dict[str, Implementation]] = {}
 _discovered: set[str] = set()
+_being_discovered: set[str] = set()
 
 
 def implements(
@@ -150,9 +151,15 @@ def _discover(attr_class: type[KernelAttr]) -> None:
     if attr_class.__module__ in _discovered:
         return
     with making:
-        for folder in FOLDERS:
-            _import_from(folder, attr_class)
-        _load_plugins()
+        if attr_class.__module__ in _being_discovered:
+            return  # by a signal handler meanwhile: what it was called from goes on
+        _being_discovered.add(attr_class.__module__)
+        try:
+            for folder in FOLDERS:
+                _import_from(folder, attr_class)
+            _load_plugins()
+        finally:
+            _being_discovered.discard(attr_class.__module__)
         _discovered.add(attr_class.__module__)
 
 

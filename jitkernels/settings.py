@@ -74,7 +74,7 @@ SETTINGS = {
         ),
         _of_words(
             "JITKERNELS_KEEP_INTERM",
-            "whether to keep generated Python, LLVM IR, assembly and objects with readable names",
+            "whether to keep the LLVM IR, assembly and objects of what is built, with readable names",
             "0", "1",
         ),
         Setting("JITKERNELS_WORKDIR", "where those are kept", "a folder", "jitkernels-work", None, "jitkernels-work"),
@@ -88,7 +88,7 @@ SETTINGS = {
         Setting(
             "JITKERNELS_CPU_FEATURES",
             "CPU features to do without",
-            "features such as -avx512f",
+            "features and commas between them, such as -avx512f,-f16c",
             "none",
         ),
     )

@@ -4,7 +4,6 @@ A row declares each array once, as an `Argument` with a symbolic shape; an attr 
 `Signature` of `Array`s with numbers.
 """
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 
 from jitkernels import dtypes
 from jitkernels.errors import ArgumentError, ArgumentTypeError, RegistrationError
+from jitkernels.kept import kept_property
 
 AnyArray = np.ndarray[Any, np.dtype[Any]]
 
@@ -66,22 +66,22 @@ class Argument:
     read: str | None = None
     picks: str | None = None
 
-    @functools.cached_property
+    @kept_property
     def extents(self) -> tuple[Extent, ...]:
         """The shape, parsed. Raises RegistrationError if it is not one."""
         return tuple(_extent(self, word) for word in self.shape.split())
 
-    @functools.cached_property
+    @kept_property
     def fixed(self) -> tuple[Extent, ...]:
         """The extents but for the leading ones, of which there may be any number."""
         return tuple(extent for extent in self.extents if not extent.spread)
 
-    @functools.cached_property
+    @kept_property
     def spreads(self) -> bool:
         """Whether there may be leading dimensions."""
         return len(self.fixed) < len(self.extents)
 
-    @functools.cached_property
+    @kept_property
     def _sizes(self) -> tuple[str | Extent, ...]:
         """The extents; those that are a symbol alone by its name, as every attr asks for their values."""
         return tuple(e.symbols[0] if len(e.symbols) == e.factor == 1 else e for e in self.extents)

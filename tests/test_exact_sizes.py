@@ -53,7 +53,7 @@ def function_results(row: Row, given: dict[str, Any]) -> tuple[AnyArray, ...]:
 
 
 def test_a_kernel_of_one_size_may_become_the_reference(fresh: Path) -> None:
-    """It has no machine code then for the dispatcher to call: Python serves."""
+    """It has no machine code then for the dispatcher to call: the kernel of the class serves, and not Python."""
     attr = jk.MatMulAttr(m=7, n=9, k=5)
     a, b, _ = attr.signature().sample()
     right = a.astype(np.float64) @ b

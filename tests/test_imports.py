@@ -25,7 +25,18 @@ OPTIONAL = (
 )
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "locks", "dtypes", "disk", "settings", "machine", "kernel_types", "plugins", "patience"),
+    (
+        "errors",
+        "locks",
+        "kept",
+        "dtypes",
+        "disk",
+        "settings",
+        "machine",
+        "kernel_types",
+        "plugins",
+        "patience",
+    ),
     ("signature",),
     ("attrs",),
     ("accuracy",),

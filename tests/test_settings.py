@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import environment, python
+from processes import environment, finish, python, start
 
 from jitkernels import machine, settings
 from jitkernels.errors import UnknownNameError
@@ -163,6 +163,38 @@ except UnknownNameError as error:
     assert python(wrong, private_cache) == "True\n"
     assert python("import jitkernels as jk\njk.vexp([1.0])", private_cache) == ""
     assert python(wrong, private_cache) == "True\n"
+
+
+def test_numbers_of_every_type_without_instructions_for_float16(private_cache: Path) -> None:
+    """Those of float16 go to Python then."""
+    code = """
+import math
+import numpy as np, jitkernels as jk
+for code in "?bBhHiIlLqQefd":
+    kind = np.dtype(code).type
+    for given in (kind(1), np.array([kind(1)] * 40)):
+        assert np.allclose(jk.vexp(given), math.e, rtol=1e-3), kind
+        x = np.arange(4, dtype=np.float32)
+        assert np.array_equal(jk.vmul(x, kind(1)), x), kind
+"""
+    assert python(code, private_cache, JITKERNELS_CPU_FEATURES="-f16c") == ""
+
+
+@pytest.mark.skipif(not machine.target().is_x86, reason="the feature is one of x86-64")
+def test_what_is_left_out_does_not_come_back(private_cache: Path, tmp_path: Path) -> None:
+    """LLVM takes a feature for there that another one needs."""
+    code = """
+import numpy as np, jitkernels as jk
+x = np.ones((70, 40), np.float32)
+for function in (jk.softmax, jk.seq_pool, jk.vexp):
+    function(x)
+jk.matmul(x, x.T)
+"""
+    kept = {"JITKERNELS_KEEP_INTERM": "1", "JITKERNELS_WORKDIR": str(tmp_path)}
+    finish(start(code, private_cache, JITKERNELS_CPU_FEATURES="-avx", **kept))
+    listings = [path.read_text() for path in tmp_path.rglob("*.s")]
+    assert len(listings) > 4
+    assert not any("%ymm" in listing for listing in listings)
 
 
 @pytest.mark.full

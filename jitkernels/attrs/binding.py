@@ -189,7 +189,8 @@ def _array(kernel: str, argument: Argument, value: Any) -> AnyArray:
     except Exception as error:  # noqa: BLE001  # whatever a strange object raises
         raise ArgumentTypeError(f"{label}, got {type(value).__name__}: {error}") from None
     if array.dtype.kind not in ("iu" if argument.dtype else "fiub") or array.dtype.itemsize > 8:
-        raise ArgumentTypeError(f"{label}, got dtype {array.dtype}")
+        came = f"{type(value).__name__} of " if array.dtype == object else ""
+        raise ArgumentTypeError(f"{label}, got {came}dtype {array.dtype}")
     if argument.dtype == "int64" and array.dtype == np.uint64 and array.size:
         largest = int(array.max())
         if largest > np.iinfo(np.int64).max:

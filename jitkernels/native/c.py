@@ -17,6 +17,7 @@ from typing import ClassVar
 
 from jitkernels import dtypes, machine
 from jitkernels.errors import BuildError
+from jitkernels.kept import kept_property
 from jitkernels.native import codegen
 from jitkernels.native.source import External
 
@@ -108,7 +109,7 @@ class CSource:
             f"  return {self.function}({', '.join(names)});\n}}\n"
         )
 
-    @functools.cached_property
+    @kept_property
     def text(self) -> str:
         """Everything that decides the machine code: compiler, options, code, entry."""
         options = shlex.join([*OPTIONS, *self.flags, *LIBRARIES])

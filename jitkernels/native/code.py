@@ -5,7 +5,6 @@ of its own, and to make its text takes half a millisecond. So a nest is recognis
 and the first of its kind stands for all: there is one text, one hash and one object.
 """
 
-import functools
 from collections.abc import Callable, Hashable
 from dataclasses import fields
 from types import FunctionType
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.kept import kept_property
 from jitkernels.native import load
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import External, IRFunction, Source, symbol_of
@@ -31,12 +31,12 @@ class Code:
     def __init__(self, source: Source) -> None:
         self.source = source
 
-    @functools.cached_property
+    @kept_property
     def symbol(self) -> str:
         """The unique name of the entry."""
         return symbol_of(self.source)
 
-    @functools.cached_property
+    @kept_property
     def address(self) -> int:
         """Of the entry. Raises BuildError when it cannot be built or loaded."""
         return load.address_of(self.source)

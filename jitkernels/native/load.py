@@ -1,7 +1,6 @@
 """From a source to the address of its machine code in this process: built once, kept, mapped, remembered."""
 
 import ctypes
-import functools
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,22 @@ from jitkernels.native.source import External, Source, symbol_of
 _loaded: dict[str, int] = {}
 
 
-@functools.cache
+_engines: list[Any] = []
+
+
 def _engine() -> Any:
-    """LLVM's in-process linker; it owns the memory of every object and is never closed."""
+    """LLVM's in-process linker; it owns the memory of every object and is never closed.
+
+    A signal handler may want it while it is made: there is one for good when one is done.
+    """
+    if not _engines:
+        made = _new_engine()
+        if not _engines:
+            _engines.append(made)
+    return _engines[0]
+
+
+def _new_engine() -> Any:
     settings.read("JITKERNELS_KEEP_INTERM")  # so that a wrong value is said also where nothing is built
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

@@ -1,6 +1,5 @@
 """A loop nest: the source of a C function that runs a loop over a range, and of one that runs a part of it."""
 
-import functools
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -8,6 +7,7 @@ from typing import Any, ClassVar
 
 from jitkernels import dtypes
 from jitkernels.errors import BuildError
+from jitkernels.kept import kept_property
 from jitkernels.native import codegen, entry, openmp, status
 from jitkernels.native.link import linked
 from jitkernels.native.source import External, Module
@@ -88,7 +88,7 @@ class LoopNest:
             flags=tuple(flag for flag in self.flags if flag != "nsz"),  # -1 * 0 is -0.0, also of integers
         )
 
-    @functools.cached_property
+    @kept_property
     def module(self) -> Module:
         """The generated Python module of those of ``body`` and ``check`` that are Python functions."""
         module = Module()
@@ -103,7 +103,7 @@ class LoopNest:
         own = (*self.module.externals.values(), *self.calls)
         return (*own, *openmp.externals()) if self.parallel else own
 
-    @functools.cached_property
+    @kept_property
     def entry(self) -> str:
         """LLVM IR of the functions around the body, named ``@entry...``."""
         return entry.ir(
@@ -116,7 +116,7 @@ class LoopNest:
             check=self.check is not None,
         )
 
-    @functools.cached_property
+    @kept_property
     def text(self) -> str:
         """Everything that decides the machine code, readable."""
         given = [code for code in (self.body, self.check) if code is not None and not callable(code)]

@@ -45,9 +45,9 @@ def set_num_threads(threads: int) -> None:
     """
     global _chosen
     if not isinstance(threads, int) or isinstance(threads, bool):
-        raise ArgumentTypeError(f"threads: expected an int, got {threads!r}")
+        raise ArgumentTypeError(f"set_num_threads: threads: expected an int, got {threads!r}")
     if threads < 1:
-        raise ArgumentError(f"threads: expected at least 1, got {threads}")
+        raise ArgumentError(f"set_num_threads: threads: expected at least 1, got {threads}")
     _chosen = threads
     apply()
 

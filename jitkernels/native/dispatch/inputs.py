@@ -94,6 +94,8 @@ def is_number(own: int, given: int) -> int:
             return 0
         number = load(scalars, 24 * i + 16)
         item = load(scalars, 24 * i + 24)
+        if number == FLOAT16 and HAS_FLOAT16 == 0:
+            return 0
     store(own, 8 * Operand.DATA, given + Offset.FLOAT_VALUE)
     number_at(own, number, item)
     return 1

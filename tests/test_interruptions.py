@@ -1,0 +1,158 @@
+"""First calls that are disturbed: by Ctrl-C, by signal handlers that call kernels themselves, by other threads."""
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any, Self
+
+import numpy as np
+import pytest
+from processes import python
+
+import jitkernels as jk
+from jitkernels import functions
+from jitkernels.kernel_funcs import KernelFuncs
+
+PACKAGE = Path(jk.__file__).parent
+
+
+class Disturbed:
+    """Does something when a line of ours with that number is reached, counted from the beginning of a `with`."""
+
+    def __init__(self, number: int, action: Callable[[], Any]) -> None:
+        self.left, self.action = number, action
+
+    def __enter__(self) -> Self:
+        sys.settrace(self._trace)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.settrace(None)
+
+    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if not frame.f_code.co_filename.startswith(str(PACKAGE)):
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                sys.settrace(None)
+                self.action()
+        return self._trace
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def nested() -> None:
+    """What a signal handler may do: the same call, and one of another size."""
+    x = np.arange(1, 10, dtype=np.float32)
+    assert np.array_equal(jk.vmul(x, x), x * x)
+    a = np.ones((70, 3), np.float32)
+    assert np.array_equal(jk.matmul(a, a.T), np.full((70, 70), 3, np.float32))
+
+
+@pytest.mark.parametrize("action", [interrupt, nested])
+def test_a_first_call_may_be_disturbed_at_any_line(action: Callable[[], None], fresh: Path) -> None:
+    """Whatever was half done then: the next calls are right."""
+    x = np.arange(1, 10, dtype=np.float32)
+    number, reached = 1, True
+    while reached:
+        functions.forget_all()
+        KernelFuncs.cache().clear()
+        functions._made["vmul"] = functions.Everyday(jk.VMulAttr)
+        vmul = functions._made["vmul"].callable
+        disturbed = Disturbed(number, action)
+        try:
+            with disturbed:
+                vmul(x, x)
+        except KeyboardInterrupt:
+            pass
+        reached = disturbed.left <= 0
+        for _ in range(2):
+            assert np.array_equal(vmul(x, x), x * x), number
+            assert np.array_equal(jk.vmul(x[:3], x[:3]), x[:3] * x[:3]), number
+        number += 1
+    assert number > 50, "there was nothing to disturb"
+
+
+def test_linker_is_made_once() -> None:
+    """A signal handler that wants it while it is made gets one; whose code is in use is never dropped."""
+    code = """
+import gc, signal
+import numpy as np, jitkernels as jk
+import llvmlite.binding as llvm
+x = np.ones(5, "f4")
+signal.signal(signal.SIGUSR1, lambda *_: jk.vmul(x, x))
+real, once = llvm.initialize_native_asmprinter, []
+def during():
+    if not once:
+        once.append(1)
+        signal.raise_signal(signal.SIGUSR1)
+    real()
+llvm.initialize_native_asmprinter = during
+jk.vmul(x, x)
+gc.collect()
+print(jk.vmul(x, x).sum(), len(once))
+"""
+    assert python(code) == "5.0 1\n"
+
+
+def test_implementations_are_found_again_after_an_interrupt() -> None:
+    """Also where a signal handler asked for them meanwhile."""
+    code = """
+import builtins
+import jitkernels as jk
+from jitkernels.registry import implementations
+real, seen = builtins.__import__, []
+def imported(name, *rest, **named):
+    if name == "jitkernels.maths.exp" or "exp" in str(rest[2:3]):
+        if not seen:
+            seen.append(name)
+            try:
+                jk.vexp([1.0])
+            except Exception as error:
+                raise KeyboardInterrupt from error
+            raise KeyboardInterrupt
+    return real(name, *rest, **named)
+builtins.__import__ = imported
+try:
+    jk.vexp([1.0])
+except BaseException as error:
+    pass
+print(bool(seen), "gen" in implementations(jk.VExpAttr), round(float(jk.vexp([1.0])[0]), 3))
+"""
+    assert python(code) == "True True 2.718\n"
+
+
+def test_threads_that_make_kernels_never_wait_for_each_other() -> None:
+    """One asks for all candidates, one for the best: whatever either has taken, the other ends."""
+    code = """
+import threading, time
+import jitkernels as jk
+from jitkernels.native import load
+real = load.address_of
+def slow(source):
+    time.sleep(0.3)
+    return real(source)
+load.address_of = slow
+other = threading.Thread(target=lambda: jk.get_all_candidates(jk.VMulAttr(n=5)))
+other.start()
+time.sleep(0.1)
+jk.KernelFuncs.cache().at(jk.VExpAttr(n=5))
+other.join()
+print("done")
+"""
+    assert python(code, timeout=60) == "done\n"
+
+
+def test_no_lock_stands_outside_the_order() -> None:
+    """Python 3.11 has one lock for all its cached properties."""
+    used = [
+        path.name
+        for path in PACKAGE.rglob("*.py")
+        if re.search(r"@(functools\.)?cached_property", path.read_text())
+    ]
+    assert used == []
