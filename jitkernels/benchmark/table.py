@@ -10,6 +10,7 @@ import numpy as np
 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.benchmark.suite import Line
+from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs, get_all_candidates
 from jitkernels.peers import Bound, peers_of
 from jitkernels.tuning.pauses import price_of_threads
@@ -54,7 +55,9 @@ def time_calls(
     functions: dict[str, Callable[..., Any]] = {name: call.func for name, call in calls.items()}
     arguments = {name: call.args for name, call in calls.items()}
     named = {name: call.keywords for name, call in calls.items()}
-    return measure(functions, arguments, named=named, budget=seconds, rounds=rounds)
+    kernels = {name: getattr(function, "__self__", None) for name, function in functions.items()}
+    threaded = {n: k.variant.get("parallel") for n, k in kernels.items() if isinstance(k, Kernel)}
+    return measure(functions, arguments, named=named, threaded=threaded, budget=seconds, rounds=rounds)
 
 
 def line(attr: KernelAttr, case: str, *, peers: bool, seconds: float) -> Line:

@@ -23,6 +23,8 @@ LONG_SECONDS = 2e-2
 """In a call of so long it does not matter whether threads were awake when it began."""
 THREADED_LOAD = 1.3
 """Processor seconds per second of a call that must have used threads."""
+WAKING, LONGEST_WAKING = 0.005, 0.1
+"""Seconds that threads are given to wake up, again and again, and in all."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,9 @@ class Stopwatch:
         arguments: Sequence[Any],
         named: Mapping[str, Any] | None = None,
         *,
-        threaded: bool = False,
+        threaded: bool | None = None,
     ) -> None:
+        """`threaded` says whether calls use threads; if None, it is found out."""
         values: dict[str, Any] = {f"a{i}": value for i, value in enumerate(arguments)}
         options = dict(named or {})
         listed = ", ".join([*values, *(f"{keyword}={keyword}" for keyword in options)])
@@ -63,7 +66,9 @@ class Stopwatch:
         )
         self._number = 0
         self.samples: list[float] = []
-        self.threaded = threaded
+        self.threaded = bool(threaded)
+        self._unknown = threaded is None
+        self._patience = LONGEST_WAKING
 
     def call(self) -> float:
         """Seconds of one call; whether it used threads is noted."""
@@ -91,7 +96,7 @@ class Stopwatch:
 
     def _note_threads(self, call: float, taken: float, busy: float) -> None:
         """Some libraries start threads of their own: more processor time than time has passed tells."""
-        if call > THREADED_SECONDS and busy > THREADED_LOAD * taken + 1e-4:
+        if self._unknown and call > THREADED_SECONDS and busy > THREADED_LOAD * taken + 1e-4:
             self.threaded = True
 
     @property
@@ -113,17 +118,24 @@ class Stopwatch:
                 return max(1, int(number * seconds / max(taken, 1e-9)))
             number *= 4
 
-    def _wake(self, least: float = 0.005, most: float = 0.1) -> None:
-        """Run without timing until threads are awake and have cores of their own: the last calls are alike."""
+    def _wake(self) -> None:
+        """Run without timing until threads are awake and have cores of their own: they get more than one core does.
+
+        Where they never do, since the work is too little for two or another process has the core, nobody waits again.
+        """
         started = perf_counter()
-        fastest = last = self._timer.timeit(1)
-        count = 1
-        while (spent := perf_counter() - started) < most and (
-            spent < least or count < 4 or last > 1.5 * fastest
-        ):
-            last = self._timer.timeit(1)
-            fastest = min(fastest, last)
-            count += 1
+        while True:
+            busy, began = process_time(), perf_counter()
+            calls = 0
+            while calls < 4 or perf_counter() - began < WAKING:
+                self._timer.timeit(1)
+                calls += 1
+            now = perf_counter()
+            if process_time() - busy > THREADED_LOAD * (now - began):
+                return
+            if now - started > self._patience:
+                self._patience = 0.0
+                return
 
 
 def measure(
@@ -131,20 +143,23 @@ def measure(
     arguments: Mapping[str, Sequence[Any]] | Sequence[Any],
     *,
     named: Mapping[str, Mapping[str, Any]] | None = None,
+    threaded: Mapping[str, bool | None] | None = None,
     budget: float = 0.2,
     rounds: tuple[int, int] = (3, 15),
 ) -> dict[str, Timing]:
     """Time callables against each other.
 
     `arguments` is what each is called with, or that by name of the callable; `named` are keyword arguments
-    by name of the callable. `budget` bounds the whole in seconds, beyond two warm-up calls each, the waking of
-    threads, and the fewest of `rounds`, which are (fewest, most).
+    by name of the callable; `threaded` says of some whether they use threads. `budget` bounds the whole in
+    seconds, beyond two warm-up calls each, the waking of threads, and the fewest of `rounds`, which are
+    (fewest, most).
     """
     watches = {
         name: Stopwatch(
             function,
             arguments[name] if isinstance(arguments, Mapping) else arguments,
             (named or {}).get(name),
+            threaded=(threaded or {}).get(name),
         )
         for name, function in calls.items()
     }

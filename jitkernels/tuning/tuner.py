@@ -100,7 +100,7 @@ class Trial:
             array[...] = given
         try:
             function = candidate.callable()
-            watch = Stopwatch(function, self._arrays, threaded=bool(candidate.variant.get("parallel")))
+            watch = Stopwatch(function, self._arrays, threaded=candidate.variant.get("parallel"))
             taken = watch.call()
             # Before any second call: it would add to the result of one that adds to what was there.
             wrong = first_difference(self._attr, self._given, self._expected, self._arrays, self._terms)
