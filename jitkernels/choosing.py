@@ -144,10 +144,22 @@ def _preferences(attr: KernelAttr) -> Iterator[Choice]:
 
 
 def _offered_nearby(attr: KernelAttr, near: KernelAttr, record: Record) -> Iterator[Choice]:
-    """What the nearest class has to offer. Threads that were worth it for much more work may not be for less."""
-    less = 2 * attr.operations() < measured_member(near).operations()
-    ranked = [_serial(measured) if less else measured for measured in record.candidates]
+    """What the nearest class has to offer.
+
+    Threads that were worth it for four times the work may not be for less, and what won without them at a fourth of it
+    says nothing of work that threads are for.
+    """
+    work, known = attr.operations(), measured_member(near).operations()
+    if work > 4 * known and get_num_threads() > 1 and _is_for_threads(attr):
+        return
+    ranked = [_serial(measured) if 4 * work < known else measured for measured in record.candidates]
     yield from _offered(attr, ranked, "nearby", at=near)
+
+
+def _is_for_threads(attr: KernelAttr) -> bool:
+    """Whether some variant of it uses threads."""
+    usable = [found for found in implementations(type(attr)).values() if found.reason_against(attr) is None]
+    return any(variant.get("parallel") for found in usable for variant in found.variants(attr))
 
 
 def _serial(measured: Measured) -> Measured:

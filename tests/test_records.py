@@ -11,6 +11,7 @@ from picks import chosen, record
 from processes import python
 
 import jitkernels as jk
+from jitkernels import choosing
 from jitkernels.choosing import choose
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.native.threads import get_num_threads
@@ -221,8 +222,12 @@ def test_a_class_nearby_answers_for_one_that_was_never_measured(
     assert choose(jk.VMulAttr(n=100, dtype="float64")).rule == "static", "another dtype"
     with_threads = Measured("gen", {"vector_bytes": 64, "parallel": True}, 1e-7)
     store.save(jk.VExpAttr(n=1 << 16), Record((with_threads, Measured("refer", {}, 2e-7))), threads)
-    assert choose(jk.VExpAttr(n=1 << 14)).variant == {"vector_bytes": 64, "parallel": False}
-    assert "nearby" in str(jk.explain(jk.VExpAttr(n=1 << 14)))
+    assert choose(jk.VExpAttr(n=1 << 13)).variant == {"vector_bytes": 64, "parallel": False}
+    assert "nearby" in str(jk.explain(jk.VExpAttr(n=1 << 13)))
+    monkeypatch.setattr(choosing, "get_num_threads", lambda: 2)
+    store.save(jk.MatMulAttr(m=64, n=64, k=64), Record((Measured("refer", {}, 1e-7),)), 2)
+    assert choose(jk.MatMulAttr(m=100, n=100, k=64)).rule == "nearby", "little work"
+    assert choose(jk.MatMulAttr(m=200, n=200, k=64)).rule == "static", "work for threads"
 
 
 @pytest.mark.parametrize(
