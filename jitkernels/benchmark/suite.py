@@ -49,10 +49,10 @@ class Line:
         return self.timings[self.pick].used / min(self.timings[name].used for name in self.rivals) - 1
 
     def speed_over(self, name: str) -> float | None:
-        """How many times faster than another timing the pick is, as users see them."""
+        """How many times faster than another timing the pick is, threads of both awake."""
         if name not in self.timings or self.pick not in self.timings:
             return None
-        return self.timings[name].used / self.timings[self.pick].used
+        return self.timings[name].seconds / self.timings[self.pick].seconds
 
 
 @dataclass(frozen=True)
