@@ -55,14 +55,16 @@ def nested() -> None:
 
 
 @pytest.mark.parametrize("action", [interrupt, nested])
-def test_a_first_call_may_be_disturbed_at_any_line(action: Callable[[], None], fresh: Path) -> None:
+def test_a_first_call_may_be_disturbed_at_any_line(
+    action: Callable[[], None], fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever was half done then: the next calls are right."""
     x = np.arange(1, 10, dtype=np.float32)
     number, reached = 1, True
     while reached:
         functions.forget_all()
         KernelFuncs.cache().clear()
-        functions._made["vmul"] = functions.Everyday(jk.VMulAttr)
+        monkeypatch.setitem(functions._made, "vmul", functions.Everyday(jk.VMulAttr))
         vmul = functions._made["vmul"].callable
         disturbed = Disturbed(number, action)
         try:
