@@ -179,7 +179,7 @@ def measure(function: str, dtype: str, implementation: str, kernel: Kernel, step
 
 def validate_oracle(samples: int = 400) -> None:
     """Compare the long double truth with mpmath; it must be right to 1/100 of a float64 ULP."""
-    import mpmath  # type: ignore[import-untyped]
+    import mpmath  # type: ignore[import-untyped]  # it has no types
 
     mpmath.mp.prec = 200
     exact = {

@@ -302,9 +302,8 @@ class Dispatch:
 
     def _take(self, key: int, words: int) -> None:
         """Room for the words of a key, many of which share an array."""
-        room = next(
-            self._rooms, None
-        )  # at once, as all of Python's steps: a signal handler may want one as well
+        # By one step of Python's, since a signal handler may want room as well.
+        room = next(self._rooms, None)
         if room is None:
             rooms = iter(np.zeros((64, words), np.int64))
             room, self._rooms = next(rooms), rooms

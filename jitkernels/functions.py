@@ -15,7 +15,7 @@ from jitkernels.attrs.base import Call, KernelAttr
 from jitkernels.attrs.binding import AXIS, inputs_of, is_everyday, outputs_of
 from jitkernels.dispatch_table import Dispatch, Real
 from jitkernels.errors import AttrError, UnknownNameError
-from jitkernels.kernel import Kernel
+from jitkernels.kernel import Kernel, kernel_of
 from jitkernels.kernel_funcs import LOOK, KernelFuncs
 from jitkernels.locks import making, writing
 from jitkernels.native import launch
@@ -158,7 +158,8 @@ class Everyday(launch.Holder):
         if cost is None:
             return launch.NEVER
         if not cost:
-            kernel = KernelFuncs.cache().at(attr).__self__  # type: ignore[attr-defined]
+            kernel = kernel_of(KernelFuncs.cache().at(attr))
+            assert kernel is not None, "every callable of `at` has a kernel behind it"
             exact = self._dispatch.key(attr.fields(), exact=True)
             kernel.count(self._dispatch.counted(exact))
             # The reference has no machine code; that of the class may.

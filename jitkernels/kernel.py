@@ -197,6 +197,12 @@ def _rebuilt(attr: KernelAttr, name: str, variant: Variant) -> Kernel:
     return Kernel(attr, implementation(type(attr), name), variant)
 
 
+def kernel_of(function: Callable[..., Any]) -> Kernel | None:
+    """The kernel behind a callable, if there is one."""
+    found = getattr(function, "__self__", None)
+    return found if isinstance(found, Kernel) else None
+
+
 def _text_of(function: Any) -> str:
     try:
         return inspect.getsource(function)

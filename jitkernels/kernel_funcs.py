@@ -8,7 +8,7 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.choosing import Choice, best_variant, checked, choose, choose_for_class, is_for_any_size
 from jitkernels.disk import say_once
 from jitkernels.errors import BuildError
-from jitkernels.kernel import Kernel
+from jitkernels.kernel import Kernel, kernel_of
 from jitkernels.locks import making
 from jitkernels.native.code import LOAD, Code, code_of
 from jitkernels.registry import Implementation, implementation, implementations
@@ -95,9 +95,10 @@ class KernelFuncs:
         None where that is no other than that of its class. Nobody looks at once, as most sizes are met a few times;
         a kernel that is not built yet is then to be paid for as well.
         """
-        known = self._found.get(attr._key)
+        function = self._found.get(attr._key)
+        known = kernel_of(function) if function else None
         if known is not None:
-            return 0.0 if known.__self__.exact else None  # type: ignore[attr-defined]
+            return 0.0 if known.exact else None
         if not paid:
             return LOOK
         choice = choose(attr)

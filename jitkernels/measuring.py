@@ -68,7 +68,7 @@ def keep(attr: KernelAttr, record: Record, took: float) -> None:
 def candidates(attr: KernelAttr) -> list[Candidate]:
     """Everything that can compute an attr here, variant by variant, in the static order, ``refer`` last."""
     return [
-        Candidate(found.name, variant, lambda f=found, v=variant: Kernel(attr, f, v).callable)  # type: ignore[misc]
+        Candidate(found.name, variant, lambda f=found, v=variant: Kernel(attr, f, v).callable)  # type: ignore[misc]  # lambdas have no types
         for found in implementations(type(attr)).values()
         if found.reason_against(attr) is None
         for variant in found.variants(attr)

@@ -84,7 +84,7 @@ class KernelAttr:
 
     def __init_subclass__(cls, kernel_type: str | None = None) -> None:
         dataclass(frozen=True, kw_only=True, eq=False)(cls)  # equality and hash are those below
-        cls.__init__ = _naming_fields(cls.__init__)  # type: ignore[method-assign]
+        cls.__init__ = _naming_fields(cls.__init__)  # type: ignore[method-assign]  # the dataclass's own
         if kernel_type is None:
             return
         if kernel_type != kernel_type.upper() or not kernel_type.isidentifier():

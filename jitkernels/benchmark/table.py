@@ -10,7 +10,7 @@ import numpy as np
 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.benchmark.suite import Line
-from jitkernels.kernel import Kernel
+from jitkernels.kernel import kernel_of
 from jitkernels.kernel_funcs import KernelFuncs, get_all_candidates
 from jitkernels.peers import Bound, peers_of
 from jitkernels.tuning.pauses import price_of_threads
@@ -45,7 +45,8 @@ def contest(attr: KernelAttr, *, peers: bool) -> Contest:
         call = found.function(attr, *arrays)
         if call is not None:
             calls[name] = call
-    return Contest(calls, pick, implementations, str(picked.__self__.implementation))  # type: ignore[attr-defined]
+    behind = kernel_of(picked)
+    return Contest(calls, pick, implementations, behind.implementation if behind else "")
 
 
 def time_calls(
@@ -55,8 +56,8 @@ def time_calls(
     functions: dict[str, Callable[..., Any]] = {name: call.func for name, call in calls.items()}
     arguments = {name: call.args for name, call in calls.items()}
     named = {name: call.keywords for name, call in calls.items()}
-    kernels = {name: getattr(function, "__self__", None) for name, function in functions.items()}
-    threaded = {n: k.variant.get("parallel") for n, k in kernels.items() if isinstance(k, Kernel)}
+    kernels = {name: kernel_of(function) for name, function in functions.items()}
+    threaded = {name: kernel.variant.get("parallel") for name, kernel in kernels.items() if kernel}
     return measure(functions, arguments, named=named, threaded=threaded, budget=seconds, rounds=rounds)
 
 

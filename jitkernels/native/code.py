@@ -87,7 +87,7 @@ def _value(value: Any, seen: dict[int, int]) -> Hashable:
     if kind is int or kind is bool or kind is float:
         return kind, repr(value)
     if kind in AS_THEY_ARE:
-        return value  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]  # its type is one of those
     if isinstance(value, np.generic):
         return kind, value.tobytes()
     raise _UnlikeError

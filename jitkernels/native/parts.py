@@ -48,7 +48,7 @@ ARGUMENTS = (6, 12, MOST_CALL_WORDS)
 
 def numpy_function(name: str) -> int:
     """Address of a function of NumPy's C interface."""
-    from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
+    from numpy._core import _multiarray_umath  # type: ignore[attr-defined]  # NumPy's stubs leave it out
 
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)

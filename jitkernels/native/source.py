@@ -97,7 +97,7 @@ def inlined(*flags: str) -> Callable[[Function], Function]:
     """
 
     def mark(function: Function) -> Function:
-        function.fastmath = flags  # type: ignore[attr-defined]
+        function.fastmath = flags  # type: ignore[attr-defined]  # functions take any
         return function
 
     return mark

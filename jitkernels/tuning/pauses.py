@@ -11,7 +11,7 @@ from statistics import fmean
 from time import perf_counter
 from typing import Any
 
-from jitkernels.tuning.timer import Timing, wait_until_quiet
+from jitkernels.tuning.timer import Timing, fastest, wait_until_quiet
 
 LONGEST_CALL = 2e-2
 """Seconds of a call beyond which waking threads is nothing to it."""
@@ -28,16 +28,11 @@ def price_of_threads(
 
     It is 1 where threads lose anyway: where even awake they are not faster than what is serial by `margin`.
     """
-    threaded, serial = _fastest(timings, True), _fastest(timings, False)
+    threaded, serial = fastest(timings, True), fastest(timings, False)
     if threaded is None or serial is None or timings[serial].seconds > LONGEST_CALL:
         return 1.0
     awake = timings[threaded].seconds / timings[serial].seconds
     return max(1.0, _worst_ratio(calls[threaded], calls[serial]) / awake) if awake * margin <= 1 else 1.0
-
-
-def _fastest(timings: Mapping[str, Timing], threaded: bool) -> str | None:
-    kind = {name: timing for name, timing in timings.items() if timing.threaded == threaded}
-    return min(kind, key=lambda name: kind[name].seconds, default=None)
 
 
 def _worst_ratio(threaded: Callable[[], Any], serial: Callable[[], Any], *, turns: int = 9) -> float:

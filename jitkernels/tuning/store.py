@@ -150,7 +150,7 @@ def nearest(attr: KernelAttr, threads: int) -> tuple[KernelAttr, Record] | None:
             return None
     fields = attr.fields() | dict(zip(sizes, own, strict=True))
     try:
-        file = os.stat(f"{place}/{_file_name(_family_of(attr), own)}")  # noqa: PTH116
+        file = os.stat(f"{place}/{_file_name(_family_of(attr), own)}")  # noqa: PTH116  # as above
     except OSError:
         return None
     version = file.st_ino, file.st_mtime_ns, file.st_size

@@ -178,6 +178,12 @@ def measure(
     return {name: watch.timing for name, watch in watches.items()}
 
 
+def fastest(timed: Mapping[str, Stopwatch] | Mapping[str, Timing], threaded: bool) -> str | None:
+    """The name of the fastest of those that use threads, or of those that do not; None if there is none."""
+    seconds = {name: found.seconds for name, found in timed.items() if found.threaded == threaded}
+    return min(seconds, key=lambda name: seconds[name], default=None)
+
+
 def wait_until_quiet(longest: float = 0.3) -> None:
     """Sleep until this process uses no processor time while it sleeps, as threads do that wait for work."""
     deadline = perf_counter() + longest

@@ -15,7 +15,7 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.tuning.agreement import first_difference
 from jitkernels.tuning.pauses import price_of_threads
 from jitkernels.tuning.store import Measured, Record
-from jitkernels.tuning.timer import Stopwatch
+from jitkernels.tuning.timer import Stopwatch, fastest
 
 log = logging.getLogger("jitkernels")
 NOISE = 0.04
@@ -176,18 +176,13 @@ def _still_in(running: Mapping[str, Stopwatch], slow: float) -> dict[str, Stopwa
     """Those within so many times the best, the fastest serial one always: threads are compared with it."""
     if not running:
         return {}
-    serial = _fastest(running, False)
+    serial = fastest(running, False)
     limit = slow * min(watch.seconds * _handicap(watch) for watch in running.values())
     return {n: w for n, w in running.items() if n == serial or w.seconds * _handicap(w) <= limit}
 
 
 def _handicap(watch: Stopwatch) -> float:
     return THREADS_MARGIN if watch.threaded else 1.0
-
-
-def _fastest(watches: Mapping[str, Stopwatch], threaded: bool) -> str | None:
-    kind = {label: watch for label, watch in watches.items() if watch.threaded == threaded}
-    return min(kind, key=lambda label: kind[label].seconds, default=None)
 
 
 def _with_time(found: Measured, seconds: float, spread: float) -> Measured:

@@ -61,7 +61,7 @@ class Program:
         symbol = f'@"{function.__code__.co_name}.{len(self.made)}"'
         given = tuple(Value(value.type, f"%a{i}") for i, value in enumerate(arguments))
         self.translating.add(id(function))
-        flags = function.fastmath  # type: ignore[attr-defined]
+        flags = function.fastmath  # type: ignore[attr-defined]  # set by `inlined`
         writer = Writer(self, function, given, [flag for flag in flags if flag != APART])
         result, body = writer.body()
         self.translating.discard(id(function))
