@@ -25,10 +25,10 @@ from jitkernels.registry import implementation, implementations
 from jitkernels.signature import AnyArray
 from jitkernels.testing.guards import Guarded
 
-SIZES = (*range(34), 960)
+SIZES = (*range(34), 48, 960)
 COMBINATIONS = 480
 """How many combinations of dtypes all rows together may try, roughly."""
-GUARDED = (1, 7, 8, 15, 33)
+GUARDED = (1, 7, 8, 15, 33, 48)
 
 
 def rows() -> Sequence[Any]:
@@ -126,6 +126,8 @@ def check(row: Row, kinds: Sequence[str], sizes: Sequence[int] = SIZES) -> None:
                 guarded = [Guarded(array, side) for array in given]
                 assert bits(function(*[one.array for one in guarded])) == expected, label
                 assert all(one.intact() for one in guarded), label
+                seconds = [Guarded(np.repeat(array, 2)[:-1], side).array[::2] for array in given]
+                assert bits(compiled(function, *seconds)) == expected, label
 
 
 @pytest.mark.usefixtures("eager")

@@ -176,14 +176,34 @@ which:
 def _gather() -> str:
     """``gather(item, to, from, from_step, n)``: elements of so many bytes to a place without gaps, as `convert` does.
 
-    Vectors are put together in registers: what is written in small pieces cannot be read as a whole for a while.
+    Vectors are put together in registers: what is written in small pieces cannot be read as a whole for a while. Where
+    every second element is wanted, they are taken out of whole vectors; but for the last, behind which nothing may lie.
     """
+    evens = ", ".join(f"i32 {2 * i}" for i in range(LANES))
     loops = ""
     for size in (1, 2, 4, 8):
-        kind, vector, at = f"i{8 * size}", "poison", f"%from.{size}"
-        loops += f"""gather{size}:
-  %j.{size} = phi i64 [ 0, %start ], [ %next.{size}, %gather{size} ]
-  {at} = phi ptr [ %p, %start ], [ %p{LANES}.{size}, %gather{size} ]
+        kind, vector, at, both = f"i{8 * size}", "poison", f"%from.{size}", f"<{2 * LANES} x i{8 * size}>"
+        loops += f"""which{size}:
+  %is.{size} = icmp eq i64 %from.step, {2 * size}
+  %some.{size} = icmp sgt i64 %n, {LANES}
+  %wide.{size} = and i1 %is.{size}, %some.{size}
+  br i1 %wide.{size}, label %second{size}, label %gather{size}
+second{size}:
+  %e.{size} = phi i64 [ 0, %which{size} ], [ %e.next.{size}, %second{size} ]
+  %e.twice.{size} = shl i64 %e.{size}, 1
+  %e.p.{size} = getelementptr {kind}, ptr %p, i64 %e.twice.{size}
+  %e.x.{size} = load {both}, ptr %e.p.{size}, align {size}
+  %e.y.{size} = shufflevector {both} %e.x.{size}, {both} poison, <{LANES} x i32> <{evens}>
+  %e.q.{size} = getelementptr {kind}, ptr %q, i64 %e.{size}
+  store {_vector(kind)} %e.y.{size}, ptr %e.q.{size}, align {size}
+  %e.next.{size} = add nuw nsw i64 %e.{size}, {LANES}
+  %e.behind.{size} = getelementptr {kind}, ptr %e.p.{size}, i64 {2 * LANES}
+  %e.end.{size} = add nuw nsw i64 %e.next.{size}, {LANES}
+  %e.more.{size} = icmp slt i64 %e.end.{size}, %n
+  br i1 %e.more.{size}, label %second{size}, label %gather{size}
+gather{size}:
+  %j.{size} = phi i64 [ 0, %which{size} ], [ %e.next.{size}, %second{size} ], [ %next.{size}, %gather{size} ]
+  {at} = phi ptr [ %p, %which{size} ], [ %e.behind.{size}, %second{size} ], [ %p{LANES}.{size}, %gather{size} ]
 """
         for i in range(LANES):
             loops += f"""  %x{i}.{size} = load {kind}, ptr {at}
@@ -197,7 +217,7 @@ def _gather() -> str:
   %more.{size} = icmp slt i64 %next.{size}, %n
   br i1 %more.{size}, label %gather{size}, label %done
 """
-    cases = " ".join(f"i64 {size}, label %gather{size}" for size in (1, 2, 4, 8))
+    cases = " ".join(f"i64 {size}, label %which{size}" for size in (1, 2, 4, 8))
     parameters = "i64 %item, i64 %to, i64 %from, i64 %from.step, i64 %n"
     return f"""define internal i64 @gather({parameters}) nounwind alwaysinline {{
 start:
