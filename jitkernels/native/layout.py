@@ -24,7 +24,7 @@ MOST_OPERAND_DIMENSIONS = 18
 """Dimensions of arrays that the dispatcher takes, and two more."""
 MOST_VALUES = 8
 """Values of a choice."""
-BUFFER_BYTES = 8192
+BUFFER_BYTES = 4096
 """What the block of one operand takes in its buffer: a few of them stay in the first-level cache."""
 MIXED_BLOCK = 512
 """Elements of whole arrays that are converted at a time: two blocks take a quarter of the first-level cache."""
