@@ -150,6 +150,51 @@ def kernel_of(row: Row) -> Kernel:
     return KernelFuncs.cache().of_class(row(n=960, dtype="float64"))
 
 
+@pytest.mark.parametrize("row", rows())
+@pytest.mark.parametrize(
+    "kinds", [("float32", "float32"), ("float64", "float64"), ("int16", "float32")], ids=str
+)
+def test_gaps_of_any_size(row: Row, kinds: tuple[str, str]) -> None:
+    """One array or both, to and fro, one element again and again, over the ends of blocks."""
+    function = function_of(row)
+    for n in (2, 16, 17, 511, 513, 1030):
+        for step in (-3, -2, -1, 0, 2, 3, 16):
+            given = arguments(row, kinds[: inputs_of(row)], n)
+            for which in (given, given[:1]):
+                apart = [gaps(array, step) for array in which] + given[len(which) :]
+                expected = bits(function(*[np.ascontiguousarray(array) for array in apart]))
+                assert bits(compiled(function, *apart)) == expected, (kinds, n, step)
+                out = np.empty(n, wide(given))
+                assert compiled(function, *apart, out=out) is out
+                assert bits(out) == expected, (kinds, n, step)
+
+
+def gaps(array: AnyArray, step: int) -> AnyArray:
+    """The same elements so many places apart; of no step the first alone, again and again."""
+    if step == 0:
+        return np.broadcast_to(array[:1], array.shape)
+    room = np.full(len(array) * abs(step), 7, array.dtype)[::step]
+    room[:] = array
+    return room
+
+
+@pytest.mark.parametrize("row", rows())
+@pytest.mark.parametrize("step", [-3, -2, -1, 2, 3])
+def test_a_result_among_the_gaps(row: Row, step: int) -> None:
+    """Where a result lies over an input or between its elements, before it or behind it, all was read before."""
+    n = 530
+    function = function_of(row)
+    end = n * abs(step)
+    for start in (0, 1, end - n, end - n + 1, end - 1, end):
+        room = numbers(end + n, "float64", start)
+        first = room[:end][::step]
+        others = arguments(row, ["float64"] * inputs_of(row), n)[1:]
+        expected = bits(function(first.copy(), *others))
+        out = room[start : start + n]
+        function(first, *others, out=out)
+        assert bits(out) == expected, (step, start)
+
+
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("row", [p for p in rows() if p.values[0].__module__.startswith("jitkernels.")])
 def test_generated_kernels_convert(row: Row) -> None:

@@ -96,6 +96,11 @@ def products(elements: int) -> Iterator[OrdinaryCall]:
     for dtype in DTYPES:
         yield OrdinaryCall(dtype, (x.astype(dtype), x.astype(dtype)))
         yield OrdinaryCall(f"float32 and {dtype}", (x, x.astype(dtype)))
+    for dtype in ("float32", *DTYPES):
+        line = values(3 * elements, dtype)
+        yield OrdinaryCall(f"every second {dtype}", (line[::2][:elements], line[1::2][:elements]))
+        yield OrdinaryCall(f"every third {dtype}", (line[::3], line[1::3]))
+        yield OrdinaryCall(f"reversed {dtype} of one dimension", (line[:elements][::-1], line[:elements]))
     for dtype in (name for name in DTYPES if np.dtype(name).kind != "f"):
         whole = values(y.shape, dtype)
         yield OrdinaryCall(f"{dtype} by float", (x.astype(dtype), 1.5))

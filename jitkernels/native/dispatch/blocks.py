@@ -158,7 +158,9 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
     buffer = load(own, 8 * Operand.BASE)
     if last == 0 and stride != 0:
         at = load(own, 8 * Operand.DATA) + start * stride
-        return copy_run(pair, buffer, item, at, stride, count) if reading else copy_run(pair, at, stride, buffer, item, count)
+        if reading:
+            return copy_run(pair, buffer, item, at, stride, count)
+        return copy_run(pair, at, stride, buffer, item, count)
     index = stack(MOST_OPERAND_DIMENSIONS)
     outer = start // length
     within = start - outer * length

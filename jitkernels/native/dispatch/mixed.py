@@ -1,11 +1,12 @@
-"""Elementwise functions of whole arrays alike but for their dtypes: nothing else is to be done for them.
+"""Elementwise functions of arrays alike but for their dtypes, and for gaps where they have one dimension.
 
-They are converted in blocks, until such calls have paid for a nest that converts what it reads.
+They are brought together in blocks, until calls on whole arrays have paid for a nest that converts what it reads.
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
 from jitkernels.native.layout import (
     ADDRESS_BITS,
+    ALIGNED,
     CONVERTING,
     KEY_BASE,
     KIND_BITS,
@@ -31,6 +32,7 @@ def mixed(table: int, slots: int) -> int:
     extents = load(first, Offset.ARRAY_EXTENTS)
     widths = 0
     kinds = 0
+    gaps = 0
     for i in range(count):
         array = load(slots, 8 * i)
         if array == 0:
@@ -38,8 +40,12 @@ def mixed(table: int, slots: int) -> int:
         if load(array, Offset.TYPE) != address("jk_ndarray"):
             return Outcome.GENERAL
         kind = readable_kind(load(array, Offset.ARRAY_DTYPE))
-        if kind < 0 or lies(array, dimensions, extents, READABLE) == 0:
+        if kind < 0:
             return Outcome.GENERAL
+        if lies(array, dimensions, extents, READABLE) == 0:
+            if dimensions != 1 or lies(array, 1, extents, ALIGNED) == 0:
+                return Outcome.GENERAL
+            gaps = 1
         widths = widths | width_of(kind)
         kinds = kinds << KIND_BITS | kind
     wide = is_wide(widths)
@@ -56,8 +62,10 @@ def mixed(table: int, slots: int) -> int:
             return Outcome.GENERAL
         for i in range(count):
             array = load(slots, 8 * i)
-            size = n * load(load(array, Offset.ARRAY_DTYPE), Offset.DTYPE_BYTES)
-            if apart(load(array, Offset.ARRAY_DATA), size, load(out, Offset.ARRAY_DATA), n * item) == 0:
+            reach = (n - 1) * step_of(array)
+            low = load(array, Offset.ARRAY_DATA) + min(reach, 0)
+            size = max(reach, -reach) + load(load(array, Offset.ARRAY_DTYPE), Offset.DTYPE_BYTES)
+            if apart(low, size, load(out, Offset.ARRAY_DATA), n * item) == 0:
                 return Outcome.GENERAL
     if n == 0:
         return Outcome.GENERAL
@@ -70,16 +78,18 @@ def mixed(table: int, slots: int) -> int:
         return Outcome.GENERAL
     if unlikely(due(context)):
         return Outcome.PYTHON
-    key = key | load(context, 8 * Known.ENTRY)
-    nest = context_of(table, key)
-    if unlikely(nest == 0 or due(nest)):
-        store(table, 8 * Table.WANTED, key)
-        return Outcome.PYTHON
+    nest = 0
+    if gaps == 0:
+        key = key | load(context, 8 * Known.ENTRY)
+        nest = context_of(table, key)
+        if unlikely(nest == 0 or due(nest)):
+            store(table, 8 * Table.WANTED, key)
+            return Outcome.PYTHON
     out = result_of(out, dimensions, extents, descr)
     if unlikely(out == 0):
         return Outcome.PYTHON
     words = stack(MOST_CALL_WORDS)
-    if load(nest, 8 * Known.ENTRY) != 0:
+    if gaps == 0 and load(nest, 8 * Known.ENTRY) != 0:
         for i in range(count):
             store(words, 8 * i, load(load(slots, 8 * i), Offset.ARRAY_DATA))
         store(words, 8 * count, load(out, Offset.ARRAY_DATA))
@@ -93,12 +103,12 @@ def mixed(table: int, slots: int) -> int:
         for i in range(count):
             array = load(slots, 8 * i)
             own = load(array, Offset.ARRAY_DTYPE)
-            bytes_each = load(own, Offset.DTYPE_BYTES)
-            at = load(array, Offset.ARRAY_DATA) + start * bytes_each
-            if own == descr:
+            step = step_of(array)
+            at = load(array, Offset.ARRAY_DATA) + start * step
+            if own == descr and step == item:
                 store(words, 8 * i, at)
             else:
-                copy_run(4 * load32(own, Offset.DTYPE_NUMBER) + wide, buffer, item, at, bytes_each, run)
+                copy_run(4 * load32(own, Offset.DTYPE_NUMBER) + wide, buffer, item, at, step, run)
                 store(words, 8 * i, buffer)
                 buffer += 8 * MIXED_BLOCK + 192  # not a multiple of a page apart: loads would wait for stores
         store(words, 8 * count, load(out, Offset.ARRAY_DATA) + start * item)
@@ -110,4 +120,11 @@ def mixed(table: int, slots: int) -> int:
     return out
 
 
-FUNCTIONS = (mixed,)
+def step_of(array: int) -> int:
+    """Bytes from one element to the next; only with one dimension there may be gaps."""
+    if load32(array, Offset.ARRAY_DIMENSIONS) == 1:
+        return load(load(array, Offset.ARRAY_STRIDES))
+    return load(load(array, Offset.ARRAY_DTYPE), Offset.DTYPE_BYTES)
+
+
+FUNCTIONS = (mixed, step_of)
