@@ -107,7 +107,7 @@ def pinned(attr: KernelAttr) -> Implementation | None:
     A pin of this kernel holds or fails: raises NotUsableError with the reason if its implementation cannot be
     used for the attr. A pin of every kernel passes over those that its implementation cannot compute.
     """
-    for chosen in (*_pins.get(), _from_environment()):
+    for chosen in filter(None, (*_pins.get(), _from_environment())):
         name = chosen.get(attr.name)
         if name is not None:
             found = implementation(type(attr), name)

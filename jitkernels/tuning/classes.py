@@ -28,6 +28,7 @@ def has_elements(attr: KernelAttr) -> bool:
     return all(math.prod(array.shape) > 0 for array in attr.signature().arrays)
 
 
+@functools.lru_cache(maxsize=256)
 def measured_member(attr: KernelAttr) -> KernelAttr:
     """The member of an attr's tuning class that is measured on behalf of all.
 

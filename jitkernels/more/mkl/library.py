@@ -8,6 +8,7 @@ import ctypes
 import functools
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,13 @@ C_NAMES = ("vmsMul_64", "vmdMul_64", "vmsExp_64", "vmdExp_64", "cblas_sgemm_64",
 
 @functools.cache
 def library() -> tuple[ctypes.CDLL | None, str]:
-    """The library and its version and path, or None and the reason why there is none.
+    """The library and its path, or None and the reason why there is none.
 
-    Looked for among the files of the package ``mkl``, in the ``lib`` of this Python, then by the system.
+    Looked for in the ``lib`` of this Python, where the package ``mkl`` puts it, then among the files of that package,
+    then by the system.
     """
     refused: list[str] = []
-    for place in [*_package_files(), *(Path(sys.prefix, "lib", name) for name in NAMES), *NAMES]:
+    for place in _places():
         if isinstance(place, Path) and not place.is_file():
             continue
         try:
@@ -39,8 +41,14 @@ def library() -> tuple[ctypes.CDLL | None, str]:
                 refused.append(f"{place}: {error}")
             continue
         _choose_threading(found)
-        return found, f"{_version(found)} ({place})"
+        return found, str(place)
     return None, "; ".join(refused) or "MKL is not installed: pip install mkl"
+
+
+def _places() -> Iterator[Path | str]:
+    yield from (Path(sys.prefix, "lib", name) for name in NAMES)
+    yield from _package_files()
+    yield from NAMES
 
 
 def _package_files() -> list[Path]:
@@ -75,7 +83,7 @@ def _version(found: ctypes.CDLL) -> str:
 def status() -> tuple[bool, str]:
     """Whether the library is there, with its version and path or the reason why not."""
     found, text = library()
-    return found is not None, text
+    return found is not None, f"{_version(found)} ({text})" if found else text
 
 
 def usable(attr: object) -> bool | str:
