@@ -70,6 +70,8 @@ class Everyday(launch.Holder):
         call = self._attr_class.call(*arguments, **named)
         signature = call.attr.signature()
         outputs = signature.outputs
+        if len(outputs) == 1 and isinstance(out, tuple) and len(out) == 1:
+            (out,) = out  # as NumPy takes it
         targets = results.targets(self.name, call, outputs, out)
         arrays = [
             results.new(self.name, o) if t is None else t for o, t in zip(outputs, targets, strict=True)

@@ -123,7 +123,20 @@ def test_an_axis_is_any_integer(dtype: str) -> None:
         jk.softmax(x, axis=kind(3))
 
 
-@pytest.mark.parametrize("axis", [np.bool_(True), np.float64(1), True, 1.0, np.array(1)], ids=repr)
+class First:
+    """An int, as far as Python is concerned."""
+
+    def __index__(self) -> int:
+        return 0
+
+
+@pytest.mark.parametrize("axis", [First(), np.array(0)], ids=lambda axis: type(axis).__name__)
+def test_an_axis_is_what_python_takes_for_an_int(axis: Any) -> None:
+    x = numbers(60, "float32").reshape(3, 4, 5)
+    assert bits(jk.softmax(x, axis=axis)) == bits(jk.softmax(x, axis=0))
+
+
+@pytest.mark.parametrize("axis", [np.bool_(True), np.float64(1), True, 1.0, np.array([1])], ids=repr)
 def test_an_axis_is_no_other_number(axis: Any) -> None:
     x = numbers(6, "float32").reshape(2, 3)
     jk.softmax(x, axis=1)

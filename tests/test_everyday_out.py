@@ -54,6 +54,18 @@ def test_out(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_form())
+def test_one_out_in_a_tuple(row: Row) -> None:
+    """As NumPy takes it: what is in the tuple is given back, and None is none."""
+    _, given = example(row)
+    outs = outs_of(row, given)
+    if len(outs) > 1:
+        return
+    assert function_of(row)(**given, out=outs) is outs[0]
+    assert_right(row, outs[0], given)
+    assert_right(row, function_of(row)(**given, out=(None,)), given)
+
+
+@pytest.mark.parametrize("row", cases.every_form())
 def test_out_by_position(row: Row) -> None:
     """After all parameters comes ``out``, in the compiled dispatcher and in Python."""
     _, given = example(row)

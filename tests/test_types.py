@@ -24,6 +24,7 @@ x = np.ones((3, 4), np.float32)
 y = jk.softmax(x, axis=-1)
 z: float = y.sum()
 jk.softmax(x, 0, out=y)
+jk.softmax(x, np.int64(0), out=(y,))
 jk.softmax([[1.0, 2.0]])
 attr = jk.VMulAttr(n=3)
 size: int = attr.n

@@ -11,6 +11,7 @@ serves whatever the compiled dispatcher (`jitkernels.native.dispatch`) leaves to
 
 import inspect
 import math
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -203,15 +204,22 @@ def _is_masked(value: Any) -> bool:
     return "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)
 
 
+def _index(kernel: str, axis: Any) -> int:
+    try:
+        if not isinstance(axis, bool):
+            return operator.index(axis)
+    except TypeError:
+        pass
+    raise ArgumentTypeError(f"{kernel}: axis: expected an int, got {axis!r}")
+
+
 def _moved(
     kernel: str, row: "type[KernelAttr]", arrays: dict[str, AnyArray], values: dict[str, Any]
 ) -> tuple[dict[str, AnyArray], Callable[[AnyArray], AnyArray] | None]:
     """The arrays with their axis at the end, and what moves it back in a result (None if it was there)."""
     if AXIS not in row.options:
         return arrays, None
-    axis = values[AXIS]
-    if isinstance(axis, bool) or not isinstance(axis, int | np.integer):
-        raise ArgumentTypeError(f"{kernel}: axis: expected an int, got {axis!r}")
+    axis = _index(kernel, values[AXIS])
     turned = [a.name for a in inputs_of(row) if a.name in arrays and any(e.spread for e in a.extents)]
     first = arrays[turned[0]]
     if first.ndim == 0:
@@ -220,7 +228,7 @@ def _moved(
         raise ArgumentError(f"{kernel}: axis: expected -{first.ndim} to {first.ndim - 1}, got {axis}")
     if axis in (-1, first.ndim - 1):
         return arrays, None
-    from_end = int(axis) % first.ndim - first.ndim
+    from_end = axis % first.ndim - first.ndim
     shifted = {
         n: np.moveaxis(arrays[n], from_end, -1) if arrays[n].ndim >= -from_end else arrays[n] for n in turned
     }
