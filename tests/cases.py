@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -24,9 +24,12 @@ ATTRS, FEWEST = 900, 12
 """How many attrs all rows together may try for each implementation in one test, and how many each row at least."""
 OBJECTS = 180
 """How many objects beyond those of the "ci" cases all rows together may cost for each implementation."""
+ROWS_PER_TURN = 20
+"""Rows that share what every one of them would go through if there were few, are so many for each share."""
 SHOWN = 10
 
 Row = type[KernelAttr]
+Item = TypeVar("Item")
 
 
 @functools.cache
@@ -45,6 +48,16 @@ def every_implementation() -> Sequence[Any]:
 def every_compiled() -> Sequence[Any]:
     """`every_implementation` but the references."""
     return [case for case in every_implementation() if case.values[1] != "refer"]
+
+
+def turns() -> int:
+    """How many shares the rows make of what they have in common: 1 where they are few."""
+    return max(1, len(all_rows()) // ROWS_PER_TURN)
+
+
+def in_turn(row: Row, items: Sequence[Item]) -> Sequence[Item]:
+    """The share of a row, whose neighbours have the others."""
+    return items[all_rows().index(row) % turns() :: turns()]
 
 
 def _by_implementation(params: Sequence[Any]) -> list[Any]:

@@ -4,13 +4,13 @@ import dataclasses
 import gc
 import sys
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from cases import Row, every_row
+from cases import Row, every_row, in_turn
 
 import jitkernels as jk
 from jitkernels import functions
@@ -29,8 +29,8 @@ from jitkernels.registry import implementations
 EXTENTS = (1, 3, 8, 31, 100, 500, 1000, 3000)
 
 
-def of_many_sizes(row: Row) -> list[jk.KernelAttr]:
-    """Attrs of all ways to set the flags of a row, each of several sizes."""
+def of_many_sizes(row: Row) -> Sequence[jk.KernelAttr]:
+    """Attrs of all ways to set the flags of a row, each of several sizes; where there are many rows some of them."""
     found: dict[jk.KernelAttr, None] = {}
     for case in list(row.sweep())[:40]:
         fields = case.attr.fields()
@@ -38,7 +38,7 @@ def of_many_sizes(row: Row) -> list[jk.KernelAttr]:
         for i, extent in enumerate(EXTENTS):
             others = {name: EXTENTS[(i + 3 * k) % len(EXTENTS)] for k, name in enumerate(sizes)}
             found[row(**fields | others | {sizes[-1]: extent})] = None
-    return list(found)
+    return in_turn(row, list(found))
 
 
 @pytest.mark.parametrize("row", every_row())

@@ -142,7 +142,7 @@ def test_equal_texts_have_equal_settings(row: cases.Row, name: str) -> None:
     """Over all rows: whatever a source says beside its functions is in its text."""
     found = implementation(row, name)
     known: dict[tuple[str, str], tuple[Any, ...]] = {}
-    for attr in (case.attr for case in row.sweep()):
+    for attr in cases.in_turn(row, [case.attr for case in row.sweep()]):
         if found.reason_against(attr) is None:
             for variant in found.variants(attr):
                 source = found.function(attr, **variant)

@@ -11,13 +11,10 @@ from cases import Failures, Row
 
 from jitkernels import accuracy, set_num_threads, testing
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.registry import all_rows
 
 LONG_KINDS = ("positive", "constant", "columns", "ties")
 EVERY = 5
 """At most sizes only each fifth kind of data is tried, another fifth at the next size."""
-ROWS_PER_TURN = 20
-"""Of long data each attr meets half of the kinds, and fewer once so many rows share the time."""
 
 
 @pytest.mark.parametrize("row", cases.every_row())
@@ -59,7 +56,7 @@ def test_every_kind_of_data(row: Row) -> None:
 @pytest.mark.parametrize("row", cases.every_row())
 def test_long(row: Row) -> None:
     """Where a sum in one chain would be off, or one element among many would not be missed."""
-    _check_long(row, testing.long_attrs(row), max(2, len(all_rows()) // ROWS_PER_TURN))
+    _check_long(row, testing.long_attrs(row), max(2, cases.turns()))
 
 
 @pytest.mark.full
@@ -94,16 +91,17 @@ def test_several_threads(row: type[KernelAttr], name: str) -> None:
     from jitkernels import get_num_threads
 
     before = get_num_threads()
-    for dtype in ("float32", "float64"):
+    for dtype, threads in cases.in_turn(
+        row, [("float32", 2), ("float64", 5), ("float32", 5), ("float64", 2)]
+    ):
         attr = _large(testing.middle(row, dtype))
         cases.usable(attr, name)
-        for threads in (2, 5):
-            try:
-                set_num_threads(threads)
-                for kernel in cases.kernels_of(attr, name):
-                    testing.check_values(attr, kernel.callable, label=f"{kernel!r} on {threads} threads")
-            finally:
-                set_num_threads(before)
+        try:
+            set_num_threads(threads)
+            for kernel in cases.kernels_of(attr, name):
+                testing.check_values(attr, kernel.callable, label=f"{kernel!r} on {threads} threads")
+        finally:
+            set_num_threads(before)
 
 
 def _large(attr: KernelAttr) -> KernelAttr:
