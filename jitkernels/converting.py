@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from jitkernels import dtypes
 from jitkernels.attrs.base import Tolerance
-from jitkernels.choosing import best_variant
 from jitkernels.disk import say_once
 from jitkernels.errors import BuildError
 from jitkernels.kernel import Kernel
@@ -26,8 +25,7 @@ def nest_of(kernel: Kernel, names: Sequence[str]) -> Code | None:
     if kernel.rule != "pinned" and attr.tolerance() == Tolerance(ulp=0) and "gen" in known:
         name = "gen"
     found = known[name]
-    variant = kernel.variant if name == kernel.implementation else best_variant(attr, found)
-    source = found.source(attr, variant)
+    source = found.source(attr, found.variants(attr)[0])  # what measured best did so without converting
     if not getattr(source, "converts", False) or not all(name in dtypes.TABLE for name in names):
         return None
     return code_of(source.reading(names))

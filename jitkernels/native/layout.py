@@ -28,7 +28,7 @@ BUFFER_BYTES = 4096
 """What the block of one operand takes in its buffer: a few of them stay in the first-level cache."""
 MIXED_BLOCK = 512
 """Elements of whole arrays that are converted at a time: two blocks take a quarter of the first-level cache."""
-RUN = 64
+RUN = 128
 """Elements that are converted at a time where they do not lie without gaps."""
 STACK_BUFFER_BYTES = 32768
 """Buffers up to this size lie on the stack."""
