@@ -176,10 +176,11 @@ which:
 
 
 def _gather() -> str:
-    """``gather(item, to, from, from_step, n)``: elements of so many bytes to a place without gaps, as `convert` does.
+    """``gather(item, to, from, from_step, n, known)``: n elements of so many bytes to a place without gaps.
 
-    Vectors are put together in registers: what is written in small pieces cannot be read as a whole for a while. Where
-    every second element is wanted, they are taken out of whole vectors; but for the last, behind which nothing may lie.
+    As many as `convert` takes. Vectors are put together in registers: what is written in small pieces cannot be read as
+    a whole for a while. Where every second element is wanted, they are taken out of whole vectors, as long as another
+    element is `known` to lie behind.
     The empty assembly hides from LLVM that it could add one step after the other.
     """
     evens = ", ".join(f"i32 {2 * i}" for i in range(LANES))
@@ -191,7 +192,7 @@ def _gather() -> str:
         kind, vector, at, both = f"i{8 * size}", "poison", f"%from.{size}", f"<{2 * LANES} x i{8 * size}>"
         loops += f"""which{size}:
   %is.{size} = icmp eq i64 %from.step, {2 * size}
-  %some.{size} = icmp sgt i64 %n, {LANES}
+  %some.{size} = icmp sgt i64 %known, {LANES}
   %wide.{size} = and i1 %is.{size}, %some.{size}
   br i1 %wide.{size}, label %second{size}, label %gather{size}
 second{size}:
@@ -205,11 +206,15 @@ second{size}:
   %e.next.{size} = add nuw nsw i64 %e.{size}, {LANES}
   %e.behind.{size} = getelementptr {kind}, ptr %e.p.{size}, i64 {2 * LANES}
   %e.end.{size} = add nuw nsw i64 %e.next.{size}, {LANES}
-  %e.more.{size} = icmp slt i64 %e.end.{size}, %n
-  br i1 %e.more.{size}, label %second{size}, label %gather{size}
+  %e.some.{size} = icmp slt i64 %e.end.{size}, %known
+  %e.left.{size} = icmp slt i64 %e.next.{size}, %n
+  %e.more.{size} = and i1 %e.some.{size}, %e.left.{size}
+  br i1 %e.more.{size}, label %second{size}, label %last{size}
+last{size}:
+  br i1 %e.left.{size}, label %gather{size}, label %done
 gather{size}:
-  %j.{size} = phi i64 [ 0, %which{size} ], [ %e.next.{size}, %second{size} ], [ %next.{size}, %gather{size} ]
-  {at} = phi ptr [ %p, %which{size} ], [ %e.behind.{size}, %second{size} ], [ %p{LANES}.{size}, %gather{size} ]
+  %j.{size} = phi i64 [ 0, %which{size} ], [ %e.next.{size}, %last{size} ], [ %next.{size}, %gather{size} ]
+  {at} = phi ptr [ %p, %which{size} ], [ %e.behind.{size}, %last{size} ], [ %p{LANES}.{size}, %gather{size} ]
 """
         first = at
         for i in range(LANES):
@@ -226,7 +231,7 @@ gather{size}:
   br i1 %more.{size}, label %gather{size}, label %done
 """
     cases = " ".join(f"i64 {size}, label %which{size}" for size in (1, 2, 4, 8))
-    parameters = "i64 %item, i64 %to, i64 %from, i64 %from.step, i64 %n"
+    parameters = "i64 %item, i64 %to, i64 %from, i64 %from.step, i64 %n, i64 %known"
     return f"""define internal i64 @gather({parameters}) nounwind alwaysinline {{
 start:
   %p = inttoptr i64 %from to ptr

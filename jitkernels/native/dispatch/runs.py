@@ -30,13 +30,13 @@ def in_vectors(pair: int, to: int, to_step: int, start: int, step: int, count: i
     if form & SAME and step == -item:
         turn(item, to, start, whole)
     elif form & SAME:
-        gather(item, to, start, step, whole)
+        gather(item, to, start, step, whole, count)
     else:
         lying = stack(RUN)
         done = 0
         while done < whole:
             run = min(whole - done, RUN)
-            gather(item, lying, start + done * step, step, run)
+            gather(item, lying, start + done * step, step, run, count - done)
             convert(pair, to + done * to_step, lying, run)
             done += run
     return each(pair, to + whole * to_step, to_step, start + whole * step, step, count - whole)
