@@ -136,7 +136,19 @@ def test_an_axis_is_what_python_takes_for_an_int(axis: Any) -> None:
     assert bits(jk.softmax(x, axis=axis)) == bits(jk.softmax(x, axis=0))
 
 
-@pytest.mark.parametrize("axis", [np.bool_(True), np.float64(1), True, 1.0, np.array([1])], ids=repr)
+class Failing:
+    """What is no number after all."""
+
+    def __index__(self) -> int:
+        raise ValueError("none today")
+
+    def __repr__(self) -> str:
+        return "failing"
+
+
+@pytest.mark.parametrize(
+    "axis", [np.bool_(True), np.float64(1), True, 1.0, np.array([1]), Failing()], ids=repr
+)
 def test_an_axis_is_no_other_number(axis: Any) -> None:
     x = numbers(6, "float32").reshape(2, 3)
     jk.softmax(x, axis=1)

@@ -205,12 +205,13 @@ def _is_masked(value: Any) -> bool:
 
 
 def _index(kernel: str, axis: Any) -> int:
-    try:
-        if not isinstance(axis, bool):
+    why: Exception | None = None
+    if not isinstance(axis, bool):
+        try:
             return operator.index(axis)
-    except TypeError:
-        pass
-    raise ArgumentTypeError(f"{kernel}: axis: expected an int, got {axis!r}")
+        except Exception as error:  # noqa: BLE001  # whatever an object that is asked for its number raises
+            why = error
+    raise ArgumentTypeError(f"{kernel}: axis: expected an int, got {axis!r}") from why
 
 
 def _moved(
