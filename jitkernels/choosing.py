@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from jitkernels import pins, settings, shipped
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.errors import ArgumentTypeError, NotUsableError
+from jitkernels.errors import ArgumentTypeError, NotUsableError, shown
 from jitkernels.native.threads import get_num_threads
 from jitkernels.registry import Implementation, Variant, implementations
 from jitkernels.tuning import store
@@ -122,7 +122,7 @@ def known_record(attr: KernelAttr) -> Record | None:
 def checked(attr: KernelAttr) -> KernelAttr:
     """The attr itself. Raises ArgumentTypeError if it is none."""
     if not isinstance(attr, KernelAttr):
-        raise ArgumentTypeError(f"attr: expected an attr such as VMulAttr(n=8), got {attr!r}")
+        raise ArgumentTypeError(f"attr: expected an attr such as VMulAttr(n=8), got {shown(attr)}")
     return attr
 
 

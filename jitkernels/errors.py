@@ -3,6 +3,24 @@
 Each also derives from the built-in exception a NumPy user would expect in its place.
 """
 
+import reprlib
+
+MOST_SHOWN = 200
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = MOST_SHOWN
+
+
+def shown(value: object) -> str:
+    """A value in a message: ``repr``, whatever the object's own one does, and neither long nor long to wait for."""
+    shape = getattr(value, "shape", None) if type(value).__module__ == "numpy" else None
+    if shape:
+        return f"an array of shape {shape}"
+    try:
+        text = _short.repr(value)
+    except Exception:  # noqa: BLE001  # a strange object must not hide which argument is wrong
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+
 
 class JitKernelsError(Exception):
     """Base of every error that jitkernels raises on purpose."""

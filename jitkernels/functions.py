@@ -67,11 +67,15 @@ class Everyday(launch.Holder):
         if len(arguments) == len(self._signature.parameters) + 1 and out is None:
             *rest, out = arguments
             arguments = tuple(rest)
+        given = results.several(out)
+        if len(given) == len(outputs_of(self._attr_class)) == 1:
+            out = given[0]  # of a tuple of one, as NumPy takes it
+        if self._dispatch is not None and any(map(results.lies_strangely, given)):
+            results.put(self.name, self.callable(*arguments, **named), out)
+            return out
         call = self._attr_class.call(*arguments, **named)
         signature = call.attr.signature()
         outputs = signature.outputs
-        if len(outputs) == 1 and isinstance(out, tuple) and len(out) == 1:
-            (out,) = out  # as NumPy takes it
         targets = results.targets(self.name, call, outputs, out)
         arrays = [
             results.new(self.name, o) if t is None else t for o, t in zip(outputs, targets, strict=True)

@@ -17,25 +17,50 @@ def targets(kernel: str, call: Call, outputs: Sequence[Array], out: Any) -> list
     """
     if out is None:
         return [None] * len(outputs)
-    given = several(out)
-    if len(given) != len(outputs):
-        came = f"{len(given)} of them" if isinstance(out, tuple) else type(out).__name__
-        raise ArgumentTypeError(f"{kernel}: out: expected a tuple of {len(outputs)} arrays, got {came}")
+    shapes = [
+        call.finish(np.empty(shape, np.bool_)).shape if call.finish else tuple(shape) for shape in call.shapes
+    ]
+    given = _checked(kernel, out, [output.dtype for output in outputs], shapes)
     found: list[AnyArray | None] = []
-    for array, output, shape in zip(given, outputs, call.shapes, strict=True):
-        wanted = call.finish(np.empty(shape, np.bool_)).shape if call.finish else tuple(shape)
-        _check_out(kernel, output, array, wanted)
+    for array, output in zip(given, outputs, strict=True):
         direct = call.finish is None and array.flags.carray and array.dtype == output.dtype
         direct = direct and array.dtype.isnative
         found.append(array.reshape(output.shape) if direct else None)
-    if any(np.may_share_memory(one, other) for i, one in enumerate(given) for other in given[:i]):
-        raise ArgumentError(f"{kernel}: out: expected arrays that do not overlap")
     return found
 
 
+def put(kernel: str, results: Any, out: Any) -> None:
+    """Results to where the dispatcher cannot put them. Raises what `targets` does."""
+    made = several(results)
+    given = _checked(kernel, out, [str(result.dtype) for result in made], [result.shape for result in made])
+    for array, result in zip(given, made, strict=True):
+        with np.errstate(all="ignore"):
+            array[...] = result
+
+
+def lies_strangely(array: Any) -> bool:
+    """Whether it is an array that the dispatcher does not write to, and nothing else may be wrong with it."""
+    return type(array) is np.ndarray and not (array.flags.aligned and array.dtype.isnative)
+
+
 def several(out: Any) -> tuple[Any, ...]:
-    """What was given as ``out``, as several."""
-    return out if isinstance(out, tuple) else (out,)
+    """What was given as ``out``, as several; of types derived from tuple what is really in them."""
+    return (*tuple.__iter__(out),) if isinstance(out, tuple) else (out,)
+
+
+def _checked(
+    kernel: str, out: Any, dtypes: Sequence[str], shapes: Sequence[tuple[int, ...]]
+) -> tuple[AnyArray, ...]:
+    """The arrays of ``out``, for results of these dtypes and shapes."""
+    given = several(out)
+    if len(given) != len(dtypes):
+        came = f"{len(given)} of them" if isinstance(out, tuple) else type(out).__name__
+        raise ArgumentTypeError(f"{kernel}: out: expected a tuple of {len(dtypes)} arrays, got {came}")
+    for array, dtype, shape in zip(given, dtypes, shapes, strict=True):
+        _check_out(kernel, dtype, array, shape)
+    if any(np.may_share_memory(one, other) for i, one in enumerate(given) for other in given[:i]):
+        raise ArgumentError(f"{kernel}: out: expected arrays that do not overlap")
+    return given
 
 
 def new(kernel: str, output: Array) -> AnyArray:
@@ -46,11 +71,11 @@ def new(kernel: str, output: Array) -> AnyArray:
         raise WorkspaceError(f"{kernel}: {output.name}: no memory for {output.describe()}: {error}") from None
 
 
-def _check_out(kernel: str, output: Array, array: Any, shape: tuple[int, ...]) -> None:
-    expected = f"{kernel}: out: expected a writeable {output.dtype} array of shape {shape}"
+def _check_out(kernel: str, dtype: str, array: Any, shape: tuple[int, ...]) -> None:
+    expected = f"{kernel}: out: expected a writeable {dtype} array of shape {shape}"
     if not isinstance(array, np.ndarray):
         raise ArgumentTypeError(f"{expected}, got {type(array).__name__}")
-    if array.dtype.kind not in "fc" or not np.can_cast(output.dtype, array.dtype, "same_kind"):
+    if array.dtype.kind not in "fc" or not np.can_cast(dtype, array.dtype, "same_kind"):
         raise ArgumentTypeError(f"{expected}, got dtype {array.dtype}")
     if array.shape != shape:
         raise ArgumentError(f"{expected}, got shape {array.shape}")

@@ -8,7 +8,7 @@ from unittest import mock
 import cases
 import numpy as np
 import pytest
-from test_everyday import Row, arrays_only, as_tuple, by_position, example, function_of
+from test_everyday import SAME_VALUES, Own, Row, arrays_only, as_tuple, by_position, example, function_of
 
 import jitkernels as jk
 from jitkernels import functions
@@ -41,7 +41,40 @@ def numbers(count: int, dtype: str, seed: int = 0) -> AnyArray:
 
 def test_a_call_that_comes_to_python_is_seen() -> None:
     with pytest.raises(AssertionError, match="came to Python"):
-        compiled(jk.vmul, np.ones(3, ">f4"), np.ones(3, ">f4"))
+        compiled(jk.vmul, np.ones(3, np.float32).view(Own), np.ones(3, np.float32))
+
+
+@pytest.mark.parametrize("form", ["unaligned", "byte_swapped"])
+@pytest.mark.parametrize("row", cases.every_form())
+def test_memory_that_cannot_be_read_at_once(row: Row, form: str) -> None:
+    """Compiled code lets NumPy copy an input; a result is computed beside its place."""
+    for dtype in FLOATS:
+        _, given = example(row, dtype)
+        right = as_tuple(compiled(function_of(row), **given))
+        for _ in range(2):
+            strange = arrays_only(given, SAME_VALUES[form])
+            assert bits(compiled(function_of(row), **strange)) == bits(right)
+            outs = tuple(SAME_VALUES[form](np.zeros_like(result)) for result in right)
+            out = outs if len(outs) > 1 else outs[0]
+            assert compiled(function_of(row), **strange, out=out) is out
+            assert bits(tuple(result.astype(dtype) for result in outs)) == bits(right)
+
+
+@pytest.mark.parametrize("form", ["unaligned", "byte_swapped"])
+def test_a_wrong_result_that_cannot_be_written_at_once(form: str) -> None:
+    x = numbers(6, "float32")
+    for wrong in (np.zeros(5, np.float32), np.zeros((2, 3), np.float32), np.zeros(6, np.int32)):
+        out = SAME_VALUES[form](wrong)
+        with pytest.raises(JitKernelsError, match="out: expected"):
+            jk.vmul(x, x, out=out)
+        assert not out.any()
+    room = np.frombuffer(bytearray(41), np.uint8)
+    over, y = room[1:25].view(np.float32), x[:3]
+    over[:] = x
+    jk.vmul(over[:3], y, out=over[1:4])
+    assert np.array_equal(over[1:4], x[:3] * y)
+    with pytest.raises(JitKernelsError, match="do not overlap"):
+        jk.lstm_ctht(np.ones(8), np.ones(2), out=(room[1:17].view(np.float64), room[1:17].view(np.float64)))
 
 
 @pytest.mark.parametrize("one", DTYPES)
@@ -154,6 +187,58 @@ def test_an_axis_is_no_other_number(axis: Any) -> None:
     jk.softmax(x, axis=1)
     with pytest.raises(JitKernelsError, match="axis: expected an int"):
         jk.softmax(x, axis=axis)
+
+
+class Unspeakable(Failing):
+    """What cannot even be shown."""
+
+    def __repr__(self) -> str:
+        raise ValueError("not today either")
+
+    __str__ = __float__ = __eq__ = __hash__ = __repr__  # type: ignore[assignment]  # none of them does what it should
+
+
+STRANGE = (Unspeakable(), 10**5000, "x" * 10**6, np.zeros((2,) * 20), [[0] * 9] * 10**6)
+
+
+@pytest.mark.parametrize("row", [param for param in cases.every_row() if param.values[0].options])
+def test_a_wrong_option_is_told_briefly(row: Row) -> None:
+    _, given = example(row)
+    for option in row.options:
+        for wrong in STRANGE:
+            with pytest.raises(JitKernelsError, match=option) as caught:
+                function_of(row)(**given | {option: wrong})
+            assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("kind", [str, float])
+def test_an_option_of_a_derived_type_is_what_it_is(kind: type) -> None:
+    """Whatever it answers when it is asked."""
+    strange = type("Strange", (Unspeakable, kind), {"__hash__": kind.__hash__})
+    x = numbers(6, "float32").reshape(2, 3)
+    if kind is str:
+        assert bits(jk.seq_pool(x, pool=strange("mean"))) == bits(jk.seq_pool(x, pool="mean"))
+    else:
+        with pytest.raises(JitKernelsError, match="eps: expected a finite number"):
+            jk.layer_norm(x, eps=strange(1.0))
+
+
+class Empty(tuple[Any, ...]):
+    """A tuple that hides what is in it."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Any:
+        raise ValueError("nothing to see")
+
+    def __len__(self) -> int:
+        return 0
+
+
+def test_results_in_a_derived_tuple() -> None:
+    x, out = numbers(6, "float32"), np.zeros(6, np.float32)
+    assert jk.vmul(x, x, out=Empty((out,))) is out
+    assert np.array_equal(out, x * x)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

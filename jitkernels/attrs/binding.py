@@ -25,6 +25,7 @@ from jitkernels.errors import (
     DataIndexError,
     RegistrationError,
     WorkspaceError,
+    shown,
 )
 from jitkernels.signature import AnyArray, Argument, Array
 
@@ -211,7 +212,7 @@ def _index(kernel: str, axis: Any) -> int:
             return operator.index(axis)
         except Exception as error:  # noqa: BLE001  # whatever an object that is asked for its number raises
             why = error
-    raise ArgumentTypeError(f"{kernel}: axis: expected an int, got {axis!r}") from why
+    raise ArgumentTypeError(f"{kernel}: axis: expected an int, got {shown(axis)}") from why
 
 
 def _moved(
@@ -226,7 +227,7 @@ def _moved(
     if first.ndim == 0:
         raise ArgumentError(f"{kernel}: {turned[0]}: expected at least 1 dimension, got 0")
     if not -first.ndim <= axis < first.ndim:
-        raise ArgumentError(f"{kernel}: axis: expected -{first.ndim} to {first.ndim - 1}, got {axis}")
+        raise ArgumentError(f"{kernel}: axis: expected -{first.ndim} to {first.ndim - 1}, got {shown(axis)}")
     if axis in (-1, first.ndim - 1):
         return arrays, None
     from_end = axis % first.ndim - first.ndim

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.errors import AttrError, RegistrationError
+from jitkernels.errors import AttrError, RegistrationError, shown
 
 FLOATS = ("float32", "float64")
 MOST_BYTES = 1 << 62
@@ -128,9 +128,10 @@ def _from_function(canonical: Callable[[Any], Any]) -> Canonical:
 
 def _one_of(values: tuple[str, ...]) -> Canonical:
     def check(label: str, value: Any) -> str:
-        if not isinstance(value, str) or value not in values:
-            raise AttrError(f"{label}: expected one of {', '.join(values)}, got {_shown(value)}")
-        return str(value)
+        text = str.__str__(value) if isinstance(value, str) else None  # whatever a derived type says
+        if text not in values:
+            raise AttrError(f"{label}: expected one of {', '.join(values)}, got {shown(value)}")
+        return text
 
     return check
 
@@ -141,14 +142,14 @@ def _member(kind: type[enum.Enum]) -> Canonical:
             if value is member or (isinstance(value, str) and value == member.name):
                 return member
         names = ", ".join(member.name for member in kind)
-        raise AttrError(f"{label}: expected one of {names}, got {_shown(value)}")
+        raise AttrError(f"{label}: expected one of {names}, got {shown(value)}")
 
     return check
 
 
 def _bool(label: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
-        raise AttrError(f"{label}: expected a bool, got {_shown(value)}")
+        raise AttrError(f"{label}: expected a bool, got {shown(value)}")
     return bool(value)
 
 
@@ -157,10 +158,10 @@ def _float(least: float) -> Canonical:
         real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
         try:
             number = float(value) if real else math.nan
-        except OverflowError:
-            number = math.inf
+        except Exception:  # noqa: BLE001  # an int that is too large, and whatever a derived type raises
+            number = math.nan
         if not math.isfinite(number):
-            raise AttrError(f"{label}: expected a finite number, got {_shown(value)}")
+            raise AttrError(f"{label}: expected a finite number, got {shown(value)}")
         if number < least:
             raise AttrError(f"{label}: expected {least:g} or more, got {number}")
         return number + 0.0  # minus zero is zero
@@ -170,11 +171,11 @@ def _float(least: float) -> Canonical:
 
 def _extent(label: str, value: Any) -> int:
     if type(value) is not int and (isinstance(value, bool) or not isinstance(value, int | np.integer)):
-        raise AttrError(f"{label}: expected an int, got {_shown(value)}")
+        raise AttrError(f"{label}: expected an int, got {shown(value)}")
     if value < 0:
         raise AttrError(f"{label}: expected 0 or more, got {value}")
     if value > MOST_BYTES:
-        raise AttrError(f"{label}: expected at most {MOST_BYTES}, got {_shown(value)}")
+        raise AttrError(f"{label}: expected at most {MOST_BYTES}, got {shown(value)}")
     return int(value)
 
 
@@ -188,9 +189,9 @@ def _dtype(known: tuple[str, ...]) -> Canonical:
                 dtype.name if dtype.isnative and value is not None else dtype.str
             )  # None would mean float64
         except Exception:  # noqa: BLE001  # np.dtype raises what the strange object raises
-            name = _shown(value)
+            name = shown(value)
         if name not in known:
-            raise AttrError(f"{label}: expected one of {', '.join(known)}, got {_shown(value)}")
+            raise AttrError(f"{label}: expected one of {', '.join(known)}, got {shown(value)}")
         return str(name)
 
     return check
@@ -201,7 +202,7 @@ def _tuple(label: str, value: Any) -> tuple[Any, ...]:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, tuple | list):
-        raise AttrError(f"{label}: expected a tuple, got {_shown(value)}")
+        raise AttrError(f"{label}: expected a tuple, got {shown(value)}")
     return tuple(_item(label, item) for item in value)
 
 
@@ -212,17 +213,8 @@ def _item(label: str, value: Any) -> Any:
         return _tuple(label, value)
     if value is None or isinstance(value, int | float | str):
         return value
-    raise AttrError(f"{label}: expected numbers, strings and tuples of them, got {_shown(value)}")
+    raise AttrError(f"{label}: expected numbers, strings and tuples of them, got {shown(value)}")
 
 
 def _list(value: Any) -> Any:
     return [_list(item) for item in value] if isinstance(value, tuple) else value
-
-
-def _shown(value: object) -> str:
-    """``repr``, whatever the object's own one does, and never long."""
-    try:
-        text = repr(value)
-    except Exception:  # noqa: BLE001  # a strange object must not hide which argument is wrong
-        text = f"<{type(value).__name__}>"
-    return text if len(text) <= 200 else f"{text[:200]}..."

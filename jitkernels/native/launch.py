@@ -28,6 +28,7 @@ from jitkernels.native.layout import (
     MOST_DIMENSIONS,
     MOST_WORDS,
     NATIVE,
+    NOT_SWAPPED,
     WRITEABLE,
     Context,
     Offset,
@@ -151,8 +152,10 @@ def _from_any_works(address: int) -> bool:
         ctypes.c_int,
         ctypes.c_void_p,
     )(address)
-    made = make([[1, 2.5]], None, 0, 0, ALIGNED, None)
-    return isinstance(made, np.ndarray) and made.tolist() == [[1.0, 2.5]]
+    made = [
+        make(values, None, 0, 0, ALIGNED | NOT_SWAPPED, None) for values in ([[1, 2.5]], np.ones(2, ">i4"))
+    ]
+    return [m.tolist() for m in made] == [[[1.0, 2.5]], [1, 1]] and all(m.dtype.isnative for m in made)
 
 
 @functools.cache
@@ -167,7 +170,7 @@ def _loaded() -> "parts.Parts | str":
         return f"NumPy {np.__version__} on Python {sys.version.split()[0]} has another object layout"
     if not (
         _empty_works(parts.numpy_function("PyArray_Empty"))
-        and _from_any_works(parts.numpy_function("PyArray_FromAny"))
+        and _from_any_works(parts.numpy_function("PyArray_CheckFromAny"))
     ):
         return f"NumPy {np.__version__} has another C interface"
     return parts.Parts(slot)

@@ -8,6 +8,8 @@ from enum import IntEnum
 ALIGNED, CONTIGUOUS, WRITEABLE = 0x100, 0x1, 0x400
 """NumPy's bits in an array's flags."""
 IN_FORTRAN_ORDER = 0x2
+NOT_SWAPPED = 0x200
+"""What is asked for where NumPy is to make an array."""
 NATIVE, NO_ORDER = ord("="), ord("|")
 """NumPy's characters for the machine's own byte order, and for one byte."""
 MOST_DIMENSIONS = 8

@@ -7,6 +7,7 @@ from jitkernels.native.layout import (
     MOST_OPERAND_DIMENSIONS,
     NATIVE,
     NO_ORDER,
+    NOT_SWAPPED,
     Choice,
     Frame,
     Offset,
@@ -45,6 +46,12 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                         PyErr_Clear()
                         return 0
                     store(own, 8 * Operand.OWNED, array)
+            elif lies_strangely(given):
+                array = PyArray_CheckFromAny(given, 0, 0, 0, ALIGNED | NOT_SWAPPED, 0)
+                if array == 0:
+                    PyErr_Clear()
+                    return 0
+                store(own, 8 * Operand.OWNED, array)
             store(own, 8 * Operand.ARRAY, array)
     widths = 0
     for i in range(inputs):
@@ -137,7 +144,7 @@ def converted(own: int, given: int) -> int:
 def of_sequence(given: int) -> int:
     """A new array for a list or a tuple; 0 where there is none."""
     array = of_python_floats(given)
-    return array if array != 0 else PyArray_FromAny(given, 0, 0, 0, ALIGNED, 0)
+    return array if array != 0 else PyArray_CheckFromAny(given, 0, 0, 0, ALIGNED | NOT_SWAPPED, 0)
 
 
 def of_python_floats(given: int) -> int:
@@ -195,6 +202,16 @@ def readable_kind(descr: int) -> int:
     if kind < 0 or (kind > FLOAT64 and (kind != FLOAT16 or HAS_FLOAT16 == 0)):
         return -1
     return kind if order == NATIVE or order == NO_ORDER else -1
+
+
+def lies_strangely(array: int) -> int:
+    """Whether numbers lie where they cannot be read at once, or in the other byte order: NumPy copies them then."""
+    descr = load(array, Offset.ARRAY_DTYPE)
+    kind = load32(descr, Offset.DTYPE_NUMBER)
+    order = load8(descr, Offset.DTYPE_ORDER)
+    if kind < 0 or (kind > FLOAT64 and kind != FLOAT16):
+        return 0
+    return load32(array, Offset.ARRAY_FLAGS) & ALIGNED == 0 or (order != NATIVE and order != NO_ORDER)
 
 
 def read_array(own: int, array: int) -> int:
@@ -278,6 +295,7 @@ FUNCTIONS = (
     is_sequence,
     items_of,
     readable_kind,
+    lies_strangely,
     read_array,
     read_options,
 )
