@@ -113,8 +113,6 @@ def check_implementation(checks: Checks, row: Row, name: str) -> None:
 # Everyday calls.
 
 BY_PYTHON: dict[str, Form] = {
-    "unaligned": arguments.unaligned,
-    "swapped": arguments.swapped,
     "subclass": lambda value: value.view(type("Own", (np.ndarray,), {})),
 }
 COMPILED: dict[str, Form] = {
@@ -122,6 +120,8 @@ COMPILED: dict[str, Form] = {
     "strided": arguments.strided,
     "backwards": arguments.backwards,
     "fortran": np.asfortranarray,
+    "unaligned": arguments.unaligned,
+    "swapped": arguments.swapped,
     "read-only": read_only,
     "inside": lambda value: np.pad(value, 2)[tuple(slice(2, 2 + n) for n in value.shape)],
 }
