@@ -8,16 +8,13 @@ import numpy as np
 
 import jitkernels as jk
 from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.benchmark.table import geometric_mean, time_calls
+from jitkernels.benchmark.table import geometric_mean, settled, time_calls
 from jitkernels.peers import equivalent_of, ordinary_calls_of
-from jitkernels.tuning.timer import Timing
 
 ELEMENTS = (8, 960)
 LEAST, MEAN = 1.0, 2.0
 SECONDS = 0.2
 """Share of the seconds of a line that a call gets: there are hundreds, all short."""
-CLOSE, AGAIN = 1.15, 4
-"""Where NumPy is so near, both are timed so many times again: another program may have had the core meanwhile."""
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -47,17 +44,12 @@ def ordinary_calls(settings: Settings) -> Iterator[Line]:
                     "jitkernels": partial(getattr(jk, name), *own.arguments, **own.named),
                     "numpy": partial(numpy, *other.arguments, **other.named),
                 }
+                form = f"{elements} elements, {own.form}"
                 with np.errstate(all="ignore"):
                     calls["jitkernels"]()
-                    timings = _times(calls, SECONDS * settings.seconds)
-                yield Line(name, f"{elements} elements, {own.form}", timings, "jitkernels")
+                    line = settled(partial(_line, name, form, calls, SECONDS * settings.seconds), "numpy")
+                yield line
 
 
-def _times(calls: Mapping[str, partial[Any]], seconds: float) -> dict[str, Timing]:
-    """The least of each."""
-    found = time_calls(calls, seconds=seconds, rounds=(3, 15))
-    for _ in range(AGAIN):
-        if found["numpy"].seconds < CLOSE * found["jitkernels"].seconds:
-            again = time_calls(calls, seconds=seconds, rounds=(3, 15))
-            found = {name: min(found[name], again[name], key=lambda timing: timing.seconds) for name in calls}
-    return found
+def _line(name: str, form: str, calls: Mapping[str, partial[Any]], seconds: float) -> Line:
+    return Line(name, form, time_calls(calls, seconds=seconds, rounds=(3, 15)), "jitkernels")

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -37,7 +38,8 @@ def random_attrs(settings: Settings) -> Iterator[Line]:
     each = -(-COUNT[settings.tag] // len(settings.rows))
     for row in settings.rows:
         for attr in attrs_between(row, each, generator):
-            yield table.line(attr, attr.text(), peers=settings.peers, seconds=settings.seconds)
+            look = partial(table.line, attr, attr.text(), peers=settings.peers, seconds=settings.seconds)
+            yield table.settled(look, "refer")
 
 
 def attrs_between(row: type[KernelAttr], count: int, generator: np.random.Generator) -> list[KernelAttr]:
