@@ -36,8 +36,14 @@ def tune(attr: KernelAttr) -> Explanation:
     return explain(attr)
 
 
-def tune_class(attr: KernelAttr, *, budget: float = BUDGET, build_budget: float = float("inf")) -> Record:
-    """The record of all candidates of an attr's tuning class, measured now; for the budgets see `contest`.
+def tune_class(
+    attr: KernelAttr,
+    *,
+    budget: float = BUDGET,
+    build_budget: float = float("inf"),
+    earlier: Record | None = None,
+) -> Record:
+    """The record of all candidates of an attr's tuning class, measured now; for what else is given see `contest`.
 
     NumPy's own libraries are held to as many threads as kernels have, or the reference would win by more of them.
     """
@@ -48,7 +54,9 @@ def tune_class(attr: KernelAttr, *, budget: float = BUDGET, build_budget: float 
     said = saying(f"measuring {member.kernel_type.name}({member.text()})")
     with locks.measuring, threadpool_limits(get_num_threads()), said:
         found = candidates(member)
-        record = contest(member, found, found[-1].callable(), budget=budget, build_budget=build_budget)
+        record = contest(
+            member, found, found[-1].callable(), budget=budget, build_budget=build_budget, earlier=earlier
+        )
         keep(attr, record, perf_counter() - started)
     KernelFuncs.cache().clear()
     return record

@@ -19,6 +19,7 @@ from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.kernel_types import KernelType
 from jitkernels.registry import all_rows
 from jitkernels.tuning import pauses, timer, tuner
+from jitkernels.tuning.store import Measured, Record
 from jitkernels.tuning.timer import measure
 from jitkernels.tuning.tuner import Candidate, contest
 
@@ -77,6 +78,21 @@ def pick_of(**candidates: Counted) -> str:
     assert len(found.candidates) == len(candidates)
     assert all(measured.seconds is not None for measured in found.candidates)
     return found.pick.implementation
+
+
+def test_what_an_earlier_look_saw_counts(clock: Clock) -> None:
+    """The least of both looks: a neighbour may have disturbed either."""
+    attr = jk.VMulAttr(n=8)
+    disturbed, other = Counted(clock, 3e-3), Counted(clock, 2e-3)
+    entrants = [Candidate("disturbed", {}, lambda: disturbed), Candidate("other", {}, lambda: other)]
+    first = contest(attr, entrants, jk.get_refer(attr), budget=0.05)
+    assert first.pick.implementation == "other"
+    earlier = Record((Measured("disturbed", {}, 1e-3, 0.0), Measured("gone", {}, 1e-9, 0.0)))
+    found = contest(attr, entrants, jk.get_refer(attr), budget=0.05, earlier=earlier)
+    assert [(m.implementation, m.seconds) for m in found.candidates] == [
+        ("disturbed", 1e-3),
+        ("other", pytest.approx(2e-3, rel=1e-3)),
+    ]
 
 
 def test_slow_candidates_are_dropped_after_one_call(clock: Clock) -> None:

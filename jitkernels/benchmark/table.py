@@ -13,12 +13,15 @@ from jitkernels.benchmark.suite import Line
 from jitkernels.kernel import kernel_of
 from jitkernels.kernel_funcs import KernelFuncs, get_all_candidates
 from jitkernels.peers import Bound, peers_of
+from jitkernels.signature import AnyArray
 from jitkernels.tuning.pauses import price_of_threads
 from jitkernels.tuning.timer import Timing, measure
 
 PICK = "pick"
 CLOSE, AGAIN = 1.15, 4
 """Where a pick comes out so near to what it is compared with, or behind it, both are timed so many times again."""
+APART = 5 * 4096 + 64
+"""Bytes between the places where arrays lie in one look and in the next."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +34,13 @@ class Contest:
     label: str
 
 
-def contest(attr: KernelAttr, *, peers: bool) -> Contest:
-    """Everything that computes an attr here, all on the same arrays.
+def contest(attr: KernelAttr, *, peers: bool, turn: int = 0) -> Contest:
+    """Everything that computes an attr here, all on the same arrays, which lie elsewhere in each turn.
 
     The pick stands under its implementation's name where it is that very kernel, else, being another variant, under
     "pick".
     """
-    arrays = attr.signature().sample()
+    arrays = [_placed(array, turn * APART) for array in attr.signature().sample()]
     picked = KernelFuncs.cache().at(attr)
     calls = {name: partial(function, *arrays) for name, function in get_all_candidates(attr).items()}
     pick = next((name for name, call in calls.items() if call.func is picked), PICK)
@@ -49,6 +52,16 @@ def contest(attr: KernelAttr, *, peers: bool) -> Contest:
             calls[name] = call
     behind = kernel_of(picked)
     return Contest(calls, pick, implementations, behind.implementation if behind else "")
+
+
+def _placed(array: AnyArray, behind: int) -> AnyArray:
+    """The same so many bytes behind where memory begins; as it is for 0."""
+    if not behind:
+        return array
+    room = np.empty(array.nbytes + behind, np.uint8)
+    other: AnyArray = room[behind:].view(array.dtype).reshape(array.shape)
+    other[...] = array
+    return other
 
 
 def time_calls(
@@ -63,9 +76,9 @@ def time_calls(
     return measure(functions, arguments, named=named, threaded=threaded, budget=seconds, rounds=rounds)
 
 
-def line(attr: KernelAttr, case: str, *, peers: bool, seconds: float) -> Line:
+def line(attr: KernelAttr, case: str, *, peers: bool, seconds: float, turn: int = 0) -> Line:
     """The line of one attr. What users pay for threads is looked at among those that could have been the pick."""
-    found = contest(attr, peers=peers)
+    found = contest(attr, peers=peers, turn=turn)
     timings = time_calls(found.calls, seconds=seconds)
     rivals = {name: timings[name] for name in found.implementations}
     price = price_of_threads(rivals, found.calls)
@@ -73,15 +86,16 @@ def line(attr: KernelAttr, case: str, *, peers: bool, seconds: float) -> Line:
     return Line(attr.name, case, timings, found.pick, found.implementations, detail=found.label)
 
 
-def settled(look: Callable[[], Line], against: str) -> Line:
-    """What `look` comes to; where it is close it looks again, as another program may have had the core meanwhile.
+def settled(look: Callable[[int], Line], against: str) -> Line:
+    """What `look` comes to in its first turn; where that is close it takes more of them.
 
-    The least of each counts, as it does in one look.
+    Another program may have had the core meanwhile, and in the outer caches a tenth hangs on where arrays lie. The
+    least of each counts, as it does in one look.
     """
-    found = look()
-    for _ in range(AGAIN):
+    found = look(0)
+    for turn in range(1, AGAIN + 1):
         if (found.speed_over(against) or CLOSE) < CLOSE:
-            again = look().timings
+            again = look(turn).timings
             least = {
                 name: min(timing, again.get(name, timing), key=lambda one: one.seconds)
                 for name, timing in found.timings.items()

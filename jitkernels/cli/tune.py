@@ -12,10 +12,14 @@ from jitkernels.cli import measured, output
 from jitkernels.errors import ArgumentError, UnknownNameError
 from jitkernels.measuring import tune_class
 from jitkernels.registry import all_rows, row
+from jitkernels.tuning.classes import measured_member, nbytes
 from jitkernels.tuning.store import Record
 
 BUILD_SECONDS = 60.0
 """Building an attr's candidates may take so long; what is left out is taken up by the next run."""
+OUTER_BYTES = 1 << 22
+"""Arrays of so many bytes lie in the outer caches, of which neighbours take their share for seconds: half of their time
+is for a second look, after all others have had their first."""
 
 
 def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int:
@@ -29,23 +33,23 @@ def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int
     attrs = classes([row(kernel) for kernel in kernels] or all_rows(), tag)
     known = {attr: None if force else measured.complete_record(attr) for attr in attrs}
     records: dict[KernelAttr, Record] = {}
-    done = 0
+    waiting = [attr for attr, record in known.items() if record is None]
     with output.progress() as bar:
-        waiting = [attr for attr, record in known.items() if record is None]
         task = bar.add_task("", total=len(waiting))
         for attr in build_all(waiting):
             bar.update(task, description=escape(f"built {attr.name} {attr.text()}"), advance=1)
-        bar.reset(task, total=len(attrs))
-        for attr, record in known.items():
+        again = [attr for attr in waiting if nbytes(measured_member(attr)) >= OUTER_BYTES]
+        bar.reset(task, total=len(attrs) + len(again))
+        for attr in (*attrs, *again):
             bar.update(task, description=escape(f"{attr.name} {attr.text()}"))
-            if record is None:
-                record = tune_class(attr, budget=seconds, build_budget=BUILD_SECONDS)
-                done += 1
-            records[attr] = record
+            budget = seconds / 2 if attr in again else seconds
+            records[attr] = known[attr] or tune_class(
+                attr, budget=budget, build_budget=BUILD_SECONDS, earlier=records.get(attr)
+            )
             bar.advance(task)
     out = output.console()
     output.show(measured.table(records.items()))
-    out.print(f"{done} measured now, {len(attrs) - done} had been measured before")
+    out.print(f"{len(waiting)} measured now, {len(attrs) - len(waiting)} had been measured before")
     return 0
 
 

@@ -58,15 +58,17 @@ def contest(
     *,
     budget: float = BUDGET,
     build_budget: float = float("inf"),
+    earlier: Record | None = None,
 ) -> Record:
     """Measure candidates, given in the static order, and order them: the pick first.
 
     A candidate that cannot be built, fails, gives a result other than the reference's or writes to an input is
     recorded with its error and never picked. Building and checking stop after `build_budget` seconds, but not
     before one candidate is ready; timing takes about `budget` seconds, but at least the fewest of `ROUNDS`.
+    What an `earlier` look saw counts as if it had been seen now.
     """
     started = perf_counter()
-    trial = Trial(attr, reference)
+    trial = Trial(attr, reference, earlier)
     complete = True
     for candidate in candidates:
         if perf_counter() - started > build_budget and trial.watches and candidate is not candidates[-1]:
@@ -80,8 +82,11 @@ def contest(
 class Trial:
     """One contest: the arrays, what the reference makes of them, and a stopwatch for each candidate that agrees."""
 
-    def __init__(self, attr: KernelAttr, reference: Callable[..., Any]) -> None:
+    def __init__(
+        self, attr: KernelAttr, reference: Callable[..., Any], earlier: Record | None = None
+    ) -> None:
         self._attr = attr
+        self._seen = {m.label: m.seconds for m in earlier.candidates if m.seconds} if earlier else {}
         self._given = attr.signature().sample()
         self._expected = [array.copy() for array in self._given]
         self._arrays = [array.copy() for array in self._given]
@@ -117,7 +122,7 @@ class Trial:
         else:
             self._best = min(self._best, taken)
             self._calls[label], self.watches[label] = partial(function, *self._arrays), watch
-            watch.samples.append(taken)
+            watch.samples += [taken, self._seen.get(label, taken)]
             self._out[label] = candidate.measured
 
     def run(self, budget: float) -> None:

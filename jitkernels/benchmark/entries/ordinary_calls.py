@@ -51,5 +51,7 @@ def ordinary_calls(settings: Settings) -> Iterator[Line]:
                 yield line
 
 
-def _line(name: str, form: str, calls: Mapping[str, partial[Any]], seconds: float) -> Line:
+def _line(
+    name: str, form: str, calls: Mapping[str, partial[Any]], seconds: float, turn: int
+) -> Line:  # the arrays are those of the call
     return Line(name, form, time_calls(calls, seconds=seconds, rounds=(3, 15)), "jitkernels")

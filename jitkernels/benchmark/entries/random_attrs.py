@@ -38,8 +38,11 @@ def random_attrs(settings: Settings) -> Iterator[Line]:
     each = -(-COUNT[settings.tag] // len(settings.rows))
     for row in settings.rows:
         for attr in attrs_between(row, each, generator):
-            look = partial(table.line, attr, attr.text(), peers=settings.peers, seconds=settings.seconds)
-            yield table.settled(look, "refer")
+            yield table.settled(partial(_look, attr, settings), "refer")
+
+
+def _look(attr: KernelAttr, settings: Settings, turn: int) -> Line:
+    return table.line(attr, attr.text(), peers=settings.peers, seconds=settings.seconds, turn=turn)
 
 
 def attrs_between(row: type[KernelAttr], count: int, generator: np.random.Generator) -> list[KernelAttr]:
