@@ -10,7 +10,7 @@ import numpy as np
 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.benchmark.suite import Line
-from jitkernels.kernel import kernel_of
+from jitkernels.kernel import Kernel, kernel_of
 from jitkernels.kernel_funcs import KernelFuncs, get_all_candidates
 from jitkernels.peers import Bound, peers_of
 from jitkernels.signature import AnyArray
@@ -37,21 +37,27 @@ class Contest:
 def contest(attr: KernelAttr, *, peers: bool, turn: int = 0) -> Contest:
     """Everything that computes an attr here, all on the same arrays, which lie elsewhere in each turn.
 
-    The pick stands under its implementation's name where it is that very kernel, else, being another variant, under
-    "pick".
+    The pick stands under its implementation's name where it is the same variant of it, else under "pick".
     """
     arrays = [_placed(array, turn * APART) for array in attr.signature().sample()]
     picked = KernelFuncs.cache().at(attr)
     calls = {name: partial(function, *arrays) for name, function in get_all_candidates(attr).items()}
-    pick = next((name for name, call in calls.items() if call.func is picked), PICK)
+    behind = kernel_of(picked)
+    pick = next((name for name, call in calls.items() if _is_same(kernel_of(call.func), behind)), PICK)
     calls.setdefault(pick, partial(picked, *arrays))
     implementations = tuple(calls)
     for name, found in peers_of(type(attr)).items() if peers else ():
         call = found.function(attr, *arrays)
         if call is not None:
             calls[name] = call
-    behind = kernel_of(picked)
     return Contest(calls, pick, implementations, behind.implementation if behind else "")
+
+
+def _is_same(one: Kernel | None, other: Kernel | None) -> bool:
+    """Whether two kernels of an attr are computed in the same way."""
+    if one is None or other is None:
+        return False
+    return (one.implementation, one.variant) == (other.implementation, other.variant)
 
 
 def _placed(array: AnyArray, behind: int) -> AnyArray:

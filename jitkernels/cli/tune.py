@@ -12,14 +12,11 @@ from jitkernels.cli import measured, output
 from jitkernels.errors import ArgumentError, UnknownNameError
 from jitkernels.measuring import tune_class
 from jitkernels.registry import all_rows, row
-from jitkernels.tuning.classes import measured_member, nbytes
+from jitkernels.tuning.classes import OUTER_BYTES, measured_member, nbytes
 from jitkernels.tuning.store import Record
 
 BUILD_SECONDS = 60.0
 """Building an attr's candidates may take so long; what is left out is taken up by the next run."""
-OUTER_BYTES = 1 << 22
-"""Arrays of so many bytes lie in the outer caches, of which neighbours take their share for seconds: half of their time
-is for a second look, after all others have had their first."""
 
 
 def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int:
@@ -38,6 +35,7 @@ def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int
         task = bar.add_task("", total=len(waiting))
         for attr in build_all(waiting):
             bar.update(task, description=escape(f"built {attr.name} {attr.text()}"), advance=1)
+        # Neighbours take their share of the outer caches for seconds: a second look comes after all other first ones.
         again = [attr for attr in waiting if nbytes(measured_member(attr)) >= OUTER_BYTES]
         bar.reset(task, total=len(attrs) + len(again))
         for attr in (*attrs, *again):

@@ -11,6 +11,9 @@ from jitkernels.errors import AttrError
 MOST_MEASURED = 1 << 28
 """Bytes of arrays beyond which only who asks for it measures: drawing and checking take longer than timing."""
 
+OUTER_BYTES = 1 << 22
+"""Arrays of so many bytes lie in the outer caches, where speed hangs on their places and on neighbours."""
+
 
 @functools.lru_cache(maxsize=256)
 def class_of(attr: KernelAttr) -> KernelAttr:

@@ -13,13 +13,15 @@ from typing import Any
 from jitkernels import accuracy
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.tuning.agreement import first_difference
+from jitkernels.tuning.classes import OUTER_BYTES, nbytes
 from jitkernels.tuning.pauses import price_of_threads
 from jitkernels.tuning.store import Measured, Record
 from jitkernels.tuning.timer import Stopwatch, fastest
 
 log = logging.getLogger("jitkernels")
-NOISE = 0.04
-"""A candidate earlier in the static order keeps its place unless another is faster by more than this."""
+NOISE, OUTER_NOISE = 0.04, 0.08
+"""A candidate earlier in the static order keeps its place unless another is faster by more than this: by the latter
+where arrays lie in the outer caches."""
 THREADS_MARGIN = 1.25
 """Threads win only by this factor."""
 BUDGET = 0.06
@@ -159,7 +161,8 @@ class Trial:
                 timing = watch.timing
                 rank = timing.seconds * (self._penalty if watch.threaded else 1.0)
                 ranked.append((rank, _with_time(found, timing.seconds, timing.spread)))
-        return (*ordered(ranked), *failed)
+        noise = OUTER_NOISE if nbytes(self._attr) >= OUTER_BYTES else NOISE
+        return (*ordered(ranked, noise), *failed)
 
     def _disqualify(self, found: Measured, why: str) -> None:
         kernel = f"{self._attr.kernel_type.name}({self._attr.text()})"
@@ -167,12 +170,12 @@ class Trial:
         self._out[found.label] = Measured(found.implementation, dict(found.variant), error=why)
 
 
-def ordered(ranked: Sequence[tuple[float, Measured]]) -> list[Measured]:
+def ordered(ranked: Sequence[tuple[float, Measured]], noise: float = NOISE) -> list[Measured]:
     """Candidates by rank, except that the first of the static order within noise of the best comes first."""
     if not ranked:
         return []
     best = min(rank for rank, _ in ranked)
-    pick = next(found for rank, found in ranked if rank <= best * (1 + NOISE))
+    pick = next(found for rank, found in ranked if rank <= best * (1 + noise))
     rest = [(rank, found) for rank, found in ranked if found is not pick]
     return [pick, *(found for _, found in sorted(rest, key=lambda entry: entry[0]))]
 
