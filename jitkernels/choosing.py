@@ -146,11 +146,11 @@ def _preferences(attr: KernelAttr) -> Iterator[Choice]:
 def _offered_nearby(attr: KernelAttr, near: KernelAttr, record: Record) -> Iterator[Choice]:
     """What the nearest class has to offer.
 
-    Threads that were worth it for four times the work may not be for less, and what won without them at a fourth of it
+    Threads that were worth it for four times the work may not be for less, and what won without them at a third of it
     says nothing of work that threads are for.
     """
     work, known = attr.operations(), measured_member(near).operations()
-    if work > 4 * known and get_num_threads() > 1 and _is_for_threads(attr):
+    if work > 3 * known and get_num_threads() > 1 and _is_for_threads(attr):
         return
     ranked = [_serial(measured) if 4 * work < known else measured for measured in record.candidates]
     yield from _offered(attr, ranked, "nearby", at=near)

@@ -17,6 +17,8 @@ from jitkernels.tuning.store import Record
 
 BUILD_SECONDS = 60.0
 """Building an attr's candidates may take so long; what is left out is taken up by the next run."""
+OUTER_TIMES = 2.5
+"""So many times the seconds are for each look at what lies in the outer caches."""
 
 
 def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int:
@@ -35,12 +37,13 @@ def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int
         task = bar.add_task("", total=len(waiting))
         for attr in build_all(waiting):
             bar.update(task, description=escape(f"built {attr.name} {attr.text()}"), advance=1)
-        # Neighbours take their share of the outer caches for seconds: a second look comes after all other first ones.
+        # Calls are long in the outer caches, of which neighbours take their share for seconds: so these get more time,
+        # and a second look after all other first ones.
         again = [attr for attr in waiting if nbytes(measured_member(attr)) >= OUTER_BYTES]
         bar.reset(task, total=len(attrs) + len(again))
         for attr in (*attrs, *again):
             bar.update(task, description=escape(f"{attr.name} {attr.text()}"))
-            budget = seconds / 2 if attr in again else seconds
+            budget = OUTER_TIMES * seconds if attr in again else seconds
             records[attr] = known[attr] or tune_class(
                 attr, budget=budget, build_budget=BUILD_SECONDS, earlier=records.get(attr)
             )

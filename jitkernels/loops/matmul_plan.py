@@ -17,7 +17,7 @@ from jitkernels.machine import Target
 PARALLEL_WORK = 160**3
 
 #: From here on (of float32; others take longer) a parallel region costs little beside the work even on a busy machine.
-PARALLEL_FIRST = 320**3
+PARALLEL_FIRST = 288**3
 
 #: Operands up to this many bytes are read in place: their panels live in the second-level cache anyway.
 IN_PLACE_BYTES = 4 << 20
