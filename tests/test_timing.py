@@ -58,11 +58,12 @@ class Counted:
         self.clock, self.seconds, self.after_a_pause = clock, seconds, after_a_pause
         self.calls = 0
         self.last = -1.0
+        self.ends = float("inf")  # when pauses no longer count
 
     def __call__(self, x: Any, y: Any, z: Any) -> None:
         self.calls += 1
         np.multiply(x, y, out=z)
-        asleep = self.clock.now - self.last > 1e-3
+        asleep = self.clock.now - self.last > 1e-3 and self.clock.now < self.ends
         self.clock.now += self.seconds + (self.after_a_pause if asleep else 0.0)
         self.last = self.clock.now
 
@@ -162,6 +163,17 @@ def test_price_is_that_of_the_worse_case(clock: Clock) -> None:
     assert price(after_a_pause=5e-4) == pytest.approx(6, rel=0.02)
     assert price() == pytest.approx(1, rel=0.02)
     assert price(margin=2.5, after_a_pause=5e-4) == 1
+
+
+def test_threads_without_a_core_for_a_while_are_looked_at_again(clock: Clock) -> None:
+    """They would save a millisecond, which waking them never takes."""
+    threads, serial = Counted(clock, 1e-3, after_a_pause=5e-3), Counted(clock, 2e-3)
+    arrays = jk.VMulAttr(n=8).signature().sample()
+    timings = {"threads": timer.Timing(1e-3, 0.0, threaded=True), "serial": timer.Timing(2e-3, 0.0)}
+    calls = {name: partial(call, *arrays) for name, call in (("threads", threads), ("serial", serial))}
+    for lasts, least, most in ((0.3, 1.0, 1.2), (1e9, 5.5, 6.5)):
+        threads.ends = clock.now + lasts
+        assert least <= pauses.price_of_threads(timings, calls, margin=1.25) <= most
 
 
 def test_hidden_threads_are_noticed(clock: Clock) -> None:
