@@ -19,9 +19,9 @@ from jitkernels.tuning.store import Measured, Record
 from jitkernels.tuning.timer import Stopwatch, fastest
 
 log = logging.getLogger("jitkernels")
-NOISE, OUTER_NOISE = 0.04, 0.08
-"""A candidate earlier in the static order keeps its place unless another is faster by more than this: by the latter
-where arrays lie in the outer caches."""
+NOISE = 0.04
+"""A candidate earlier in the static order keeps its place unless another is faster by more than this. It has no such
+right where arrays lie in the outer caches: all are as fast as memory there, but for those that need less of it."""
 THREADS_MARGIN = 1.25
 """Threads win only by this factor."""
 BUDGET = 0.06
@@ -161,7 +161,7 @@ class Trial:
                 timing = watch.timing
                 rank = timing.seconds * (self._penalty if watch.threaded else 1.0)
                 ranked.append((rank, _with_time(found, timing.seconds, timing.spread)))
-        noise = OUTER_NOISE if nbytes(self._attr) >= OUTER_BYTES else NOISE
+        noise = 0.0 if nbytes(self._attr) >= OUTER_BYTES else NOISE
         return (*ordered(ranked, noise), *failed)
 
     def _disqualify(self, found: Measured, why: str) -> None:
