@@ -159,8 +159,9 @@ def _offered_nearby(attr: KernelAttr, near: KernelAttr, record: Record) -> Itera
 def _is_for_threads(attr: KernelAttr) -> bool:
     """Whether some variant of it uses threads."""
     known = implementations(type(attr)).values()
-    threaded = (found for found in known if any(v.get("parallel") for v in found.variants(attr)))
-    return any(found.reason_against(attr) is None for found in threaded)
+    # One after the other, since only what can be used has variants, and asking a library loads it.
+    usable = (found for found in known if found.reason_against(attr) is None)
+    return any(variant.get("parallel") for found in usable for variant in found.variants(attr))
 
 
 def _serial(measured: Measured) -> Measured:

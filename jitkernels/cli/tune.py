@@ -39,7 +39,7 @@ def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int
             bar.update(task, description=escape(f"built {attr.name} {attr.text()}"), advance=1)
         # Calls are long in the outer caches, of which neighbours take their share for seconds: so these get more time,
         # and a second look after all other first ones.
-        again = [attr for attr in waiting if nbytes(measured_member(attr)) >= OUTER_BYTES]
+        again = {attr: None for attr in waiting if nbytes(measured_member(attr)) >= OUTER_BYTES}
         bar.reset(task, total=len(attrs) + len(again))
         for attr in (*attrs, *again):
             bar.update(task, description=escape(f"{attr.name} {attr.text()}"))

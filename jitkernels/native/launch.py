@@ -155,7 +155,9 @@ def _from_any_works(address: int) -> bool:
     made = [
         make(values, None, 0, 0, ALIGNED | NOT_SWAPPED, None) for values in ([[1, 2.5]], np.ones(2, ">i4"))
     ]
-    return [m.tolist() for m in made] == [[[1.0, 2.5]], [1, 1]] and all(m.dtype.isnative for m in made)
+    if not all(isinstance(array, np.ndarray) and array.dtype.isnative for array in made):
+        return False
+    return [array.tolist() for array in made] == [[[1.0, 2.5]], [1, 1]]
 
 
 @functools.cache
