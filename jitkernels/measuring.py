@@ -15,6 +15,7 @@ from jitkernels.patience import saying
 from jitkernels.registry import implementation, implementations
 from jitkernels.tuning import store
 from jitkernels.tuning.classes import class_of, has_elements, measured_member
+from jitkernels.tuning.pauses import AGAIN
 from jitkernels.tuning.store import Record
 from jitkernels.tuning.tuner import BUDGET, Candidate, contest
 
@@ -55,7 +56,13 @@ def tune_class(
     with locks.measuring, threadpool_limits(get_num_threads()), said:
         found = candidates(member)
         record = contest(
-            member, found, found[-1].callable(), budget=budget, build_budget=build_budget, earlier=earlier
+            member,
+            found,
+            found[-1].callable(),
+            budget=budget,
+            build_budget=build_budget,
+            earlier=earlier,
+            again=AGAIN,
         )
         keep(attr, record, perf_counter() - started)
     KernelFuncs.cache().clear()

@@ -27,7 +27,11 @@ AGAIN, APART = 4, 0.25
 
 
 def price_of_threads(
-    timings: Mapping[str, Timing], calls: Mapping[str, Callable[[], Any]], *, margin: float = 1.0
+    timings: Mapping[str, Timing],
+    calls: Mapping[str, Callable[[], Any]],
+    *,
+    margin: float = 1.0,
+    again: int = AGAIN,
 ) -> float:
     """How many times more than awake the calls that use threads cost a user, seen at the fastest of them.
 
@@ -41,7 +45,7 @@ def price_of_threads(
         return 1.0
     ratio = _worst_ratio(calls[threaded], calls[serial])
     saved = timings[serial].seconds - timings[threaded].seconds * margin
-    for _ in range(AGAIN if saved > MOST_WAKING else 0):
+    for _ in range(again if saved > MOST_WAKING else 0):
         if ratio * margin > 1:
             sleep(APART)
             ratio = min(ratio, _worst_ratio(calls[threaded], calls[serial]))

@@ -61,13 +61,14 @@ def contest(
     budget: float = BUDGET,
     build_budget: float = float("inf"),
     earlier: Record | None = None,
+    again: int = 0,
 ) -> Record:
     """Measure candidates, given in the static order, and order them: the pick first.
 
     A candidate that cannot be built, fails, gives a result other than the reference's or writes to an input is
     recorded with its error and never picked. Building and checking stop after `build_budget` seconds, but not
     before one candidate is ready; timing takes about `budget` seconds, but at least the fewest of `ROUNDS`.
-    What an `earlier` look saw counts as if it had been seen now.
+    What an `earlier` look saw counts as if it had been seen now; for `again` see `price_of_threads`.
     """
     started = perf_counter()
     trial = Trial(attr, reference, earlier)
@@ -77,7 +78,7 @@ def contest(
             complete = False
         else:
             trial.admit(candidate)
-    trial.run(budget)
+    trial.run(budget, again)
     return Record(trial.results(candidates), complete)
 
 
@@ -127,7 +128,7 @@ class Trial:
             watch.samples += [taken, self._seen.get(label, taken)]
             self._out[label] = candidate.measured
 
-    def run(self, budget: float) -> None:
+    def run(self, budget: float, again: int = 0) -> None:
         """Let the candidates take turns, fewer of them from round to round, and look at threads closely."""
         running = dict(self.watches)
         least, fewest, most = ROUNDS
@@ -145,7 +146,7 @@ class Trial:
                     self._disqualify(self._out[label], f"{type(error).__name__}: {error}")
             running = _still_in(running, SLOW[min(done, len(SLOW) - 1)])
         timings = {label: watch.timing for label, watch in self.watches.items()}
-        self._penalty *= price_of_threads(timings, self._calls, margin=THREADS_MARGIN)
+        self._penalty *= price_of_threads(timings, self._calls, margin=THREADS_MARGIN, again=again)
 
     def results(self, candidates: Sequence[Candidate]) -> tuple[Measured, ...]:
         """All that were admitted, ranked, then those that failed."""
