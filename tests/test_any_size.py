@@ -4,7 +4,7 @@ import ctypes
 import dataclasses
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import cases
 import numpy as np
@@ -15,9 +15,14 @@ from jitkernels.attrs.base import KernelAttr, power_of_two
 from jitkernels.kernel import _words
 from jitkernels.native import load
 from jitkernels.registry import implementation
+from jitkernels.tuning.classes import nbytes
 
 MOST = 1 << 14
 """Elements of a call that the test makes; operations are at most 20 times as many."""
+PLACES: tuple[tuple[Literal["start", "end"], int], ...] = (("end", 0), ("start", 0), ("start", 1))
+"""Where arrays lie: at either end of their pages, and beginning within a line of the cache."""
+FEW = 40
+"""What extents of large attrs are made, to call what was made for those with others."""
 
 
 def extents(attr: KernelAttr) -> list[str]:
@@ -45,6 +50,22 @@ def other_sizes(attr: KernelAttr) -> Iterator[KernelAttr]:
     yield from found
 
 
+def made_for(row: cases.Row, name: str) -> Iterator[tuple[KernelAttr, KernelAttr]]:
+    """Attrs to make objects for, each with one whose `other_sizes` they are called with.
+
+    Beside the cases themselves the largest of the sweep of either dtype: some variants are offered for such alone.
+    """
+    for attr in cases.in_scope(row, name):
+        yield attr, attr
+    for dtype in dict.fromkeys(attr.fields()["dtype"] for attr in cases.in_scope(row, name)):
+        whole = [case.attr for case in row.sweep() if case.attr.fields()["dtype"] == dtype]
+        mine = cases.only_in_scope(row, name, sorted(whole, key=nbytes)[-1:])
+        for attr in mine:
+            small = testing.changed(attr, {key: min(attr.fields()[key], FEW) for key in extents(attr)})
+            if small is not None and implementation(row, name).reason_against(small) is None:
+                yield attr, small
+
+
 def call(address: int, attr: KernelAttr, arrays: list[Any]) -> int:
     """Call a C entry with the words of an attr."""
     words = [array.ctypes.data for array in arrays] + _words(attr.signature())
@@ -62,7 +83,7 @@ def sources(attr: KernelAttr, name: str) -> list[Any]:
 def test_an_object_is_right_for_other_extents(row: Any, name: str) -> None:
     seen: set[str] = set()
     served = 0
-    for attr in cases.in_scope(row, name):
+    for attr, near in made_for(row, name):
         cases.usable(attr, name)
         fresh = {source.text: source for source in sources(attr, name) if source.text not in seen}
         if not fresh:
@@ -70,18 +91,19 @@ def test_an_object_is_right_for_other_extents(row: Any, name: str) -> None:
         seen |= set(fresh)
         addresses = [load.address_of(source) for source in fresh.values()]
         # Every third one, beginning elsewhere each time: together they meet all.
-        for other in itertools.islice(other_sizes(attr), len(seen) % 3, None, 3):
+        for other in itertools.islice(other_sizes(near), len(seen) % 3, None, 3):
             served += 1
             arrays = other.signature().sample(served)
             right = testing.upcast_reference(other, [array.copy() for array in arrays])
             for address, source in zip(addresses, fresh.values(), strict=True):
                 label = f"{name} by {source.name}, made for {attr}"
-                guarded = [testing.Guarded(array, "end") for array in arrays]
-                assert call(address, other, [guard.array for guard in guarded]) == 0
-                results = zip(guarded, other.signature().arrays, strict=True)
-                for guard, true in zip((g for g, a in results if a.output), right, strict=True):
-                    assert guard.intact(), f"{label}, writes beyond {other}"
-                    bound = 1000 * np.finfo(guard.array.dtype).eps
-                    near = np.abs(guard.array - true) <= bound * (1 + np.abs(true))
-                    assert near.all(), f"{label}, is wrong for {other}"
+                for side, apart in PLACES:
+                    guarded = [testing.Guarded(array, side, apart=apart) for array in arrays]
+                    assert call(address, other, [guard.array for guard in guarded]) == 0
+                    results = zip(guarded, other.signature().arrays, strict=True)
+                    for guard, true in zip((g for g, a in results if a.output), right, strict=True):
+                        assert guard.intact(), f"{label}, writes beyond {other}"
+                        bound = 1000 * np.finfo(guard.array.dtype).eps
+                        near = np.abs(guard.array - true) <= bound * (1 + np.abs(true))
+                        assert near.all(), f"{label}, is wrong for {other}"
     assert served, f"{name} has no object that serves several sizes"

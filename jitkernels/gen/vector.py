@@ -7,11 +7,18 @@ import numpy as np
 
 from jitkernels import machine
 from jitkernels.attrs.vector import UnaryVectorAttr, VectorAttr, VExpAttr, VMulAttr, VSigmoidAttr
+from jitkernels.loops.past_cache import (
+    STREAM_BYTES,
+    elements_per_step,
+    elements_to_line,
+    products_past_cache,
+)
+from jitkernels.loops.pieces import threads
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.maths.exp import exp_float32, exp_float64
 from jitkernels.maths.sigmoid import sigmoid_float32, sigmoid_float64
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import vectors
+from jitkernels.native.source import offset, vectors
 from jitkernels.registry import Variant, implements
 
 FLOATS: dict[str, Any] = {"float32": np.float32, "float64": np.float64}
@@ -24,8 +31,10 @@ def variants(attr: VectorAttr) -> list[Variant]:
     return widths_and_threads(attr.n // BLOCK)
 
 
-def elementwise(attr: VectorAttr, body: Callable[..., None], **variant: Any) -> LoopNest:
-    """The loop nest of an elementwise kernel, whose body converts what it reads; one object serves every n."""
+def elementwise(
+    attr: VectorAttr, body: Callable[..., None], *, converts: bool = True, **variant: Any
+) -> LoopNest:
+    """The loop nest of an elementwise kernel; one object serves every n."""
     signature = attr.signature()
     name = f"{attr.name}_{attr.dtype}"
     return LoopNest(
@@ -35,7 +44,7 @@ def elementwise(attr: VectorAttr, body: Callable[..., None], **variant: Any) -> 
         extent=signature.index("n"),
         block=BLOCK,
         reads_first=True,
-        converts=True,
+        converts=converts,
         **variant,
     )
 
@@ -55,8 +64,17 @@ def unary(attr: UnaryVectorAttr, function: Callable[..., Any], **variant: Any) -
     return elementwise(attr, body, **variant)
 
 
-@implements(VMulAttr, variants=variants)
-def vmul(attr: VMulAttr, **variant: Any) -> LoopNest:
+def variants_of_vmul(attr: VMulAttr) -> list[Variant]:
+    """Those of all elementwise kernels; past the cache as well where results are large."""
+    if attr.signature().outputs[0].nbytes < STREAM_BYTES:
+        return variants(attr)
+    return [*variants(attr), *({"stream": True, **variant} for variant in threads(attr.n // BLOCK))]
+
+
+@implements(VMulAttr, variants=variants_of_vmul)
+def vmul(attr: VMulAttr, stream: bool = False, **variant: Any) -> LoopNest:
+    if stream:
+        return vmul_past_cache(attr, **variant)
     number = FLOATS[attr.dtype]
 
     def body(x: Any, y: Any, z: Any, n: int, begin: int, end: int) -> None:
@@ -64,6 +82,22 @@ def vmul(attr: VMulAttr, **variant: Any) -> LoopNest:
             z[i] = number(x[i]) * number(y[i])
 
     return elementwise(attr, body, **variant)
+
+
+def vmul_past_cache(attr: VMulAttr, **variant: Any) -> LoopNest:
+    to_line, products = elements_to_line(attr.dtype), products_past_cache(attr.dtype)
+    step = elements_per_step(attr.dtype)
+
+    def body(x: Any, y: Any, z: Any, n: int, begin: int, end: int) -> Any:
+        first = min(begin + to_line(offset(z, begin)), end)
+        last = first + (end - first) // step * step
+        for i in range(begin, first):
+            z[i] = x[i] * y[i]
+        for i in range(last, end):
+            z[i] = x[i] * y[i]
+        return products(offset(x, first), offset(y, first), offset(z, first), last - first)
+
+    return elementwise(attr, body, converts=False, **variant)
 
 
 @implements(VExpAttr, variants=variants)

@@ -27,14 +27,14 @@ class Guarded:
     """A copy of an array with a page that nothing may touch directly before ("start") or after ("end") it.
 
     The rest of its own pages holds a pattern that `intact` looks for. Where pages cannot be protected, the
-    pattern alone tells.
+    pattern alone tells, as it does for the elements that lie between where the array is so many `apart` from the page.
     """
 
-    def __init__(self, array: AnyArray, side: Side) -> None:
-        page = mmap.PAGESIZE
-        pages = max(1, -(-array.nbytes // page))
+    def __init__(self, array: AnyArray, side: Side, *, apart: int = 0) -> None:
+        page, between = mmap.PAGESIZE, apart * array.itemsize
+        pages = max(1, -(-(array.nbytes + between) // page))
         inside = _inside(pages)
-        first = 0 if side == "start" else pages * page - array.nbytes
+        first = between if side == "start" else pages * page - array.nbytes - between
         self._outside = (inside[:first], inside[first + array.nbytes :])
         for part in self._outside:
             part[...] = UNTOUCHED

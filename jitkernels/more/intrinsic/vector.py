@@ -3,15 +3,13 @@
 from typing import Any
 
 from jitkernels.attrs.vector import VMulAttr
+from jitkernels.loops.past_cache import STREAM_BYTES
 from jitkernels.loops.pieces import BLOCK, vector_threads
 from jitkernels.more.intrinsic.source import external, source, usable
 from jitkernels.native.c import CSource
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import offset
 from jitkernels.registry import Variant, implements
-
-STREAM_BYTES = 1 << 20
-"""From this size of the result on, stores past the cache are worth measuring."""
 
 
 def variants(attr: VMulAttr) -> list[Variant]:
