@@ -100,6 +100,7 @@ class Parts:
             "FLOAT64": copying.FLOAT64,
             "LANES": copying.LANES,
             "SAME": copying.SAME,
+            "LEAST_ROW": copying.LEAST_ROW,
             "INFINITY_BITS": 0x7FF << 52,
         }
         # The translator's own text is in every key (`jitkernels.native.cache`).

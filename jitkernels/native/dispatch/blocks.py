@@ -12,7 +12,7 @@ from jitkernels.native.layout import (
     Record,
     Table,
 )
-from jitkernels.native.words import load, stack, store
+from jitkernels.native.words import address, load, stack, store
 
 
 def in_blocks(table: int, frame: int, context: int) -> int:
@@ -155,6 +155,9 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
     stride = load(own, 8 * (Operand.STRIDES + last))
     item = 4 if load(own, 8 * Operand.WANTED) == FLOAT32 else 8
     pair = load(own, 8 * Operand.PAIR)
+    # Runs that are neither converted nor have gaps.
+    width = length * item
+    plain = stride == item and width >= LEAST_ROW and load(address("jk_forms"), 8 * pair) & SAME
     buffer = load(own, 8 * Operand.BASE)
     if last == 0 and stride != 0:
         at = load(own, 8 * Operand.DATA) + start * stride
@@ -180,9 +183,16 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
             beside = min(
                 load(own, 8 * (Operand.EXTENTS + last - 1)) - load(index, 8 * (last - 1)), count // length
             )
-            if beside > length:
+            if plain or beside > length:
                 steps = beside
-        if steps > 1:
+        if steps > 1 and plain:
+            across = load(own, 8 * (Operand.STRIDES + last - 1))
+            if reading:
+                rows(width, buffer, width, at, across, steps)
+            else:
+                rows(width, at, across, buffer, width, steps)
+            run = steps * length
+        elif steps > 1:
             # Many short runs beside one another: few long ones across them.
             across = load(own, 8 * (Operand.STRIDES + last - 1))
             for i in range(length):
