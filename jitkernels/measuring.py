@@ -1,6 +1,7 @@
 """Measuring at once: every candidate of a tuning class against the others, and the record that is kept of it."""
 
 import logging
+from collections.abc import Sequence
 from time import perf_counter
 
 from jitkernels import locks
@@ -12,7 +13,7 @@ from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.native.threads import get_num_threads
 from jitkernels.patience import saying
-from jitkernels.registry import implementation, implementations
+from jitkernels.registry import Variant, implementation, implementations
 from jitkernels.tuning import store
 from jitkernels.tuning.classes import class_of, has_elements, measured_member
 from jitkernels.tuning.pauses import AGAIN
@@ -81,13 +82,21 @@ def keep(attr: KernelAttr, record: Record, took: float) -> None:
 
 
 def candidates(attr: KernelAttr) -> list[Candidate]:
-    """Everything that can compute an attr here, variant by variant, in the static order, ``refer`` last."""
+    """Everything that can compute an attr here, variant by variant, in the static order, ``refer`` last.
+
+    Where there is one thread, what would use several is left out: it is the same without them.
+    """
     return [
         Candidate(found.name, variant, lambda f=found, v=variant: Kernel(attr, f, v).callable)  # type: ignore[misc]  # lambdas have no types
         for found in implementations(type(attr)).values()
         if found.reason_against(attr) is None
-        for variant in found.variants(attr)
+        for variant in _distinct(found.variants(attr))
     ]
+
+
+def _distinct(variants: Sequence[Variant]) -> list[Variant]:
+    alone = get_num_threads() == 1
+    return [v for v in variants if not (alone and v.get("parallel") and {**v, "parallel": False} in variants)]
 
 
 def reference(attr: KernelAttr) -> Candidate:

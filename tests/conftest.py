@@ -77,6 +77,16 @@ def _forget() -> None:
 
 
 @pytest.fixture
+def restored() -> Iterator[int]:
+    """The number of threads, set back afterwards."""
+    from jitkernels import get_num_threads, set_num_threads
+
+    before = get_num_threads()
+    yield before
+    set_num_threads(before)
+
+
+@pytest.fixture
 def toy() -> Iterator[ModuleType]:
     """The module `toy`, its row registered."""
     import toy as module

@@ -3,7 +3,6 @@
 import ctypes
 import dataclasses
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +26,6 @@ HUGE = 1 << 60
 """Bytes that no machine has."""
 MOST_ATTRS = 10
 """A product has a nest for every shape, in many variants."""
-
-
-@pytest.fixture
-def restored() -> Iterator[int]:
-    """The number of threads, set back afterwards."""
-    before = jk.get_num_threads()
-    yield before
-    jk.set_num_threads(before)
 
 
 def sources(attr: jk.KernelAttr, name: str) -> list[Source]:

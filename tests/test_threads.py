@@ -4,7 +4,7 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import cases
@@ -50,14 +50,6 @@ def tasks():
 needs_proc = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts threads in /proc")
 needs_openmp = pytest.mark.skipif(openmp.runtime()[0] is None, reason=openmp.runtime()[1])
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-
-
-@pytest.fixture
-def restored() -> Iterator[int]:
-    """The number of threads, set back afterwards."""
-    before = jk.get_num_threads()
-    yield before
-    jk.set_num_threads(before)
 
 
 def team(wanted: int) -> int:

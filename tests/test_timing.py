@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
+from jitkernels import measuring
 from jitkernels.attrs.base import KernelAttr, rows
 from jitkernels.attrs.vector import UnaryVectorAttr
 from jitkernels.choosing import choose_component
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.kernel_types import KernelType
-from jitkernels.registry import all_rows
+from jitkernels.registry import all_rows, implementations
 from jitkernels.tuning import pauses, timer, tuner
 from jitkernels.tuning.store import Measured, Record
 from jitkernels.tuning.timer import measure
@@ -146,6 +147,34 @@ def test_threads_are_timed_after_pauses(clock: Clock) -> None:
     serial = Counted(clock, 3e-4)
     assert pick_of(serial=serial, threads=Counted(clock, 1.5e-4, after_a_pause=7e-4)) == "serial"
     assert pick_of(serial=serial, threads=Counted(clock, 1.5e-4, after_a_pause=3e-5)) == "threads"
+
+
+def test_threads_are_not_timed_beside_calls_that_are_over_before_they_wake(clock: Clock) -> None:
+    """Two calls to find out whether they are right, and no turn."""
+    for seconds, timed in ((0.9 * tuner.LEAST_FOR_THREADS, False), (1.2 * tuner.LEAST_FOR_THREADS, True)):
+        threads = Counted(clock, 0.5 * seconds, after_a_pause=seconds)
+        assert pick_of(threads=threads, serial=Counted(clock, seconds)) == "serial"
+        assert (threads.calls > 2) == timed
+
+
+@pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
+def test_one_thread_measures_what_uses_one(row: type[KernelAttr], restored: int) -> None:
+    """The serial variants, all of them; several threads measure all there are."""
+    attr = max((case.attr for case in row.sweep()), key=lambda attr: attr.operations())
+    labels = []
+    for threads in (1, 2):
+        jk.set_num_threads(threads)
+        labels.append([(c.implementation, dict(c.variant)) for c in measuring.candidates(attr)])
+    alone, together = labels
+    everything = [
+        (found.name, dict(variant))
+        for found in implementations(row).values()
+        if found.reason_against(attr) is None
+        for variant in found.variants(attr)
+    ]
+    assert together == everything
+    serial = [entry for entry in everything if not entry[1].get("parallel")]
+    assert alone == serial
 
 
 def test_price_is_that_of_the_worse_case(clock: Clock) -> None:

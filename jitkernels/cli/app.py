@@ -50,7 +50,7 @@ def tune(
     *kernels: str,
     tag: Literal["full", "ci"] = "full",
     force: bool = False,
-    seconds: float = 0.06,
+    seconds: float = 0.04,
 ) -> int:
     """Measure every implementation of kernels and keep the results. Interrupted, it goes on where it was.
 

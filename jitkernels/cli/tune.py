@@ -17,7 +17,7 @@ from jitkernels.tuning.store import Record
 
 BUILD_SECONDS = 60.0
 """Building an attr's candidates may take so long; what is left out is taken up by the next run."""
-OUTER_TIMES = 2.5
+OUTER_TIMES = 4.0
 """So many times the seconds are for each look at what lies in the outer caches."""
 
 

@@ -24,7 +24,7 @@ NOISE = 0.04
 right where arrays lie in the outer caches: all are as fast as memory there, but for those that need less of it."""
 THREADS_MARGIN = 1.25
 """Threads win only by this factor."""
-BUDGET = 0.06
+BUDGET = 0.04
 """Seconds of timing that tell the candidates of most attrs apart."""
 HOPELESS = 4.0
 """A candidate whose first call takes so many times the best one's is not called again."""
@@ -32,6 +32,8 @@ SLOW = (2.0, 1.5, 1.25, 1.25, 1.12)
 """After each round candidates beyond so many times the best drop out; the last holds for all further ones."""
 ROUNDS = (2, 4, 16)
 """Fewest rounds where they take many times the budget, else, and most rounds."""
+LEAST_FOR_THREADS = 2e-5
+"""Seconds of a serial call that are over before a thread has woken up: nobody times threads beside it."""
 LONG, SHORT = 2e-2, 1e-3
 """A first call may be slow by chance: below `LONG` seconds a second one is made, below `SHORT` it says nothing."""
 
@@ -138,7 +140,10 @@ class Trial:
             if (done and len(running) < 2) or (done >= fewest and taken > 1) or (done >= least and taken > 4):
                 break
             share = budget / (most * len(running))
-            for label, watch in list(running.items()):
+            for label, watch in sorted(running.items(), key=lambda entry: entry[1].threaded):
+                if watch.threaded and self._is_over_too_soon():
+                    running.pop(label)
+                    continue
                 try:
                     watch.turn(share)
                 except Exception as error:  # noqa: BLE001  # as above
@@ -147,6 +152,11 @@ class Trial:
             running = _still_in(running, SLOW[min(done, len(SLOW) - 1)])
         timings = {label: watch.timing for label, watch in self.watches.items()}
         self._penalty *= price_of_threads(timings, self._calls, margin=THREADS_MARGIN, again=again)
+
+    def _is_over_too_soon(self) -> bool:
+        """Whether threads cannot win, since some serial candidate takes no longer than waking them."""
+        serial = fastest(self.watches, False)
+        return serial is not None and self.watches[serial].seconds < LEAST_FOR_THREADS
 
     def results(self, candidates: Sequence[Candidate]) -> tuple[Measured, ...]:
         """All that were admitted, ranked, then those that failed."""
