@@ -1,8 +1,10 @@
 """Pins: the user's word that an implementation is to be used, by context or by environment variable."""
 
 import contextlib
+import os
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from threading import get_ident
 
 from jitkernels import settings
 from jitkernels.attrs.base import KernelAttr
@@ -13,8 +15,8 @@ from jitkernels.registry import Implementation, all_rows, implementation, implem
 
 _pins: ContextVar[tuple[Mapping[str, str], ...]] = ContextVar("pins", default=())
 EVERY = "*"
-blocks = 0
-"""How many ``with jk.use(...)`` are open in this process; read on the hot path."""
+blocks: list[tuple[Mapping[str, str], int]] = []
+"""The ``with jk.use(...)`` that are open in this process, each with the thread it was entered in."""
 
 
 class Pins(contextlib.ContextDecorator):
@@ -25,27 +27,36 @@ class Pins(contextlib.ContextDecorator):
         self._open: list[dict[str, str]] = []
 
     def __enter__(self) -> None:
-        global blocks
         _validate("use", self._chosen)
         launch.reason_for_slow_path()  # loads the launcher if need be, which must not happen while writing
         entered = dict(self._chosen)
         with writing:
             self._open.append(entered)
-            blocks += 1
+            blocks.append((entered, get_ident()))
             launch.set_bypass(True)
         _pins.set((entered, *_pins.get()))
 
     def __exit__(self, *raised: object) -> None:
-        global blocks
         held = _pins.get()
         with writing:
             here = [mine for entered in held for mine in self._open if entered is mine]
             entered = here[0] if here else self._open[-1]  # entered in another thread or task than this
             self._open = [mine for mine in self._open if mine is not entered]
-            blocks -= 1
-            launch.set_bypass(blocks > 0)
+            blocks[:] = [(mine, thread) for mine, thread in blocks if mine is not entered]
+            launch.set_bypass(bool(blocks))
         entered.clear()  # tasks started inside the block hold a copy of the context, but not the block
         _pins.set(tuple(other for other in held if other is not entered))
+
+
+def _drop_those_of_other_threads() -> None:
+    """In a forked child: nobody is left to close what another thread had open, and calls need not look for it."""
+    if blocks:
+        blocks[:] = [(entered, thread) for entered, thread in blocks if thread == get_ident()]
+        launch.set_bypass(bool(blocks))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_drop_those_of_other_threads)
 
 
 def use(implementation: str | None = None, **kernels: str) -> Pins:

@@ -4,6 +4,7 @@ import contextlib
 import contextvars
 import dataclasses
 import itertools
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -134,7 +135,7 @@ def test_pins_are_entered_as_often_as_one_likes(attr: Any) -> None:
     assert seen == ["refer", "gen"]
     pinned = pins(now)
     assert [pinned(), now(), pinned()] == ["refer", "gen", "refer"]
-    assert pins_module.blocks == 0
+    assert not pins_module.blocks
 
 
 def test_pins_left_in_another_task_than_entered(attr: Any) -> None:
@@ -143,7 +144,7 @@ def test_pins_left_in_another_task_than_entered(attr: Any) -> None:
     contextvars.copy_context().run(pins.__enter__)
     pins.__exit__(None, None, None)
     assert KernelFuncs.cache().at(attr).__self__.implementation == "gen"  # type: ignore[attr-defined]
-    assert pins_module.blocks == 0
+    assert not pins_module.blocks
 
 
 @pytest.mark.parametrize("text", ["toy_take=gen,TOY_TAKE=theirs", "gen,refer", "toy_take=gen,gen,refer"])
@@ -309,3 +310,45 @@ def test_pins_reach_values_of_everyday_functions(monkeypatch: pytest.MonkeyPatch
                 jk.emb_seq_pool(table, ids, pool="max")
         else:
             assert np.array_equal(jk.emb_seq_pool(table, ids, pool="max"), expected)
+
+
+FORKED = """
+import os, threading, warnings
+import numpy as np
+import jitkernels as jk
+from jitkernels import pins
+
+warnings.simplefilter("ignore", DeprecationWarning)  # forks of many threads, Python 3.12
+x = np.ones(3, np.float32)
+opened, done = threading.Event(), threading.Event()
+
+def hold():
+    with jk.use(implementation="refer"):
+        opened.set()
+        done.wait()
+
+def in_child(wanted):
+    child = os.fork()
+    if child == 0:
+        found = [next(iter(entered.values())) for entered, _ in pins.blocks]
+        result = jk.vmul(x, x).tolist()
+        os._exit(0 if found == wanted and result == [1, 1, 1] else 1)
+    return os.waitpid(child, 0)[1]
+
+other = threading.Thread(target=hold)
+other.start()
+opened.wait()
+print(in_child([]))
+with jk.use(implementation="gen"):
+    print(in_child(["gen"]))
+print(len(pins.blocks))
+done.set()
+other.join()
+print(len(pins.blocks))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_has_the_pins_of_its_own_thread(private_cache: Path) -> None:
+    """Those of others would send its calls through Python for ever."""
+    assert python(FORKED, private_cache).split() == ["0", "0", "1", "0"]
