@@ -10,6 +10,7 @@ from jitkernels.native.threads import get_num_threads
 from jitkernels.registry import Implementation, Variant, implementations
 from jitkernels.tuning import store
 from jitkernels.tuning.classes import class_of, has_elements, measured_member
+from jitkernels.tuning.nearby import nearest
 from jitkernels.tuning.store import Measured, Record
 
 
@@ -129,7 +130,7 @@ def checked(attr: KernelAttr) -> KernelAttr:
 def _preferences(attr: KernelAttr) -> Iterator[Choice]:
     """Everything that steps 2 to 5 have to offer, best first; step 5 offers every usable variant."""
     if tuning_mode() != "off" and has_elements(attr):
-        measured = store.nearest(class_of(attr), get_num_threads())
+        measured = nearest(class_of(attr), get_num_threads())
         if measured is not None:
             near, record = measured
             if near == class_of(attr):

@@ -7,7 +7,6 @@ program, in turns, and means are compared, in which tails count.
 """
 
 from collections.abc import Callable, Mapping
-from statistics import fmean
 from time import perf_counter, sleep
 from typing import Any
 
@@ -66,7 +65,8 @@ def _worst_ratio(threaded: Callable[[], Any], serial: Callable[[], Any], *, turn
             count = count or len(row)
             rows.append(row)
     first, following = (
-        [_mean([statistic(row) for row in rows]) for rows in seen] for statistic in (_first, _following)
+        [_without_worst([statistic(row) for row in rows]) for rows in seen]
+        for statistic in (_first, _following)
     )
     return max(first[0] / first[1], following[0] / following[1])
 
@@ -86,8 +86,13 @@ def _first(row: list[float]) -> float:
 
 
 def _following(row: list[float]) -> float:
-    return fmean(row[1:])
+    return _mean(row[1:])
 
 
 def _mean(found: list[float]) -> float:
-    return fmean(sorted(found)[: -(-2 * len(found) // 3)])
+    return sum(found) / len(found)
+
+
+def _without_worst(found: list[float]) -> float:
+    """The mean of all but the worst third."""
+    return _mean(sorted(found)[: -(-2 * len(found) // 3)])

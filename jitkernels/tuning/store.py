@@ -5,11 +5,8 @@ Whatever is not a whole record of this attr in this environment is a miss with o
 
 import functools
 import json
-import os
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from operator import sub
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +16,8 @@ from jitkernels.disk import publish, say_once
 
 FORMAT = 1
 DAY = 86400
-FARTHEST = 4
-"""Powers of two between classes, over all extents, beyond which one tells nothing of the other."""
+saved = 0
+"""How often this process has written a record, which a folder does not always show: clocks stand for milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +77,15 @@ def path_of(attr: KernelAttr, threads: int) -> Path | None:
 @functools.lru_cache(maxsize=256)
 def _name_of(attr: KernelAttr) -> str:
     """Extents stand in the name, so that the files of classes nearby are found by their names."""
-    return _file_name(_family_of(attr), attr.extents().values())
+    return file_name(family_of(attr), attr.extents().values())
 
 
-def _file_name(family: str, extents: Iterable[int]) -> str:
+def file_name(family: str, extents: Iterable[int]) -> str:
+    """Of the class of a family that has these extents."""
     return f"{family}{'x'.join(map(str, extents))}.json"
 
 
-def _family_of(attr: KernelAttr) -> str:
+def family_of(attr: KernelAttr) -> str:
     """How the names begin of all classes that differ from this one in their extents alone, of which there are few."""
     family = type(attr), attr.without_extents
     if family not in _beginnings:
@@ -116,7 +114,8 @@ def save(attr: KernelAttr, record: Record, threads: int) -> None:
         say_once("tuning", f"{place} cannot be written, or is not private: measurements are not kept")
         return
     publish(path, json.dumps(content, indent=1, sort_keys=True).encode())
-    _families.cache_clear()  # clocks of files stand still for milliseconds
+    global saved
+    saved += 1
 
 
 def load(attr: KernelAttr, threads: int) -> Record | None:
@@ -125,69 +124,6 @@ def load(attr: KernelAttr, threads: int) -> Record | None:
     if path is None or not path.exists():
         return None
     return read(path, attr, machine.environment_of_timings(threads))
-
-
-def nearest(attr: KernelAttr, threads: int) -> tuple[KernelAttr, Record] | None:
-    """The class with a record that differs from an attr in extents alone, and in these least, and that record.
-
-    That is the attr itself if it has one. No file is opened that has been before.
-    """
-    place = directory(threads)
-    try:
-        changed = place and os.stat(place).st_mtime_ns  # noqa: PTH116  # half the time of the method
-    except OSError:
-        return None
-    if place is None or changed is None:
-        return None
-    sizes = attr.extents()
-    own = tuple(sizes.values())
-    known = _families(place, changed).get(_family_of(attr), {})
-    if own not in known:
-        octaves = _octaves_of(own)
-        apart = [(sum(map(abs, map(sub, octaves, o))), e) for e, o in known.items() if len(e) == len(own)]
-        steps, own = min(apart, default=(FARTHEST + 1, own))
-        if steps > FARTHEST:
-            return None
-    fields = attr.fields() | dict(zip(sizes, own, strict=True))
-    try:
-        file = os.stat(f"{place}/{_file_name(_family_of(attr), own)}")  # noqa: PTH116  # as above
-    except OSError:
-        return None
-    version = file.st_ino, file.st_mtime_ns, file.st_size
-    known_class: Any = type(attr)  # which is hashable, whatever type checkers say
-    return _kept(known_class, tuple(fields.items()), threads, version)
-
-
-def _octaves_of(extents: Iterable[int]) -> tuple[int, ...]:
-    """The powers of two that extents go up to: distances between classes are counted in them."""
-    return tuple([max(extent - 1, 0).bit_length() for extent in extents])
-
-
-@functools.lru_cache(maxsize=4)
-def _families(
-    place: Path, changed: int
-) -> Mapping[str, Mapping[tuple[int, ...], tuple[int, ...]]]:  # the key
-    """Extents and their octaves, by the beginning of a name, of the classes with a record in a folder."""
-    found: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = {}
-    for name in os.listdir(place):
-        family, _, listed = name.removesuffix(".json").rpartition("-")
-        if re.fullmatch(r"\d+(x\d+)*", listed):
-            extents = tuple(map(int, listed.split("x")))
-            found.setdefault(f"{family}-", {})[extents] = _octaves_of(extents)
-    return found
-
-
-@functools.lru_cache(maxsize=64)
-def _kept(
-    attr_class: type[KernelAttr],
-    fields: tuple[tuple[str, Any], ...],
-    threads: int,
-    version: tuple[int, ...],  # the key
-) -> tuple[KernelAttr, Record] | None:
-    """A class and its record, which many others may be near to."""
-    near = attr_class(**dict(fields))
-    record = load(near, threads)
-    return None if record is None else (near, record)
 
 
 def read(path: Path, attr: KernelAttr, environment: dict[str, str] | None) -> Record | None:

@@ -1,0 +1,96 @@
+"""The record of an attr's tuning class, or of the class nearest to it, found by the names of files."""
+
+import contextlib
+import functools
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from operator import sub
+from pathlib import Path
+from typing import Any
+
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.tuning import store
+from jitkernels.tuning.store import Record
+
+FARTHEST = 4
+"""Powers of two between classes, over all extents, beyond which one tells nothing of the other."""
+EXTENTS = re.compile(r"\d+(x\d+)*\.json")
+"""How the names of records end."""
+
+
+def nearest(attr: KernelAttr, threads: int) -> tuple[KernelAttr, Record] | None:
+    """The class with a record that differs from an attr in extents alone, and in these least, and that record.
+
+    That is the attr itself if it has one. No file is opened that has been before.
+    """
+    place = store.directory(threads)
+    if place is None:
+        return None
+    family, sizes = store.family_of(attr), attr.extents()
+    own = tuple(sizes.values())
+    file = _status(place, store.file_name(family, own))
+    if file is None:
+        folder = _status(place)
+        octaves = _octaves_of(own)
+        known = _octaves_in(place, (folder.st_mtime_ns, store.saved), family) if folder else {}
+        apart = [(sum(map(abs, map(sub, octaves, o))), e) for e, o in known.items() if len(e) == len(own)]
+        steps, own = min(apart, default=(FARTHEST + 1, own))
+        if steps > FARTHEST:
+            return None
+        file = _status(place, store.file_name(family, own))
+        if file is None:
+            return None
+    fields = attr.fields() | dict(zip(sizes, own, strict=True))
+    version = file.st_ino, file.st_mtime_ns, file.st_size
+    known_class: Any = type(attr)  # which is hashable, whatever type checkers say
+    return _kept(known_class, tuple(fields.items()), threads, version)
+
+
+def _octaves_of(extents: Iterable[int]) -> tuple[int, ...]:
+    """The powers of two that extents go up to: distances between classes are counted in them."""
+    return tuple([max(extent - 1, 0).bit_length() for extent in extents])
+
+
+def _status(place: Path, name: str = "") -> os.stat_result | None:
+    """Of a folder or a file in it, if there is one."""
+    try:
+        return os.stat(f"{place}/{name}")  # noqa: PTH116  # half the time of the method
+    except OSError:
+        return None
+
+
+@functools.lru_cache(maxsize=256)
+def _octaves_in(
+    place: Path, changed: tuple[int, int], family: str
+) -> Mapping[tuple[int, ...], tuple[int, ...]]:
+    """Extents and their octaves of the classes of a family that have a record in a folder."""
+    listed = [text for text in _families(place, changed).get(family, ()) if EXTENTS.fullmatch(text)]
+    extents = [tuple(map(int, text.removesuffix(".json").split("x"))) for text in listed]
+    return {each: _octaves_of(each) for each in extents}
+
+
+@functools.lru_cache(maxsize=4)
+def _families(place: Path, changed: tuple[int, int]) -> Mapping[str, Sequence[str]]:
+    """What stands behind the beginnings of names in a folder, as of when it `changed`."""
+    found: dict[str, list[str]] = {}
+    names: list[str] = []
+    with contextlib.suppress(OSError):
+        names = os.listdir(place)
+    for name in names:
+        family, dash, rest = name.rpartition("-")
+        found.setdefault(family + dash, []).append(rest)
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _kept(
+    attr_class: type[KernelAttr],
+    fields: tuple[tuple[str, Any], ...],
+    threads: int,
+    version: tuple[int, ...],  # the key
+) -> tuple[KernelAttr, Record] | None:
+    """A class and its record, which many others may be near to."""
+    near = attr_class(**dict(fields))
+    record = store.load(near, threads)
+    return None if record is None else (near, record)
