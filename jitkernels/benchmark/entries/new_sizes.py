@@ -25,6 +25,8 @@ SIZES = {"ci": 2000, "full": 20000}
 """The limit holds for the latter: a tenth of the sizes come to nearly as many classes."""
 FIRST, CHUNK = 65, 500
 LIMIT, BYTES = 1e-6, 2e6
+PROCESSES = 3
+"""A size is new once in a process: the least of so many processes counts for time, the most for memory."""
 LONGEST, ELEMENTS = 4096, 1 << 14
 """Of random shapes."""
 FIRST_SHAPES = ((3, 5), (3, 3000))
@@ -50,10 +52,14 @@ def new_sizes(settings: Settings) -> Iterator[Line]:
     count = SIZES[settings.tag]
     with empty_cache() as cache:
         for part, label in (("of_known_classes", "known classes"), ("of_any_class", "classes met cold")):
-            found = run(__name__, part, count, cache=cache, JITKERNELS_TUNE="replay")
-            for name, figures in found.items():
+            runs = [
+                run(__name__, part, count, cache=cache, JITKERNELS_TUNE="replay") for _ in range(PROCESSES)
+            ]
+            for name in runs[0]:
+                figures = min((found[name] for found in runs), key=lambda figures: figures["above"])
                 timings = {key: Timing(figures[key], 0.0) for key in ("new", "warm", "above")}
-                yield Line(name, f"{count} sizes, {label}", timings, figures={"bytes": figures["bytes"]})
+                grown = max(found[name]["bytes"] for found in runs)
+                yield Line(name, f"{count} sizes, {label}", timings, figures={"bytes": grown})
 
 
 def _arguments(elements: int) -> dict[str, Callable[[int, int], tuple[Any, ...]]]:
