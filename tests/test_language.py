@@ -240,6 +240,18 @@ def test_numbers_in_the_text() -> None:
     assert z.tolist() == [int(n) for n in expected[2]]
 
 
+def test_the_bits_of_a_known_truth_are_those_of_a_number() -> None:
+    """As Python has it, but without the warning that it gives beside since 3.12."""
+
+    def body(z: Any) -> None:
+        z[0] = ~True
+        z[1] = ~~True
+
+    z = np.zeros(2, np.int64)
+    built("inverted", {"f": (body, ("int64*",))})["f"](z.ctypes.data)
+    assert z.tolist() == [-2, 1]
+
+
 @inlined()
 def scaled(a: Any, b: Any) -> Any:
     return a * b

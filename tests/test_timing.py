@@ -2,7 +2,6 @@
 
 import dataclasses
 import pickle
-import timeit
 from collections.abc import Iterator
 from functools import partial
 from time import perf_counter, sleep
@@ -249,22 +248,20 @@ def many_rows(fresh: object) -> Iterator[list[type[KernelAttr]]]:
         rows.pop(KernelType._members.pop(name))
 
 
-def test_a_hit_is_quick_with_a_hundred_rows(many_rows: list[type[KernelAttr]]) -> None:
-    """Whatever the fields of other attrs: at most 200 ns, for the same attr and for an equal one."""
+def test_a_hit_meets_no_other_attr_with_a_hundred_rows(many_rows: list[type[KernelAttr]]) -> None:
+    """Equal fields in a hundred rows make no two attrs meet, which would be compared one after the other.
+
+    How long a hit takes then is told by ``jitkernels bench at-hit``.
+    """
     cache = KernelFuncs.cache()
     attrs = [row(n=64) for row in many_rows]  # type: ignore[call-arg]  # fields of the base class
     assert len({hash(attr) for attr in attrs}) == 100
     cache._found.update({attr._key: print for attr in attrs})
     own, equal = attrs[-1], many_rows[-1](n=64)  # type: ignore[call-arg]
     assert own == equal
+    assert cache.at(own) is print
     assert cache.at(equal) is print
-
-    def nanoseconds(attr: KernelAttr) -> float:
-        calls = timeit.Timer("at(attr)", globals={"at": cache.at, "attr": attr})
-        return min(calls.repeat(20, 10_000)) / 10_000 * 1e9
-
-    assert nanoseconds(own) < 200
-    assert nanoseconds(equal) < 200
+    assert len({hash(attr._key) for attr in attrs}) == 100
 
 
 def test_attrs_are_equal_by_class_and_fields() -> None:

@@ -13,10 +13,12 @@ def layer_norm(attr: LayerNormAttr, x: AnyArray, *rest: AnyArray) -> None:
         return
     *affine, y = rest
     with np.errstate(all="ignore"):
-        wide = x.astype(np.float64 if x.dtype == np.float32 else np.longdouble)
-        mean = wide.mean(axis=-1, keepdims=True)
-        centred = wide - (
-            mean + (wide - mean).mean(axis=-1, keepdims=True)
+        wide: AnyArray = x.astype(np.float64 if x.dtype == np.float32 else np.longdouble)
+        mean: AnyArray = wide.mean(axis=-1, keepdims=True)
+        off: AnyArray = wide - mean
+        centred: AnyArray = wide - (
+            mean + off.mean(axis=-1, keepdims=True)
         )  # of a constant row, exactly zero
-        normalised = centred / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + attr.eps)
+        squares: AnyArray = centred * centred
+        normalised = centred / np.sqrt(squares.mean(axis=-1, keepdims=True) + attr.eps)
         y[...] = normalised * affine[0] + affine[1] if affine else normalised

@@ -11,12 +11,18 @@ from jitkernels.native.language.control_flow import ControlFlow
 from jitkernels.native.language.types import BOOL, FLOAT64, INT64, LITERAL, Type, Value
 from jitkernels.native.source import MOST_BITS
 
+
+def _inverted(number: Any) -> int:
+    """``~number`` of a known integer, as which Python takes True; it will refuse to, and warns of it."""
+    return ~operator.index(number)
+
+
 _PYTHON: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.BitAnd: operator.and_,
     ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge, ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
+    ast.GtE: operator.ge, ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: _inverted,
     ast.Not: operator.not_,
 }  # fmt: skip
 _BOTH = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
