@@ -5,6 +5,7 @@ import logging
 import os
 import tempfile
 from pathlib import Path
+from stat import S_ISREG
 
 log = logging.getLogger("jitkernels")
 _said: set[str] = set()
@@ -15,6 +16,13 @@ def say_once(topic: str, message: str) -> None:
     if topic not in _said:
         _said.add(topic)
         log.warning(message)
+
+
+def content_of(path: Path) -> bytes:
+    """What a file holds. Raises OSError if there is none, or something else, whose reading may never end."""
+    if not S_ISREG(path.stat().st_mode):
+        raise OSError(f"{path} is no file")
+    return path.read_bytes()
 
 
 def publish(path: Path, content: bytes) -> bool:

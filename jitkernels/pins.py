@@ -8,7 +8,7 @@ from threading import get_ident
 
 from jitkernels import settings
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.errors import UnknownNameError
+from jitkernels.errors import ArgumentTypeError, NotUsableError, UnknownNameError, shown
 from jitkernels.locks import writing
 from jitkernels.native import launch
 from jitkernels.registry import Implementation, all_rows, implementation, implementations, row
@@ -40,6 +40,8 @@ class Pins(contextlib.ContextDecorator):
         held = _pins.get()
         with writing:
             here = [mine for entered in held for mine in self._open if entered is mine]
+            if not self._open:
+                raise NotUsableError("use: left more often than entered")
             entered = here[0] if here else self._open[-1]  # entered in another thread or task than this
             self._open = [mine for mine in self._open if mine is not entered]
             blocks[:] = [(mine, thread) for mine, thread in blocks if mine is not entered]
@@ -64,7 +66,8 @@ def use(implementation: str | None = None, **kernels: str) -> Pins:
 
     ``use(implementation="refer")`` holds for every kernel that has one of that name, wherever it can be used;
     ``use(vmul="mkl")`` for that kernel alone, wins over the former, and where it cannot be used looking for a
-    kernel raises NotUsableError with the reason. Entering raises UnknownNameError for a name that does not exist.
+    kernel raises NotUsableError with the reason. Entering raises UnknownNameError for a name that does not exist,
+    ArgumentTypeError for what is no name.
     """
     chosen = _once("use", [(kernel.lower(), name) for kernel, name in kernels.items()])
     return Pins(chosen if implementation is None else {**chosen, EVERY: implementation})
@@ -84,6 +87,11 @@ def _once(where: str, named: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 def _validate(where: str, chosen: Mapping[str, str]) -> None:
     for kernel, name in chosen.items():
+        if not isinstance(name, str):
+            which = "implementation" if kernel == EVERY else kernel
+            raise ArgumentTypeError(
+                f"{where}: {which}: expected the name of an implementation, got {shown(name)}"
+            )
         if kernel == EVERY:
             if not any(name in implementations(found) for found in all_rows()):
                 raise UnknownNameError(f"{where}: no kernel has an implementation {name!r}")

@@ -198,6 +198,16 @@ def test_damaged_object(filled: Path, used_once: tuple[Path, list[str]], damage:
     assert built(python(KERNEL, filled)) == []
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_what_is_no_file_is_no_object(filled: Path) -> None:
+    """Nobody would ever write to a pipe in its place: it is not waited for."""
+    for path in objects(filled):
+        path.unlink()
+        os.mkfifo(path)
+    assert "ran gen" in python(KERNEL, filled)
+    assert built(python(KERNEL, filled)) == []
+
+
 def test_full_disk(private_cache: Path, used_once: tuple[Path, list[str]]) -> None:
     """Not a byte can be written: everything works all the same, and says so."""
     full = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"

@@ -21,7 +21,7 @@ import jitkernels as jk
 from jitkernels import pins as pins_module
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.choosing import best_variant, choose, choose_for_class
-from jitkernels.errors import NotUsableError, UnknownNameError
+from jitkernels.errors import ArgumentTypeError, NotUsableError, UnknownNameError
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.native.threads import get_num_threads
 from jitkernels.registry import implementations, implements
@@ -135,6 +135,19 @@ def test_pins_are_entered_as_often_as_one_likes(attr: Any) -> None:
     assert seen == ["refer", "gen"]
     pinned = pins(now)
     assert [pinned(), now(), pinned()] == ["refer", "gen", "refer"]
+    assert not pins_module.blocks
+
+
+@pytest.mark.parametrize("wrong", [["refer"], 3, None, b"refer", {}])
+def test_names_of_implementations_are_text(toy: Any, wrong: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match="use: toy_take: expected the name of an implementation"):
+        jk.use(toy_take=wrong).__enter__()
+    assert not pins_module.blocks
+
+
+def test_pins_are_left_as_often_as_entered() -> None:
+    with pytest.raises(NotUsableError, match="left more often than entered"):
+        jk.use(implementation="refer").__exit__(None, None, None)
     assert not pins_module.blocks
 
 

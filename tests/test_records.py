@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import logging
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,15 @@ from picks import chosen, record
 from processes import python
 
 import jitkernels as jk
-from jitkernels import choosing
+from jitkernels import choosing, measuring
 from jitkernels.choosing import choose
 from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.ledger import Ledger
 from jitkernels.native.threads import get_num_threads
 from jitkernels.registry import all_rows, implementations
 from jitkernels.tuning import store
 from jitkernels.tuning.classes import has_elements, measured_member
+from jitkernels.tuning.nearby import nearest
 from jitkernels.tuning.store import Measured, Record
 from jitkernels.tuning.tuner import NOISE, ordered
 
@@ -33,6 +36,9 @@ def damaged(path: Path, change: str) -> None:
         path.write_bytes(b"\xff\x00\x80" * 9)
     elif change == "list":
         path.write_text("[]")
+    elif change in ("pipe", "folder"):
+        path.unlink()
+        os.mkfifo(path) if change == "pipe" else path.mkdir()
     else:
         edits: dict[str, dict[str, Any]] = {
             "foreign attr": {"attr": {"kernel": "OTHER"}},
@@ -52,6 +58,7 @@ def damaged(path: Path, change: str) -> None:
 DAMAGES = [
     "torn", "empty", "binary", "list", "foreign attr", "foreign environment", "future format", "no candidates",
     "no timing", "seconds are text", "variant is text", "unknown key", "name is a number", "candidates are text",
+    "folder", *(["pipe"] if hasattr(os, "mkfifo") else []),
 ]  # fmt: skip
 
 
@@ -228,6 +235,73 @@ def test_a_class_nearby_answers_for_one_that_was_never_measured(
     store.save(jk.MatMulAttr(m=64, n=64, k=64), Record((Measured("refer", {}, 1e-7),)), 2)
     assert choose(jk.MatMulAttr(m=100, n=100, k=64)).rule == "nearby", "little work"
     assert choose(jk.MatMulAttr(m=200, n=200, k=64)).rule == "static", "work for threads"
+
+
+@pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
+def test_names_that_are_no_record_hide_none(
+    row: type[jk.KernelAttr], fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever lies about in the folder, and a record of the class itself or nearer that cannot be read."""
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    threads = get_num_threads()
+    attr = measured_member(largest(row)).tuning_class()
+    near = dataclasses.replace(attr, **{name: 2 * extent for name, extent in attr.extents().items()})  # type: ignore[type-var]
+    if len(attr.extents()) > 4:
+        near = dataclasses.replace(
+            attr, **{name: 2 * attr.extents()[name] for name in list(attr.extents())[:1]}
+        )  # type: ignore[type-var]
+    store.save(near, Record((Measured("refer", {}, 1e-7),)), threads)
+    assert nearest(attr, threads) == (near, Record((Measured("refer", {}, 1e-7),)))
+    place, family = store.directory(threads), store.family_of(attr)
+    assert place is not None
+    extents = [str(extent) for extent in attr.extents().values()]
+    wide = [
+        text.translate({ord("0") + i: ord("\N{FULLWIDTH DIGIT ZERO}") + i for i in range(10)})
+        for text in extents
+    ]
+    names = [
+        "x".join(listed) for listed in (extents, wide, [f"0{text}" for text in extents], [*extents, "1"])
+    ]
+    names += ["x".join([*extents[:i], "0", *extents[i + 1 :]]) for i in range(len(extents))]
+    for name in (*names, "", "x", "-1", "1e3", "9" * 99):
+        (place / f"{family}{name}.json").write_text("{}")
+        store.saved += 1  # as if time had passed
+        found = nearest(attr, threads)
+        assert found is not None, name
+        assert found[0] == near, name
+
+
+@pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
+def test_candidates_are_known_again_in_their_record(row: type[jk.KernelAttr], fresh: Path) -> None:
+    """By their labels: what has been measured is not measured again, and the best so far is who has to be beaten."""
+    attr = measured_member(largest(row))
+    offered = measuring.candidates(attr)
+    assert len({candidate.label for candidate in offered}) == len(offered)
+    ranked = [
+        dataclasses.replace(c.measured, seconds=(i + 1) * 1e-6) for i, c in enumerate(reversed(offered))
+    ]
+    missing = ranked.pop(len(ranked) // 2)
+    store.save(attr.tuning_class(), Record(tuple(ranked), complete=False), get_num_threads())
+    ledger, choice = Ledger(attr), choose(attr)
+    assert [candidate.label for _, candidate in ledger._listed(choice)] == [missing.label]
+    assert [candidate.label for candidate in ledger._incumbents(choice)] == [ranked[0].label]
+
+
+def test_a_record_that_may_not_be_read_is_a_miss(
+    attr: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    store.save(attr.tuning_class(), record("refer"), get_num_threads())
+    monkeypatch.setattr(store, "content_of", refuse)
+    assert store.load(attr.tuning_class(), get_num_threads()) is None
+    assert "static" in str(jk.explain(attr))
+
+
+def largest(row: type[jk.KernelAttr]) -> jk.KernelAttr:
+    """The attr of a sweep with most work, which has most variants."""
+    return max((case.attr for case in row.sweep()), key=lambda attr: attr.operations())
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from jitkernels import machine
-from jitkernels.disk import publish, say_once
+from jitkernels.disk import content_of, publish, say_once
 from jitkernels.locks import making
 
 CHECKSUM_BYTES = 32
@@ -61,7 +61,7 @@ def objects_directory() -> Path | None:
 def read(path: Path) -> bytes | None:
     """The content of an entry whose checksum holds, else None."""
     try:
-        stored = path.read_bytes()
+        stored = content_of(path)
     except OSError:
         return None
     content, checksum = stored[:-CHECKSUM_BYTES], stored[-CHECKSUM_BYTES:]

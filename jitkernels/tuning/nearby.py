@@ -10,38 +10,46 @@ from pathlib import Path
 from typing import Any
 
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.errors import AttrError
 from jitkernels.tuning import store
 from jitkernels.tuning.store import Record
 
 FARTHEST = 4
 """Powers of two between classes, over all extents, beyond which one tells nothing of the other."""
-EXTENTS = re.compile(r"\d+(x\d+)*\.json")
+EXTENTS = re.compile(r"(?:0|[1-9][0-9]*)(?:x(?:0|[1-9][0-9]*))*\.json")
 """How the names of records end."""
 
 
 def nearest(attr: KernelAttr, threads: int) -> tuple[KernelAttr, Record] | None:
     """The class with a record that differs from an attr in extents alone, and in these least, and that record.
 
-    That is the attr itself if it has one. No file is opened that has been before.
+    That is the attr itself if it has one. What is no whole record is passed over; no file is opened twice.
     """
     place = store.directory(threads)
     if place is None:
         return None
     family, sizes = store.family_of(attr), attr.extents()
     own = tuple(sizes.values())
-    file = _status(place, store.file_name(family, own))
+    found = _record_of(attr, own, place, threads)
+    folder = None if found else _status(place)
+    if folder is None:
+        return found
+    octaves = _octaves_of(own)
+    known = _octaves_in(place, (folder.st_mtime_ns, store.saved), family)
+    apart = [(sum(map(abs, map(sub, octaves, o))), e) for e, o in known.items() if len(e) == len(own)]
+    near = sorted(entry for entry in apart if entry[0] <= FARTHEST)
+    records = (_record_of(attr, extents, place, threads) for _, extents in near)
+    return next(filter(None, records), None)
+
+
+def _record_of(
+    attr: KernelAttr, extents: tuple[int, ...], place: Path, threads: int
+) -> tuple[KernelAttr, Record] | None:
+    """The class that is an attr's but for these extents, and its record, if it has one."""
+    file = _status(place, store.file_name(store.family_of(attr), extents))
     if file is None:
-        folder = _status(place)
-        octaves = _octaves_of(own)
-        known = _octaves_in(place, (folder.st_mtime_ns, store.saved), family) if folder else {}
-        apart = [(sum(map(abs, map(sub, octaves, o))), e) for e, o in known.items() if len(e) == len(own)]
-        steps, own = min(apart, default=(FARTHEST + 1, own))
-        if steps > FARTHEST:
-            return None
-        file = _status(place, store.file_name(family, own))
-        if file is None:
-            return None
-    fields = attr.fields() | dict(zip(sizes, own, strict=True))
+        return None
+    fields = attr.fields() | dict(zip(attr.extents(), extents, strict=True))
     version = file.st_ino, file.st_mtime_ns, file.st_size
     known_class: Any = type(attr)  # which is hashable, whatever type checkers say
     return _kept(known_class, tuple(fields.items()), threads, version)
@@ -91,6 +99,9 @@ def _kept(
     version: tuple[int, ...],  # the key
 ) -> tuple[KernelAttr, Record] | None:
     """A class and its record, which many others may be near to."""
-    near = attr_class(**dict(fields))
+    try:
+        near = attr_class(**dict(fields))
+    except AttrError:  # of a name that nobody here gave a file
+        return None
     record = store.load(near, threads)
     return None if record is None else (near, record)

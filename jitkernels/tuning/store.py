@@ -12,7 +12,7 @@ from typing import Any
 
 from jitkernels import machine
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.disk import publish, say_once
+from jitkernels.disk import content_of, publish, say_once
 
 FORMAT = 1
 DAY = 86400
@@ -32,8 +32,8 @@ class Measured:
 
     @property
     def label(self) -> str:
-        """The implementation, with its variant in brackets if it has one."""
-        variant = ",".join(f"{key}={value}" for key, value in self.variant.items())
+        """The implementation, with its variant in brackets if it has one, the same in whatever order that came."""
+        variant = ",".join(f"{key}={value}" for key, value in sorted(self.variant.items()))
         return f"{self.implementation}[{variant}]" if variant else self.implementation
 
 
@@ -121,15 +121,13 @@ def save(attr: KernelAttr, record: Record, threads: int) -> None:
 def load(attr: KernelAttr, threads: int) -> Record | None:
     """The record of an attr, or None."""
     path = path_of(attr, threads)
-    if path is None or not path.exists():
-        return None
-    return read(path, attr, machine.environment_of_timings(threads))
+    return None if path is None else read(path, attr, machine.environment_of_timings(threads))
 
 
 def read(path: Path, attr: KernelAttr, environment: dict[str, str] | None) -> Record | None:
-    """The record in a file if it is whole and of that attr and environment (any, if None)."""
+    """The record in a file if there is one, whole and of that attr and environment (any, if None)."""
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(content_of(path))
         if content["format"] != FORMAT or content["attr"] != _key(attr):
             raise ValueError("it is of another attr or format")
         if environment is not None and content["environment"] != environment:
@@ -138,6 +136,8 @@ def read(path: Path, attr: KernelAttr, environment: dict[str, str] | None) -> Re
         if not candidates or candidates[0].seconds is None:
             raise ValueError("it has no timing")
         return Record(candidates, bool(content["complete"]))
+    except FileNotFoundError:
+        return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         say_once(str(path), f"ignoring the measurement {path}: {error}")
         return None
