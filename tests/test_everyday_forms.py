@@ -11,7 +11,7 @@ import pytest
 from test_everyday import SAME_VALUES, Own, Row, arrays_only, as_tuple, by_position, example, function_of
 
 import jitkernels as jk
-from jitkernels import functions
+from jitkernels import functions, testing
 from jitkernels.attrs.base import FLOATS, KernelAttr
 from jitkernels.errors import DataIndexError, JitKernelsError, RegistrationError
 from jitkernels.signature import AnyArray, Argument
@@ -345,3 +345,53 @@ def test_what_cannot_be_picked_from(table: Argument, ids: Argument) -> None:
         type(
             "PickingAttr", (KernelAttr,), {"__annotations__": fields, "arrays": arrays}, kernel_type="PICKING"
         )
+
+
+def apart(table: AnyArray, side: Literal["start", "end"], gap: int) -> tuple[testing.Guarded, AnyArray]:
+    """The same, its rows so many elements apart and nothing behind the last one."""
+    rows, columns = table.shape
+    room = np.full((rows, columns + gap), 77, table.dtype)
+    room[:, :columns] = table
+    guard = testing.Guarded(room.ravel()[: rows * (columns + gap) - gap], side)
+    strides = ((columns + gap) * table.itemsize, table.itemsize)
+    return guard, np.lib.stride_tricks.as_strided(guard.array, table.shape, strides)
+
+
+def turned(table: AnyArray, side: Literal["start", "end"], gap: int) -> tuple[testing.Guarded, AnyArray]:
+    """The same, its columns so many elements apart."""
+    guard, view = apart(table.T, side, gap)
+    return guard, view.T
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "float16"])
+@pytest.mark.parametrize("lay", [apart, turned])
+def test_matrices_of_every_shape_by_rows_and_squares(lay: Any, dtype: str) -> None:
+    """As inputs and as results, at either end of a page: nothing beside a row is read or written."""
+    for rows, columns in itertools.product((1, 2, 4, 7, 8, 9, 16, 17, 24, 33), repeat=2):
+        table = numbers(rows * columns, dtype, rows).reshape(rows, columns)
+        other = numbers(columns * 5, dtype, columns).reshape(columns, 5)
+        right = jk.vmul(table, table), jk.matmul(table, other), jk.matmul(other.T, table.T)
+        sides: tuple[Literal["start", "end"], ...] = ("start", "end")
+        for side, gap in itertools.product(sides, (0, 3)):
+            _, strange = lay(table, side, gap)
+            assert bits(jk.vmul(strange, table)) == bits(right[0]), (rows, columns)
+            assert bits(jk.matmul(strange, other)) == bits(right[1]), (rows, columns)
+            for function, given, wanted in (
+                (jk.vmul, (table, table), right[0]),
+                (jk.matmul, (table, other), right[1]),
+                (jk.matmul, (other.T, table.T), right[2]),
+            ):
+                guard, out = lay(np.zeros_like(wanted), side, gap)
+                assert function(*given, out=out) is out
+                assert np.array_equal(out, wanted), (rows, columns)
+                assert guard.intact()
+                assert (rest(guard.array, out) == 77).all()
+
+
+def rest(whole: AnyArray, view: AnyArray) -> AnyArray:
+    """The elements of an array that a view of it leaves out."""
+    taken = np.zeros(whole.size, bool)
+    np.lib.stride_tricks.as_strided(taken, view.shape, [stride // view.itemsize for stride in view.strides])[
+        ...
+    ] = True
+    return whole[~taken]

@@ -14,8 +14,6 @@ TARGETS = (FLOAT32, FLOAT64, INT64, FLOAT16)
 LANES = 16
 NEIGHBOURS = 4
 """Elements whose places are told from one of them, so that not each waits for the one before it."""
-LEAST_ROW, WIDE_ROW = 16, 64
-"""Bytes of the vectors in which rows are copied: a row has at least one of them."""
 SAME = 256
 """In the form of a pair: there is nothing to convert."""
 _INTEGERS = {
@@ -46,7 +44,6 @@ def provided() -> dict[str, str]:
         "each": _each(),
         "gather": _gather(),
         "turn": _turn(),
-        "rows": _rows(),
         "fill": _fill(),
     }
     return {**functions, "jk_forms": _forms()}
@@ -279,58 +276,6 @@ start:
   ret i64 0
 }}
 """
-
-
-def _rows() -> str:
-    """``rows(bytes, to, to_step, from, from_step, n)``: n runs of so many bytes, `LEAST_ROW` at least, as they are.
-
-    The last vector of a run begins as far before its end as it is long.
-    """
-    loops = ""
-    for width in (LEAST_ROW, WIDE_ROW):
-        vector, at = f"<{width} x i8>", f".{width}"
-        loops += f"""rows{at}:
-  %last{at} = sub nsw i64 %bytes, {width}
-  br label %row{at}
-row{at}:
-  %i{at} = phi i64 [ %n, %rows{at} ], [ %left{at}, %end{at} ]
-  %p{at} = phi ptr [ %p, %rows{at} ], [ %p.next{at}, %end{at} ]
-  %q{at} = phi ptr [ %q, %rows{at} ], [ %q.next{at}, %end{at} ]
-  br label %test{at}
-test{at}:
-  %j{at} = phi i64 [ 0, %row{at} ], [ %j.next{at}, %step{at} ]
-  %more{at} = icmp slt i64 %j{at}, %last{at}
-  br i1 %more{at}, label %step{at}, label %end{at}
-step{at}:
-{_moved(vector, f"%p{at}", f"%q{at}", f"%j{at}", f"step{at}")}
-  %j.next{at} = add nuw nsw i64 %j{at}, {width}
-  br label %test{at}
-end{at}:
-{_moved(vector, f"%p{at}", f"%q{at}", f"%last{at}", f"end{at}")}
-  %p.next{at} = getelementptr i8, ptr %p{at}, i64 %from.step
-  %q.next{at} = getelementptr i8, ptr %q{at}, i64 %to.step
-  %left{at} = add nsw i64 %i{at}, -1
-  %again{at} = icmp sgt i64 %left{at}, 0
-  br i1 %again{at}, label %row{at}, label %done
-"""
-    parameters = "i64 %bytes, i64 %to, i64 %to.step, i64 %from, i64 %from.step, i64 %n"
-    return f"""define internal i64 @rows({parameters}) nounwind {{
-start:
-  %p = inttoptr i64 %from to ptr
-  %q = inttoptr i64 %to to ptr
-  %wide = icmp sge i64 %bytes, {WIDE_ROW}
-  br i1 %wide, label %rows.{WIDE_ROW}, label %rows.{LEAST_ROW}
-{loops}done:
-  ret i64 0
-}}
-"""
-
-
-def _moved(vector: str, start: str, target: str, offset: str, name: str) -> str:
-    return f"""  %get.{name} = getelementptr i8, ptr {start}, i64 {offset}
-  %put.{name} = getelementptr i8, ptr {target}, i64 {offset}
-  %x.{name} = load {vector}, ptr %get.{name}, align 1
-  store {vector} %x.{name}, ptr %put.{name}, align 1"""
 
 
 def _fill() -> str:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from jitkernels.native import copying, dispatch, load
+from jitkernels.native import copying, dispatch, load, moving
 from jitkernels.native.language.words import WordSource, translated
 from jitkernels.native.layout import ALIGNED, CONTIGUOUS, MOST_CALL_WORDS, WRITEABLE, Part, constants
 from jitkernels.native.source import External
@@ -100,11 +100,12 @@ class Parts:
             "FLOAT64": copying.FLOAT64,
             "LANES": copying.LANES,
             "SAME": copying.SAME,
-            "LEAST_ROW": copying.LEAST_ROW,
+            "LEAST_ROW": moving.LEAST_ROW,
+            "SQUARE": moving.SQUARE,
             "INFINITY_BITS": 0x7FF << 52,
         }
         # The translator's own text is in every key (`jitkernels.native.cache`).
-        files = [__file__, *(str(module.__file__) for module in (copying, *dispatch.MODULES))]
+        files = [__file__, *(str(module.__file__) for module in (copying, moving, *dispatch.MODULES))]
         self._written = "".join([*(Path(file).read_text() for file in files), f"\n{self._constants}\n"])
         self.addresses = self._loaded("launcher", LAUNCHER, owns=VARIABLES)
 
@@ -139,6 +140,7 @@ class Parts:
                 "called": _called(),
                 "nearest_single": NEAREST_SINGLE,
                 **copying.provided(),
+                **moving.provided(),
                 **variables,
             }
             text = translated(dispatch.FUNCTIONS, exported, self._constants, provided, dispatch.INLINED)

@@ -147,7 +147,10 @@ def collapse(own: int) -> int:
 
 
 def transfer(own: int, start: int, count: int, reading: int) -> int:
-    """Elements `start` to `start + count` of an operand's loop between its memory and the start of its buffer."""
+    """Elements `start` to `start + count` of an operand's loop between its memory and the start of its buffer.
+
+    Whole rows and matrices that lie the other way round are moved by the loops in `jitkernels.native.moving`.
+    """
     if count <= 0:
         return 0
     last = load(own, 8 * Operand.DIMENSIONS) - 1
@@ -155,9 +158,9 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
     stride = load(own, 8 * (Operand.STRIDES + last))
     item = 4 if load(own, 8 * Operand.WANTED) == FLOAT32 else 8
     pair = load(own, 8 * Operand.PAIR)
-    # Runs that are neither converted nor have gaps.
+    same = load(address("jk_forms"), 8 * pair) & SAME
     width = length * item
-    plain = stride == item and width >= LEAST_ROW and load(address("jk_forms"), 8 * pair) & SAME
+    plain = same and stride == item and width >= LEAST_ROW  # runs without gaps
     buffer = load(own, 8 * Operand.BASE)
     if last == 0 and stride != 0:
         at = load(own, 8 * Operand.DATA) + start * stride
@@ -179,14 +182,23 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
     while count > 0:
         run = min(count, length - within)
         steps = 1
+        across = 0
+        turned = 0
         if within == 0 and last > 0:
+            across = load(own, 8 * (Operand.STRIDES + last - 1))
             beside = min(
                 load(own, 8 * (Operand.EXTENTS + last - 1)) - load(index, 8 * (last - 1)), count // length
             )
-            if plain or beside > length:
+            turned = same and across == item and length >= SQUARE and beside >= SQUARE
+            if plain or turned or beside > length:
                 steps = beside
-        if steps > 1 and plain:
-            across = load(own, 8 * (Operand.STRIDES + last - 1))
+        if turned:
+            if reading:
+                transpose(item, buffer, width, at, stride, length, steps)
+            else:
+                transpose(item, at, stride, buffer, width, steps, length)
+            run = steps * length
+        elif steps > 1 and plain:
             if reading:
                 rows(width, buffer, width, at, across, steps)
             else:
@@ -194,7 +206,6 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
             run = steps * length
         elif steps > 1:
             # Many short runs beside one another: few long ones across them.
-            across = load(own, 8 * (Operand.STRIDES + last - 1))
             for i in range(length):
                 if reading:
                     copy_run(pair, buffer + i * item, length * item, at + i * stride, across, steps)
