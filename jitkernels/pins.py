@@ -58,7 +58,7 @@ def _drop_those_of_other_threads() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_drop_those_of_other_threads)
+    os.register_at_fork(after_in_child=_drop_those_of_other_threads)  # no part of `locks`: it takes none
 
 
 def use(implementation: str | None = None, **kernels: str) -> Pins:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from processes import finish, kill, python, start
 
+from jitkernels import machine
 from jitkernels.native import cache
 
 KILLS = 20
@@ -280,7 +281,6 @@ def test_fewer_features(private_cache: Path, tmp_path: Path) -> None:
     assert [path.name for path in private_cache.iterdir()] == [folder]
     full = python(KERNEL, private_cache)
     assert built(full), "an object for other features was taken"
-    from jitkernels import machine
 
     expected = {folder, machine.digest(machine.environment_of_code())[:16]}
     assert {path.name for path in private_cache.iterdir()} == expected
@@ -320,6 +320,24 @@ print("values:", *values)
 )
 
 
+@pytest.mark.skipif(not machine.target().is_x86, reason="the instruction looked for is one of x86")
+def test_large_results_are_stored_past_the_cache(private_cache: Path, tmp_path: Path) -> None:
+    """By whole vectors in either dtype: LLVM takes such a store for an ordinary one where it does not like it."""
+    code = """
+import jitkernels as jk
+from jitkernels.kernel import Kernel
+from jitkernels.registry import implementation
+
+for dtype in ("float32", "float64"):
+    attr, gen = jk.VMulAttr(n=1 << 20, dtype=dtype), implementation(jk.VMulAttr, "gen")
+    assert Kernel(attr, gen, {"stream": True, "parallel": False}).callable
+"""
+    python(code, private_cache, JITKERNELS_KEEP_INTERM="1", JITKERNELS_WORKDIR=str(tmp_path / "work"))
+    found = [path.read_text() for path in (tmp_path / "work").glob("jk_vmul_*.s")]
+    assert len(found) == 2
+    assert all(assembly.count("movntp") >= 2 for assembly in found)
+
+
 def test_edited_source(private_cache: Path, tmp_path: Path) -> None:
     """What changes the code is a miss, however deep; what does not is a hit."""
     module = tmp_path / "loops.py"
@@ -350,7 +368,6 @@ def test_edited_source(private_cache: Path, tmp_path: Path) -> None:
 
 def test_other_versions_are_other_folders() -> None:
     """Everything that decides machine code is in the name of the folder."""
-    from jitkernels import machine
 
     assert {"cpu", "features", "system", "llvmlite", "numpy", "jitkernels"} <= set(
         machine.environment_of_code()

@@ -85,6 +85,7 @@ def vmul(attr: VMulAttr, stream: bool = False, **variant: Any) -> LoopNest:
 
 
 def vmul_past_cache(attr: VMulAttr, **variant: Any) -> LoopNest:
+    """Whole lines of the result past the cache, what lies before and behind them as ever."""
     to_line, products = elements_to_line(attr.dtype), products_past_cache(attr.dtype)
     step = elements_per_step(attr.dtype)
 

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from operator import sub
 from pathlib import Path
@@ -16,8 +15,6 @@ from jitkernels.tuning.store import Record
 
 FARTHEST = 4
 """Powers of two between classes, over all extents, beyond which one tells nothing of the other."""
-EXTENTS = re.compile(r"(?:0|[1-9][0-9]*)(?:x(?:0|[1-9][0-9]*))*\.json")
-"""How the names of records end."""
 
 
 def nearest(attr: KernelAttr, threads: int) -> tuple[KernelAttr, Record] | None:
@@ -73,9 +70,15 @@ def _octaves_in(
     place: Path, changed: tuple[int, int], family: str
 ) -> Mapping[tuple[int, ...], tuple[int, ...]]:
     """Extents and their octaves of the classes of a family that have a record in a folder."""
-    listed = [text for text in _families(place, changed).get(family, ()) if EXTENTS.fullmatch(text)]
-    extents = [tuple(map(int, text.removesuffix(".json").split("x"))) for text in listed]
-    return {each: _octaves_of(each) for each in extents}
+    found = map(_extents_of, _families(place, changed).get(family, ()))
+    return {extents: _octaves_of(extents) for extents in found if extents}
+
+
+def _extents_of(ending: str) -> tuple[int, ...]:
+    """The extents that the name of a record ends with; none where it is no name that a record is given."""
+    parts = ending.removesuffix(".json").split("x")
+    extents = tuple([int(part) for part in parts if part.isascii() and part.isdecimal()])
+    return extents if store.file_name("", extents) == ending else ()
 
 
 @functools.lru_cache(maxsize=4)
