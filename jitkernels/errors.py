@@ -60,3 +60,11 @@ class BuildError(JitKernelsError, RuntimeError):
 
 class WorkspaceError(JitKernelsError, MemoryError):
     """The scratch memory of a kernel could not be allocated; outputs may be written in part."""
+
+
+class GraphError(JitKernelsError, RuntimeError):
+    """A graph breaks a rule that the compiler relies on: a mistake of a pass or of a rule of one's own."""
+
+
+class TracingError(JitKernelsError, TypeError):
+    """A function cannot be compiled as it is written; the message names file, line and variable, and the cure."""

@@ -1,0 +1,35 @@
+"""Runs a graph node by node with NumPy: what compiled graphs are compared with, and what serves where none can be."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitkernels.graph import extents
+from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.operations import OPERATIONS
+
+
+def run(graph: Graph, arrays: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
+    """Outputs, and then what is to be written, for the arrays of the inputs and values of the symbols.
+
+    Nothing is written: the caller does, once all is computed.
+    """
+    known: dict[int, Any] = {id(node): array for node, array in zip(graph.inputs, arrays, strict=True)}
+
+    def value(extent: Any) -> int:
+        return extents.evaluated(extent, symbols)
+
+    for node in graph:
+        if id(node) not in known:
+            known[id(node)] = of_node(node, [known[id(one)] for one in node.inputs], value)
+    return [known[id(node)] for node in graph.roots]
+
+
+def of_node(node: Node, inputs: Sequence[Any], value: Any) -> Any:
+    """One node's array from those of its inputs."""
+    return (
+        np.asarray(OPERATIONS[node.operation].run(node, inputs, value))
+        if node.operation != "call"
+        else (OPERATIONS["call"].run(node, inputs, value))
+    )

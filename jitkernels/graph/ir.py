@@ -1,0 +1,141 @@
+"""What a function computes: nodes that give arrays, each from others, none ever changed.
+
+A node is one operation of the table in `jitkernels.graph.operations`. Shapes are ints and `Extent`s. Inputs of
+elementwise nodes have the node's shape once broadcast as NumPy does; casts are nodes, so that an operation sees the
+dtypes of its own loop. A `Graph` also says which inputs take the value of a node when all is computed: that is what
+becomes of assignments to the arrays of the caller.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from jitkernels.errors import GraphError
+from jitkernels.graph.extents import Extent, Number, key_of_shape
+
+NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+class Node:
+    """One array, or 0-d number, of a graph. `options` are what the operation takes beside arrays."""
+
+    __slots__ = ("dtype", "inputs", "operation", "options", "shape")
+
+    def __init__(
+        self,
+        operation: str,
+        inputs: Iterable["Node"],
+        dtype: str,
+        shape: Iterable[Number],
+        options: Mapping[str, Any] = NONE,
+    ) -> None:
+        self.operation, self.inputs, self.dtype = operation, tuple(inputs), dtype
+        self.shape, self.options = tuple(shape), options
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def with_inputs(self, inputs: Iterable["Node"]) -> "Node":
+        """The same operation of other inputs of the same dtypes and shapes."""
+        return Node(self.operation, inputs, self.dtype, self.shape, self.options)
+
+    def __repr__(self) -> str:
+        options = "".join(f", {name}={value}" for name, value in self.options.items())
+        shape = ", ".join(map(str, self.shape))
+        return f"<{self.operation}({len(self.inputs)} inputs{options}) {self.dtype}[{shape}]>"
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Inputs in the order of the arguments; what is given back; what is written to inputs afterwards."""
+
+    inputs: tuple[Node, ...]
+    outputs: tuple[Node, ...]
+    writes: tuple[tuple[Node, Node], ...] = ()
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def roots(self) -> tuple[Node, ...]:
+        return (*self.outputs, *(value for _, value in self.writes))
+
+    def __iter__(self) -> Iterator[Node]:
+        """All nodes that roots depend on, each behind its inputs."""
+        return iter(sorted_nodes(self.roots))
+
+
+def sorted_nodes(roots: Iterable[Node]) -> list[Node]:
+    """Nodes that roots depend on, each once and behind its inputs. Graphs may be deep: nothing here recurs."""
+    done: dict[int, Node] = {}
+    for root in roots:
+        stack = [(root, False)]
+        while stack:
+            node, expanded = stack.pop()
+            if id(node) in done:
+                continue
+            if expanded:
+                done[id(node)] = node
+                continue
+            stack.append((node, True))
+            stack.extend((one, False) for one in reversed(node.inputs) if id(one) not in done)
+    return list(done.values())
+
+
+def transformed(graph: Graph, rule: Callable[[Node], Node]) -> Graph:
+    """The graph made again node by node: each from its new inputs, and then what the rule makes of it."""
+    new: dict[int, Node] = {}
+    for node in graph:
+        inputs = tuple(new[id(one)] for one in node.inputs)
+        kept = all(one is other for one, other in zip(inputs, node.inputs, strict=True))
+        new[id(node)] = rule(node if kept else node.with_inputs(inputs))
+    outputs = tuple(new[id(node)] for node in graph.outputs)
+    writes = tuple((target, new[id(value)]) for target, value in graph.writes)
+    return Graph(graph.inputs, outputs, writes, graph.notes)
+
+
+def readers(nodes: Iterable[Node]) -> dict[int, list[Node]]:
+    """By the id of each node, the nodes that read it, once for each time."""
+    found: dict[int, list[Node]] = {}
+    for node in nodes:
+        found.setdefault(id(node), [])
+        for one in node.inputs:
+            found.setdefault(id(one), []).append(node)
+    return found
+
+
+def key_of(node: Node, inputs: tuple[int, ...]) -> tuple[Any, ...]:
+    """Equal for nodes that compute the same from equal inputs, which are given as numbers."""
+    options = tuple((name, _frozen(value)) for name, value in sorted(node.options.items()))
+    return node.operation, inputs, options, node.dtype, key_of_shape(node.shape)
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, Extent):
+        return value.key
+    if isinstance(value, tuple | list):
+        return tuple(_frozen(one) for one in value)
+    if isinstance(value, float):
+        return value.hex()  # 0.0 and -0.0 are equal, and NaN is not equal to itself
+    if isinstance(value, int | str | bytes | None):
+        return type(value).__name__, value
+    return id(value)
+
+
+def verify(graph: Graph) -> None:
+    """Raise GraphError where a graph breaks what passes rely on."""
+    from jitkernels.graph.operations import OPERATIONS
+
+    known = {id(node) for node in graph.inputs}
+    for node in graph:
+        operation = OPERATIONS.get(node.operation)
+        if operation is None:
+            raise GraphError(f"{node!r}: there is no operation {node.operation!r}")
+        if node.operation == "input" and id(node) not in known:
+            raise GraphError(f"{node!r} is an input that the graph does not have")
+        wrong = operation.verify(node)
+        if wrong:
+            raise GraphError(f"{node!r}: {wrong}")
+    for target, value in graph.writes:
+        if id(target) not in known or target.dtype != value.dtype:
+            raise GraphError(f"{value!r} is written to {target!r}: expected an input of its dtype")

@@ -1,0 +1,177 @@
+"""The one table of primitive operations: for each its meaning in NumPy, and for elementwise ones their scalar code.
+
+Interpreter, front ends, passes, code generator and documentation read it; nothing else lists operations.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from jitkernels.graph.extents import same_shape
+from jitkernels.graph.ir import Node
+from jitkernels.graph.scalars import SCALARS, Scalar
+
+Run = Callable[[Node, Sequence[Any], Callable[[Any], int]], Any]
+"""What NumPy makes of a node's inputs; the last argument gives the value of an extent."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One entry. `scalar` is there for elementwise operations; `run` computes a node by NumPy."""
+
+    name: str
+    run: Run = field(repr=False)
+    scalar: Scalar | None = None
+
+    @property
+    def is_elementwise(self) -> bool:
+        return self.scalar is not None
+
+    def verify(self, node: Node) -> str:
+        """What is wrong with a node of this operation; nothing if it is well."""
+        if self.name == "view" and len(node.options["map"]) != node.inputs[0].ndim:
+            return "a map for each dimension of the input is expected"
+        if self.name == "cast" and not same_shape(node.shape, node.inputs[0].shape):
+            return "a cast keeps the shape"
+        if self.scalar is not None:
+            return self.scalar.verify(node)
+        return ""
+
+
+def _elementwise(scalar: Scalar) -> Operation:
+    def run(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+        return scalar.numpy(*inputs)
+
+    return Operation(scalar.name, run, scalar)
+
+
+def _constant(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    return np.asarray(node.options["value"]).astype(node.dtype)
+
+
+def _extent(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    return np.asarray(value(node.options["extent"])).astype(node.dtype)
+
+
+def _cast(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    return np.asarray(inputs[0]).astype(node.dtype)
+
+
+def _view(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    return region_of(np.asarray(inputs[0]), node.options["map"], tuple(map(value, node.shape)), value)
+
+
+def region_of(array: Any, index_map: Any, shape: tuple[int, ...], value: Callable[[Any], int]) -> Any:
+    """The view of an array that an index map describes: element i of dimension d of it is start + the sum of steps."""
+    strides = [0] * len(shape)
+    first: list[Any] = []
+    for stride, (start, steps) in zip(array.strides, index_map, strict=True):
+        for dimension, step in steps:
+            strides[dimension] += stride * value(step)
+        first.append(slice(value(start), None))
+    if 0 in shape:
+        return np.empty(shape, array.dtype)
+    return np.lib.stride_tricks.as_strided(array[tuple(first)] if first else array, shape, strides)
+
+
+def _reshape(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    return np.reshape(inputs[0], tuple(map(value, node.shape)))
+
+
+REDUCTIONS: dict[str, Any] = {
+    "sum": np.add.reduce, "prod": np.multiply.reduce, "min": np.minimum.reduce, "max": np.maximum.reduce,
+    "any": np.logical_or.reduce, "all": np.logical_and.reduce,
+}  # fmt: skip
+"""Reductions of one or more axes at once; ``argmin`` and ``argmax`` take one axis, or the whole array as a vector."""
+
+
+def _reduce(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    kind, axes = node.options["kind"], node.options["axes"]
+    array = np.asarray(inputs[0])
+    if kind in ("argmin", "argmax"):
+        return getattr(np, kind)(array, axis=axes[0])
+    if kind == "sum" and array.dtype.kind == "f" and axes and axes[-1] != array.ndim - 1:
+        array, axes = (
+            np.ascontiguousarray(np.moveaxis(array, axes, range(-len(axes), 0))),
+            tuple(range(-len(axes), 0)),
+        )
+    return REDUCTIONS[kind](array, axis=tuple(axes), dtype=node.dtype)
+
+
+def _scan(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    ufunc = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}[node.options["kind"]]
+    return ufunc.accumulate(np.asarray(inputs[0]), axis=node.options["axis"], dtype=node.dtype)
+
+
+def _iota(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    shape, axis = tuple(map(value, node.shape)), node.options["axis"]
+    numbers = np.arange(shape[axis], dtype=node.dtype).reshape(
+        *[-1 if i == axis else 1 for i in range(len(shape))]
+    )
+    return np.broadcast_to(numbers, shape)
+
+
+def _matmul(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    return np.matmul(*inputs)
+
+
+def _concatenate(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    return np.concatenate(inputs, axis=node.options["axis"])
+
+
+def _update(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    changed = np.array(inputs[0])
+    shape = tuple(map(value, node.options["extents"]))
+    region_of(changed, node.options["map"], shape, value)[...] = inputs[1]
+    return changed
+
+
+def _gather(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    array, *indices = inputs
+    axis = node.options["axis"]
+    return np.asarray(array)[(slice(None),) * axis + tuple(indices)]
+
+
+def _scatter(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    array, values, *indices = inputs
+    changed = np.array(array)
+    changed[(slice(None),) * node.options["axis"] + tuple(indices)] = values
+    return changed
+
+
+def _call(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    return node.options["function"](*inputs)
+
+
+def _item(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    return inputs[0][node.options["index"]]
+
+
+def _input(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    raise AssertionError("inputs are given")
+
+
+OPERATIONS: dict[str, Operation] = {
+    operation.name: operation
+    for operation in (
+        *map(_elementwise, SCALARS.values()),
+        Operation("input", _input),
+        Operation("constant", _constant),
+        Operation("extent", _extent),
+        Operation("cast", _cast),
+        Operation("view", _view),
+        Operation("reshape", _reshape),
+        Operation("reduce", _reduce),
+        Operation("scan", _scan),
+        Operation("iota", _iota),
+        Operation("matmul", _matmul),
+        Operation("concatenate", _concatenate),
+        Operation("update", _update),
+        Operation("gather", _gather),
+        Operation("scatter", _scatter),
+        Operation("call", _call),
+        Operation("item", _item),
+    )
+}

@@ -1,0 +1,287 @@
+"""The elementwise operations that are a few instructions, as NumPy defines them: scalar code for any element type.
+
+A type has its own functions only where NumPy gives it a meaning of its own: sums of bools are ``or``, remainders of
+floats have signs of zeros to keep. A NaN in either operand of `maximum` and `minimum` is the result.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.native.source import inlined
+
+
+@inlined("contract")
+def add(a: Any, b: Any) -> Any:
+    """The value of ``a + b``."""
+    return a + b
+
+
+@inlined("contract")
+def subtract(a: Any, b: Any) -> Any:
+    """The value of ``a - b``."""
+    return a - b
+
+
+@inlined("contract")
+def multiply(a: Any, b: Any) -> Any:
+    """The value of ``a * b``."""
+    return a * b
+
+
+@inlined()
+def divide(a: Any, b: Any) -> Any:
+    """The value of ``a / b of floats``."""
+    return a / b
+
+
+@inlined()
+def either(a: Any, b: Any) -> Any:
+    """The value of ``a | b``."""
+    return a | b
+
+
+@inlined()
+def both(a: Any, b: Any) -> Any:
+    """The value of ``a & b``."""
+    return a & b
+
+
+@inlined()
+def differing(a: Any, b: Any) -> Any:
+    """The value of ``a ^ b``."""
+    return a ^ b
+
+
+@inlined()
+def inverted(a: Any) -> Any:
+    """The value of ``~a``."""
+    return ~a
+
+
+@inlined()
+def floor_quotient(a: Any, b: Any) -> Any:
+    """The value of ``a // b of integers; 0 where b is 0``."""
+    return a // b
+
+
+@inlined()
+def floor_remainder(a: Any, b: Any) -> Any:
+    """The value of ``a % b of integers, with the sign of b; 0 where b is 0``."""
+    return a % b
+
+
+@inlined()
+def left_shift(a: Any, b: Any) -> Any:
+    """The value of ``a << b, 0 where b is out of range``."""
+    return a << b
+
+
+@inlined()
+def right_shift(a: Any, b: Any) -> Any:
+    """The value of ``a >> b, nothing but the sign where b is out of range``."""
+    return a >> b
+
+
+@inlined("contract")
+def negative(a: Any) -> Any:
+    """The value of ``-a``."""
+    return -a
+
+
+@inlined()
+def positive(a: Any) -> Any:
+    """The value of ``+a``."""
+    return a
+
+
+@inlined()
+def absolute(a: Any) -> Any:
+    """The value of ``abs(a)``."""
+    return abs(a)
+
+
+@inlined("contract")
+def square(a: Any) -> Any:
+    """The value of ``a * a``."""
+    return a * a
+
+
+@inlined()
+def reciprocal(a: Any) -> Any:
+    """The value of ``1 / a of floats``."""
+    return 1 / a
+
+
+@inlined()
+def square_root(a: Any) -> Any:
+    """The value of ``sqrt(a)``."""
+    return np.sqrt(a)
+
+
+@inlined()
+def floor(a: Any) -> Any:
+    """The value of ``floor(a)``."""
+    return np.floor(a)
+
+
+@inlined()
+def ceil(a: Any) -> Any:
+    """The value of ``ceil(a)``."""
+    return np.ceil(a)
+
+
+@inlined()
+def trunc(a: Any) -> Any:
+    """The value of ``trunc(a)``."""
+    return np.trunc(a)
+
+
+@inlined()
+def rint(a: Any) -> Any:
+    """The value of ``a rounded to the nearest integer, ties to even``."""
+    return np.rint(a)
+
+
+@inlined()
+def copysign(a: Any, b: Any) -> Any:
+    """The value of ``a with the sign of b``."""
+    return np.copysign(a, b)
+
+
+@inlined()
+def sign(a: Any) -> Any:
+    """-1, 0 or 1; NaN of NaN"""
+    return (a - a) if a == 0 else (a if a != a else (a / a if a > 0 else -(a / a)))
+
+
+@inlined()
+def sign_of_integer(a: Any) -> Any:
+    """-1, 0 or 1"""
+    return (a > 0) * (a - a + 1) - (a < 0) * (a - a + 1)
+
+
+@inlined()
+def equal(a: Any, b: Any) -> Any:
+    """The value of ``a == b``."""
+    return a == b
+
+
+@inlined()
+def not_equal(a: Any, b: Any) -> Any:
+    """The value of ``a != b``."""
+    return a != b
+
+
+@inlined()
+def less(a: Any, b: Any) -> Any:
+    """The value of ``a < b``."""
+    return a < b
+
+
+@inlined()
+def less_equal(a: Any, b: Any) -> Any:
+    """The value of ``a <= b``."""
+    return a <= b
+
+
+@inlined()
+def greater(a: Any, b: Any) -> Any:
+    """The value of ``a > b``."""
+    return a > b
+
+
+@inlined()
+def greater_equal(a: Any, b: Any) -> Any:
+    """The value of ``a >= b``."""
+    return a >= b
+
+
+@inlined()
+def maximum(a: Any, b: Any) -> Any:
+    """The larger one, NaN where either is"""
+    return a if (a > b) | (a != a) else b
+
+
+@inlined()
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller one, NaN where either is"""
+    return a if (a < b) | (a != a) else b
+
+
+@inlined()
+def fmax(a: Any, b: Any) -> Any:
+    """The larger one, the other one where one is NaN"""
+    return a if (a >= b) | (b != b) else b
+
+
+@inlined()
+def fmin(a: Any, b: Any) -> Any:
+    """The smaller one, the other one where one is NaN"""
+    return a if (a <= b) | (b != b) else b
+
+
+@inlined()
+def larger_integer(a: Any, b: Any) -> Any:
+    """The larger one of integers"""
+    return a if a > b else b
+
+
+@inlined()
+def smaller_integer(a: Any, b: Any) -> Any:
+    """The smaller one of integers"""
+    return a if a < b else b
+
+
+@inlined()
+def choose(condition: Any, a: Any, b: Any) -> Any:
+    """The value of ``a where the condition holds, else b``."""
+    return a if condition else b
+
+
+@inlined()
+def is_nan(a: Any) -> Any:
+    """Whether a is NaN"""
+    return a != a
+
+
+@inlined()
+def is_infinite(a: Any) -> Any:
+    """Whether a is an infinity"""
+    return (a - a != a - a) & (a == a)
+
+
+@inlined()
+def is_finite(a: Any) -> Any:
+    """Whether a is neither infinite nor NaN"""
+    return a - a == a - a
+
+
+@inlined()
+def truth(a: Any) -> Any:
+    """Whether a is not zero"""
+    return a != 0
+
+
+@inlined()
+def logical_and(a: Any, b: Any) -> Any:
+    """Whether neither is zero"""
+    return (a != 0) & (b != 0)
+
+
+@inlined()
+def logical_or(a: Any, b: Any) -> Any:
+    """Whether one is not zero"""
+    return (a != 0) | (b != 0)
+
+
+@inlined()
+def logical_xor(a: Any, b: Any) -> Any:
+    """Whether one is zero and the other is not"""
+    return (a != 0) ^ (b != 0)
+
+
+@inlined()
+def logical_not(a: Any) -> Any:
+    """Whether a is zero"""
+    return a == 0
