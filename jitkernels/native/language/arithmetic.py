@@ -34,10 +34,22 @@ class Arithmetic(ControlFlow):
     """Writes what is computed from numbers. `flags` are the fast-math flags of every floating-point instruction."""
 
     flags: Sequence[str] = ()
+    lanes = 1
+    """Numbers that one register holds."""
+    has_indices = True
+    """Whether sums of int64 are indices, which do not wrap."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         self.bits: set[str] = set()
+
+    def register(self, kind: Type) -> str:
+        """LLVM's type for what a register holds."""
+        return types.register(kind, self.lanes)
+
+    def constant(self, kind: Type, number: Any) -> str:
+        """LLVM's text for a register in which all numbers are the same one."""
+        return types.constant(kind, number, self.lanes)
 
     def floating(self, instruction: str, rest: str) -> str:
         """A floating-point instruction that takes fast-math flags, with those of the function."""
@@ -84,7 +96,7 @@ class Arithmetic(ControlFlow):
         if given == kind:
             return value
         if given is LITERAL:
-            return Value(kind, types.constant(kind, value.number))
+            return Value(kind, self.constant(kind, value.number))
         if given.kind == "pointer":
             return Value(kind, value.text)
         if kind.kind == "bool":
@@ -100,8 +112,8 @@ class Arithmetic(ControlFlow):
         elif given.kind == "float":
             # What no integer of the type is near to becomes any of them, always the same one.
             step = "fptosi" if kind.is_signed else "fptoui"
-            found = self.new(f"{step} {given.llvm} {value.text} to {kind.llvm}")
-            return Value(kind, self.new(f"freeze {kind.llvm} {found}"))
+            found = self.new(f"{step} {self.register(given)} {value.text} to {self.register(kind)}")
+            return Value(kind, self.new(f"freeze {self.register(kind)} {found}"))
         else:
             is_signed = given.is_signed and given.kind == "int"
             if kind.kind == "float":
@@ -109,24 +121,28 @@ class Arithmetic(ControlFlow):
             else:
                 wider = given.kind == "bool" or given.size < kind.size
                 step = "trunc" if not wider else "sext" if is_signed else "zext"
-        return Value(kind, self.new(f"{step} {given.llvm} {value.text} to {kind.llvm}"))
+        return Value(kind, self.new(f"{step} {self.register(given)} {value.text} to {self.register(kind)}"))
 
     def odd(self, value: Value) -> Value:
         """A float64 as a float32 next to it that is odd if they differ, so that rounding again is rounding once.
 
         The instruction that does both at once exists on few processors; elsewhere LLVM would call a function.
         """
-        near = self.new(f"fptrunc double {value.text} to float")
-        back = self.new(f"fpext float {near} to double")
-        bits = self.new(f"bitcast float {near} to i32")
-        positive = self.new(f"fcmp ogt double {value.text}, {types.constant(FLOAT64, 0)}")
-        above, below = (self.new(f"fcmp {sign} double {back}, {value.text}") for sign in ("ogt", "olt"))
-        larger = self.new(f"select i1 {positive}, i1 {above}, i1 {below}")
-        one = self.new(f"zext i1 {larger} to i32")
-        cut = self.new(f"sub i32 {bits}, {one}")
-        differs = self.new(f"fcmp one double {back}, {value.text}")
-        last = self.new(f"zext i1 {differs} to i32")
-        return Value(types.FLOAT32, self.new(f"bitcast i32 {self.new(f'or i32 {cut}, {last}')} to float"))
+        double, single, bit, whole = map(
+            self.register, (FLOAT64, types.FLOAT32, BOOL, types.NUMBERS["int32"])
+        )
+        near = self.new(f"fptrunc {double} {value.text} to {single}")
+        back = self.new(f"fpext {single} {near} to {double}")
+        bits = self.new(f"bitcast {single} {near} to {whole}")
+        positive = self.new(f"fcmp ogt {double} {value.text}, {self.constant(FLOAT64, 0)}")
+        above, below = (self.new(f"fcmp {sign} {double} {back}, {value.text}") for sign in ("ogt", "olt"))
+        larger = self.new(f"select {bit} {positive}, {bit} {above}, {bit} {below}")
+        one = self.new(f"zext {bit} {larger} to {whole}")
+        cut = self.new(f"sub {whole} {bits}, {one}")
+        differs = self.new(f"fcmp one {double} {back}, {value.text}")
+        last = self.new(f"zext {bit} {differs} to {whole}")
+        made = self.new(f"or {whole} {cut}, {last}")
+        return Value(types.FLOAT32, self.new(f"bitcast {whole} {made} to {single}"))
 
     def nonzero(self, value: Value) -> str:
         """Whether a number is not zero, as an i1."""
@@ -134,8 +150,8 @@ class Arithmetic(ControlFlow):
         if kind.kind == "bool":
             return value.text
         if kind.kind == "float":
-            return self.floating("fcmp", f"une {kind.llvm} {value.text}, {types.constant(kind, 0)}")
-        return self.new(f"icmp ne {kind.llvm} {value.text}, 0")
+            return self.floating("fcmp", f"une {self.register(kind)} {value.text}, {self.constant(kind, 0)}")
+        return self.new(f"icmp ne {self.register(kind)} {value.text}, {self.constant(kind, 0)}")
 
     def together(self, node: ast.AST, one: Value, other: Value) -> tuple[Type, Value, Value]:
         """Two numbers in the type in which they are worked on."""
@@ -162,7 +178,7 @@ class Arithmetic(ControlFlow):
         if kind is BOOL and type(sign) not in _BITS:
             kind = INT64
             left, right = self.converted(node, left, kind), self.converted(node, right, kind)
-        operands = f"{kind.llvm} {left.text}, {right.text}"
+        operands = f"{self.register(kind)} {left.text}, {right.text}"
         match kind.kind, type(sign):
             case "float", sort if sort in _BOTH:
                 return Value(kind, self.floating(f"f{_BOTH[sort]}", operands))
@@ -171,7 +187,11 @@ class Arithmetic(ControlFlow):
             case "int", sort if sort in _BOTH:
                 # As for C's indices: LLVM knows how far a loop runs only where 64-bit sums do not wrap.
                 # What was just shifted to the left is bits, no index.
-                wraps = "" if kind is not INT64 or {left.text, right.text} & self.bits else " nsw"
+                wraps = (
+                    ""
+                    if kind is not INT64 or not self.has_indices or {left.text, right.text} & self.bits
+                    else " nsw"
+                )
                 return Value(kind, self.new(f"{_BOTH[sort]}{wraps} {operands}"))
             case "int", (ast.FloorDiv | ast.Mod) as sort:
                 return self.divided(kind, sort is ast.Mod, left, right, other)
@@ -189,45 +209,55 @@ class Arithmetic(ControlFlow):
         """Bits moved. As in NumPy, steps that are negative or too many leave nothing but the sign."""
         step = "shl" if is_left else "ashr" if kind.is_signed else "lshr"
         count = 8 * kind.size
-        if not (steps.isdigit() and int(steps) < count):
-            few = self.new(f"icmp ult {kind.llvm} {steps}, {count}")
+        llvm, bit = self.register(kind), self.register(BOOL)
+        known = types.one_of(kind, steps)
+        if not (known.isdigit() and int(known) < count):
+            few = self.new(f"icmp ult {llvm} {steps}, {self.constant(kind, count)}")
             if step != "ashr":
-                found = self.new(f"{step} {kind.llvm} {value}, {steps}")
-                return self.new(f"select i1 {few}, {kind.llvm} {found}, {kind.llvm} 0")
-            steps = self.new(f"select i1 {few}, {kind.llvm} {steps}, {kind.llvm} {count - 1}")
-        return self.new(f"{step} {kind.llvm} {value}, {steps}")
+                found = self.new(f"{step} {llvm} {value}, {steps}")
+                return self.new(f"select {bit} {few}, {llvm} {found}, {llvm} {self.constant(kind, 0)}")
+            steps = self.new(f"select {bit} {few}, {llvm} {steps}, {llvm} {self.constant(kind, count - 1)}")
+        return self.new(f"{step} {llvm} {value}, {steps}")
 
     def divided(self, kind: Type, remains: bool, left: Value, right: Value, divisor: Value) -> Value:
         """Quotient or remainder towards minus infinity. Division by 0 gives 0, as in NumPy, and no signal."""
+        llvm, bit, no, one = (
+            self.register(kind),
+            self.register(BOOL),
+            self.constant(kind, 0),
+            self.constant(kind, 1),
+        )
         if not kind.is_signed:
-            zero = self.new(f"icmp eq {kind.llvm} {right.text}, 0")
-            safe = self.new(f"select i1 {zero}, {kind.llvm} 1, {kind.llvm} {right.text}")
-            found = self.new(f"{'urem' if remains else 'udiv'} {kind.llvm} {left.text}, {safe}")
-            return Value(kind, self.new(f"select i1 {zero}, {kind.llvm} 0, {kind.llvm} {found}"))
+            zero = self.new(f"icmp eq {llvm} {right.text}, {no}")
+            safe = self.new(f"select {bit} {zero}, {llvm} {one}, {llvm} {right.text}")
+            found = self.new(f"{'urem' if remains else 'udiv'} {llvm} {left.text}, {safe}")
+            return Value(kind, self.new(f"select {bit} {zero}, {llvm} {no}, {llvm} {found}"))
         known = divisor.number if divisor.type is LITERAL else None
         if isinstance(known, int) and known > 0 and known & (known - 1) == 0:
             if remains:
-                return Value(kind, self.new(f"and {kind.llvm} {left.text}, {known - 1}"))
-            return Value(kind, self.new(f"ashr {kind.llvm} {left.text}, {known.bit_length() - 1}"))
+                return Value(kind, self.new(f"and {llvm} {left.text}, {self.constant(kind, known - 1)}"))
+            return Value(
+                kind, self.new(f"ashr {llvm} {left.text}, {self.constant(kind, known.bit_length() - 1)}")
+            )
         # Dividing the smallest integer by -1 would trap as well: neither 0 nor -1 reaches the instruction.
-        next_to = self.new(f"add {kind.llvm} {right.text}, 1")
-        traps = self.new(f"icmp ult {kind.llvm} {next_to}, 2")
-        safe = self.new(f"select i1 {traps}, {kind.llvm} 1, {kind.llvm} {right.text}")
-        quotient = self.new(f"sdiv {kind.llvm} {left.text}, {safe}")
-        product = self.new(f"mul {kind.llvm} {quotient}, {safe}")
-        rest = self.new(f"sub {kind.llvm} {left.text}, {product}")
-        apart = self.new(f"xor {kind.llvm} {rest}, {safe}")
-        below = self.new(f"icmp slt {kind.llvm} {apart}, 0")
-        some = self.new(f"icmp ne {kind.llvm} {rest}, 0")
-        corrects = self.new(f"and i1 {below}, {some}")
+        next_to = self.new(f"add {llvm} {right.text}, {one}")
+        traps = self.new(f"icmp ult {llvm} {next_to}, {self.constant(kind, 2)}")
+        safe = self.new(f"select {bit} {traps}, {llvm} {one}, {llvm} {right.text}")
+        quotient = self.new(f"sdiv {llvm} {left.text}, {safe}")
+        product = self.new(f"mul {llvm} {quotient}, {safe}")
+        rest = self.new(f"sub {llvm} {left.text}, {product}")
+        apart = self.new(f"xor {llvm} {rest}, {safe}")
+        below = self.new(f"icmp slt {llvm} {apart}, {no}")
+        some = self.new(f"icmp ne {llvm} {rest}, {no}")
+        corrects = self.new(f"and {bit} {below}, {some}")
         if remains:
-            more = self.new(f"add {kind.llvm} {rest}, {safe}")
-            found = self.new(f"select i1 {corrects}, {kind.llvm} {more}, {kind.llvm} {rest}")
-            return Value(kind, self.new(f"select i1 {traps}, {kind.llvm} 0, {kind.llvm} {found}"))
-        one = self.new(f"zext i1 {corrects} to {kind.llvm}")
-        found = self.new(f"sub {kind.llvm} {quotient}, {one}")
-        negative = self.new(f"mul {kind.llvm} {left.text}, {right.text}")  # by 0 or -1
-        return Value(kind, self.new(f"select i1 {traps}, {kind.llvm} {negative}, {kind.llvm} {found}"))
+            more = self.new(f"add {llvm} {rest}, {safe}")
+            found = self.new(f"select {bit} {corrects}, {llvm} {more}, {llvm} {rest}")
+            return Value(kind, self.new(f"select {bit} {traps}, {llvm} {no}, {llvm} {found}"))
+        less = self.new(f"zext {bit} {corrects} to {llvm}")
+        found = self.new(f"sub {llvm} {quotient}, {less}")
+        negative = self.new(f"mul {llvm} {left.text}, {right.text}")  # by 0 or -1
+        return Value(kind, self.new(f"select {bit} {traps}, {llvm} {negative}, {llvm} {found}"))
 
     def compared(self, node: ast.AST, sign: ast.cmpop, one: Value, other: Value) -> str:
         """Whether a comparison holds, as an i1; comparisons with NaN do not, but for ``!=``."""
@@ -235,7 +265,7 @@ class Arithmetic(ControlFlow):
             raise self.failure(node, "a comparison that is not in the language")
         kind, left, right = self.together(node, one, other)
         name = _COMPARISONS[type(sign)]
-        operands = f"{kind.llvm} {left.text}, {right.text}"
+        operands = f"{self.register(kind)} {left.text}, {right.text}"
         if kind.kind == "float":
             return self.floating("fcmp", f"{'une' if name == 'ne' else 'o' + name} {operands}")
         if name not in ("eq", "ne"):
@@ -247,15 +277,16 @@ class Arithmetic(ControlFlow):
         kind = value.type
         match sign:
             case ast.USub() if kind.kind == "float":
-                return Value(kind, self.floating("fneg", f"{kind.llvm} {value.text}"))
+                return Value(kind, self.floating("fneg", f"{self.register(kind)} {value.text}"))
             case ast.USub() if kind.kind == "int":
-                return Value(kind, self.new(f"sub {kind.llvm} 0, {value.text}"))
+                return Value(
+                    kind, self.new(f"sub {self.register(kind)} {self.constant(kind, 0)}, {value.text}")
+                )
             case ast.UAdd() if kind.kind in ("int", "float"):
                 return value
             case ast.Invert() if kind.kind in ("int", "bool"):
-                return Value(
-                    kind, self.new(f"xor {kind.llvm} {value.text}, {'true' if kind is BOOL else -1}")
-                )
+                ones = self.constant(kind, -1)
+                return Value(kind, self.new(f"xor {self.register(kind)} {value.text}, {ones}"))
         raise self.failure(node, f"an operator that the language does not have for {kind.name}")
 
     def extreme(self, node: ast.AST, name: str, one: Value, other: Value) -> Value:
@@ -263,7 +294,12 @@ class Arithmetic(ControlFlow):
         kind, left, right = self.together(node, one, other)
         sign = ast.Lt() if name == "min" else ast.Gt()
         bit = self.compared(node, sign, right, left)
-        return Value(kind, self.new(f"select i1 {bit}, {kind.llvm} {right.text}, {kind.llvm} {left.text}"))
+        return Value(kind, self.either(kind, bit, right.text, left.text))
+
+    def either(self, kind: Type, bit: str, one: str, other: str) -> str:
+        """`one` where a bit is set, else the `other`."""
+        llvm = self.register(kind)
+        return self.new(f"select {self.register(BOOL)} {bit}, {llvm} {one}, {llvm} {other}")
 
     def seen_as(self, node: ast.AST, value: Value, kind: Type) -> Value:
         """The bits of a number as another type of as many."""
@@ -272,4 +308,6 @@ class Arithmetic(ControlFlow):
             raise self.failure(node, f"view of {value.type.name} as {kind.name}: expected as many bits")
         if value.type.llvm == kind.llvm:
             return Value(kind, value.text)
-        return Value(kind, self.new(f"bitcast {value.type.llvm} {value.text} to {kind.llvm}"))
+        return Value(
+            kind, self.new(f"bitcast {self.register(value.type)} {value.text} to {self.register(kind)}")
+        )

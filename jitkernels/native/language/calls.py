@@ -3,6 +3,7 @@
 import ast
 import inspect
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,7 +23,9 @@ _INTRINSICS = {
 class Definitions(Protocol):
     """What a function needs of the module that it is a part of."""
 
-    translating: set[int]
+    @property
+    def translating(self) -> AbstractSet[int]:
+        """The functions, by identity, that are being translated: none of them may be called."""
 
     def called(self, function: Callable[..., Any], arguments: tuple[Value, ...]) -> tuple[str, Type]:
         """The symbol and result of a marked function for arguments of these types."""
@@ -109,7 +112,7 @@ class Calls(Expressions):
             value = self.converted(node, values[0], kind)
             if not kind.is_signed:
                 return value
-            negative = self.new(f"sub {kind.llvm} 0, {value.text}")
+            negative = self.new(f"sub {self.register(kind)} {self.constant(kind, 0)}, {value.text}")
             return self.extreme(node, "max", value, Value(value.type, negative))
         if name == "abs" or len(values) < 2:
             raise self.failure(
@@ -126,11 +129,12 @@ class Calls(Expressions):
             raise self.failure(node, f"expected a floating-point number, got {kind.name}")
         texts = [self.converted(node, value, kind).text for value in values]
         bits = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}[kind.llvm]
-        self.program.declare(f"llvm.{name}.{bits}", kind.llvm, [kind.llvm] * len(texts))
+        llvm, symbol = self.register(kind), f"llvm.{name}.{f'v{self.lanes}' if self.lanes > 1 else ''}{bits}"
+        self.program.declare(symbol, llvm, [llvm] * len(texts))
         # What these give is exact; "afn" would turn a square root into an estimate.
         flags = "".join(f"{flag} " for flag in self.flags if flag != "afn")
-        passed = ", ".join(f"{kind.llvm} {text}" for text in texts)
-        return Value(kind, self.new(f"call {flags}{kind.llvm} @llvm.{name}.{bits}({passed})"))
+        passed = ", ".join(f"{llvm} {text}" for text in texts)
+        return Value(kind, self.new(f"call {flags}{llvm} @{symbol}({passed})"))
 
     def external(self, node: ast.AST, found: External | IRFunction, values: Sequence[Value]) -> Value:
         kinds = [types.of_c(text) for text in found.arguments]
@@ -145,6 +149,14 @@ class Calls(Expressions):
         return self.result_of(result, f"call {result.llvm} @{found.symbol}({passed})")
 
     def marked(self, node: ast.AST, found: Callable[..., Any], values: Sequence[Value]) -> Value:
+        symbol, result, given = self.asked(node, found, values)
+        passed = ", ".join(f"{self.register(value.type)} {value.text}" for value in given)
+        return self.result_of(result, f"call {self.register(result)} {symbol}({passed})")
+
+    def asked(
+        self, node: ast.AST, found: Callable[..., Any], values: Sequence[Value]
+    ) -> tuple[str, Type, tuple[Value, ...]]:
+        """The symbol and result of a marked function for values, and these as it takes them."""
         if id(found) in self.program.translating:
             raise self.failure(node, "a function that calls itself")
         expected = found.__code__.co_argcount
@@ -156,8 +168,7 @@ class Calls(Expressions):
                 raise self.failure(node, f"an argument that is {value.type.name}: expected one value")
             given.append(self.converted(node, value, types.default_of(value)))
         symbol, result = self.program.called(found, tuple(given))
-        passed = ", ".join(f"{value.type.llvm} {value.text}" for value in given)
-        return self.result_of(result, f"call {result.llvm} {symbol}({passed})")
+        return symbol, result, tuple(given)
 
     def result_of(self, result: Type, call: str) -> Value:
         if result is NOTHING:
@@ -165,7 +176,7 @@ class Calls(Expressions):
             return Value(NOTHING)
         whole = self.new(call)
         parts = tuple(
-            Value(kind, self.new(f"extractvalue {result.llvm} {whole}, {i}"))
+            Value(kind, self.new(f"extractvalue {self.register(result)} {whole}, {i}"))
             for i, kind in enumerate(result.parts)
         )
         return Value(result, "" if parts else whole, parts=parts)

@@ -129,11 +129,11 @@ class Expressions(Arithmetic):
     def named(self, node: ast.expr, name: str) -> Value:
         kind = self.variables.get(name)
         if kind is not None:
-            return Value(kind, self.new(f'load {kind.llvm}, ptr %"{name}.at"'))
+            return Value(kind, self.new(f'load {self.register(kind)}, ptr %"{name}.at"'))
         found = self.around.get(name)
         if isinstance(found, np.generic) and found.dtype.name in types.NUMBERS:
             kind = types.NUMBERS[found.dtype.name]
-            return Value(kind, types.constant(kind, found.item()))
+            return Value(kind, self.constant(kind, found.item()))
         if name in self.around:
             raise self.failure(node, f"{name} is {found!r}, which is neither a number nor a marked function")
         raise self.failure(

@@ -61,6 +61,15 @@ def tuple_of(parts: tuple[Type, ...]) -> Type:
     return Type(f"({', '.join(part.name for part in parts)})", "tuple", llvm, parts=parts)
 
 
+def register(kind: Type, lanes: int) -> str:
+    """LLVM's type for what a register holds: one number, or so many."""
+    if lanes == 1 or kind is NOTHING:
+        return kind.llvm
+    if kind.parts:
+        return "{ " + ", ".join(register(part, lanes) for part in kind.parts) + " }"
+    return f"<{lanes} x {kind.llvm}>"
+
+
 def pointer_to(element: Type | None) -> Type:
     """The type of pointers to elements; of untyped ones for None."""
     return Type(f"{element.name if element else 'void'}*", "pointer", "ptr", "ptr", 8, element=element)
@@ -92,11 +101,13 @@ def holds(kind: Type, number: Any, *, written: bool) -> bool:
     return (-(1 << bits) if kind.is_signed else 0) <= int(number) < 1 << bits
 
 
-def constant(kind: Type, number: Any) -> str:
-    """LLVM's text for a number of a type: floats as the bits that they are rounded to, integers wrapped.
+def constant(kind: Type, number: Any, lanes: int = 1) -> str:
+    """LLVM's text for a number of a type, in all lanes: floats as the bits they are rounded to, integers wrapped.
 
     There is one NaN, whatever its sign was.
     """
+    if lanes > 1:
+        return f"splat ({kind.llvm} {constant(kind, number)})"
     if kind.kind == "bool":
         return "true" if number else "false"
     if kind.kind == "int":
@@ -114,6 +125,11 @@ def constant(kind: Type, number: Any) -> str:
             with np.errstate(over="ignore"):
                 value = float(np.float32(value))
     return f"0x{struct.pack('>d', value).hex().upper()}"
+
+
+def one_of(kind: Type, text: str) -> str:
+    """The number that a constant is in all lanes; what is no constant stays as it is."""
+    return text.removeprefix(f"splat ({kind.llvm} ").removesuffix(")")
 
 
 def _bfloat16(value: float) -> int:

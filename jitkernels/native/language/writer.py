@@ -62,13 +62,13 @@ class Writer(Calls):
             self.lines.append("  ret i64 0" if status_of else "  ret void")
         else:
             self.entry += [
-                f"  %result = alloca {result.llvm}",
-                f"  store {result.llvm} zeroinitializer, ptr %result",
+                f"  %result = alloca {self.register(result)}",
+                f"  store {self.register(result)} zeroinitializer, ptr %result",
             ]
-            value = Value(result, self.new(f"load {result.llvm}, ptr %result"))
+            value = Value(result, self.new(f"load {self.register(result)}, ptr %result"))
             if status_of:
                 value = self.converted(self.tree, value, INT64, written=True)
-            self.lines.append(f"  ret {value.type.llvm} {value.text}")
+            self.lines.append(f"  ret {self.register(value.type)} {value.text}")
         return result, "\n".join([*self.entry, *self.lines])
 
     def statement(self, node: ast.stmt) -> None:
@@ -107,14 +107,14 @@ class Writer(Calls):
             kind = self.variables[name] = types.default_of(value)
             # Read where no branch gave it a value it is 0: anything else would let LLVM assume that it never is.
             self.entry += [
-                f'  %"{name}.at" = alloca {kind.llvm}',
-                f'  store {kind.llvm} zeroinitializer, ptr %"{name}.at"',
+                f'  %"{name}.at" = alloca {self.register(kind)}',
+                f'  store {self.register(kind)} zeroinitializer, ptr %"{name}.at"',
             ]
         why = self.misfit(value, kind)
         if why:
             raise self.failure(node, f"{name} is a variable of one type: {why}")
         stored = self.converted(node, value, kind)
-        self.lines.append(f'  store {kind.llvm} {stored.text}, ptr %"{name}.at"')
+        self.lines.append(f'  store {self.register(kind)} {stored.text}, ptr %"{name}.at"')
 
     def assign(self, target: ast.expr, value: ast.expr) -> None:
         self.put(target, self.value(value))
@@ -155,7 +155,7 @@ class Writer(Calls):
                 kinds = tuple(types.default_of(part) for part in value.parts)
                 self.result = types.tuple_of(kinds) if kinds else types.default_of(value)
             self.lines.append(
-                f"  store {self.result.llvm} {self.whole(node, value, self.result)}, ptr %result"
+                f"  store {self.register(self.result)} {self.whole(node, value, self.result)}, ptr %result"
             )
         self.leave("br label %exit")
 
@@ -178,5 +178,7 @@ class Writer(Calls):
         text = "poison"
         for i, (part, wanted) in enumerate(zip(value.parts, kind.parts, strict=True)):
             item = self.converted(node, part, wanted)
-            text = self.new(f"insertvalue {kind.llvm} {text}, {wanted.llvm} {item.text}, {i}")
+            text = self.new(
+                f"insertvalue {self.register(kind)} {text}, {self.register(wanted)} {item.text}, {i}"
+            )
         return text

@@ -1,0 +1,222 @@
+"""Functions of numbers in many lanes: every register holds as many numbers, and nothing depends on one of them alone.
+
+What differs by lane cannot be jumped over. So both sides of a choice are computed and one is selected in each lane, and
+the body of an ``if`` runs for all lanes if any wants it, to change variables only in the lanes that do.
+"""
+
+import ast
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jitkernels.native.language import types
+from jitkernels.native.language.types import BOOL, INT64, Type, Value
+from jitkernels.native.language.writer import Writer
+from jitkernels.native.source import APART, External, IRFunction
+
+
+class ElementWriter(Writer):
+    """Writes a function of elements, of which none is an index: their sums wrap, as those of arrays do."""
+
+    has_indices = False
+
+
+class LaneWriter(ElementWriter):
+    """Writes one function for so many lanes."""
+
+    def __init__(
+        self,
+        program: Any,
+        function: Callable[..., Any],
+        arguments: Sequence[Value],
+        flags: Sequence[str],
+        lanes: int,
+    ) -> None:
+        self.lanes, self.bit, self.mask = lanes, types.register(BOOL, lanes), ""
+        super().__init__(program, function, arguments, flags)
+
+    # Conditions: bits of all lanes.
+
+    def truth(self, node: ast.expr) -> str:
+        match node:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self.inverted(self.truth(operand))
+            case ast.BoolOp(op=sign, values=values):
+                step = "or" if isinstance(sign, ast.Or) else "and"
+                bit = self.truth(values[0])
+                for value in values[1:]:
+                    bit = self.new(f"{step} {self.bit} {bit}, {self.truth(value)}")
+                return bit
+        return super().truth(node)
+
+    def inverted(self, bit: str) -> str:
+        return self.new(f"xor {self.bit} {bit}, {self.constant(BOOL, True)}")
+
+    def chain(self, node: ast.Compare) -> str:
+        values = [self.value(one) for one in (node.left, *node.comparators)]
+        bits = [
+            self.compared(node, sign, *pair)
+            for sign, pair in zip(node.ops, itertools.pairwise(values), strict=True)
+        ]
+        whole = bits[0]
+        for bit in bits[1:]:
+            whole = self.new(f"and {self.bit} {whole}, {bit}")
+        return whole
+
+    # Choices: of values that are all computed.
+
+    def first_of(self, node: ast.AST, ends: bool, values: Sequence[ast.expr]) -> Value:
+        one = self.value(values[0])
+        if len(values) == 1:
+            return one
+        rest = self.first_of(node, ends, values[1:])
+        if one.type is types.LITERAL:
+            return one if bool(one.number) is ends else rest
+        bit = self.condition(values[0], one)
+        return self.selected(node, bit, *((one, rest) if ends else (rest, one)))
+
+    def chosen(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> Value:
+        decided = self.decided(test)
+        if decided is not None:
+            return self.value(body if decided else orelse)
+        bit = self.truth(test)
+        return self.selected(test, bit, self.value(body), self.value(orelse))
+
+    def selected(self, node: ast.AST, bit: str, one: Value, other: Value) -> Value:
+        if len(one.parts) != len(other.parts):
+            raise self.failure(node, f"a choice between {one.type.name} and {other.type.name}")
+        found = []
+        for pair in zip(one.parts or (one,), other.parts or (other,), strict=True):
+            kind, left, right = self.together(node, *pair)
+            found.append(Value(kind, self.either(kind, bit, left.text, right.text)))
+        if not one.parts:
+            return found[0]
+        return Value(types.tuple_of(tuple(part.type for part in found)), parts=tuple(found))
+
+    def choice(self, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
+        decided = self.decided(test)
+        if decided is not None:
+            self.statements(body if decided else orelse)
+            return
+        bit = self.truth(test)
+        self.masked(bit, body, is_rare=not orelse)
+        if orelse:
+            self.masked(self.inverted(bit), orelse)
+
+    def masked(self, bit: str, body: Sequence[ast.stmt], *, is_rare: bool = False) -> None:
+        """Statements that change variables in some lanes, jumped over where there is none."""
+        around = self.mask
+        mask = self.new(f"and {self.bit} {around}, {bit}") if around else bit
+        reduction = f"llvm.vector.reduce.or.v{self.lanes}i1"
+        self.program.declare(reduction, "i1", [self.bit])
+        some = self.new(f"call i1 @{reduction}({self.bit} {mask})")
+        if is_rare:
+            self.program.declare("llvm.expect.i1", "i1", ["i1", "i1"])
+            some = self.new(f"call i1 @llvm.expect.i1(i1 {some}, i1 false)")
+        inside, after = self.label(), self.label()
+        self.lines.append(f"  br i1 {some}, label %{inside}, label %{after}")
+        self.start(inside)
+        before = {name: self.new(self.loaded(name)) for name in stored(body) if name in self.variables}
+        self.mask = mask
+        self.statements(body)
+        self.mask = around
+        for name in stored(body):
+            kind = self.variables[name]
+            old = before.get(name, "zeroinitializer")  # as a variable is where no branch gave it a value
+            merged = self.either(kind, mask, self.new(self.loaded(name)), old)
+            self.lines.append(f'  store {self.register(kind)} {merged}, ptr %"{name}.at"')
+        self.jump(after)
+        self.start(after)
+
+    def loaded(self, name: str) -> str:
+        return f'load {self.register(self.variables[name])}, ptr %"{name}.at"'
+
+    # What all lanes do together, or none.
+
+    def statement(self, node: ast.stmt) -> None:
+        if self.mask and isinstance(node, ast.Return | ast.Break | ast.Continue):
+            raise self.failure(node, "some lanes would leave here and others not: expected assignments alone")
+        super().statement(node)
+
+    def loop(self, test: ast.expr, body: Sequence[ast.stmt]) -> None:  # noqa: ARG002
+        if self.decided(test) is not False:
+            raise self.failure(test, "a loop that each lane would leave on its own: expected range(constant)")
+
+    def index(self, node: ast.expr) -> str:
+        number = self.known(node)
+        if not isinstance(number, int):
+            raise self.failure(node, "a limit that differs by lane: expected a constant")
+        return str(int(number))
+
+    def write(self, node: ast.AST, name: str, value: Value) -> None:
+        if isinstance(node, ast.For):  # whose counter is one number
+            first = self.new(f"insertelement {self.register(INT64)} poison, i64 {value.text}, i64 0")
+            shuffle = f"{self.register(INT64)} poison, <{self.lanes} x i32> zeroinitializer"
+            value = Value(INT64, self.new(f"shufflevector {self.register(INT64)} {first}, {shuffle}"))
+        super().write(node, name, value)
+
+    def in_vectors(self, node: ast.For, name: str, limits: Sequence[ast.expr]) -> None:  # noqa: ARG002
+        raise self.failure(node, "lanes inside of lanes: expected range(constant)")
+
+    def external(self, node: ast.AST, found: External | IRFunction, values: Sequence[Value]) -> Value:  # noqa: ARG002
+        raise self.failure(node, f"{found.symbol} takes one number, not {self.lanes} lanes")
+
+    # Functions apart: lane by lane.
+
+    def marked(self, node: ast.AST, found: Callable[..., Any], values: Sequence[Value]) -> Value:
+        if APART not in found.fastmath:  # type: ignore[attr-defined]  # set by `inlined`
+            return super().marked(node, found, values)
+        symbol, result, given = self.asked(node, found, values)
+        return self.one_by_one(symbol, result, given)
+
+    def one_by_one_alone(self, function: Callable[..., Any], given: Sequence[Value]) -> tuple[Type, str]:
+        """The result and the instructions of a function that does nothing else."""
+        symbol, result = self.program.called(function, tuple(given))
+        whole = self.whole(self.tree, self.one_by_one(symbol, result, given), result)
+        self.lines.append(f"  ret {self.register(result)} {whole}")
+        return result, "\n".join([*self.entry, *self.lines])
+
+    def one_by_one(self, symbol: str, result: Type, given: Sequence[Value]) -> Value:
+        """The results of a function of single numbers in the lanes that want them."""
+        kinds = result.parts or (result,)
+        word = f"i{self.lanes}"
+        places = [self.memory(self.register(kind)) for kind in kinds]
+        left = self.memory(word)
+        head, inside, after = (self.label() for _ in range(3))
+        for kind, place in zip(kinds, places, strict=True):
+            self.lines.append(f"  store {self.register(kind)} zeroinitializer, ptr {place}")
+        wanted = self.new(f"bitcast {self.bit} {self.mask or self.constant(BOOL, True)} to {word}")
+        self.lines.append(f"  store {word} {wanted}, ptr {left}")
+        self.jump(head)
+        self.start(head)
+        bits = self.new(f"load {word}, ptr {left}")
+        more = self.new(f"icmp ne {word} {bits}, 0")
+        self.lines.append(f"  br i1 {more}, label %{inside}, label %{after}")
+        self.start(inside)
+        self.program.declare(f"llvm.cttz.{word}", word, [word, "i1"])
+        lane = self.new(f"call {word} @llvm.cttz.{word}({word} {bits}, i1 true)")
+        below = self.new(f"sub {word} {bits}, 1")
+        self.lines.append(f"  store {word} {self.new(f'and {word} {bits}, {below}')}, ptr {left}")
+        passed = ", ".join(
+            f"{v.type.llvm} {self.new(f'extractelement {self.register(v.type)} {v.text}, {word} {lane}')}"
+            for v in given
+        )
+        whole = self.new(f"call {result.llvm} {symbol}({passed})")
+        for i, (kind, place) in enumerate(zip(kinds, places, strict=True)):
+            one = self.new(f"extractvalue {result.llvm} {whole}, {i}") if result.parts else whole
+            lanes = self.new(f"load {self.register(kind)}, ptr {place}")
+            lanes = self.new(f"insertelement {self.register(kind)} {lanes}, {kind.llvm} {one}, {word} {lane}")
+            self.lines.append(f"  store {self.register(kind)} {lanes}, ptr {place}")
+        self.jump(head)
+        self.start(after)
+        parts = tuple(
+            Value(kind, self.new(f"load {self.register(kind)}, ptr {place}"))
+            for kind, place in zip(kinds, places, strict=True)
+        )
+        return Value(result, parts=parts) if result.parts else parts[0]
+
+
+def stored(body: Sequence[ast.stmt]) -> tuple[str, ...]:
+    """The variables that statements give values."""
+    found = [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Name)]
+    return tuple(dict.fromkeys(node.id for node in found if isinstance(node.ctx, ast.Store)))

@@ -1,0 +1,133 @@
+"""Marked functions of numbers translated for a number of lanes, for code that has its own vectors.
+
+A fused expression is emitted vector by vector, and does not hope for LLVM to find them. What its elements go through is
+written once, for one element, and is asked for here in as many lanes as the vectors have. Translations are kept for the
+life of the functions, so that what many expressions use is translated once.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from jitkernels import dtypes
+from jitkernels.errors import BuildError
+from jitkernels.native.language.lane_writer import ElementWriter, LaneWriter
+from jitkernels.native.language.types import NOTHING, NUMBERS, Type, Value, register
+from jitkernels.native.source import APART, place_of
+
+Function = Callable[..., Any]
+
+
+@dataclass
+class Definition:
+    """One function in LLVM IR, as the module that it is translated for sees it, and what it needs there."""
+
+    lanes: int
+    symbol: str = ""
+    result: Type = NOTHING
+    text: str = ""
+    declared: dict[str, str] = field(default_factory=dict)
+    needed: dict[str, "Definition"] = field(default_factory=dict)
+    translating: frozenset[int] = frozenset()
+
+    def called(self, function: Function, arguments: tuple[Value, ...]) -> tuple[str, Type]:
+        """The symbol and result of a marked function, which this one needs from now on; of one number if apart."""
+        lanes = 1 if APART in _flags(function) else self.lanes
+        made = _definition(function, tuple(value.type for value in arguments), lanes, self.translating)
+        self.needed[made.symbol] = made
+        return made.symbol, made.result
+
+    def declare(self, symbol: str, result: str, arguments: Sequence[str]) -> None:
+        self.declared[symbol] = f"declare {result} @{symbol}({', '.join(arguments)})"
+
+    def vector_loop(self, lanes: int, *, masked: bool = False) -> str:
+        raise BuildError(f"vectors(..., {lanes}) inside of a function of elements (masked: {masked})")
+
+
+_made: WeakKeyDictionary[Function, dict[tuple[object, ...], Definition]] = WeakKeyDictionary()
+
+
+@dataclass
+class Library:
+    """The functions that one LLVM module calls."""
+
+    declared: dict[str, str] = field(default_factory=dict)
+    definitions: dict[str, Definition] = field(default_factory=dict)
+
+    def called(self, function: Function, kinds: Sequence[str], lanes: int = 1) -> tuple[str, str]:
+        """The symbol of a marked function for arguments of these dtypes in so many lanes, and its result's dtype.
+
+        Arguments and result are registers: ``float`` or ``<16 x float>``, and ``i1`` or ``<16 x i1>`` for bool. A
+        tuple of results is named ``(float32, float32)``. Raises BuildError for what cannot be done.
+        """
+        try:
+            given = tuple(NUMBERS[dtypes.named(kind).name] for kind in kinds)
+            made = _definition(function, given, lanes, frozenset())
+        except RecursionError:
+            where = place_of(function.__code__)
+            raise BuildError(f"{where}: nested too deeply, itself or in what it calls") from None
+        self.take(made)
+        return made.symbol, made.result.name
+
+    def take(self, definition: Definition) -> None:
+        """Have a definition and what it needs."""
+        if definition.symbol not in self.definitions:
+            for needed in definition.needed.values():
+                self.take(needed)
+            self.definitions[definition.symbol] = definition
+            self.declared |= definition.declared
+
+    def declare(self, symbol: str, result: str, arguments: Sequence[str]) -> None:
+        """Declare what the module that the text becomes a part of needs itself: a declaration may stand but once."""
+        self.declared[symbol] = f"declare {result} @{symbol}({', '.join(arguments)})"
+
+    @property
+    def text(self) -> str:
+        """LLVM IR of all functions called so far and of what they need."""
+        return "\n".join([*self.declared.values(), *(made.text for made in self.definitions.values()), ""])
+
+
+def _flags(function: Function) -> tuple[str, ...]:
+    if not hasattr(function, "fastmath"):
+        raise BuildError(f"{function!r} has no mark: expected a function marked @inlined()")
+    flags: tuple[str, ...] = function.fastmath
+    return flags
+
+
+def _definition(
+    function: Function, kinds: tuple[Type, ...], lanes: int, around: frozenset[int]
+) -> Definition:
+    flags = _flags(function)
+    if not isinstance(lanes, int) or lanes < 1 or lanes & (lanes - 1):
+        raise BuildError(f"{place_of(function.__code__)} in {lanes!r} lanes: expected a power of two")
+    known = _made.setdefault(function, {})
+    key = (lanes, *(kind.name for kind in kinds))
+    if key not in known:
+        known[key] = _translated(function, kinds, lanes, flags, around)
+    return known[key]
+
+
+def _translated(
+    function: Function, kinds: tuple[Type, ...], lanes: int, flags: tuple[str, ...], around: frozenset[int]
+) -> Definition:
+    made = Definition(lanes, translating=around | {id(function)})
+    given = tuple(Value(kind, f"%a{i}") for i, kind in enumerate(kinds))
+    own = [flag for flag in flags if flag != APART]
+    if lanes == 1:
+        made.result, body = ElementWriter(made, function, given, own).body()
+    elif APART in flags:
+        made.result, body = LaneWriter(made, function, given, own, lanes).one_by_one_alone(function, given)
+    else:
+        made.result, body = LaneWriter(made, function, given, own, lanes).body()
+    if made.result is NOTHING:
+        raise BuildError(f"{place_of(function.__code__)} returns nothing: expected numbers")
+    head = ", ".join(f"{register(value.type, lanes)} {value.text}" for value in given)
+    inlining = "noinline" if APART in flags and lanes == 1 else "alwaysinline"
+    returned, rest = register(made.result, lanes), f"({head}) {inlining} nounwind {{\n{body}\n}}"
+    # By content, so that a name means one thing in every process: the text of a module is the key of its code.
+    content = hashlib.sha256(f"{returned} {rest}".encode()).hexdigest()[:12]
+    made.symbol = f'@"{function.__code__.co_name}.{content}"'
+    made.text = f"define internal {returned} {made.symbol}{rest}"
+    return made

@@ -1,0 +1,383 @@
+"""Functions of numbers in many lanes give what they give number by number; what lanes cannot do is refused."""
+
+import ctypes
+import functools
+import inspect
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from translated import Function, same, written
+
+from jitkernels import dtypes, maths
+from jitkernels.errors import BuildError
+from jitkernels.maths import exact, exp, sigmoid, tanh
+from jitkernels.native import load
+from jitkernels.native.codegen import IRSource
+from jitkernels.native.language.lanes import Library
+from jitkernels.native.language.types import NUMBERS, register
+from jitkernels.native.source import apart
+
+Array = np.ndarray[Any, Any]
+LANES = (1, 4, 8, 16, 32)
+_built = itertools.count()
+
+
+def mapped(symbol: str, function: str, kinds: Sequence[str], result: str, lanes: int) -> str:
+    """IR of a C function that calls a function for vector after vector of arrays: results, arguments, count."""
+    names = [f"%p{i}" for i in range(len(kinds) + result.count(",") + 1)]
+    outs, ins = names[: -len(kinds)], names[-len(kinds) :]
+    results = [NUMBERS[name] for name in result.strip("()").split(", ")]
+    lines = []
+
+    def at(kind: Any, place: str) -> tuple[str, str]:
+        lines.append(f"  {place}.at = getelementptr {kind.memory}, ptr {place}, i64 %i")
+        return kind.memory if lanes == 1 else f"<{lanes} x {kind.memory}>", f"ptr {place}.at, align 1"
+
+    passed = []
+    for kind, place in zip((NUMBERS[name] for name in kinds), ins, strict=True):
+        memory, where = at(kind, place)
+        lines.append(f"  {place}.v = load {memory}, {where}")
+        if kind.kind == "bool":
+            zero = "0" if lanes == 1 else "zeroinitializer"
+            lines.append(f"  {place}.b = icmp ne {memory} {place}.v, {zero}")
+        passed.append(f"{register(kind, lanes)} {place}.{'b' if kind.kind == 'bool' else 'v'}")
+    whole = register(results[0], lanes)
+    if len(results) > 1:
+        whole = "{ " + ", ".join(register(kind, lanes) for kind in results) + " }"
+    lines.append(f"  %r = call {whole} {function}({', '.join(passed)})")
+    for i, (kind, place) in enumerate(zip(results, outs, strict=True)):
+        one = "%r"
+        if len(results) > 1:
+            one = f"%r{i}"
+            lines.append(f"  {one} = extractvalue {whole} %r, {i}")
+        memory, where = at(kind, place)
+        if kind.kind == "bool":
+            lines.append(f"  {place}.w = zext {register(kind, lanes)} {one} to {memory}")
+            one = f"{place}.w"
+        lines.append(f"  store {memory} {one}, {where}")
+    body = "\n".join(lines)
+    return f"""define void @{symbol}({", ".join(f"ptr {name}" for name in names)}, i64 %n) {{
+  br label %head
+head:
+  %i = phi i64 [ 0, %0 ], [ %next, %step ]
+  %more = icmp slt i64 %i, %n
+  br i1 %more, label %step, label %end
+step:
+{body}
+  %next = add i64 %i, {lanes}
+  br label %head
+end:
+  ret void
+}}
+"""
+
+
+def results(
+    function: Function, arguments: Sequence[Array], lanes: Sequence[int] = LANES
+) -> dict[int, list[Array]]:
+    """What a function gives for the elements of arrays, whose lengths are multiples of all lanes, by lanes."""
+    library, number = Library(), next(_built)
+    kinds = [argument.dtype.name for argument in arguments]
+    called = {count: library.called(function, kinds, count) for count in lanes}
+    texts = [mapped(f"in_{n}_{number}", *called[n][:1], kinds, called[n][1], n) for n in lanes]
+    text = "\n".join([library.text, *texts, "define void @entry() {\n  ret void\n}"])
+    source = IRSource(f"lanes_{number}", text)
+    found = {}
+    for count, (name, address) in zip(
+        lanes, load.functions_of(source, tuple(f"in_{n}_{number}" for n in lanes)).items(), strict=True
+    ):
+        assert name.startswith("in_")
+        outs = [np.empty(arguments[0].size, kind) for kind in called[count][1].strip("()").split(", ")]
+        pointers = [array.ctypes.data for array in (*outs, *arguments)]
+        kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), ctypes.c_int64)(address)
+        kernel(*pointers, arguments[0].size)
+        found[count] = outs
+    return found
+
+
+def numbers(dtype: str, seed: int = 0) -> Array:
+    """Special values, then random ones of every size, then random ones near 1."""
+    random = np.random.default_rng(seed)
+    if dtype == "bool":
+        return random.integers(0, 2, 1024).astype(bool)
+    if not dtypes.TABLE[dtype].is_float:
+        limits = np.iinfo(dtype)
+        special = np.array(
+            [0, 1, 2, 3, 7, 8, 31, 63, limits.max, limits.min, limits.max - 1, limits.min + 1], dtype
+        )
+        ints = random.integers(limits.min, limits.max, 512, dtype, endpoint=True)
+        small = random.integers(0, 70, 500).astype(dtype)
+        return np.concatenate([special, ints, small])
+    info = np.finfo(dtype)
+    special = np.array(
+        [0, 1, 2, 0.5, np.inf, np.nan, info.max, info.tiny, info.smallest_subnormal, 1e-5, 20, 88.8]
+    )
+    signed = np.concatenate([special, -special])
+    bits = random.integers(0, 256, 500 * info.dtype.itemsize, np.uint8).view(dtype)
+    parts = [signed.astype(dtype), bits, random.normal(0, 5, 500).astype(dtype)]
+    found: Array = np.concatenate(parts)
+    return found
+
+
+def agree(function: Function, *dtypes_of: str) -> None:
+    """The same bits in any number of lanes."""
+    arguments = [numbers(dtype, seed) for seed, dtype in enumerate(dtypes_of)]
+    found = results(function, arguments)
+    for lanes, outs in found.items():
+        for out, expected in zip(outs, found[1], strict=True):
+            wrong = np.flatnonzero(~same(out, expected))[:3]
+            assert not wrong.size, (lanes, [a[wrong] for a in arguments], out[wrong], expected[wrong])
+
+
+def marked(module: ModuleType) -> list[Function]:
+    """The marked functions of numbers that a module defines."""
+    functions = [one for _, one in inspect.getmembers(module, inspect.isfunction)]
+    return [one for one in functions if hasattr(one, "fastmath") and one.__module__ == module.__name__]
+
+
+MATHS = [
+    (one, dtype) for module in (exp, sigmoid, tanh) for one in marked(module) for dtype in [one.__name__[-7:]]
+]
+
+
+@pytest.mark.parametrize(("function", "dtype"), MATHS, ids=[one.__name__ for one, _ in MATHS])
+def test_maths(function: Function, dtype: str) -> None:
+    agree(function, *[dtype] * function.__code__.co_argcount)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("function", marked(exact), ids=[one.__name__ for one in marked(exact)])
+def test_arithmetic_whose_order_counts(function: Function, dtype: str) -> None:
+    agree(function, *[dtype] * function.__code__.co_argcount)
+
+
+ANY = ["a == b", "a != b", "a < b <= a", "min(a, b)", "max(a, b, a)", "not a", "a if a < b else b"]
+ANY += ["a and b", "a or b", "a and b or a", "a < b and not a == b", "(a, b) if a < b or a == 3 else (b, a)"]
+NUMBER = [
+    "a + b",
+    "a - b",
+    "a * b",
+    "7 - a",
+    "abs(a)",
+    "-a",
+    "np.float64(a)",
+    "np.float32(a)",
+    "np.float16(a)",
+]
+NUMBER += ["bool(a)", "np.bool_(b) & (a > b)"]
+INT = [f"a {sign} b" for sign in ("//", "%", "&", "|", "^", "<<", ">>")]
+INT += ["~a", "a // 3", "a % 8", "a // 8", "a << 3", "a >> 100", "5 // a", "a // 0"]
+INT += ["np.int8(a)", "np.uint16(a)", "np.int64(a)"]
+FLOAT = [
+    "a / b",
+    "a * 0.5",
+    *(f"np.{name}(a)" for name in ("sqrt", "floor", "ceil", "trunc", "rint", "fabs")),
+]
+FLOAT += ["np.copysign(a, b)", "np.copysign(3.0, a)", "np.int32(np.copysign(min(abs(a), 9), b))"]
+
+
+@pytest.mark.parametrize("dtype", dtypes.TABLE)
+def test_operators(dtype: str, tmp_path: Path) -> None:
+    """Every operator on every type, as one function of many results."""
+    if dtype == "bfloat16":
+        pytest.skip("NumPy has no bfloat16")
+    sort = "b" if dtype == "bool" else "f" if dtypes.TABLE[dtype].is_float else "i"
+    texts = [
+        *ANY,
+        *{"b": ["a & b", "a | b", "a ^ b", "~a"], "f": [*NUMBER, *FLOAT], "i": [*NUMBER, *INT]}[sort],
+    ]
+    if dtype == "float16":  # whose conversions need instructions that not every processor has
+        texts.remove("np.float16(a)")
+    view = {"f": f"a.view(np.int{8 * np.dtype(dtype).itemsize})" if sort == "f" else "", "i": "", "b": ""}[
+        sort
+    ]
+    texts += [view] if view else []
+    lines = [f"@inlined()\ndef f{i}(a, b):\n    return {text}\n" for i, text in enumerate(texts)]
+    names = written(tmp_path / "operators.py", "\n".join(lines))
+    for i, text in enumerate(texts):
+        try:
+            agree(names[f"f{i}"], dtype, dtype)
+        except AssertionError as error:
+            raise AssertionError(text) from error
+
+
+MASKED = """
+SIZE = np.float32(3)
+FACTORS = 2.0
+
+@apart()
+def slowly(x, y):
+    while x > y:
+        x = x * np.float32(0.5) - np.float32(1)
+    return x
+
+@apart()
+def both(x):
+    return x + np.float32(1), x > np.float32(0)
+
+@inlined()
+def rarely(x):
+    y = x * x
+    if abs(x) > SIZE:
+        y = y + np.float32(1)
+        twice = y + y
+        if x > SIZE:
+            y = -twice
+            x = twice
+    return y + x
+
+@inlined()
+def otherwise(x):
+    y = x
+    if x > SIZE and not x > 9:
+        y = SIZE
+        x += y
+    elif x < -SIZE:
+        y = -SIZE
+    else:
+        y *= np.float32(0.5)
+        seen = x > 0
+    return y, x, seen
+
+@inlined()
+def lane_by_lane(x):
+    result = x
+    if x > SIZE and x < np.float32(1e30):
+        result = slowly(x, SIZE)
+    return result
+
+@inlined()
+def several(x):
+    after, is_more = both(x)
+    return after if is_more else x
+
+@inlined()
+def repeated(x):
+    total = x
+    for k in range(2, 5):
+        if k < 4:
+            if x > np.float32(k):
+                total = total * x + np.float32(k)
+        total -= np.float32(1)
+    return total
+"""
+
+
+@functools.cache
+def masked_functions(place: Path) -> dict[str, Any]:
+    return written(place / "masked.py", MASKED, apart=apart)
+
+
+@pytest.mark.parametrize(
+    "name", ["rarely", "otherwise", "lane_by_lane", "several", "repeated", "slowly", "both"]
+)
+def test_what_only_some_lanes_want(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    function = masked_functions(tmp_path_factory.getbasetemp())[name]
+    x = numbers("float32")
+    rare = np.where(np.abs(x) > 3, np.float32(0.25), x)
+    rare[[5, 700]] = 100.0
+    for data in (x, rare, np.full(64, 0.5, np.float32)):
+        arguments = [data, np.full_like(data, 3)][: function.__code__.co_argcount]
+        if name == "slowly":
+            arguments[0] = np.where(np.isfinite(data), np.clip(data, -9, 1e6), 0).astype(np.float32)
+        found = results(function, arguments)
+        for outs in found.values():
+            for out, expected in zip(outs, found[1], strict=True):
+                assert same(out, expected).all()
+
+
+def test_only_lanes_that_want_it_call_what_is_apart(tmp_path: Path) -> None:
+    """The others would never end."""
+    text = """
+@apart()
+def endless(x):
+    while x > np.float32(0):
+        x = x
+    return x
+
+@inlined()
+def guarded(x):
+    y = x
+    if x < np.float32(0):
+        y = endless(x) - np.float32(1)
+    return y
+"""
+    function = written(tmp_path / "guarded.py", text, apart=apart)["guarded"]
+    x = np.resize(np.array([1, -2, 3], np.float32), 96)
+    for outs in results(function, [x]).values():
+        assert (outs[0] == np.where(x < 0, x - 1, x)).all()
+
+
+def test_a_rare_path_is_jumped_over(tmp_path: Path) -> None:
+    text = "@inlined()\ndef f(x):\n    if x > np.float32(3):\n        x = -x\n    return x\n"
+    library = Library()
+    library.called(written(tmp_path / "f.py", text)["f"], ["float32"], 8)
+    assert "br i1" in library.text
+    assert "@llvm.expect.i1(i1 %" in library.text
+
+
+REFUSED = {
+    "while x > 0:\n        x = x - 1": r"a loop that each lane would leave on its own.*: x > 0",
+    "if x > 0:\n        return x": r"some lanes would leave here and others not.*: return x",
+    "for k in range(3):\n        if x > 0:\n            break": r"some lanes would leave here.*: break",
+    "for k in range(3):\n        if x > 0:\n            continue": r"some lanes would leave here.*: continue",
+    "for k in range(np.int64(x)):\n        x = x": r"a limit that differs by lane: expected a constant: np.int64\(x\)",
+    "for k in vectors(0, 8, 4):\n        x = x": r"lanes inside of lanes.*: for k in vectors",
+    "x = x[0]": r"expected a pointer to numbers, got float32: x\[0\]",
+    "x = f(x)": "a function that calls itself",
+}
+
+
+@pytest.mark.parametrize("body", REFUSED)
+def test_what_lanes_cannot_do_is_refused(body: str, tmp_path: Path) -> None:
+    text = f"@inlined()\ndef f(x):\n    {body}\n    return x\n"
+    names = written(tmp_path / "refused.py", text)
+    with pytest.raises(BuildError, match=rf"f \(.*refused.py, line \d+\): .*{REFUSED[body]}"):
+        Library().called(names["f"], ["float32"], 8)
+
+
+def test_what_is_no_function_of_numbers_is_refused(tmp_path: Path) -> None:
+    names = written(
+        tmp_path / "bare.py", "def bare(x):\n    return x\n\n@inlined()\ndef none(x):\n    x = x\n"
+    )
+    with pytest.raises(BuildError, match=r"bare.*expected a function marked @inlined"):
+        Library().called(names["bare"], ["float32"], 8)
+    with pytest.raises(BuildError, match=r"none \(.*returns nothing: expected numbers"):
+        Library().called(names["none"], ["float32"], 8)
+    with pytest.raises(BuildError, match=r"takes 1 arguments \(x\), and is called with 2"):
+        Library().called(names["none"], ["float32", "float32"], 8)
+    for lanes in (0, 3, -4, 2.0):
+        with pytest.raises(BuildError, match="expected a power of two"):
+            Library().called(exp.exp_float32, ["float32"], lanes)  # type: ignore[arg-type]  # what is refused
+
+
+def test_one_text_for_all_modules() -> None:
+    """Names come from content, and each function and declaration stands once, whatever was asked in which order."""
+    one, other = Library(), Library()
+    for library, asked in ((one, (1, 8)), (other, (8, 1))):
+        for lanes in asked:
+            for _ in range(2):
+                library.called(tanh.tanh_float32, ["float32"], lanes)
+                library.called(sigmoid.sigmoid_float32, ["float32"], lanes)
+    assert sorted(one.text.split("\n")) == sorted(other.text.split("\n"))
+    lines = [line for line in one.text.split("\n") if line.startswith(("define", "declare"))]
+    assert len(lines) == len(set(lines))
+    assert sum("limited_exp_float32" in line for line in lines) == 2
+    assert one.called(exp.exp_float32, ["float32"], 8) != one.called(exp.exp_float32, ["float32"], 16)
+
+
+def test_a_function_is_translated_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    Library().called(exp.exp_float64, ["float64"], 4)
+    monkeypatch.delattr("jitkernels.native.language.writer.Writer.body")
+    assert Library().called(exp.exp_float64, ["float64"], 4)[1] == "float64"
+
+
+def test_every_module_of_maths_is_looked_at() -> None:
+    """A new one adds itself to the table of functions, or stands here."""
+    known = {"exp", "sigmoid", "tanh", "exact", "row_maximum", "row_sum"}
+    assert {path.stem for path in Path(maths.__path__[0]).glob("*.py")} - {"__init__"} <= known
