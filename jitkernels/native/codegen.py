@@ -73,6 +73,18 @@ def straighten(module: Any, target: Any) -> None:
     passes.run(module, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=1)))
 
 
+def fuse(module: Any, target: Any) -> None:
+    """For loops that are written in vectors already: scalar code inlined, invariants out of loops, nothing twice."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_new_gvn_pass()
+    passes.add_instruction_combine_pass()
+    passes.run(module, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=1)))
+
+
 def finished(
     module: Any,
     symbol: str,

@@ -1,0 +1,181 @@
+"""What computing one node takes: the nodes inside, each at the places of the node's loops where it is needed.
+
+A place is an index map: for every dimension of a node where it starts and how far each step of each loop goes in it.
+Loops of a root are its dimensions; a reduction inside adds loops of its own. Nothing is written to memory on the way,
+so a view costs nothing, and a node that is needed in two places is computed twice.
+"""
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from jitkernels.graph import extents
+from jitkernels.graph.construct import IndexMap, composed
+from jitkernels.graph.extents import Number, same
+from jitkernels.graph.ir import Node, sorted_nodes
+from jitkernels.graph.operations import OPERATIONS
+
+INNER = 64
+"""The first loop of a reduction's own; those below are of the dimensions of a root."""
+INLINE = frozenset({"cast", "view", "constant", "extent", "iota", "reduce"})
+"""What can be computed inside of another node, beside all that is elementwise."""
+COSTLY = 7.0
+"""What is not computed twice, if it can be kept."""
+
+
+def is_inline(node: Node) -> bool:
+    """Whether a node can be computed where it is needed, instead of being kept."""
+    return node.operation in INLINE or OPERATIONS[node.operation].is_elementwise
+
+
+def place_in(node: Node, number: int, index_map: IndexMap) -> IndexMap:
+    """Where an input is needed for a node that is needed at some place."""
+    one = node.inputs[number]
+    if node.operation == "view":
+        return composed(node.options["map"], index_map)
+    if node.operation == "reduce":
+        axes = node.options["axes"]
+        kept = iter(index_map)
+        return tuple(
+            (0, ((INNER + axes.index(i), 1),)) if i in axes else next(kept) for i in range(one.ndim)
+        )
+    missing = node.ndim - one.ndim
+    return tuple(
+        (0, ()) if same(extent, 1) and not same(node.shape[missing + i], 1) else index_map[missing + i]
+        for i, extent in enumerate(one.shape)
+    )
+
+
+def key_of(index_map: IndexMap) -> Any:
+    """Equal for equal places."""
+    return tuple(
+        (extents.key_of(start), tuple((loop, extents.key_of(step)) for loop, step in steps))
+        for start, steps in index_map
+    )
+
+
+def loops_of(index_map: IndexMap) -> frozenset[int]:
+    """The loops that a place depends on."""
+    return frozenset(loop for _, steps in index_map for loop, _ in steps)
+
+
+def identity(ndim: int) -> IndexMap:
+    """A root at its own place."""
+    return tuple((0, ((i, 1),)) for i in range(ndim))
+
+
+@dataclass
+class Cone:
+    """One root and all that is computed inside of it, down to nodes that are `kept`: arrays in memory.
+
+    `places`: by the id of a node, its places by their keys. `reductions`: those inside, with their places, each behind
+    those that it needs. `rows`: the loops that these depend on. `misfits`: what has to be kept for the rest to be one loop nest.
+    """
+
+    root: Node
+    kept: Container[int]
+    places: dict[int, dict[Any, IndexMap]] = field(default_factory=dict)
+    nodes: list[Node] = field(default_factory=list)
+    reductions: list[Node] = field(default_factory=list)
+    leaves: dict[int, Node] = field(default_factory=dict)
+    rows: frozenset[int] | None = None
+    misfits: dict[int, Node] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.nodes = self._inside()
+        self.places[id(self.root)] = {key_of(identity(self.root.ndim)): identity(self.root.ndim)}
+        inside = {id(node) for node in self.nodes}
+        for node in reversed(self.nodes):
+            for index_map in list(self.places.get(id(node), {}).values()):
+                if node.operation == "reduce" and node is not self.root:
+                    self._reduction(node, index_map)
+                if node.operation == "reduce" and any(loop >= INNER for loop in loops_of(index_map)):
+                    self.misfits[id(node)] = node  # a reduction for every step of another
+                for number, one in enumerate(node.inputs):
+                    where = place_in(node, number, index_map)
+                    self.places.setdefault(id(one), {}).setdefault(key_of(where), where)
+                    if id(one) not in inside:
+                        self.leaves[id(one)] = one
+        self.reductions = [node for node in self.nodes if node.operation == "reduce"]
+        if self.root.operation == "reduce":
+            everything = frozenset(range(self.root.ndim))
+            if self.rows is not None and self.rows != everything:
+                self.misfits |= {id(one): one for one in self.reductions if one is not self.root}
+            self.rows = everything
+
+    def _inside(self) -> list[Node]:
+        """The nodes that are computed here, each behind its inputs."""
+        done: dict[int, Node] = {}
+        stack = [(self.root, False)]
+        while stack:
+            node, expanded = stack.pop()
+            if id(node) in done:
+                continue
+            if expanded:
+                done[id(node)] = node
+                continue
+            stack.append((node, True))
+            stack.extend(
+                (one, False)
+                for one in reversed(node.inputs)
+                if id(one) not in done and id(one) not in self.kept and is_inline(one)
+            )
+        return list(done.values())
+
+    def _reduction(self, node: Node, index_map: IndexMap) -> None:
+        """A reduction fits in if it is needed once for every step of the same loops as all the others."""
+        loops = [steps[0][0] for _, steps in index_map if len(steps) == 1]
+        whole = all(
+            same(extent, 1)
+            or (
+                same(start, 0)
+                and len(steps) == 1
+                and same(steps[0][1], 1)
+                and steps[0][0] < INNER
+                and same(self.root.shape[steps[0][0]], extent)
+            )
+            for extent, (start, steps) in zip(node.shape, index_map, strict=True)
+        )
+        rows = frozenset(loops)
+        apart = len(rows) != len(loops) or len(self.places[id(node)]) > 1
+        # One reduction of everything: what comes behind it is a loop of its own, so that threads can share both.
+        alone = not rows and self.root.ndim > 0
+        if not whole or apart or alone or (self.rows is not None and self.rows != rows):
+            self.misfits[id(node)] = node
+        else:
+            self.rows = rows
+
+    def wasteful(self) -> Iterator[Node]:
+        """Nodes that take long and would be computed more than once for the same element."""
+        costs: dict[int, float] = {}
+        dimensions = frozenset(range(self.root.ndim))
+        for node in self.nodes:
+            costs[id(node)] = own_cost(node) + sum(
+                {id(one): costs.get(id(one), 0.0) for one in node.inputs}.values()
+            )
+            if node is self.root or costs[id(node)] < COSTLY or node.operation in ("view", "reduce"):
+                continue
+            places = self.places[id(node)]
+            if len(places) > 1 and len({loops_of(p) for p in places.values()}) < len(places):
+                yield node
+            elif any(self._repeated(loops_of(place), dimensions) for place in places.values()):
+                yield node
+
+    def _repeated(self, loops: frozenset[int], dimensions: frozenset[int]) -> bool:
+        """Whether a place does not depend on an outer loop though it does on an inner one."""
+        if any(loop >= INNER for loop in loops) or not loops:
+            return bool(loops) and bool((self.rows or frozenset()) - loops)
+        order = [*sorted(self.rows or ()), *sorted(dimensions - (self.rows or frozenset()))]
+        innermost = max(order.index(loop) for loop in loops)
+        return any(order[i] not in loops for i in range(innermost))
+
+
+def own_cost(node: Node) -> float:
+    """What a node costs beside its inputs, in additions."""
+    scalar = OPERATIONS[node.operation].scalar
+    return scalar.cost if scalar is not None else 20.0 if node.operation == "reduce" else 0.5
+
+
+def topological(roots: list[Node]) -> dict[int, int]:
+    """The position of each node in an order in which inputs come first."""
+    return {id(node): i for i, node in enumerate(sorted_nodes(roots))}

@@ -1,0 +1,52 @@
+"""How graphs are compiled: what `jit` takes as keywords, and passes and back ends read."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from jitkernels import settings
+from jitkernels.errors import AttrError, shown
+
+LEVELS = range(-3, 4)
+BACKENDS = ("native", "interpreter")
+
+
+def _level() -> int:
+    return int(settings.read("JITKERNELS_OPT_LEVEL"))
+
+
+def _backend() -> str:
+    return settings.read("JITKERNELS_BACKEND")
+
+
+@dataclass(frozen=True)
+class JitConfig:
+    """What the compiler may do.
+
+    `opt_level`: 0 nothing, 1 local rewrites, 2 passes over the whole graph, 3 fusion; a negative level does as its
+    absolute value says and compares each first result with NumPy's. `rules` are rewriting rules of one's own.
+    """
+
+    opt_level: int = field(default_factory=_level)
+    fuse_reduce: bool = True
+    fuse_dimshuffle: bool = True
+    max_fusion_size: int = 64
+    max_inputs: int = 32
+    fast_math: bool = False
+    backend: str = field(default_factory=_backend)
+    cache: bool = True
+    profile: bool = False
+    rules: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        if type(self.opt_level) is not int or self.opt_level not in LEVELS:
+            raise AttrError(f"opt_level: expected an int from -3 to 3, got {shown(self.opt_level)}")
+        if self.backend not in BACKENDS:
+            raise AttrError(f"backend: expected {' or '.join(BACKENDS)}, got {shown(self.backend)}")
+        for name in ("max_fusion_size", "max_inputs"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise AttrError(f"{name}: expected an int of at least 1, got {shown(value)}")
+        for name in ("fuse_reduce", "fuse_dimshuffle", "fast_math", "cache", "profile"):
+            if type(getattr(self, name)) is not bool:
+                raise AttrError(f"{name}: expected a bool, got {shown(getattr(self, name))}")
+        object.__setattr__(self, "rules", tuple(self.rules))

@@ -1,0 +1,69 @@
+"""Numbers as other types, as NumPy casts them."""
+
+from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type
+from jitkernels.native.language.types import NUMBERS, constant
+
+
+def converted(function: Function, block: Block, value: Register, dtype: str) -> Register:
+    """A value as another type. What no integer of a type is near to becomes what the processor makes of it."""
+    if value.dtype == dtype:
+        return value
+    given, wanted = NUMBERS[value.dtype], NUMBERS[dtype]
+    lanes = value.lanes
+
+    def step(instruction: str, one: Register, to: str) -> Register:
+        kinds = f"{llvm_type(one.dtype, lanes)} {one.text} to {llvm_type(to, lanes)}"
+        return Register(function.new(block, f"{instruction} {kinds}"), to, lanes)
+
+    if wanted.kind == "bool":
+        zero = splat(constant(given, 0), given.llvm, lanes)
+        compare = "fcmp une" if given.kind == "float" else "icmp ne"
+        kind = llvm_type(value.dtype, lanes)
+        return Register(function.new(block, f"{compare} {kind} {value.text}, {zero}"), dtype, lanes)
+    if given.kind == "float" and wanted.kind == "float":
+        if value.dtype == "float64" and dtype == "float16" or value.dtype == "float16" and dtype == "float64":
+            return converted(function, block, converted(function, block, value, "float32"), dtype)
+        return step("fpext" if given.size < wanted.size else "fptrunc", value, dtype)
+    if given.kind == "float":
+        if value.dtype == "float16":
+            return converted(function, block, converted(function, block, value, "float32"), dtype)
+        # Narrow integers get the low bits of wide ones, as in C on the machines that there are.
+        wide = "int32" if wanted.size < 4 else "int64" if dtype == "uint32" else dtype
+        found = step("fptosi" if NUMBERS[wide].is_signed else "fptoui", value, wide)
+        kind = llvm_type(wide, lanes)
+        found = Register(function.new(block, f"freeze {kind} {found.text}"), wide, lanes)
+        return converted(function, block, found, dtype)
+    signed = given.is_signed and given.kind == "int"
+    if wanted.kind == "float":
+        if dtype == "float16":
+            return converted(function, block, converted(function, block, value, "float32"), dtype)
+        return step("sitofp" if signed else "uitofp", value, dtype)
+    if given.llvm == wanted.llvm:
+        return Register(value.text, dtype, lanes)
+    wider = given.kind == "bool" or given.size < wanted.size
+    return step("trunc" if not wider else "sext" if signed else "zext", value, dtype)
+
+
+def splat(text: str, kind: str, lanes: int) -> str:
+    """A constant in all lanes."""
+    return text if lanes == 1 else f"splat ({kind} {text})"
+
+
+def spread(function: Function, block: Block, value: Register, lanes: int) -> Register:
+    """A number in all lanes."""
+    if value.lanes == lanes:
+        return value
+    key = "spread", value.text, value.dtype, lanes
+    found = block.find(key)
+    if found is None:
+        kind, vector = llvm_type(value.dtype), llvm_type(value.dtype, lanes)
+        if not value.text.startswith("%"):
+            found = Register(splat(value.text, kind, lanes), value.dtype, lanes)
+        else:
+            first = function.new(block, f"insertelement {vector} poison, {kind} {value.text}, i64 0")
+            text = function.new(
+                block, f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer"
+            )
+            found = Register(text, value.dtype, lanes)
+        block.known[key] = found
+    return found

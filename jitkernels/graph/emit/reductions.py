@@ -1,0 +1,216 @@
+"""Accumulators of reductions: how they begin, take an element in every lane, and become one number."""
+
+import math
+from dataclasses import dataclass
+
+from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type
+from jitkernels.graph.emit.conversions import converted, splat
+from jitkernels.graph.emit.values import Values
+from jitkernels.native.language.types import NUMBERS, constant
+
+LAST = (1 << 63) - 1
+
+
+@dataclass
+class Accumulator:
+    """One reduction in some lanes: variables for its value, for the index of it, and for what sums lost.
+
+    Sums of floats are added up in parts, each in as many accumulators as there are lanes; what joining the parts
+    rounds away is kept beside (Knuth's two-sum), so that the error is that of one part, however many there are.
+    """
+
+    values: Values
+    kind: str
+    dtype: str
+    lanes: int
+
+    def __post_init__(self) -> None:
+        function = self.values.function
+        self.is_index = self.kind in ("argmin", "argmax")
+        self.in_parts = self.kind == "sum" and NUMBERS[self.dtype].kind == "float"
+        # Sums of half-precision numbers are single, as NumPy's are within a row.
+        self.inner = "float32" if self.dtype == "float16" else self.dtype
+        kind = llvm_type(self.inner, self.lanes)
+        self.place = function.variable(kind)
+        self.index = function.variable(f"<{self.lanes} x i64>" if self.lanes > 1 else "i64") if self.is_index else ""
+        self.part = function.variable(kind) if self.in_parts else self.place
+        self.lost = function.variable(kind) if self.in_parts else ""
+
+    def begin(self, block: Block) -> None:
+        """What nothing at all reduces to."""
+        self._store(block, self.place, self._first())
+        if self.is_index:
+            kind = llvm_type("int64", self.lanes)
+            block.lines.append(f"  store {kind} {splat(str(LAST), 'i64', self.lanes)}, ptr {self.index}")
+        if self.in_parts:
+            zero = splat(constant(NUMBERS[self.inner], 0.0), llvm_type(self.inner), self.lanes)
+            self._store(block, self.lost, zero)
+
+    def begin_part(self, block: Block) -> None:
+        if self.in_parts:
+            self._store(block, self.part, self._first())
+
+    def end_part(self, block: Block) -> None:
+        """Join a part to the whole."""
+        if not self.in_parts:
+            return
+        function, kind = self.values.function, llvm_type(self.inner, self.lanes)
+        total, part, lost = (self._load(block, at) for at in (self.place, self.part, self.lost))
+
+        def new(instruction: str, one: str, other: str) -> str:
+            return function.new(block, f"{instruction} {kind} {one}, {other}")
+
+        whole = new("fadd", total, part)
+        added = new("fsub", whole, total)
+        before = new("fsub", whole, added)
+        error = new("fadd", new("fsub", total, before), new("fsub", part, added))
+        self._store(block, self.place, whole)
+        self._store(block, self.lost, new("fadd", lost, error))
+
+    def take(self, block: Block, value: Register, mask: str, index: str) -> None:
+        """One more element in every lane that is on."""
+        function = self.values.function
+        value = converted(function, block, value, self.inner)
+        old = Register(self._load(block, self.part), self.inner, self.lanes)
+        if self.is_index:
+            kind = llvm_type("int64", self.lanes)
+            old_index = function.new(block, f"load {kind}, ptr {self.index}")
+            better = self._better(block, value.text, index, old.text, old_index)
+            if mask:
+                better = function.new(block, f"and <{self.lanes} x i1> {better}, {mask}")
+            bit = llvm_type("bool", self.lanes)
+            chosen = function.new(block, f"select {bit} {better}, {kind} {index}, {kind} {old_index}")
+            block.lines.append(f"  store {kind} {chosen}, ptr {self.index}")
+            kind = llvm_type(self.inner, self.lanes)
+            new = function.new(block, f"select {bit} {better}, {kind} {value.text}, {kind} {old.text}")
+            self._store(block, self.part, new)
+            return
+        new = self.joined(block, old, value).text
+        if mask:
+            kind = llvm_type(self.inner, self.lanes)
+            new = function.new(block, f"select <{self.lanes} x i1> {mask}, {kind} {new}, {kind} {old.text}")
+        self._store(block, self.part, new)
+
+    def joined(self, block: Block, one: Register, other: Register) -> Register:
+        """Two values of the accumulator as one."""
+        name = {"sum": "add", "prod": "multiply", "min": "minimum", "max": "maximum", "any": "logical_or"}.get(
+            self.kind, "logical_and"
+        )
+        return self.values.applied(block, name, [one, other], self.inner)
+
+    def _better(self, block: Block, value: str, index: str, old: str, old_index: str) -> str:
+        """Whether a value is to be found before an old one: NaN first, and of equals the one that comes first."""
+        function, kind, lanes = self.values.function, llvm_type(self.inner, self.lanes), self.lanes
+        bit, sort = llvm_type("bool", lanes), NUMBERS[self.inner]
+        sign = "lt" if self.kind == "argmin" else "gt"
+
+        def new(expression: str) -> str:
+            return function.new(block, expression)
+
+        earlier = new(f"icmp slt {llvm_type('int64', lanes)} {index}, {old_index}")
+        if sort.kind != "float":
+            sign = ("s" if sort.is_signed and sort.kind == "int" else "u") + sign
+            further = new(f"icmp {sign} {kind} {value}, {old}")
+            equal = new(f"icmp eq {kind} {value}, {old}")
+        else:
+            strange, known = new(f"fcmp uno {kind} {value}, {value}"), new(f"fcmp ord {kind} {old}, {old}")
+            found = new(f"and {bit} {strange}, {known}")
+            further = new(f"or {bit} {new(f'fcmp o{sign} {kind} {value}, {old}')}, {found}")
+            unknown = new(f"xor {bit} {known}, {splat('true', 'i1', lanes)}")
+            both = new(f"and {bit} {strange}, {unknown}")
+            equal = new(f"or {bit} {new(f'fcmp oeq {kind} {value}, {old}')}, {both}")
+        first = new(f"and {bit} {equal}, {earlier}")
+        return new(f"or {bit} {further}, {first}")
+
+    def narrowed(self, block: Block, lanes: int) -> "Accumulator":
+        """The same reduction in fewer lanes, with what is in these."""
+        if lanes == self.lanes:
+            return self
+        function = self.values.function
+        self.settle(block)
+        other = Accumulator(self.values, self.kind, self.dtype, lanes)
+        width, value = self.lanes, Register(self._load(block, self.place), self.inner, self.lanes)
+        index = function.new(block, f"load <{width} x i64>, ptr {self.index}") if self.is_index else ""
+        while width > lanes:
+            width //= 2
+            low, high = (self._half(block, value.text, self.inner, width, first) for first in (0, width))
+            if self.is_index:
+                one, two = (self._half(block, index, "int64", width, first) for first in (0, width))
+                half = Accumulator(self.values, self.kind, self.dtype, width)
+                better = half._better(block, high, two, low, one)
+                bit, kind = llvm_type("bool", width), llvm_type(self.inner, width)
+                places = llvm_type("int64", width)
+                index = function.new(block, f"select {bit} {better}, {places} {two}, {places} {one}")
+                text = function.new(block, f"select {bit} {better}, {kind} {high}, {kind} {low}")
+                value = Register(text, self.inner, width)
+            else:
+                value = self.joined(
+                    block, Register(low, self.inner, width), Register(high, self.inner, width)
+                )
+        other.begin(block)
+        other._store(block, other.place, value.text)
+        if self.is_index:
+            block.lines.append(f"  store {llvm_type('int64', lanes)} {index}, ptr {other.index}")
+        return other
+
+    def _half(self, block: Block, text: str, dtype: str, width: int, first: int) -> str:
+        vector = llvm_type(dtype, 2 * width)
+        if width == 1:
+            return self.values.function.new(block, f"extractelement {vector} {text}, i64 {first}")
+        numbers = ", ".join(f"i32 {first + i}" for i in range(width))
+        return self.values.function.new(
+            block, f"shufflevector {vector} {text}, {vector} poison, <{width} x i32> <{numbers}>"
+        )
+
+    def settle(self, block: Block) -> None:
+        """Add to a sum what its parts lost; where that is not a number, infinities were added up."""
+        if not self.in_parts:
+            return
+        function, kind, bit = self.values.function, llvm_type(self.inner, self.lanes), llvm_type("bool", self.lanes)
+        total, lost = self._load(block, self.place), self._load(block, self.lost)
+        zero = splat(constant(NUMBERS[self.inner], 0.0), llvm_type(self.inner), self.lanes)
+        some = function.new(block, f"fcmp one {kind} {lost}, {zero}")
+        exact = function.new(block, f"fadd {kind} {total}, {lost}")
+        self._store(block, self.place, function.new(block, f"select {bit} {some}, {kind} {exact}, {kind} {total}"))
+        self._store(block, self.lost, zero)
+
+    def result(self, block: Block, count: str) -> Register:
+        """What is reduced, where `count` elements were; of none, a sum is a positive zero."""
+        function = self.values.function
+        self.settle(block)
+        if self.is_index:
+            kind = llvm_type("int64", self.lanes)
+            return Register(function.new(block, f"load {kind}, ptr {self.index}"), "int64", self.lanes)
+        text = self._load(block, self.place)
+        if self.in_parts:
+            kind, zero = llvm_type(self.inner, self.lanes), constant(NUMBERS[self.inner], 0.0)
+            none = function.new(block, f"icmp eq i64 {count}, 0")
+            zeros = splat(zero, llvm_type(self.inner), self.lanes)
+            text = function.new(block, f"select i1 {none}, {kind} {zeros}, {kind} {text}")
+        return converted(function, block, Register(text, self.inner, self.lanes), self.dtype)
+
+    def _first(self) -> str:
+        """What changes nothing: zero is negative, so that a sum of negative zeros is one."""
+        sort = NUMBERS[self.inner]
+        if self.kind in ("sum", "prod"):
+            number: float | int = {"sum": -0.0, "prod": 1}[self.kind]
+        elif self.kind in ("any", "all"):
+            number = self.kind == "all"
+        else:
+            least = self.kind in ("max", "argmax")
+            if sort.kind == "float":
+                number = -math.inf if least else math.inf
+            elif sort.kind == "bool":
+                number = not least
+            else:
+                bits = 8 * sort.size - sort.is_signed
+                number = (-(1 << bits) if sort.is_signed else 0) if least else (1 << bits) - 1
+        if sort.kind == "int":
+            number = int(number)
+        return splat(constant(sort, number), llvm_type(self.inner), self.lanes)
+
+    def _store(self, block: Block, at: str, text: str) -> None:
+        block.lines.append(f"  store {llvm_type(self.inner, self.lanes)} {text}, ptr {at}")
+
+    def _load(self, block: Block, at: str) -> str:
+        return self.values.function.new(block, f"load {llvm_type(self.inner, self.lanes)}, ptr {at}")

@@ -1,0 +1,194 @@
+"""A graph made ready to run: segments of compiled nests, and between them what NumPy or a kernel computes."""
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from jitkernels import machine
+from jitkernels.graph import cones, extents, interpreter
+from jitkernels.graph.config import JitConfig
+from jitkernels.graph.emit import programs
+from jitkernels.graph.emit.blocks import Function
+from jitkernels.graph.emit.nests import Emitter, Variant
+from jitkernels.graph.emit.values import Array
+from jitkernels.graph.extents import Extent, Number, Scope
+from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.schedule import Nest, Single, Step, scheduled
+from jitkernels.native import load
+from jitkernels.native.language.lanes import Library
+
+
+@dataclass
+class Segment:
+    """Nests that run one after another as one compiled function."""
+
+    nests: list[Nest]
+    source: programs.Fused
+    _entry: Any = None
+
+    def run(self, frame: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
+        if self._entry is None:
+            kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+            self._entry = kind(load.address_of(self.source))
+        self._entry(frame.ctypes.data)
+
+
+@dataclass
+class Program:
+    """A compiled graph. `words`: the frame's word of each array that is kept; `symbols`: those of the symbols."""
+
+    graph: Graph
+    config: JitConfig
+    steps: list[Segment | Node] = field(default_factory=list)
+    words: dict[int, int] = field(default_factory=dict)
+    symbols: dict[str, int] = field(default_factory=dict)
+    made: list[Node] = field(default_factory=list)
+
+    def run(self, arrays: Sequence[Any], values: Mapping[str, int], out: Sequence[Any] | None = None) -> list[Any]:
+        """The outputs, for arrays of the inputs and values of all symbols; what the graph writes is written then.
+
+        `out` are arrays to take the outputs, which overlap no input.
+        """
+        known: dict[int, Any] = {
+            id(node): array if isinstance(array, np.ndarray) else np.asarray(array, node.dtype)
+            for node, array in zip(self.graph.inputs, arrays, strict=True)
+        }
+
+        def value(extent: Number) -> int:
+            return extents.evaluated(extent, values)
+
+        if out is not None:
+            known |= {
+                id(node): array
+                for node, array in zip(self.graph.outputs, out, strict=True)
+                if id(node) not in known and array is not None
+            }
+        for node in self.made:
+            if id(node) not in known:
+                known[id(node)] = np.empty(tuple(map(value, node.shape)), node.dtype)
+        frame = np.zeros(len(self.words) + len(self.symbols) + 1, np.int64)
+        for name, word in self.symbols.items():
+            frame[word] = values[name]
+        for step in self.steps:
+            if isinstance(step, Node):
+                found = interpreter.of_node(step, [known[id(one)] for one in step.inputs], value)
+                if id(step) in known:
+                    known[id(step)][...] = found
+                else:
+                    found = np.ascontiguousarray(found) if isinstance(found, np.ndarray) and found.ndim else found
+                    known[id(step)] = found
+                continue
+            for key, word in self.words.items():
+                if key in known and isinstance(known[key], np.ndarray):
+                    frame[word] = known[key].ctypes.data
+            step.run(frame)
+        for target, source in self.graph.writes:
+            np.copyto(known[id(target)], known[id(source)])
+        results = [known[id(node)] for node in self.graph.outputs]
+        if out is not None:
+            for array, result in zip(out, results, strict=True):
+                if array is not None and array is not result:
+                    np.copyto(array, result)
+        return results
+
+    @property
+    def kernels(self) -> int:
+        """How many loop nests there are."""
+        return sum(len(step.nests) for step in self.steps if isinstance(step, Segment))
+
+
+def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
+    """The program of a graph."""
+    graph = _optimised(graph, config)
+    program = Program(graph, config)
+    program.symbols = {name: 0 for name in scope.values}
+    steps = scheduled(graph, fuse=abs(config.opt_level) >= 3)
+    arrays = _arrays(program, graph, steps)
+    for i, name in enumerate(program.symbols):
+        program.symbols[name] = len(program.words) + i
+    group: list[Nest] = []
+    for step in [*steps, None]:
+        if isinstance(step, Nest):
+            group.append(step)
+            continue
+        if group:
+            program.steps.append(Segment(group, _source(group, arrays, program, scope)))
+            group = []
+        if isinstance(step, Single):
+            program.steps.append(step.node)
+    return program
+
+
+def _optimised(graph: Graph, config: JitConfig) -> Graph:
+    try:
+        from jitkernels.graph.passes import optimised
+    except ImportError:
+        return graph
+    return optimised(graph, config)
+
+
+def _arrays(program: Program, graph: Graph, steps: Sequence[Step]) -> dict[int, list[Array]]:
+    """Where each kept node is, which gets a word of the frame."""
+    arrays: dict[int, list[Array]] = {}
+    given = {id(node): node for node in graph.inputs}
+    for node in graph.inputs:
+        strides = node.options.get("strides")
+        arrays[id(node)] = [_array(program, node, strides if strides is not None else contiguous(node.shape))]
+    for step in steps:
+        for node in step.roots if isinstance(step, Nest) else [step.node]:
+            if id(node) not in given:
+                arrays[id(node)] = [_array(program, node, contiguous(node.shape))]
+                if isinstance(step, Nest):
+                    program.made.append(node)
+    return arrays
+
+
+def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:
+    word = program.words[id(node)] = len(program.words)
+    return Array(word, tuple(strides), node.dtype)
+
+
+def contiguous(shape: Sequence[Number]) -> tuple[Number, ...]:
+    """Strides in elements of an array in C order."""
+    strides: list[Number] = []
+    total: Number = 1
+    for extent in reversed(shape):
+        strides.insert(0, total)
+        total = total * extent
+    return tuple(strides)
+
+
+def _source(nests: list[Nest], arrays: dict[int, list[Array]], program: Program, scope: Scope) -> programs.Fused:
+    library = Library()
+    target = machine.target()
+    texts, calls = [], []
+    for number, nest in enumerate(nests):
+        function = Function(library, program.symbols)
+        variant = Variant(min(64, target.vector_bytes), _unroll(nest))
+        emitter = Emitter(nest, arrays, function, variant, f"nest{number}")
+        texts.append(emitter.text())
+        loop = emitter.range_loop
+        extent = None if loop is None else emitter.extents[loop]
+        work = extents.product([*nest.rows, *nest.columns]) * max(round(_cost(nest)), 1)
+        calls.append(programs.Call(f"nest{number}", extent, work))
+    parallel = any(_work_now(call.work, scope) > programs.WORK for call in calls) or any(
+        isinstance(call.work, Extent) for call in calls
+    )
+    text = programs.segment_text(library, texts, calls, program.symbols, parallel=parallel)
+    return programs.Fused("fused", text, 64, programs.externals(parallel=parallel))
+
+
+def _work_now(work: Number, scope: Scope) -> int:
+    return extents.evaluated(work, scope.values)
+
+
+def _cost(nest: Nest) -> float:
+    return sum(cones.own_cost(node) for cone in nest.cones for node in cone.nodes)
+
+
+def _unroll(nest: Nest) -> int:
+    cost = _cost(nest)
+    return 4 if cost < 12 else 2 if cost < 60 else 1
