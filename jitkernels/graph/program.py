@@ -1,7 +1,7 @@
 """A graph made ready to run: segments of compiled nests, and between them what NumPy or a kernel computes."""
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from jitkernels import machine
 from jitkernels.graph import cones, extents, interpreter
+from jitkernels.graph.cones import Cone
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.blocks import Function
@@ -46,6 +47,15 @@ class Program:
     words: dict[int, int] = field(default_factory=dict)
     symbols: dict[str, int] = field(default_factory=dict)
     made: list[Node] = field(default_factory=list)
+    orders: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+    def empty(self, node: Node, value: Callable[[Number], int]) -> Any:
+        """A new array for a kept node, whose dimensions lie in the node's order."""
+        shape = tuple(map(value, node.shape))
+        order = self.orders.get(id(node))
+        if order is None:
+            return np.empty(shape, node.dtype)
+        return np.empty([shape[i] for i in order], node.dtype).transpose(np.argsort(order))
 
     def run(self, arrays: Sequence[Any], values: Mapping[str, int], out: Sequence[Any] | None = None) -> list[Any]:
         """The outputs, for arrays of the inputs and values of all symbols; what the graph writes is written then.
@@ -68,7 +78,7 @@ class Program:
             }
         for node in self.made:
             if id(node) not in known:
-                known[id(node)] = np.empty(tuple(map(value, node.shape)), node.dtype)
+                known[id(node)] = self.empty(node, value)
         frame = np.zeros(len(self.words) + len(self.symbols) + 1, np.int64)
         for name, word in self.symbols.items():
             frame[word] = values[name]
@@ -138,12 +148,37 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[Step]) -> dict[int, 
         strides = node.options.get("strides")
         arrays[id(node)] = [_array(program, node, strides if strides is not None else contiguous(node.shape))]
     for step in steps:
-        for node in step.roots if isinstance(step, Nest) else [step.node]:
-            if id(node) not in given:
-                arrays[id(node)] = [_array(program, node, contiguous(node.shape))]
-                if isinstance(step, Nest):
-                    program.made.append(node)
+        if isinstance(step, Single):
+            arrays[id(step.node)] = [_array(program, step.node, contiguous(step.node.shape))]
+            continue
+        for cone in step.cones:
+            if id(cone.root) not in given:
+                order = order_of(cone, arrays)
+                arrays[id(cone.root)] = [_array(program, cone.root, contiguous(cone.root.shape, order))]
+                program.made.append(cone.root)
+                if order is not None:
+                    program.orders[id(cone.root)] = order
     return arrays
+
+
+def order_of(cone: Cone, arrays: Mapping[int, Sequence[Array]]) -> tuple[int, ...] | None:
+    """The dimensions of an elementwise root from the outermost in memory on, as in what it reads; None for C order.
+
+    So does NumPy choose the layout of a result: what is computed from transposed arrays lies as they do.
+    """
+    if cone.reductions or cone.root.ndim < 2:
+        return None
+    known: list[dict[int, int]] = []
+    for key in cone.leaves:
+        for place in cone.places[key].values():
+            steps: dict[int, int] = {}
+            for stride, (_, moves) in zip(arrays[key][0].strides, place, strict=True):
+                for loop, step in moves:
+                    steps[loop] = steps.get(loop, 0) + extents.value_of(stride * step)
+            known.append(steps)
+    dimensions = range(cone.root.ndim)
+    order = tuple(sorted(dimensions, key=lambda i: ([-abs(steps.get(i, 0)) for steps in known if steps.get(i)], i)))
+    return None if order == tuple(dimensions) else order
 
 
 def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:
@@ -151,13 +186,13 @@ def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:
     return Array(word, tuple(strides), node.dtype)
 
 
-def contiguous(shape: Sequence[Number]) -> tuple[Number, ...]:
-    """Strides in elements of an array in C order."""
-    strides: list[Number] = []
+def contiguous(shape: Sequence[Number], order: Sequence[int] | None = None) -> tuple[Number, ...]:
+    """Strides in elements of an array without gaps, in C order or with its dimensions from the outermost on."""
+    strides: list[Number] = [0] * len(shape)
     total: Number = 1
-    for extent in reversed(shape):
-        strides.insert(0, total)
-        total = total * extent
+    for i in reversed(order if order is not None else range(len(shape))):
+        strides[i] = total
+        total = total * shape[i]
     return tuple(strides)
 
 
@@ -191,4 +226,4 @@ def _cost(nest: Nest) -> float:
 
 def _unroll(nest: Nest) -> int:
     cost = _cost(nest)
-    return 4 if cost < 12 else 2 if cost < 60 else 1
+    return 4 if cost < 30 else 2 if cost < 60 else 1

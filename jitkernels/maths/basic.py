@@ -200,25 +200,29 @@ def greater_equal(a: Any, b: Any) -> Any:
 @inlined()
 def maximum(a: Any, b: Any) -> Any:
     """The larger one, NaN where either is"""
-    return a if (a > b) | (a != a) else b
+    larger = a if a > b else b  # one instruction, which gives b where either is NaN
+    return a if a != a else larger
 
 
 @inlined()
 def minimum(a: Any, b: Any) -> Any:
     """The smaller one, NaN where either is"""
-    return a if (a < b) | (a != a) else b
+    smaller = a if a < b else b
+    return a if a != a else smaller
 
 
 @inlined()
 def fmax(a: Any, b: Any) -> Any:
     """The larger one, the other one where one is NaN"""
-    return a if (a >= b) | (b != b) else b
+    larger = b if b > a else a
+    return a if b != b else larger
 
 
 @inlined()
 def fmin(a: Any, b: Any) -> Any:
     """The smaller one, the other one where one is NaN"""
-    return a if (a <= b) | (b != b) else b
+    smaller = b if b < a else a
+    return a if b != b else smaller
 
 
 @inlined()

@@ -85,7 +85,8 @@ class Accumulator:
             new = function.new(block, f"select {bit} {better}, {kind} {value.text}, {kind} {old.text}")
             self._store(block, self.part, new)
             return
-        new = self.joined(block, old, value).text
+        # Of an element that is NaN or not, not of the accumulator: steps wait for one another by that alone.
+        new = self.joined(block, value, old).text
         if mask:
             kind = llvm_type(self.inner, self.lanes)
             new = function.new(block, f"select <{self.lanes} x i1> {mask}, {kind} {new}, {kind} {old.text}")
