@@ -36,9 +36,7 @@ def place_in(node: Node, number: int, index_map: IndexMap) -> IndexMap:
     if node.operation == "reduce":
         axes = node.options["axes"]
         kept = iter(index_map)
-        return tuple(
-            (0, ((INNER + axes.index(i), 1),)) if i in axes else next(kept) for i in range(one.ndim)
-        )
+        return tuple((0, ((INNER + axes.index(i), 1),)) if i in axes else next(kept) for i in range(one.ndim))
     missing = node.ndim - one.ndim
     return tuple(
         (0, ()) if same(extent, 1) and not same(node.shape[missing + i], 1) else index_map[missing + i]

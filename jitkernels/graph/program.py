@@ -11,14 +11,14 @@ from jitkernels import machine
 from jitkernels.graph import cones, extents, interpreter
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.config import JitConfig
-from jitkernels.graph.emit import programs
+from jitkernels.graph.emit import calls, programs
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.nests import Emitter, Variant
 from jitkernels.graph.emit.values import Array
-from jitkernels.graph.extents import Extent, Number, Scope
+from jitkernels.graph.extents import Extent, Guard, Number, Scope
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.schedule import Nest, Single, Step, scheduled
-from jitkernels.native import load
+from jitkernels.native import load, vectorcall
 from jitkernels.native.language.lanes import Library
 
 
@@ -28,6 +28,7 @@ class Segment:
 
     nests: list[Nest]
     source: programs.Fused
+    work: Number
     _entry: Any = None
 
     def run(self, frame: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
@@ -57,7 +58,9 @@ class Program:
             return np.empty(shape, node.dtype)
         return np.empty([shape[i] for i in order], node.dtype).transpose(np.argsort(order))
 
-    def run(self, arrays: Sequence[Any], values: Mapping[str, int], out: Sequence[Any] | None = None) -> list[Any]:
+    def run(
+        self, arrays: Sequence[Any], values: Mapping[str, int], out: Sequence[Any] | None = None
+    ) -> list[Any]:
         """The outputs, for arrays of the inputs and values of all symbols; what the graph writes is written then.
 
         `out` are arrays to take the outputs, which overlap no input.
@@ -88,7 +91,9 @@ class Program:
                 if id(step) in known:
                     known[id(step)][...] = found
                 else:
-                    found = np.ascontiguousarray(found) if isinstance(found, np.ndarray) and found.ndim else found
+                    found = (
+                        np.ascontiguousarray(found) if isinstance(found, np.ndarray) and found.ndim else found
+                    )
                     known[id(step)] = found
                 continue
             for key, word in self.words.items():
@@ -103,6 +108,72 @@ class Program:
                 if array is not None and array is not result:
                     np.copyto(array, result)
         return results
+
+    def caller(self, guards: Sequence[Guard], *, is_tuple: bool) -> "programs.Fused | None":
+        """The source of the function that Python calls may begin with; None where there is work for Python.
+
+        Arguments are the inputs in order; results are the outputs, in a tuple if `is_tuple`.
+        """
+        if len(self.steps) != 1 or not isinstance(self.steps[0], Segment) or self.graph.writes:
+            return None
+        given = {id(node) for node in self.graph.inputs}
+        results = []
+        for node in self.graph.outputs:
+            order = self.orders.get(id(node))
+            if id(node) in given or order not in (None, (1, 0)):
+                return None
+            size = np.dtype(node.dtype).itemsize
+            results.append(
+                calls.Result(self.words[id(node)], node.dtype, size, node.shape, order is not None)
+            )
+        if (
+            not results
+            or len({result.word for result in results}) < len(results)
+            or not (is_tuple or len(results) == 1)
+        ):
+            return None
+        outputs = {id(node) for node in self.graph.outputs}
+        kept = [
+            calls.Kept(self.words[id(node)], np.dtype(node.dtype).itemsize, node.shape)
+            for node in self.made
+            if id(node) not in outputs
+        ]
+        segment = self.steps[0]
+        arguments = [self._argument(node, segment) for node in self.graph.inputs]
+        caller = calls.Caller(
+            arguments, results, kept, guards, self.symbols, len(self.words) + len(self.symbols) + 1, segment.work,
+            is_tuple,
+        )  # fmt: skip
+        own = caller.text()
+        text = segment.source.text.replace("define i64 @entry(", "define internal i64 @segment(")
+        declared = [line for line in own.splitlines() if line.startswith("declare ")]
+        text = "\n".join(line for line in text.splitlines() if line not in declared)
+        found = (*segment.source.externals, *vectorcall.externals())
+        return programs.Fused("call", f"{own}{text}\n", segment.source.vector_bytes, found)
+
+    def _argument(self, node: Node, segment: "Segment") -> calls.Argument:
+        strides = node.options.get("strides") or contiguous(node.shape)
+        whole = extents.key_of_shape(strides) == extents.key_of_shape(contiguous(node.shape))
+        alone = len(segment.nests) == 1 and not segment.nests[0].rows and not self.orders
+        same_place = all(
+            id(node) not in cone.places
+            or (
+                extents.key_of_shape(cone.root.shape) == extents.key_of_shape(node.shape)
+                and list(cone.places[id(node)]) == [cones.key_of(cones.identity(node.ndim))]
+            )
+            for nest in segment.nests
+            for cone in nest.cones
+        )
+        size = np.dtype(node.dtype).itemsize
+        return calls.Argument(
+            self.words[id(node)],
+            node.dtype,
+            size,
+            node.shape,
+            tuple(strides),
+            whole,
+            whole and alone and same_place,
+        )
 
     @property
     def kernels(self) -> int:
@@ -125,7 +196,7 @@ def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
             group.append(step)
             continue
         if group:
-            program.steps.append(Segment(group, _source(group, arrays, program, scope)))
+            program.steps.append(_segment(group, arrays, program, scope))
             group = []
         if isinstance(step, Single):
             program.steps.append(step.node)
@@ -177,7 +248,9 @@ def order_of(cone: Cone, arrays: Mapping[int, Sequence[Array]]) -> tuple[int, ..
                     steps[loop] = steps.get(loop, 0) + extents.value_of(stride * step)
             known.append(steps)
     dimensions = range(cone.root.ndim)
-    order = tuple(sorted(dimensions, key=lambda i: ([-abs(steps.get(i, 0)) for steps in known if steps.get(i)], i)))
+    order = tuple(
+        sorted(dimensions, key=lambda i: ([-abs(steps.get(i, 0)) for steps in known if steps.get(i)], i))
+    )
     return None if order == tuple(dimensions) else order
 
 
@@ -196,10 +269,10 @@ def contiguous(shape: Sequence[Number], order: Sequence[int] | None = None) -> t
     return tuple(strides)
 
 
-def _source(nests: list[Nest], arrays: dict[int, list[Array]], program: Program, scope: Scope) -> programs.Fused:
+def _segment(nests: list[Nest], arrays: dict[int, list[Array]], program: Program, scope: Scope) -> Segment:
     library = Library()
     target = machine.target()
-    texts, calls = [], []
+    texts, made = [], []
     for number, nest in enumerate(nests):
         function = Function(library, program.symbols)
         variant = Variant(min(64, target.vector_bytes), _unroll(nest))
@@ -208,12 +281,13 @@ def _source(nests: list[Nest], arrays: dict[int, list[Array]], program: Program,
         loop = emitter.range_loop
         extent = None if loop is None else emitter.extents[loop]
         work = extents.product([*nest.rows, *nest.columns]) * max(round(_cost(nest)), 1)
-        calls.append(programs.Call(f"nest{number}", extent, work))
-    parallel = any(_work_now(call.work, scope) > programs.WORK for call in calls) or any(
-        isinstance(call.work, Extent) for call in calls
+        made.append(programs.Call(f"nest{number}", extent, work))
+    parallel = any(_work_now(call.work, scope) > programs.WORK for call in made) or any(
+        isinstance(call.work, Extent) for call in made
     )
-    text = programs.segment_text(library, texts, calls, program.symbols, parallel=parallel)
-    return programs.Fused("fused", text, 64, programs.externals(parallel=parallel))
+    text = programs.segment_text(library, texts, made, program.symbols, parallel=parallel)
+    source = programs.Fused("fused", text, 64, programs.externals(parallel=parallel))
+    return Segment(nests, source, sum((call.work for call in made), 0))
 
 
 def _work_now(work: Number, scope: Scope) -> int:

@@ -18,7 +18,7 @@ from jitkernels.native.language.words import WordSource, translated
 from jitkernels.native.layout import ALIGNED, CONTIGUOUS, MOST_CALL_WORDS, WRITEABLE, Part, constants
 from jitkernels.native.source import External
 
-NUMPY_API = {"PyArray_CheckFromAny": 108, "PyArray_Empty": 184}
+NUMPY_API = {"PyArray_CheckFromAny": 108, "PyArray_Empty": 184, "PyArray_Return": 76}
 """Places in NumPy's table of C functions."""
 C_API = (
     "Py_IncRef", "Py_DecRef", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Clear",

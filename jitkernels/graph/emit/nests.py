@@ -79,15 +79,25 @@ class Emitter:
         """The place of an input. Loops of a reduction over as many columns as the nest has are those."""
         where = cones.place_in(node, number, place)
         if node.operation == "reduce":
-            loops = dict(zip(range(cones.INNER, cones.INNER + len(node.options["axes"])), self.loops_of(node), strict=True))
-            where = tuple((start, tuple((loops.get(loop, loop), step) for loop, step in steps)) for start, steps in where)
+            loops = dict(
+                zip(
+                    range(cones.INNER, cones.INNER + len(node.options["axes"])),
+                    self.loops_of(node),
+                    strict=True,
+                )
+            )
+            where = tuple(
+                (start, tuple((loops.get(loop, loop), step) for loop, step in steps))
+                for start, steps in where
+            )
         return self._without(where)
 
     def _without(self, place: IndexMap) -> IndexMap:
         if not self.dropped:
             return place
         return tuple(
-            (start, tuple((loop, step) for loop, step in steps if loop not in self.dropped)) for start, steps in place
+            (start, tuple((loop, step) for loop, step in steps if loop not in self.dropped))
+            for start, steps in place
         )
 
     def loops_of(self, reduction: Node) -> tuple[int, ...]:
@@ -96,7 +106,10 @@ class Emitter:
         if extents.key_of_shape(shape) == extents.key_of_shape(self.nest.columns):
             return tuple(range(len(self.nest.rows), len(self.nest.rows) + len(shape)))
         first = cones.INNER
-        while any(first + i in self.extents and not same(self.extents[first + i], one) for i, one in enumerate(shape)):
+        while any(
+            first + i in self.extents and not same(self.extents[first + i], one)
+            for i, one in enumerate(shape)
+        ):
             first += 64
         self.extents |= {first + i: one for i, one in enumerate(shape)}
         return tuple(range(first, first + len(shape)))
@@ -180,7 +193,10 @@ class Emitter:
                 extent = self.extents[inner]
                 if all(
                     same(access.get(outer, 0), access.get(inner, 0) * extent) for access in accesses
-                ) and not any(target.loops and inner in target.loops and outer not in target.loops for target in self.targets):
+                ) and not any(
+                    target.loops and inner in target.loops and outer not in target.loops
+                    for target in self.targets
+                ):
                     self.extents[inner] = self.extents[outer] * extent
                     for access in accesses:
                         access.pop(outer, None)
@@ -196,12 +212,19 @@ class Emitter:
 
     def _lane_loop(self) -> int | None:
         """The loop along which most arrays lie without gaps; of equals, the innermost."""
-        candidates = [*self.rows, *(loop for loop in self.extents if loop not in self.rows and loop not in self.dropped)]
+        candidates = [
+            *self.rows,
+            *(loop for loop in self.extents if loop not in self.rows and loop not in self.dropped),
+        ]
         accesses = self._accesses()
         best, most = None, -1e9
         reduces = any(target.reduction for target in self.targets)
         for loop in candidates:
-            if reduces and loop in self.columns and not any(loop in t.loops for t in self.targets if t.reduction):
+            if (
+                reduces
+                and loop in self.columns
+                and not any(loop in t.loops for t in self.targets if t.reduction)
+            ):
                 pass
             score = 0.0
             for access in accesses:
@@ -220,7 +243,12 @@ class Emitter:
 
     def lanes(self) -> tuple[int, int]:
         """Lanes of one vector, and of as many as a step takes."""
-        sizes = [NUMBERS[node.dtype].size for cone in self.nest.cones for node in cone.nodes if node.operation != "iota"]
+        sizes = [
+            NUMBERS[node.dtype].size
+            for cone in self.nest.cones
+            for node in cone.nodes
+            if node.operation != "iota"
+        ]
         sizes += [NUMBERS[node.dtype].size for cone in self.nest.cones for node in cone.leaves.values()]
         narrow = max(self.variant.vector_bytes // max([*sizes, 1]), 1)
         return narrow, narrow * self.variant.unroll
@@ -262,9 +290,7 @@ class Emitter:
         loop, *inner = loops
         self._loop(block, loop, self._limits(loop), lambda inside: self._rows(inside, inner))
 
-    def _loop(
-        self, block: Block, loop: int, limits: tuple[str, str], body: Callable[[Block], None]
-    ) -> None:
+    def _loop(self, block: Block, loop: int, limits: tuple[str, str], body: Callable[[Block], None]) -> None:
         """A loop; if its steps are lanes, by as many as go at once, and then by vectors of which some lanes may be off."""
         begin, end = limits
         if loop != self.lane_loop:
@@ -412,7 +438,12 @@ class Emitter:
         limits = self._limits(loop)
         if others:
             if self.lane_loop not in loops or not state["accumulators"]:
-                self._loop(block, loop, limits, lambda inside: self._inner(inside, others, step, state, parts=parts, narrow=narrow))
+                self._loop(
+                    block,
+                    loop,
+                    limits,
+                    lambda inside: self._inner(inside, others, step, state, parts=parts, narrow=narrow),
+                )
                 return
             # Accumulators stay as wide as they are through all but the innermost loop.
             self.counted(

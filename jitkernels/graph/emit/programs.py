@@ -34,7 +34,11 @@ class Fused:
         """The object file. Raises BuildError where LLVM refuses the text, which is a mistake of the emitter."""
         module = parsed(self.name, self.text.replace("@entry(", f"@{symbol}("))
         for function in module.functions:
-            if not function.is_declaration and function.name != symbol and function.linkage.name == "external":
+            if (
+                not function.is_declaration
+                and function.name != symbol
+                and function.linkage.name == "external"
+            ):
                 raise BuildError(f"{function.name} is visible")
         return codegen.finished(module, symbol, self.externals, self.vector_bytes, codegen.fuse)
 

@@ -32,7 +32,9 @@ class Accumulator:
         self.inner = "float32" if self.dtype == "float16" else self.dtype
         kind = llvm_type(self.inner, self.lanes)
         self.place = function.variable(kind)
-        self.index = function.variable(f"<{self.lanes} x i64>" if self.lanes > 1 else "i64") if self.is_index else ""
+        self.index = (
+            function.variable(f"<{self.lanes} x i64>" if self.lanes > 1 else "i64") if self.is_index else ""
+        )
         self.part = function.variable(kind) if self.in_parts else self.place
         self.lost = function.variable(kind) if self.in_parts else ""
 
@@ -94,9 +96,13 @@ class Accumulator:
 
     def joined(self, block: Block, one: Register, other: Register) -> Register:
         """Two values of the accumulator as one."""
-        name = {"sum": "add", "prod": "multiply", "min": "minimum", "max": "maximum", "any": "logical_or"}.get(
-            self.kind, "logical_and"
-        )
+        name = {
+            "sum": "add",
+            "prod": "multiply",
+            "min": "minimum",
+            "max": "maximum",
+            "any": "logical_or",
+        }.get(self.kind, "logical_and")
         return self.values.applied(block, name, [one, other], self.inner)
 
     def _better(self, block: Block, value: str, index: str, old: str, old_index: str) -> str:
@@ -167,12 +173,18 @@ class Accumulator:
         """Add to a sum what its parts lost; where that is not a number, infinities were added up."""
         if not self.in_parts:
             return
-        function, kind, bit = self.values.function, llvm_type(self.inner, self.lanes), llvm_type("bool", self.lanes)
+        function, kind, bit = (
+            self.values.function,
+            llvm_type(self.inner, self.lanes),
+            llvm_type("bool", self.lanes),
+        )
         total, lost = self._load(block, self.place), self._load(block, self.lost)
         zero = splat(constant(NUMBERS[self.inner], 0.0), llvm_type(self.inner), self.lanes)
         some = function.new(block, f"fcmp one {kind} {lost}, {zero}")
         exact = function.new(block, f"fadd {kind} {total}, {lost}")
-        self._store(block, self.place, function.new(block, f"select {bit} {some}, {kind} {exact}, {kind} {total}"))
+        self._store(
+            block, self.place, function.new(block, f"select {bit} {some}, {kind} {exact}, {kind} {total}")
+        )
         self._store(block, self.lost, zero)
 
     def result(self, block: Block, count: str) -> Register:

@@ -61,7 +61,9 @@ class Values:
 
     def lane_block(self, block: Block) -> Block | None:
         """The block whose steps are lanes, if it is this one or around it."""
-        return next((one for one in block.path() if one.loop is not None and one.loop == self.lane_loop), None)
+        return next(
+            (one for one in block.path() if one.loop is not None and one.loop == self.lane_loop), None
+        )
 
     def lanes(self, block: Block) -> int:
         """In how many lanes a block runs."""
@@ -121,7 +123,8 @@ class Values:
 
     def _computed(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
         found = [
-            self._known(block, one, self.inside(node, number, place)) for number, one in enumerate(node.inputs)
+            self._known(block, one, self.inside(node, number, place))
+            for number, one in enumerate(node.inputs)
         ]
         home = self.function.block
         for inner, _ in found:
@@ -142,9 +145,17 @@ class Values:
         kinds = tuple(register.dtype for register in registers)
         code = scalar.function(kinds)
         assert code is not None, "graphs are verified"
-        if "float16" in kinds and operation not in ("where", "negative", "absolute", "fabs", "copysign", "signbit"):
+        if "float16" in kinds and operation not in (
+            "where",
+            "negative",
+            "absolute",
+            "fabs",
+            "copysign",
+            "signbit",
+        ):
             registers = [
-                converted(self.function, block, one, "float32") if one.dtype == "float16" else one for one in registers
+                converted(self.function, block, one, "float32") if one.dtype == "float16" else one
+                for one in registers
             ]
             kinds = tuple(register.dtype for register in registers)
         lanes = registers[0].lanes
@@ -192,7 +203,9 @@ class Values:
 
     def _moved(self, block: Block, key: Any, kind: str, pointer: str, distance: str) -> str:
         if key not in block.known:
-            block.known[key] = self.function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {distance}")
+            block.known[key] = self.function.new(
+                block, f"getelementptr {kind}, ptr {pointer}, i64 {distance}"
+            )
         text: str = block.known[key]
         return text
 
@@ -210,7 +223,8 @@ class Values:
             name = f"llvm.masked.load.{suffix(memory_type(array.dtype), lanes)}.p0"
             function.library.declare(name, vector, ["ptr", f"<{lanes} x i1>", vector])
             text = function.new(
-                home, f"call {vector} @{name}(ptr align {size} {pointer}, <{lanes} x i1> {mask}, {vector} zeroinitializer)"
+                home,
+                f"call {vector} @{name}(ptr align {size} {pointer}, <{lanes} x i1> {mask}, {vector} zeroinitializer)",
             )
         else:
             text = self._gathered(home, lanes, array.dtype, pointer, apart, mask)
@@ -255,7 +269,9 @@ class Values:
         if dtype != "bool":
             return Register(text, dtype, lanes)
         zero = "zeroinitializer" if lanes > 1 else "0"
-        return Register(self.function.new(block, f"icmp ne {memory_type(dtype, lanes)} {text}, {zero}"), dtype, lanes)
+        return Register(
+            self.function.new(block, f"icmp ne {memory_type(dtype, lanes)} {text}, {zero}"), dtype, lanes
+        )
 
     def _iota(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
         start, steps = place[node.options["axis"]]
@@ -265,14 +281,18 @@ class Values:
         for inner in block.path()[1:]:
             if inner.loop in moves and inner.loop is not None:
                 home = inner
-                distance = function.new(inner, f"mul nsw i64 {inner.index}, {function.extent(moves[inner.loop])}")
+                distance = function.new(
+                    inner, f"mul nsw i64 {inner.index}, {function.extent(moves[inner.loop])}"
+                )
                 text = function.new(inner, f"add nsw i64 {text}, {distance}")
         register = Register(text, "int64")
         lanes = self.lanes(block)
         apart = moves.get(self.lane_loop, 0) if self.lane_loop is not None and lanes > 1 else 0
         if not same(apart, 0):
             everywhere = spread(function, home, register, lanes)
-            text = function.new(home, f"add nsw <{lanes} x i64> {everywhere.text}, {self._lane_distances(apart, lanes)}")
+            text = function.new(
+                home, f"add nsw <{lanes} x i64> {everywhere.text}, {self._lane_distances(apart, lanes)}"
+            )
             register = Register(text, "int64", lanes)
         return home, converted(function, home, register, node.dtype)
 
@@ -285,7 +305,9 @@ class Values:
         if value.lanes != lanes:
             text = spread(function, block, value, lanes).text
         if array.dtype == "bool":
-            text = function.new(block, f"zext {llvm_type('bool', lanes)} {text} to {memory_type('bool', lanes)}")
+            text = function.new(
+                block, f"zext {llvm_type('bool', lanes)} {text} to {memory_type('bool', lanes)}"
+            )
         kind = memory_type(array.dtype, lanes)
         if lanes == 1:
             block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")

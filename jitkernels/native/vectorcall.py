@@ -1,0 +1,178 @@
+"""A type whose objects are called without Python in between, and the compiled function that calls of them begin with.
+
+An object has two words beside what Python gives it: the function that Python calls (a ``vectorcall``), and the address of
+a table. A table has the callable that serves what nothing else does, and a chain of links, each for a kind of arguments:
+
+    table: slow callable, first link            link: next link, function, context, number of arguments
+
+Python calls of the function are ``ptr f(ptr context, ptr objects, ptr out)``, see `jitkernels.graph.emit.calls`; the last one is
+None's null or what is given by the keyword ``out``.
+"""
+
+import ctypes
+import functools
+import sys
+from typing import Any
+
+import numpy as np
+
+from jitkernels.native import launch, load, parts
+from jitkernels.native.codegen import IRSource
+from jitkernels.native.layout import Offset
+from jitkernels.native.source import External
+
+VECTORCALL, TABLE, SIZE = 16, 24, 32
+"""Bytes from the start of an object."""
+HAVE_VECTORCALL, BASETYPE, FLAGS_OFFSET = 1 << 11, 1 << 10, 168
+_Words = "np.ndarray[Any, np.dtype[np.int64]]"
+
+TEXT = f"""@jk_out = external global i8
+@jk_none = external global i8
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PyErr_Occurred()
+define ptr @entry(ptr %callable, ptr %objects, i64 %flagged, ptr %names) nounwind {{
+start:
+  %count = and i64 %flagged, {2**63 - 1}
+  %table.at = getelementptr i8, ptr %callable, i64 {TABLE}
+  %table = load ptr, ptr %table.at
+  %plain = icmp eq ptr %names, null
+  br i1 %plain, label %first, label %named
+named:
+  %size.at = getelementptr i8, ptr %names, i64 {int(Offset.TUPLE_SIZE)}
+  %size = load i64, ptr %size.at
+  %single = icmp eq i64 %size, 1
+  br i1 %single, label %which, label %slow
+which:
+  %name.at = getelementptr i8, ptr %names, i64 {int(Offset.TUPLE_ITEMS)}
+  %name = load ptr, ptr %name.at
+  %is_out = icmp eq ptr %name, @jk_out
+  br i1 %is_out, label %given, label %slow
+given:
+  %out.at = getelementptr ptr, ptr %objects, i64 %count
+  %found = load ptr, ptr %out.at
+  %none = icmp eq ptr %found, @jk_none
+  %taken = select i1 %none, ptr null, ptr %found
+  br label %first
+first:
+  %out = phi ptr [ null, %start ], [ %taken, %given ]
+  %head.at = getelementptr i64, ptr %table, i64 1
+  br label %next
+next:
+  %at = phi ptr [ %head.at, %first ], [ %link, %other ], [ %link, %failed ]
+  %link = load ptr, ptr %at
+  %end = icmp eq ptr %link, null
+  br i1 %end, label %slow, label %try
+try:
+  %own.at = getelementptr i64, ptr %link, i64 3
+  %own = load i64, ptr %own.at
+  %same = icmp eq i64 %own, %count
+  br i1 %same, label %call, label %other
+other:
+  br label %next
+call:
+  %function.at = getelementptr i64, ptr %link, i64 1
+  %function = load ptr, ptr %function.at
+  %context.at = getelementptr i64, ptr %link, i64 2
+  %context = load ptr, ptr %context.at
+  %result = call ptr %function(ptr %context, ptr %objects, ptr %out)
+  %done = icmp ne ptr %result, null
+  br i1 %done, label %return, label %why
+return:
+  ret ptr %result
+why:
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %return, label %failed
+failed:
+  br label %next
+slow:
+  %callee = load ptr, ptr %table
+  %last = tail call ptr @PyObject_Vectorcall(ptr %callee, ptr %objects, i64 %flagged, ptr %names)
+  ret ptr %last
+}}
+"""
+
+
+class _Member(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("type", ctypes.c_int), ("offset", ctypes.c_ssize_t), ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )  # fmt: skip
+
+
+class _Slot(ctypes.Structure):
+    _fields_ = (("slot", ctypes.c_int), ("function", ctypes.c_void_p))
+
+
+class _Spec(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("basicsize", ctypes.c_int), ("itemsize", ctypes.c_int), ("flags", ctypes.c_uint),
+        ("slots", ctypes.POINTER(_Slot)),
+    )  # fmt: skip
+
+
+_kept: list[Any] = []
+
+
+def externals() -> tuple[External, ...]:
+    """What functions that take calls link to, dtype objects included."""
+    from jitkernels.graph.scalars import DTYPES
+
+    return (
+        *parts.externals(),
+        External("jk_out", "void", (), functools.partial(id, sys.intern("out"))),
+        *(External(f"jk_dtype_{name}", "void", (), functools.partial(id, np.dtype(name))) for name in DTYPES),
+    )
+
+
+@functools.cache
+def base() -> type | None:
+    """The type, from which others may be derived; None where Python serves all calls."""
+    if launch.reason_for_slow_path() is not None:
+        return None
+    entry = load.address_of(IRSource("vectorcall", TEXT, externals()))
+    members = (_Member * 2)(
+        _Member(b"__vectorcalloffset__", 19, VECTORCALL, 1, None),
+        _Member(None, 0, 0, 0, None),
+    )
+    call = ctypes.cast(ctypes.pythonapi.PyVectorcall_Call, ctypes.c_void_p).value
+    slots = (_Slot * 3)(_Slot(50, call), _Slot(72, ctypes.addressof(members)), _Slot(0, None))
+    spec = _Spec(b"jitkernels.native.vectorcall.Callable", SIZE, 0, HAVE_VECTORCALL | BASETYPE, slots)
+    make = ctypes.pythonapi.PyType_FromSpec
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p,)
+    made: type = make(ctypes.addressof(spec))
+    _kept.extend((members, slots, spec, entry))
+    return made
+
+
+def prepare(kind: type) -> None:
+    """Let calls of a derived type's objects be vectorcalls too, which some versions of Python do not inherit."""
+    flags = ctypes.c_ulong.from_address(id(kind) + FLAGS_OFFSET)
+    if not flags.value & HAVE_VECTORCALL:
+        flags.value |= HAVE_VECTORCALL
+
+
+def new_table(slow: object) -> "np.ndarray[Any, np.dtype[np.int64]]":
+    """A table without links; the caller keeps both alive as long as an object has it."""
+    return np.array([id(slow), 0], np.int64)
+
+
+def attach(target: object, table: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
+    """Let calls of an object begin with the compiled function, and look in a table."""
+    entry = _kept[3]
+    ctypes.c_int64.from_address(id(target) + TABLE).value = table.ctypes.data
+    ctypes.c_int64.from_address(id(target) + VECTORCALL).value = entry
+
+
+def link(
+    table: "np.ndarray[Any, np.dtype[np.int64]]", function: int, context: int, count: int
+) -> "np.ndarray[Any, np.dtype[np.int64]]":
+    """Put a function for so many arguments in front of the chain. The caller keeps what comes back alive."""
+    made = np.array([table[1], function, context, count], np.int64)
+    table[1] = made.ctypes.data
+    return made
+
+
+def clear(table: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
+    """Take all links out; they have to live until calls that are under way are over."""
+    table[1] = 0
