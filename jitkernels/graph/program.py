@@ -17,7 +17,7 @@ from jitkernels.graph.emit.nests import Emitter, Variant
 from jitkernels.graph.emit.values import Array
 from jitkernels.graph.extents import Extent, Guard, Number, Scope
 from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.schedule import Nest, Single, Step, scheduled
+from jitkernels.graph.schedule import Nest, Schedule, Single, scheduled
 from jitkernels.native import load, vectorcall
 from jitkernels.native.language.lanes import Library
 
@@ -49,6 +49,7 @@ class Program:
     symbols: dict[str, int] = field(default_factory=dict)
     made: list[Node] = field(default_factory=list)
     orders: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    shared: dict[int, Node] = field(default_factory=dict)
 
     def empty(self, node: Node, value: Callable[[Number], int]) -> Any:
         """A new array for a kept node, whose dimensions lie in the node's order."""
@@ -100,8 +101,12 @@ class Program:
                 if key in known and isinstance(known[key], np.ndarray):
                     frame[word] = known[key].ctypes.data
             step.run(frame)
+            for key, base in self.shared.items():
+                if key not in known and id(base) in known:
+                    known[key] = known[id(base)]
         for target, source in self.graph.writes:
-            np.copyto(known[id(target)], known[id(source)])
+            if known[id(target)] is not known[id(source)]:
+                np.copyto(known[id(target)], known[id(source)])
         results = [known[id(node)] for node in self.graph.outputs]
         if out is not None:
             for array, result in zip(out, results, strict=True):
@@ -186,8 +191,9 @@ def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
     graph = _optimised(graph, config)
     program = Program(graph, config)
     program.symbols = {name: 0 for name in scope.values}
-    steps = scheduled(graph, fuse=abs(config.opt_level) >= 3)
-    arrays = _arrays(program, graph, steps)
+    schedule = scheduled(graph, fuse=abs(config.opt_level) >= 3)
+    steps, program.shared = schedule.steps, schedule.shared
+    arrays = _arrays(program, graph, schedule)
     for i, name in enumerate(program.symbols):
         program.symbols[name] = len(program.words) + i
     group: list[Nest] = []
@@ -211,28 +217,32 @@ def _optimised(graph: Graph, config: JitConfig) -> Graph:
     return optimised(graph, config)
 
 
-def _arrays(program: Program, graph: Graph, steps: Sequence[Step]) -> dict[int, list[Array]]:
+def _arrays(program: Program, graph: Graph, schedule: Schedule) -> dict[int, Array]:
     """Where each kept node is, which gets a word of the frame."""
-    arrays: dict[int, list[Array]] = {}
-    given = {id(node): node for node in graph.inputs}
+    arrays: dict[int, Array] = {}
     for node in graph.inputs:
         strides = node.options.get("strides")
-        arrays[id(node)] = [_array(program, node, strides if strides is not None else contiguous(node.shape))]
-    for step in steps:
+        arrays[id(node)] = _array(program, node, strides if strides is not None else contiguous(node.shape))
+    for step in schedule.steps:
         if isinstance(step, Single):
-            arrays[id(step.node)] = [_array(program, step.node, contiguous(step.node.shape))]
+            arrays[id(step.node)] = _array(program, step.node, contiguous(step.node.shape))
             continue
-        for cone in step.cones:
-            if id(cone.root) not in given:
-                order = order_of(cone, arrays)
-                arrays[id(cone.root)] = [_array(program, cone.root, contiguous(cone.root.shape, order))]
-                program.made.append(cone.root)
-                if order is not None:
-                    program.orders[id(cone.root)] = order
+        for store in step.stores:
+            node = store.target
+            if id(node) in arrays:
+                continue
+            if id(node) in schedule.shared:
+                arrays[id(node)] = arrays[id(schedule.shared[id(node)])]
+                continue
+            order = order_of(store.cone, arrays) if store.region is None else None
+            arrays[id(node)] = _array(program, node, contiguous(node.shape, order))
+            program.made.append(node)
+            if order is not None:
+                program.orders[id(node)] = order
     return arrays
 
 
-def order_of(cone: Cone, arrays: Mapping[int, Sequence[Array]]) -> tuple[int, ...] | None:
+def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
     """The dimensions of an elementwise root from the outermost in memory on, as in what it reads; None for C order.
 
     So does NumPy choose the layout of a result: what is computed from transposed arrays lies as they do.
@@ -243,7 +253,7 @@ def order_of(cone: Cone, arrays: Mapping[int, Sequence[Array]]) -> tuple[int, ..
     for key in cone.leaves:
         for place in cone.places[key].values():
             steps: dict[int, int] = {}
-            for stride, (_, moves) in zip(arrays[key][0].strides, place, strict=True):
+            for stride, (_, moves) in zip(arrays[key].strides, place, strict=True):
                 for loop, step in moves:
                     steps[loop] = steps.get(loop, 0) + extents.value_of(stride * step)
             known.append(steps)
@@ -269,7 +279,7 @@ def contiguous(shape: Sequence[Number], order: Sequence[int] | None = None) -> t
     return tuple(strides)
 
 
-def _segment(nests: list[Nest], arrays: dict[int, list[Array]], program: Program, scope: Scope) -> Segment:
+def _segment(nests: list[Nest], arrays: dict[int, Array], program: Program, scope: Scope) -> Segment:
     library = Library()
     target = machine.target()
     texts, made = [], []

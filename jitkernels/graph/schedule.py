@@ -16,25 +16,38 @@ from typing import Any
 
 from jitkernels.graph import cones, extents
 from jitkernels.graph.cones import Cone
-from jitkernels.graph.extents import Number
+from jitkernels.graph.construct import IndexMap
+from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Graph, Node, sorted_nodes
 
 
 @dataclass
-class Nest:
-    """Loops over `rows`, and inside of them over `columns`, that compute `roots`, each in a cone of its own.
+class Store:
+    """A root that is computed in a nest, and where it goes: its own array, or a region of the `target`'s.
 
-    A root has the extents of both, or of the rows alone. `order`: which dimension of a root each loop is.
+    `order`: the dimension of the root that each loop of the nest is. `region`: an index map of the target.
+    """
+
+    cone: Cone
+    order: tuple[int, ...]
+    target: Node
+    region: IndexMap | None = None
+
+
+@dataclass
+class Nest:
+    """Loops over `rows`, and inside of them over `columns`, that compute roots, each in a cone of its own.
+
+    A root has the extents of both, or of the rows alone.
     """
 
     rows: tuple[Number, ...]
     columns: tuple[Number, ...]
-    cones: list[Cone] = field(default_factory=list)
-    orders: list[tuple[int, ...]] = field(default_factory=list)
+    stores: list[Store] = field(default_factory=list)
 
     @property
-    def roots(self) -> list[Node]:
-        return [cone.root for cone in self.cones]
+    def cones(self) -> list[Cone]:
+        return [store.cone for store in self.stores]
 
 
 @dataclass
@@ -47,23 +60,139 @@ class Single:
 Step = Nest | Single
 
 
-def scheduled(graph: Graph, *, fuse: bool = True) -> list[Step]:
-    """The steps of a graph, each behind those that it needs. Where it does not `fuse`, every node is a step."""
+@dataclass
+class Schedule:
+    """Steps, each behind those that it needs, and which nodes have the memory of another."""
+
+    steps: list[Step]
+    shared: dict[int, Node]
+
+
+def scheduled(graph: Graph, *, fuse: bool = True) -> Schedule:
+    """The steps of a graph. Where it does not `fuse`, every node is a step."""
     kept = _kept(graph, fuse=fuse)
+    pieces = {id(node): _pieces(node) for node in graph if node.operation in IN_PIECES}
     while True:
+        roots = [node for node in graph if id(node) in kept and node.operation != "input"]
+        made: dict[int, list[tuple[Cone, IndexMap | None]]] = {}
+        for node in roots:
+            if id(node) in pieces:
+                made[id(node)] = [(Cone(value, kept), region) for value, region in pieces[id(node)]]
+            elif cones.is_inline(node):
+                made[id(node)] = [(Cone(node, kept), None)]
+        listed = [cone for found in made.values() for cone, _ in found]
         more: dict[int, Node] = {}
-        roots = [node for node in graph if id(node) in kept and node.operation not in ("input",)]
-        made = [Cone(node, kept) for node in roots if cones.is_inline(node)]
-        for cone in made:
+        for cone in listed:
             more |= cone.misfits
         if not more:
-            for cone in made:
+            for cone in listed:
                 more |= {id(node): node for node in cone.wasteful()}
         if not more:
-            more = _computed_twice(made)
+            more = _computed_twice(listed)
+        shared = _shared(graph, roots, made)
         if not more:
-            return _grouped(roots, {id(cone.root): cone for cone in made}, kept)
+            more = _overwritten(roots, made, shared, kept)
+        if not more:
+            return Schedule(_grouped(roots, made, shared, kept, fuse=fuse), shared)
         kept |= set(more)
+
+
+IN_PIECES = frozenset({"update", "concatenate"})
+"""Operations whose results are put together in memory from what else is computed."""
+
+
+def _pieces(node: Node) -> list[tuple[Node, IndexMap | None]]:
+    """What is stored for such a node, each in some region; views so that each is a root of its own."""
+    found: list[tuple[Node, IndexMap | None]] = []
+    if node.operation == "update":
+        base, value = node.inputs
+        found.append((_copy(base, node.shape), None))
+        found.append((_copy(value, node.options["extents"]), node.options["map"]))
+        return found
+    axis, start = node.options["axis"], 0
+    for one in node.inputs:
+        region = tuple((start if i == axis else 0, ((i, 1),)) for i in range(one.ndim))
+        found.append((_copy(one, one.shape), region))
+        start = start + one.shape[axis]
+    return found
+
+
+def _copy(node: Node, shape: Iterable[Number]) -> Node:
+    """All of a node, broadcast, as a root of its own."""
+    wanted = tuple(shape)
+    missing = len(wanted) - node.ndim
+    places = tuple(
+        (0, ()) if same(extent, 1) and not same(wanted[missing + i], 1) else (0, ((missing + i, 1),))
+        for i, extent in enumerate(node.shape)
+    )
+    return Node("view", (node,), node.dtype, wanted, {"map": places})
+
+
+Made = dict[int, list[tuple[Cone, "IndexMap | None"]]]
+
+
+def _shared(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node]:
+    """Nodes that can have the memory of what they change: nothing reads the old values once new ones are written.
+
+    The memory of an input is that of the value which is written to it in the end, and of nodes on the way there.
+    """
+    last_read: dict[int, int] = {}
+    for position, node in enumerate(roots):
+        leaves = [leaf for cone, _ in made[id(node)] for leaf in cone.leaves] if id(node) in made else map(id, node.inputs)
+        for leaf in leaves:
+            last_read[leaf] = position
+    given, written = {id(node) for node in graph.inputs}, {id(target): target for target, _ in graph.writes}
+    outputs = {id(node) for node in graph.outputs}
+    final: dict[int, Node] = {}
+    for target, value in graph.writes:
+        node = value
+        while node.operation == "update" and id(node) not in final:
+            final[id(node)] = target
+            node = node.inputs[0]
+    shared: dict[int, Node] = {}
+    targets = {id(value): target for target, value in graph.writes}
+    for position, node in enumerate(roots):
+        if node.operation == "update":
+            base = node.inputs[0]
+            own = id(base) in made and id(base) not in given and id(base) not in outputs
+            ours = id(base) in written and final.get(id(node)) is base
+            if id(base) in shared:
+                own = final.get(id(node)) is _memory(base, shared) or _memory(base, shared) not in graph.inputs
+            if (own or ours) and last_read.get(id(base), -1) <= position and id(base) not in outputs:
+                shared[id(node)] = base
+        elif id(node) in targets and id(node) in made and id(node) not in outputs:
+            target = targets[id(node)]
+            if last_read.get(id(target), -1) <= position and target not in shared.values():
+                shared[id(node)] = target
+    return shared
+
+
+def _memory(node: Node, shared: dict[int, Node]) -> Node:
+    """The node that has the memory of a node first."""
+    while id(node) in shared:
+        node = shared[id(node)]
+    return node
+
+
+def _overwritten(roots: list[Node], made: Made, shared: dict[int, Node], kept: set[int]) -> dict[int, Node]:
+    """Values that read, elsewhere than where they are stored, the memory that they are stored in: they are kept first."""
+    more: dict[int, Node] = {}
+    for node in roots:
+        if id(node) not in shared:
+            continue
+        memory = _memory(node, shared)
+        for cone, region in made[id(node)]:
+            if node.operation == "update" and region is None:
+                continue  # the copy, which is not made
+            where = cones.key_of(region if region is not None else cones.identity(node.ndim))
+            for key, leaf in cone.leaves.items():
+                if _memory(leaf, shared) is memory and (set(cone.places[key]) != {where} or cone.reductions):
+                    value = cone.root.inputs[0] if region is not None else None
+                    if value is not None and id(value) not in kept:
+                        more[id(value)] = value
+                    elif value is None:
+                        shared.pop(id(node), None)
+    return more
 
 
 def _kept(graph: Graph, *, fuse: bool) -> set[int]:
@@ -72,7 +201,10 @@ def _kept(graph: Graph, *, fuse: bool) -> set[int]:
     for node in graph:
         if not cones.is_inline(node):
             kept.add(id(node))
-            kept |= {id(one) for one in node.inputs}
+            if node.operation not in IN_PIECES:
+                kept |= {id(one) for one in node.inputs}
+            elif node.operation == "update" and not cones.is_inline(node.inputs[0]):
+                kept.add(id(node.inputs[0]))
         elif not fuse and node.operation not in ("view", "constant", "extent"):
             kept.add(id(node))
     return kept
@@ -109,55 +241,78 @@ def split(cone: Cone) -> tuple[tuple[Number, ...], tuple[Number, ...], tuple[int
     return tuple(shape[i] for i in rows), tuple(shape[i] for i in columns), (*rows, *columns)
 
 
-def _grouped(roots: list[Node], made: dict[int, Cone], kept: set[int]) -> list[Step]:
+def _grouped(
+    roots: list[Node], made: Made, shared: dict[int, Node], kept: set[int], *, fuse: bool
+) -> list[Step]:
     """Steps in order; nests take in what fits and need not wait."""
     steps: list[Step] = []
     step_of: dict[int, int] = {}
+    barrier = -1
     for node in roots:
-        cone = made.get(id(node))
-        leaves = cone.leaves.values() if cone else node.inputs
-        after = max((step_of.get(id(one), -1) for one in leaves), default=-1)
-        if cone is None:
+        if id(node) not in made:
             step_of[id(node)] = len(steps)
             steps.append(Single(node))
             continue
-        rows, columns, order = split(cone)
-        where = _fitting(steps, after, cone, rows, columns, order)
-        if where is None:
-            where = len(steps)
-            steps.append(Nest(rows, columns))
-        nest = steps[where]
-        assert isinstance(nest, Nest), "chosen as one"
-        if not nest.columns:
-            nest.columns = columns
-        nest.cones.append(cone)
-        nest.orders.append(order)
-        step_of[id(node)] = where
+        for cone, region in made[id(node)]:
+            if node.operation == "update" and region is None and id(node) in shared:
+                continue
+            after = max((step_of.get(key, -1) for key in cone.leaves), default=-1)
+            if node.operation in IN_PIECES or id(node) in shared:
+                after = max(after, len(steps) - 1)  # behind all that reads what is written now
+            store = Store(cone, split(cone)[2], node, region)
+            where = _placed(steps, max(after, barrier), store, step_of, kept) if fuse else None
+            if where is None:
+                rows, columns, _ = split(cone)
+                where = len(steps)
+                steps.append(Nest(rows, columns, [store]))
+            step_of[id(node)] = where
+            if node.operation in IN_PIECES or id(node) in shared:
+                barrier = len(steps) - 1
     return steps
 
 
-def _fitting(
-    steps: list[Step],
-    after: int,
-    cone: Cone,
-    rows: tuple[Number, ...],
-    columns: tuple[Number, ...],
-    order: tuple[int, ...],
-) -> int | None:
-    """The nest that a root can join: of the same loops, and behind all that it reads."""
-    for i in range(len(steps) - 1, after, -1):
+def _placed(steps: list[Step], after: int, store: Store, step_of: dict[int, int], kept: set[int]) -> int | None:
+    """Put a root in a nest of the same loops behind all that it reads, or in which that is at hand; None if there is none."""
+    rows, columns, _ = split(store.cone)
+    for i in range(len(steps) - 1, max(after, 0) - 1, -1):
         step = steps[i]
         if not isinstance(step, Nest) or not _same(step.rows, rows):
             continue
-        if _same(step.columns, columns) or (rows and not (columns and step.columns)):
-            return i
+        if not (_same(step.columns, columns) or (rows and not (columns and step.columns))):
+            continue
+        if i == after and not _at_hand(step, store, {key for key, at in step_of.items() if at == i}, kept):
+            continue
+        if not step.columns:
+            step.columns = columns
+        step.stores.append(store)
+        return i
     return None
+
+
+def _at_hand(nest: Nest, store: Store, inside: set[int], kept: set[int]) -> bool:
+    """Whether a root can be computed in a nest with roots that it reads: where it needs each, the nest has it then."""
+    own = {id(one.target): one for one in nest.stores}
+    needed = [key for key in store.cone.leaves if key in inside]
+    if any(key not in own or own[key].region is not None or own[key].cone.root is not own[key].target for key in needed):
+        return False
+    if store.region is not None or any(one.region is not None for one in nest.stores):
+        return False
+    cone = Cone(store.cone.root, kept - set(needed))
+    if cone.misfits or split(cone)[:2] != split(store.cone)[:2] and not _same_split(cone, store.cone):
+        return False
+    for key in needed:
+        order = own[key].order
+        place = tuple((0, ((store.order[order.index(i)], 1),)) for i in range(own[key].cone.root.ndim))
+        if set(store.cone.places[key]) != {cones.key_of(place)}:
+            return False
+    store.cone = cone
+    return True
+
+
+def _same_split(one: Cone, other: Cone) -> bool:
+    first, second = split(one), split(other)
+    return _same(first[0], second[0]) and _same(first[1], second[1]) and first[2] == second[2]
 
 
 def _same(one: Iterable[Number], other: Iterable[Number]) -> bool:
     return extents.key_of_shape(one) == extents.key_of_shape(other)
-
-
-def needed_by(nodes: Iterable[Node]) -> list[Node]:
-    """All nodes that some depend on."""
-    return sorted_nodes(nodes)

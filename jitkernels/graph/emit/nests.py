@@ -49,7 +49,7 @@ class Emitter:
     """Writes one nest."""
 
     nest: Nest
-    arrays: dict[int, list[Array]]
+    arrays: dict[int, Array]
     function: Function
     variant: Variant
     name: str
@@ -62,13 +62,9 @@ class Emitter:
         self.extents = dict(enumerate(loops))
         self.rows = list(range(len(nest.rows)))
         self.columns = list(range(len(nest.rows), len(loops)))
-        inside = {id(root) for root in nest.roots}
-        self.values = Values(
-            self.function,
-            {key: found[0] for key, found in self.arrays.items() if key not in inside},
-            None,
-            self.inside,
-        )
+        inside = {id(store.cone.root) for store in nest.stores}
+        outside = {key: array for key, array in self.arrays.items() if key not in inside}
+        self.values = Values(self.function, outside, None, self.inside)
         self.targets = self._targets()
         self._collapse()
         self.values.lane_loop = self.lane_loop = self._lane_loop()
@@ -118,14 +114,15 @@ class Emitter:
         targets: list[Target] = []
         self.phases: dict[Any, int] = {}
         done: dict[Any, Target] = {}
-        for cone, order in zip(self.nest.cones, self.nest.orders, strict=True):
+        for store in self.nest.stores:
+            cone, order, array = store.cone, store.order, self.arrays[id(store.target)]
+            if store.region is not None:
+                array = array.region(store.region, cone.root.ndim)
             place: IndexMap = tuple((0, ((order.index(i), 1),)) for i in range(cone.root.ndim))
             targets += self._reductions(cone.root, place, done)
             phase = 1 + self._last_phase(cone.root, place)
             loops = tuple(self.columns) if cone.root.ndim > len(self.rows) else ()
-            targets += [
-                Target(cone.root, place, phase, loops, array=array) for array in self.arrays[id(cone.root)]
-            ]
+            targets.append(Target(cone.root, place, phase, loops, array=array))
         return targets
 
     def _reductions(self, root: Node, place: IndexMap, done: dict[Any, Target]) -> list[Target]:
@@ -405,10 +402,15 @@ class Emitter:
         state = {"accumulators": found}
 
         def step(inside: Block) -> None:
-            for target in targets:
-                if target.reduction is None and target.array is not None:
-                    value = self.values.value(inside, target.node, target.place)
-                    self.values.store(inside, target.array, target.place, value)
+            # All is read before anything is written: what is written may be what another root reads here.
+            stored = [
+                (target, self.values.value(inside, target.node, target.place))
+                for target in targets
+                if target.reduction is None
+            ]
+            for target, value in stored:
+                assert target.array is not None, "a root"
+                self.values.store(inside, target.array, target.place, value)
             for target, accumulator in zip(reductions, state["accumulators"], strict=True):
                 value = self.values.in_lanes(inside, target.node, target.place)
                 index = self._index(inside, target) if accumulator.is_index else ""

@@ -18,11 +18,21 @@ Pair = tuple[Node, IndexMap]
 
 @dataclass(frozen=True)
 class Array:
-    """Where the elements of a kept node are: the frame's word of the address, and strides in elements."""
+    """Where the elements of a kept node are: the frame's word of the address, the first one, and strides in elements."""
 
     word: int
     strides: tuple[Number, ...]
     dtype: str
+    first: Number = 0
+
+    def region(self, index_map: IndexMap, ndim: int) -> "Array":
+        """The part of it that an index map of so many dimensions describes."""
+        first, strides = self.first, [0] * ndim
+        for stride, (start, steps) in zip(self.strides, index_map, strict=True):
+            first = first + start * stride
+            for dimension, step in steps:
+                strides[dimension] = strides[dimension] + step * stride
+        return Array(self.word, tuple(strides), self.dtype, first)
 
 
 @dataclass
@@ -177,6 +187,7 @@ class Values:
     def address(self, block: Block, array: Array, place: IndexMap) -> tuple[Block, str, Number]:
         """The address of an element, or of the first lane's, in which block it is known, and how far lanes are apart."""
         first, steps = self.coefficients(array.strides, place)
+        first = first + array.first
         function = self.function
         home, kind = function.block, memory_type(array.dtype)
         key = "base", array.word
