@@ -4,6 +4,7 @@ Attrs (``jk.VMulAttr``) and everyday functions (``jk.vmul``) are attributes of t
 row of the registry, those of other packages included. Type checkers read ``__init__.pyi``, which is generated.
 """
 
+from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
 from typing import Any
 
@@ -40,14 +41,17 @@ from jitkernels.registry import known_row as _known_row
 
 __version__ = _version("jitkernels")
 
+_LATER = {"JitConfig": "jitkernels.graph.config", "jit": "jitkernels.frontends.jit"}
+"""What is imported when it is first asked for, so that the package starts as quickly for those who do not."""
+
 _own = frozenset(kernel_type.name.lower() for kernel_type in _rows)
 globals().update({row.__name__: row for row in _rows.values()})
 
 __all__ = [
     "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "DataIndexError", "Explanation",
-    "JitKernelsError", "Kernel", "KernelAttr", "KernelFuncs", "KernelType", "NotUsableError", "RegistrationError",
+    "JitConfig", "JitKernelsError", "Kernel", "KernelAttr", "KernelFuncs", "KernelType", "NotUsableError", "RegistrationError",
     "UnknownNameError", "WorkspaceError", "errors", "explain", "get_all_candidates", "get_default_best",
-    "get_num_threads", "get_refer", "implements", "set_num_threads", "tune", "use",
+    "get_num_threads", "get_refer", "implements", "jit", "set_num_threads", "tune", "use",
     *sorted(row.__name__ for row in _rows.values()),
     *sorted(kernel_type.name.lower() for kernel_type in _rows),
 ]  # fmt: skip
@@ -60,13 +64,15 @@ def set_num_threads(threads: int) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Everyday functions are made when first asked for, since they load the compiled dispatcher.
+    """Everyday functions are made when first asked for, since they load the compiled dispatcher; `jit` is imported then.
 
     Other packages are looked through for names that are not ours, so that theirs are there whatever was called
     before.
     """
     found: Any = None
-    if (
+    if name in _LATER:
+        found = getattr(_import_module(_LATER[name]), name)
+    elif (
         name.islower()
         and not name.startswith("_")
         and (name in _own or _find_spec(f"jitkernels.{name}") is None)
@@ -82,4 +88,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     theirs = {name for row in _all_rows() for name in (row.__name__, row.kernel_type.name.lower())}
-    return sorted({*globals(), *theirs})
+    return sorted({*globals(), *_LATER, *theirs})

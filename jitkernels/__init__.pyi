@@ -28,6 +28,8 @@ from jitkernels.errors import UnknownNameError as UnknownNameError
 from jitkernels.errors import WorkspaceError as WorkspaceError
 from jitkernels.explanation import Explanation as Explanation
 from jitkernels.explanation import explain as explain
+from jitkernels.frontends.jit import jit as jit
+from jitkernels.graph.config import JitConfig as JitConfig
 from jitkernels.kernel import Kernel as Kernel
 from jitkernels.kernel_funcs import KernelFuncs as KernelFuncs
 from jitkernels.kernel_funcs import get_all_candidates as get_all_candidates
@@ -47,6 +49,7 @@ __all__ = [
     "BuildError",
     "DataIndexError",
     "Explanation",
+    "JitConfig",
     "JitKernelsError",
     "Kernel",
     "KernelAttr",
@@ -63,6 +66,7 @@ __all__ = [
     "get_num_threads",
     "get_refer",
     "implements",
+    "jit",
     "set_num_threads",
     "tune",
     "use",

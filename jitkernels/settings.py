@@ -79,6 +79,19 @@ SETTINGS = {
         ),
         Setting("JITKERNELS_WORKDIR", "where those are kept", "a folder", "jitkernels-work", None, "jitkernels-work"),
         Setting(
+            "JITKERNELS_OPT_LEVEL",
+            "how far expressions are optimised, as `JitConfig.opt_level`; a negative level checks each first result",
+            "an int from -3 to 3",
+            "3",
+            r"-?[0-3]",
+            "3",
+        ),
+        _of_words(
+            "JITKERNELS_BACKEND",
+            "what runs expressions: compiled code, or NumPy operation by operation",
+            "native", "interpreter",
+        ),
+        Setting(
             "JITKERNELS_CPU_NAME",
             "the CPU to generate code for",
             "LLVM's name of a CPU, such as znver4",

@@ -1,0 +1,1 @@
+"""Front ends of the graph compiler: `jit` makes graphs of ordinary NumPy functions."""

@@ -1,0 +1,205 @@
+"""Arguments taken apart: the arrays and numbers in them, and the structure that code is made for.
+
+Tuples, lists, dicts, dataclasses and other objects with attributes are looked into, and so are functions: what they
+refer to by name are arguments too, which are read again at each call.
+"""
+
+import dataclasses
+import enum
+import types
+from typing import Any
+
+import numpy as np
+
+from jitkernels.frontends import captured
+from jitkernels.frontends.tracer import INT64
+from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.scalars import DTYPES
+
+MOST_LEAVES = 1024
+DEPTH = 12
+CONSTANTS: tuple[type, ...] = (
+    type(None), str, bytes, complex, type(Ellipsis), type(NotImplemented), range, slice, np.dtype,
+    types.BuiltinFunctionType, np.ufunc, types.MethodDescriptorType, types.WrapperDescriptorType,
+    type(np.sum),
+)  # fmt: skip
+STATEFUL = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+_numbers = {np.dtype(name).type for name in DTYPES}
+_dtypes = {np.dtype(name) for name in DTYPES}
+Leaf = str
+"""``A`` an array, ``F`` a Python float, ``I`` an int, ``N`` a NumPy scalar."""
+
+
+class Flattener:
+    """Leaves of the arguments of one call, in order. `flatten` gives the structure, which is hashable."""
+
+    def __init__(self) -> None:
+        self.leaves: list[Any] = []
+        self.objects: list[Any] = []
+        self._open: list[int] = []
+
+    def flatten(self, value: Any) -> Any:
+        """Take one value apart. Raises UnknownError for what code cannot be made for."""
+        kind = type(value)
+        if kind is np.ndarray:
+            return self._array(value)
+        if kind is float:
+            return self._leaf(value, "F")
+        if kind is int:
+            return self._leaf(value, "I") if value in INT64 else ("static", kind, value)
+        if kind is bool:
+            return "static", kind, value
+        if kind in _numbers:
+            return self._leaf(value, "N")
+        return self._container(value, kind)
+
+    def _leaf(self, value: Any, mark: Leaf) -> Leaf:
+        if len(self.leaves) >= MOST_LEAVES:
+            raise UnknownError(f"more than {MOST_LEAVES} arrays and numbers as arguments")
+        self.leaves.append(value)
+        return mark
+
+    def _array(self, value: Any) -> Leaf:
+        if value.dtype not in _dtypes or not value.dtype.isnative:
+            raise UnknownError(f"an argument of dtype {value.dtype}")
+        if not value.flags.aligned:
+            raise UnknownError("an argument that is not aligned")
+        if not value.flags.c_contiguous and any(step % value.itemsize for step in value.strides):
+            raise UnknownError("an argument whose strides are no multiples of its elements")
+        return self._leaf(value, "A")
+
+    def _container(self, value: Any, kind: type) -> Any:
+        if kind in CONSTANTS or isinstance(value, type | enum.Enum):
+            if kind is slice:
+                return "slice", *(self.flatten(one) for one in (value.start, value.stop, value.step))
+            return "static", kind, value
+        if id(value) in self._open:
+            raise UnknownError("an argument that contains itself")
+        if len(self._open) > DEPTH:
+            raise UnknownError("an argument nested too deeply")
+        self._open.append(id(value))
+        try:
+            return self._opened(value, kind)
+        finally:
+            self._open.pop()
+
+    def _opened(self, value: Any, kind: type) -> Any:
+        if kind is tuple or kind is list:
+            return kind, tuple([self.flatten(one) for one in value])
+        if kind is dict:
+            if not all(type(key) in (str, int, bool, tuple, type(None)) for key in value):
+                raise UnknownError("a dict with keys that are no names")
+            return kind, tuple(value), tuple([self.flatten(one) for one in value.values()])
+        if isinstance(value, tuple) and hasattr(kind, "_fields"):
+            return "named", kind, tuple([self.flatten(one) for one in value])
+        if kind is types.FunctionType:
+            return self._function(value)
+        if kind is types.MethodType:
+            return "method", self.flatten(value.__func__), self.flatten(value.__self__)
+        if kind is types.ModuleType:
+            captured.refuse_module(value)
+            return "static", kind, captured.Same(value)
+        inner = getattr(kind, "__jitkernels_traced__", None)
+        if inner is not None:
+            return self.flatten(inner(value))
+        if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
+            return self._foreign(value)
+        return self._object(value, kind)
+
+    def _foreign(self, value: Any) -> Any:
+        """Arrays of other libraries are read in place."""
+        if isinstance(value, np.ndarray) or hasattr(value, "__array_ufunc__"):
+            raise UnknownError(f"an argument of type {type(value).__name__}")
+        array = np.asarray(value) if hasattr(value, "__array_interface__") else np.from_dlpack(value)
+        if type(array) is not np.ndarray:
+            raise UnknownError(f"an argument of type {type(value).__name__}")
+        return self._array(array)
+
+    def _object(self, value: Any, kind: type) -> Any:
+        if isinstance(value, STATEFUL):
+            raise UnknownError(f"a random generator ({kind.__name__}), which changes as it is used")
+        if dataclasses.is_dataclass(value):
+            names: tuple[str, ...] = tuple(field.name for field in dataclasses.fields(value))
+            if hasattr(value, "__dict__"):
+                names = tuple(vars(value))
+        elif kind.__module__ in ("builtins", "numpy") or not hasattr(value, "__dict__"):
+            raise UnknownError(f"an argument of type {kind.__name__}")
+        else:
+            if any(hasattr(one, "__slots__") and one.__slots__ for one in kind.__mro__):
+                raise UnknownError(f"an argument of type {kind.__name__}, which has __slots__")
+            names = tuple(vars(value))
+        return "object", kind, names, tuple([self.flatten(getattr(value, name)) for name in names])
+
+    def function(self, value: types.FunctionType) -> Any:
+        """The function that is traced: its defaults are among its arguments."""
+        self._open.append(id(value))
+        try:
+            return self._function(value, is_outermost=True)
+        finally:
+            self._open.pop()
+
+    def _function(self, value: types.FunctionType, *, is_outermost: bool = False) -> Any:
+        """A function and all that it refers to: cells, defaults, and globals by their names."""
+        if captured.is_library(value):
+            return "static", types.FunctionType, value
+        found = captured.names_of(value.__code__)
+        if found.refused:
+            raise UnknownError(found.refused)
+        cells = tuple([self.flatten(captured.cell_value(cell)) for cell in value.__closure__ or ()])
+        keywords = {} if is_outermost else value.__kwdefaults__ or {}
+        defaults = () if is_outermost else tuple([self.flatten(one) for one in value.__defaults__ or ()])
+        keyword_defaults = tuple([(name, self.flatten(one)) for name, one in keywords.items()])
+        bound = captured.globals_of(value, found.names)
+        parts = []
+        for name, one in bound.items():
+            if id(one) in self._open:
+                raise UnknownError(f"{name} refers to itself")
+            parts.append((name, self.flatten(one)))
+        return (
+            "function",
+            value.__code__,
+            captured.Same(value.__globals__),
+            cells,
+            defaults,
+            keyword_defaults,
+            tuple(parts),
+        )
+
+
+def patterns(leaves: list[Any]) -> tuple[Any, ...]:
+    """For each leaf what code is made for: dtype; extents of 0, of 1 and others, which are equal; strides."""
+    found: dict[int, int] = {}
+    result: list[Any] = []
+    for leaf in leaves:
+        if type(leaf) is np.ndarray:
+            shape = tuple([one if one < 2 else found.setdefault(one, len(found) + 2) for one in leaf.shape])
+            result.append((leaf.dtype.num, shape, None if leaf.flags.c_contiguous else strides_of(leaf)))
+        else:
+            result.append(type(leaf))
+    return tuple(result)
+
+
+def strides_of(array: Any) -> tuple[int | None, ...]:
+    """Distances in elements where these are 0, 1 or -1."""
+    size = array.itemsize
+    return tuple(
+        [
+            0 if extent == 1 or step == 0 else 1 if step == size else -1 if step == -size else None
+            for extent, step in zip(array.shape, array.strides, strict=True)
+        ]
+    )
+
+
+def static(value: Any) -> Any:
+    """A key of a static argument: equal for equal ones of the same types."""
+    if isinstance(value, tuple | list):
+        return type(value), tuple(map(static, value))
+    if isinstance(value, dict):
+        return dict, tuple((static(key), static(one)) for key, one in value.items())
+    if isinstance(value, float):
+        return type(value), value.hex()
+    try:
+        hash(value)
+    except TypeError:
+        return type(value), captured.Same(value)
+    return type(value), value

@@ -1,0 +1,137 @@
+"""What a function refers to by name: its globals and closure cells, which a trace takes as arguments."""
+
+import builtins
+import dis
+import functools
+import inspect
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jitkernels.frontends.tracer import NUMPY, PACKAGE
+from jitkernels.graph.construct import UnknownError
+
+IMPURE_MODULES = ("random", "time", "datetime", "secrets", "uuid", "os", "sys", "io", "logging", "threading")
+IMPURE_BUILTINS = {
+    "print",
+    "input",
+    "open",
+    "exec",
+    "eval",
+    "globals",
+    "locals",
+    "vars",
+    "setattr",
+    "delattr",
+    "id",
+    "breakpoint",
+    "__import__",
+}
+
+GENERATES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+STANDARD = str(Path(dis.__file__).parent) + "/"
+OTHERS = (f"{STANDARD}site-packages/", f"{STANDARD}dist-packages/")
+
+
+@dataclass(frozen=True)
+class Names:
+    """The globals that a code object reads, and why no graph can say what it does."""
+
+    names: tuple[str, ...]
+    refused: str = ""
+
+
+class Same:
+    """Equal for the same object alone; keeps it alive, so that no other can take its place."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+class Constant(Same):
+    """A static argument: equal for what `key` says is equal."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Any, value: Any) -> None:
+        super().__init__(value)
+        self.key = key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constant) and other.key == self.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+@functools.lru_cache(maxsize=4096)
+def names_of(code: types.CodeType) -> Names:
+    """What the code of a function, and of functions in it, refers to."""
+    names: dict[str, None] = {}
+    for one in _codes(code):
+        if one is code and one.co_flags & GENERATES:
+            return Names((), "a generator or coroutine")
+        for step in dis.get_instructions(one):
+            if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+                return Names((), f"the function assigns to the global {step.argval!r}")
+            if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
+                return Names((), f"the function assigns to an attribute, {step.argval!r}")
+            if step.opname == "STORE_DEREF" and one is code and step.argval in code.co_freevars:
+                return Names((), f"the function assigns to the nonlocal {step.argval!r}")
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                if step.argval in IMPURE_BUILTINS:
+                    return Names((), f"the function calls {step.argval}")
+                names.setdefault(step.argval)
+    return Names(tuple(names))
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, types.CodeType):
+            yield from _codes(one)
+
+
+def globals_of(function: types.FunctionType, names: tuple[str, ...]) -> dict[str, Any]:
+    """The values of names now; those of builtins are left out, and so are those that nothing has."""
+    found = {}
+    table = function.__globals__
+    for name in names:
+        if name in table:
+            found[name] = table[name]
+        elif not hasattr(builtins, name):
+            raise UnknownError(f"the name {name!r} is not defined")
+    return found
+
+
+def cell_value(cell: types.CellType) -> Any:
+    """What a closure cell holds."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        raise UnknownError("a variable of the enclosing function that has no value yet") from None
+
+
+def refuse_module(module: types.ModuleType) -> None:
+    """Raise UnknownError for modules whose functions give something else each time."""
+    root = module.__name__.partition(".")[0]
+    if root in IMPURE_MODULES or module is np.random:
+        raise UnknownError(f"the function uses the module {module.__name__}")
+
+
+def is_library(function: types.FunctionType) -> bool:
+    """Whether a function comes from NumPy or Python's own library: it is called as it is."""
+    name = function.__code__.co_filename
+    return name.startswith((NUMPY, PACKAGE)) or (name.startswith(STANDARD) and not name.startswith(OTHERS))

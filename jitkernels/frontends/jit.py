@@ -1,0 +1,233 @@
+"""`jit`: a NumPy function that is traced when it meets new kinds of arguments, and from then on runs as compiled code."""
+
+import functools
+import inspect
+import threading
+import types
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
+
+import numpy as np
+
+from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
+from jitkernels.frontends import functions, indexing, reductions, shaping, universal  # noqa: F401  # fill tables
+from jitkernels.frontends import specialisation as specialisations
+from jitkernels.frontends.arguments import Flattener, patterns, static
+from jitkernels.frontends.captured import Constant
+from jitkernels.frontends.specialisation import Specialisation
+from jitkernels.graph.config import JitConfig
+from jitkernels.graph.construct import UnknownError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+MOST_KEYS = 4096
+MOST_OF_A_KEY = 32
+
+
+class JitFunction(Generic[P, R]):
+    """A function that runs as compiled code, with the results of the plain one."""
+
+    __jitkernels_traced__ = staticmethod(lambda self: self.__wrapped__)
+
+    def __init__(self, function: Callable[P, R], static_argnames: tuple[str, ...], config: JitConfig) -> None:
+        functools.update_wrapper(self, function)
+        self.__wrapped__ = function
+        self.config, self.static_argnames = config, static_argnames
+        self._signature = _Signature(function, static_argnames)
+        self._specialisations: dict[Any, list[Specialisation]] = {}
+        self._lock = threading.RLock()
+        self._plain_calls: dict[str, int] = {}
+        self._takes_out = self._signature.takes("out")
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return cast(R, self._call(args, kwargs))
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return str(self.__wrapped__.__qualname__)
+
+    def __repr__(self) -> str:
+        return f"<jit {self.__wrapped__!r}>"
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """One call: the code for these arguments, made if there is none."""
+        out = None
+        if not self._takes_out and "out" in kwargs:
+            kwargs = dict(kwargs)
+            out = kwargs.pop("out")
+        found, leaves, values = self._found(args, kwargs)
+        if found is None or found.graph is None or (found.written and not found.may_write(leaves)):
+            return self._plain(args, kwargs, out)
+        found.calls += 1
+        try:
+            arrays = found.program.run([*leaves, *found.constants], values, None)
+        except Exception:  # noqa: BLE001  # nothing was written yet: the plain function raises as it would
+            return self._plain(args, kwargs, out)
+        result = found.plan.make(leaves, arrays, values)
+        return result if out is None else given_to(out, result)
+
+    def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        result = self.__wrapped__(*args, **kwargs)
+        return result if out is None else given_to(out, result)
+
+    def _found(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Specialisation | None, list[Any], Any]:
+        """The specialisation for some arguments, their leaves, and the values of its symbols."""
+        try:
+            structure, leaves = self._structure(args, kwargs)
+            key = structure, patterns(leaves)
+            kept = self._specialisations.get(key)
+        except (UnknownError, TypeError) as error:
+            text = str(error)
+            self._plain_calls[text] = self._plain_calls.get(text, 0) + 1
+            return None, [], None
+        for one in kept or ():
+            values = one.values(leaves)
+            if values is not None:
+                return one, leaves, values
+        with self._lock:
+            return self._made(key, leaves)
+
+    def _structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
+        positional, named = self._signature.ordered(args, kwargs)
+        flattener = Flattener()
+        function: Any = self.__wrapped__
+        part = (
+            flattener.function(function)
+            if type(function) is types.FunctionType
+            else flattener.flatten(function)
+        )
+        statics = self._signature.statics
+        parts = [
+            ("static", None, Constant(static(one), one)) if i in statics else flattener.flatten(one)
+            for i, one in enumerate(positional)
+        ]
+        named_parts = [
+            ("static", None, Constant(static(one), one))
+            if name in self.static_argnames
+            else flattener.flatten(one)
+            for name, one in named.items()
+        ]
+        structure = part, (tuple, tuple(parts)), (dict, tuple(named), tuple(named_parts))
+        return structure, flattener.leaves
+
+    def _made(self, key: Any, leaves: list[Any]) -> tuple[Specialisation, list[Any], Any]:
+        for one in self._specialisations.get(key, ()):
+            values = one.values(leaves)
+            if values is not None:
+                return one, leaves, values
+        new = specialisations.made(self.__wrapped__, key[0], leaves, self.config)
+        values = new.values(leaves)
+        if values is None:
+            raise AssertionError("a trace whose guards do not hold for what was traced")
+        kept = self._specialisations.get(key, [])
+        if key not in self._specialisations and len(self._specialisations) >= MOST_KEYS:
+            self._specialisations.pop(next(iter(self._specialisations)))
+        self._specialisations[key] = [new, *kept[: MOST_OF_A_KEY - 1]]
+        return new, leaves, values
+
+    def release(self) -> None:
+        """Forget all code that was made."""
+        with self._lock:
+            self._specialisations = {}
+
+
+def given_to(out: Any, result: Any) -> Any:
+    """Results written where the caller wants them. Raises ArgumentError where they do not fit."""
+    several = isinstance(out, tuple)
+    outs, results = (out, result) if several else ((out,), (result,))
+    if several and (not isinstance(result, tuple | list) or len(result) != len(out)):
+        raise ArgumentError(f"out: expected as many arrays as there are results, got {len(out)}")
+    for target, one in zip(outs, results, strict=True):
+        if not isinstance(target, np.ndarray):
+            raise ArgumentTypeError(f"out: expected an array or a tuple of arrays, got {shown(target)}")
+        if target.shape != np.shape(one):
+            raise ArgumentError(
+                f"out: expected an array of shape {np.shape(one)}, got one of shape {target.shape}"
+            )
+    for target, one in zip(outs, results, strict=True):
+        np.copyto(target, one, casting="same_kind")
+    return out
+
+
+class _Signature:
+    """The parameters of a function: brings the arguments of a call into one order."""
+
+    def __init__(self, function: Any, static_argnames: tuple[str, ...]) -> None:
+        self.signature: inspect.Signature | None = None
+        try:
+            self.signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            self.names: tuple[str, ...] = ()
+            self.statics: frozenset[int] = frozenset()
+            return
+        parameters = self.signature.parameters.values()
+        ordinary = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        self.names = tuple(one.name for one in parameters if one.kind in ordinary)
+        self.is_plain = all(one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for one in parameters)
+        self.defaults = {one.name: one.default for one in parameters if one.default is not one.empty}
+        unknown = [name for name in static_argnames if name not in self.signature.parameters]
+        if unknown:
+            raise ArgumentError(
+                f"static_argnames: expected names of parameters of the function, got {', '.join(unknown)}"
+            )
+        self.statics = frozenset(i for i, name in enumerate(self.names) if name in static_argnames)
+
+    def takes(self, name: str) -> bool:
+        """Whether a keyword is one of the function's own."""
+        if self.signature is None:
+            return True
+        kinds = {one.kind for one in self.signature.parameters.values()}
+        return name in self.signature.parameters or inspect.Parameter.VAR_KEYWORD in kinds
+
+    def ordered(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional arguments, defaults among them, and keyword ones. Raises TypeError as the call would."""
+        if self.signature is None:
+            return args, kwargs
+        if self.is_plain and not kwargs and len(args) == len(self.names):
+            return args, kwargs
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+
+@overload
+def jit(function: Callable[P, R], /) -> JitFunction[P, R]: ...
+@overload
+def jit(
+    *,
+    static_argnames: str | tuple[str, ...] | list[str] = (),
+    config: JitConfig | None = None,
+    **options: Any,
+) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
+def jit(
+    function: Any = None,
+    /,
+    *,
+    static_argnames: str | tuple[str, ...] | list[str] = (),
+    config: JitConfig | None = None,
+    **options: Any,
+) -> Any:
+    """Compile a NumPy function: ``@jit``, or with keywords, which are those of `JitConfig` besides these.
+
+    `static_argnames` are parameters whose values are constants of the code, which is made anew for each.
+    """
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    if function is None:
+        return lambda one: jit(one, static_argnames=names, config=config, **options)
+    if isinstance(function, JitFunction):
+        function = function.__wrapped__
+    if not callable(function):
+        raise ArgumentTypeError(f"function: expected a function, got {shown(function)}")
+    if config is not None and options:
+        raise ArgumentError(f"config: expected no {', '.join(options)} beside it")
+    try:
+        chosen = config if config is not None else JitConfig(**options)
+    except TypeError as error:
+        raise ArgumentTypeError(f"jit: {error}") from None
+    return JitFunction(function, names, chosen)

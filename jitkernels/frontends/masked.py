@@ -1,0 +1,160 @@
+"""Elements that a mask chooses: how many there are is known only when code runs, what becomes of them often does not matter.
+
+``a[mask] += 1``, ``a[mask] = b[mask] * 2`` and ``a[mask].sum()`` are computed for all elements, and the mask decides
+which count. All else has to know the number, and is left to NumPy.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.frontends.tables import SERVICES
+from jitkernels.frontends.traced import Traced, fresh
+from jitkernels.graph import construct, extents
+from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.ir import Node
+
+
+class Masked:
+    """``array[mask]``, in NumPy one-dimensional in the mask's dimensions."""
+
+    __slots__ = ("_array", "_mask", "_node", "_was")
+    __array_priority__ = 2000.0
+
+    def __init__(self, array: Traced, mask: Traced) -> None:
+        self._array, self._mask = array, mask
+        self._node, self._was = array.node, mask.node
+
+    def _same(self, other: "Masked") -> bool:
+        return other._was is self._was and extents.same_shape(other._node.shape, self._node.shape)
+
+    def __array_ufunc__(self, ufunc: Any, way: str, *inputs: Any, **keywords: Any) -> Any:
+        tracer = self._array.tracer
+        if way == "reduce" and len(inputs) == 1:
+            return self._reduced(ufunc, keywords)
+        if way != "__call__" or keywords or ufunc.nout != 1 or ufunc.signature is not None:
+            raise UnknownError("elements chosen by a mask")
+        operands = [self._operand(one) for one in inputs]
+        found = SERVICES["ufunc"](tracer, ufunc, "__call__", tuple(operands), {})
+        if not extents.same_shape(found.extents, self._node.shape):
+            raise UnknownError("elements chosen by a mask meet an array of another shape")
+        return Masked(found, self._chosen())
+
+    def _chosen(self) -> Traced:
+        """The mask as it was."""
+        if self._mask.node is self._was:
+            return self._mask
+        return fresh(self._array.tracer, self._was)
+
+    def _operand(self, value: Any) -> Any:
+        if type(value) is Masked:
+            if not self._same(value):
+                raise UnknownError("elements chosen by different masks")
+            return value._now()
+        if type(value) is Traced and value.ndim:
+            raise UnknownError("elements chosen by a mask meet an array")
+        if isinstance(value, np.ndarray | list | tuple) and type(value) is not Traced:
+            raise UnknownError("elements chosen by a mask meet an array")
+        return value
+
+    def _now(self) -> Traced:
+        """All elements, as they were."""
+        if self._array.node is self._node:
+            return self._array
+        return fresh(self._array.tracer, self._node)
+
+    def _reduced(self, ufunc: Any, keywords: dict[str, Any]) -> Any:
+        if set(keywords) - {"axis", "dtype"} or self._was.ndim != self._node.ndim:
+            raise UnknownError("a reduction of elements chosen by a mask with options")
+        if keywords.get("axis") not in (None, 0) or ufunc not in (
+            np.add,
+            np.multiply,
+            np.logical_or,
+            np.logical_and,
+        ):
+            raise UnknownError("a reduction of elements chosen by a mask")
+        now = self._now()
+        return ufunc.reduce(now, axis=None, dtype=keywords.get("dtype"), where=self._chosen())
+
+    def sum(self) -> Any:
+        return self._reduced(np.add, {})
+
+    def any(self) -> Any:
+        return self._reduced(np.logical_or, {})
+
+    def all(self) -> Any:
+        return self._reduced(np.logical_and, {})
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
+        if function in (np.sum, np.any, np.all) and len(arguments) == 1 and not keywords:
+            return getattr(self, function.__name__)()
+        raise UnknownError(f"numpy.{function.__name__} of elements chosen by a mask")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise UnknownError(f"elements chosen by a mask, .{name}")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise UnknownError("elements chosen by a mask")
+
+    def __len__(self) -> int:
+        raise UnknownError("the number of elements chosen by a mask")
+
+    def __iter__(self) -> Any:
+        raise UnknownError("a loop over elements chosen by a mask")
+
+    def __bool__(self) -> bool:
+        raise UnknownError("the truth of elements chosen by a mask")
+
+    def __getitem__(self, key: Any) -> Any:
+        raise UnknownError("indexing of elements chosen by a mask")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise UnknownError("indexing of elements chosen by a mask")
+
+    def assigned_to(self, given: Traced, mask: Traced) -> Node:
+        """What is assigned to the elements that the same mask chooses."""
+        if mask.node is not self._was or not extents.same_shape(self._node.shape, given.extents):
+            raise UnknownError("elements chosen by different masks")
+        if not np.can_cast(self._node.dtype, given.node.dtype, "unsafe"):
+            raise UnknownError("an assignment between dtypes")
+        return construct.cast(self._node, given.node.dtype)
+
+
+def _operators() -> None:
+    table = {
+        "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
+        "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power, "eq": np.equal, "ne": np.not_equal,
+        "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "and": np.bitwise_and,
+        "or": np.bitwise_or, "xor": np.bitwise_xor,
+    }  # fmt: skip
+
+    def forward(ufunc: Any) -> Any:
+        return lambda self, other: _operate(self, ufunc, self, other)
+
+    def backward(ufunc: Any) -> Any:
+        return lambda self, other: _operate(self, ufunc, other, self)
+
+    for name, ufunc in table.items():
+        setattr(Masked, f"__{name}__", forward(ufunc))
+        setattr(Masked, f"__r{name}__", backward(ufunc))
+    for name, ufunc in {
+        "neg": np.negative,
+        "pos": np.positive,
+        "abs": np.absolute,
+        "invert": np.invert,
+    }.items():
+        setattr(Masked, f"__{name}__", (lambda one: lambda self: one(self))(ufunc))
+
+
+def _operate(masked: Masked, ufunc: Any, left: Any, right: Any) -> Any:
+    """An operator: of all elements, and the mask stays."""
+    operands = [masked._operand(one) for one in (left, right)]
+    found = SERVICES["operate"](masked._array.tracer, ufunc, *operands)
+    if type(found) is not Traced or not extents.same_shape(found.extents, masked._node.shape):
+        raise UnknownError("elements chosen by a mask meet an array of another shape")
+    return Masked(found, masked._chosen())
+
+
+_operators()

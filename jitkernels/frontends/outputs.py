@@ -1,0 +1,209 @@
+"""What a traced function returned: which nodes the graph computes, and how results are made of them and of arguments."""
+
+import dataclasses
+import enum
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitkernels.frontends.storage import Storage, View
+from jitkernels.frontends.traced import Traced
+from jitkernels.frontends.tracer import Tracer
+from jitkernels.frontends.whole import Whole
+from jitkernels.graph import extents
+from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.operations import region_of
+
+Make = Callable[[Sequence[Any], Sequence[Any], Mapping[str, int]], Any]
+"""A result, from the arguments' leaves, the arrays that were computed, and the values of symbols."""
+IMMUTABLE = (
+    type(None), bool, int, float, complex, str, bytes, np.generic, np.dtype, type, enum.Enum, slice, range,
+    types.FunctionType, types.BuiltinFunctionType, np.ufunc,
+)  # fmt: skip
+
+
+class Plan:
+    """How the results of a call are made. `simple` is the number of outputs, if they are the results as they are."""
+
+    def __init__(self, make: Make, kinds: tuple[str, ...], is_tuple: bool | None) -> None:
+        self.make, self.kinds, self.is_tuple = make, kinds, is_tuple
+
+
+class _Planner:
+    def __init__(self, tracer: Tracer, given: Sequence[Any]) -> None:
+        self.tracer = tracer
+        self.arguments = {id(one): i for i, one in enumerate(given)}
+        self.nodes: list[Node] = []
+        self.made: dict[int, int] = {}
+        self.counts: dict[int, int] = {}
+        self.storages: list[Storage] = []
+        self.kept: list[Any] = []
+
+    def count(self, value: Any) -> None:
+        """How many different arrays share each storage."""
+        if type(value) is Traced:
+            if id(value) not in (id(one) for one in self.kept):
+                self.kept.append(value)
+                storage = value.view.storage
+                self.counts[id(storage)] = self.counts.get(id(storage), 0) + 1
+                self.storages.append(storage)
+        else:
+            for one in _children(value):
+                self.count(one)
+
+    def output(self, node: Node, of: Any) -> int:
+        """The number of an output; the same one for the same array."""
+        if id(of) not in self.made:
+            self.made[id(of)] = len(self.nodes)
+            self.nodes.append(node)
+            self.kept.append(of)
+        return self.made[id(of)]
+
+    def make(self, value: Any) -> Make:
+        if type(value) is Traced:
+            return self._array(value)
+        if type(value) is Whole:
+            return self._whole(value)
+        if value is None or isinstance(value, IMMUTABLE):
+            return lambda leaves, arrays, values: value
+        if type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+            return self._sequence(value)
+        if type(value) is dict:
+            parts = {name: self.make(one) for name, one in value.items()}
+            return lambda *given: {name: one(*given) for name, one in parts.items()}
+        if dataclasses.is_dataclass(value):
+            return self._dataclass(value)
+        raise UnknownError(f"a result of type {type(value).__name__}")
+
+    def _sequence(self, value: Any) -> Make:
+        parts = [self.make(one) for one in value]
+        kind = type(value)
+        if kind is list:
+            return lambda *given: [one(*given) for one in parts]
+        if kind is tuple:
+            return lambda *given: tuple([one(*given) for one in parts])
+        return lambda *given: kind(*[one(*given) for one in parts])
+
+    def _dataclass(self, value: Any) -> Make:
+        kind = type(value)
+        names = (
+            tuple(vars(value))
+            if hasattr(value, "__dict__")
+            else tuple(f.name for f in dataclasses.fields(value))
+        )
+        parts = [(name, self.make(getattr(value, name))) for name in names]
+
+        def made(*given: Any) -> Any:
+            result = object.__new__(kind)
+            for name, one in parts:
+                object.__setattr__(result, name, one(*given))
+            return result
+
+        return made
+
+    def _whole(self, value: Whole) -> Make:
+        if value.leaf is not None:
+            leaf = value.leaf
+            return lambda leaves, arrays, values: leaves[leaf]
+        extent = value.extent
+        return lambda leaves, arrays, values: extents.evaluated(extent, values)
+
+    def _array(self, value: Traced) -> Make:
+        leaf = self.arguments.get(id(value))
+        if leaf is not None:
+            return lambda leaves, arrays, values: leaves[leaf]
+        view, storage = value.view, value.view.storage
+        if storage.leaf is not None:
+            return self._view(view, storage.leaf, is_leaf=True)
+        shared = self.counts[id(storage)] > 1 or view.is_readonly
+        whole = extents.same(extents.product(view.shape), extents.product(storage.node.shape))
+        if view.parent is None or not (shared or whole):
+            number = self.output(view.node, storage if view.parent is None else value)
+            if value.is_weak:
+                return lambda leaves, arrays, values: float(arrays[number])
+            if value.is_scalar:
+                return lambda leaves, arrays, values: arrays[number][()]
+            return lambda leaves, arrays, values: arrays[number]
+        return self._view(view, self.output(storage.node, storage), is_leaf=False)
+
+    def _view(self, view: View, number: int, *, is_leaf: bool) -> Make:
+        """A view of an argument or of a new array."""
+        steps: list[View] = []
+        one: View | None = view
+        while one is not None and one.parent is not None:
+            steps.insert(0, one)
+            one = one.parent
+        is_readonly = view.is_readonly
+        memo: list[Any] = [None, None]
+
+        def made(leaves: Sequence[Any], arrays: Sequence[Any], values: Mapping[str, int]) -> Any:
+            if memo[0] is arrays and memo[1] is not None:
+                return memo[1]
+            found = leaves[number] if is_leaf else arrays[number]
+            if not steps:
+                return found.view()
+            for step in steps:
+                shape = tuple([extents.evaluated(extent, values) for extent in step.shape])
+                if step.map is None:
+                    found = found.reshape(shape)
+                else:
+                    found = region_of(
+                        found, step.map, shape, lambda extent: extents.evaluated(extent, values)
+                    )
+            if is_readonly:
+                found.flags.writeable = False
+            return found
+
+        return made
+
+
+def _children(value: Any) -> Sequence[Any]:
+    if isinstance(value, list | tuple):
+        return value
+    if type(value) is dict:
+        return list(value.values())
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [
+            getattr(value, field.name) for field in dataclasses.fields(value) if hasattr(value, field.name)
+        ]
+    return ()
+
+
+def planned(tracer: Tracer, found: Any, given: Sequence[Any]) -> tuple[Graph, Plan]:
+    """The graph, and how results are made of what it computes."""
+    planner = _Planner(tracer, given)
+    planner.count(found)
+    make = planner.make(found)
+    arrays = [one.view.storage for one in given if type(one) is Traced]
+    own = {id(one) for one in (*arrays, *planner.storages)}
+    for storage in planner.storages:
+        if any(id(other) in own for other in storage.doubts):
+            raise UnknownError("a result that may be a view or a copy")
+    writes = tuple(
+        (tracer.inputs[storage.leaf], storage.node)
+        for storage in arrays
+        if storage.written and storage.leaf is not None and storage.node is not tracer.inputs[storage.leaf]
+    )
+    graph = Graph(tuple(tracer.inputs), tuple(planner.nodes), writes, tuple(tracer.notes))
+    return graph, _plan(planner, make, found)
+
+
+def _plan(planner: _Planner, make: Make, found: Any) -> Plan:
+    """The plan; with what compiled calls need where results are just the outputs, in order."""
+    several = type(found) is tuple
+    listed = found if several else (found,)
+    kinds = []
+    for i, value in enumerate(listed):
+        if (
+            type(value) is not Traced
+            or value.view.parent is not None
+            or value.view.storage.leaf is not None
+            or id(value) in planner.arguments
+            or planner.made.get(id(value.view.storage)) != i
+        ):
+            return Plan(make, (), None)
+        kinds.append("float" if value.is_weak else "scalar" if value.is_scalar else "array")
+    return Plan(make, tuple(kinds), several)

@@ -1,0 +1,56 @@
+"""What runs a traced graph: compiled code, or NumPy node by node (``JITKERNELS_BACKEND=interpreter``)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jitkernels.graph import interpreter
+from jitkernels.graph.config import JitConfig
+from jitkernels.graph.extents import Scope
+from jitkernels.graph.ir import Graph
+
+
+def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Any:
+    """An object with ``run(arrays, values, out)``, which gives outputs and does the writes."""
+    if config.backend == "native":
+        try:
+            from jitkernels.graph import program  # type: ignore[attr-defined]
+        except ImportError:
+            pass
+        else:
+            return program.compiled(graph, scope, config)
+    return Interpreted(graph)
+
+
+class Interpreted:
+    """A graph that NumPy computes node by node."""
+
+    kernels = 0
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.launches = sum(node.operation != "input" for node in graph)
+
+    def run(
+        self, arrays: Sequence[Any], values: Mapping[str, int], out: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """Outputs, new arrays all; what is written to inputs is written when all is computed."""
+        found = interpreter.run(self.graph, arrays, values)
+        count = len(self.graph.outputs)
+        results = [_own(one, found[:i], arrays) for i, one in enumerate(found[:count])]
+        written = [_own(one, (), arrays) for one in found[count:]]
+        for (target, _), one in zip(self.graph.writes, written, strict=True):
+            arrays[target.options["index"]][...] = one
+        if out is None:
+            return results
+        for target, one in zip(out, results, strict=True):
+            target[...] = one
+        return list(out)
+
+
+def _own(array: Any, others: Sequence[Any], arrays: Sequence[Any]) -> Any:
+    """An array that shares memory with none of the others."""
+    if array.base is not None or not array.flags.writeable:
+        return array.copy()
+    if any(array is one for one in (*others, *arrays)):
+        return array.copy()
+    return array

@@ -1,0 +1,95 @@
+"""Arguments put together again, with traced arrays and numbers in them: what the function is run with while traced."""
+
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jitkernels.graph.construct import UnknownError
+
+
+class Rebuilder:
+    """Makes values of structures. `leaf` gives what stands for each leaf, `static` what for constants.
+
+    Containers are new ones, so that the caller's stay as they are. Where the function changes one, NumPy has to do that.
+    """
+
+    def __init__(self, leaf: Callable[[str], Any], static: Callable[[Any], Any]) -> None:
+        self._leaf, self._static = leaf, static
+        self._made: list[tuple[Any, Any]] = []
+
+    def rebuild(self, structure: Any) -> Any:
+        """The value that a structure describes; leaves are taken in order."""
+        if type(structure) is str:
+            return self._leaf(structure)
+        kind = structure[0]
+        if kind == "static":
+            return self._static(structure[2])
+        if kind == "slice":
+            return slice(*(self.rebuild(one) for one in structure[1:]))
+        if kind is tuple:
+            return tuple([self.rebuild(one) for one in structure[1]])
+        if kind is list:
+            return self._remember([self.rebuild(one) for one in structure[1]])
+        if kind is dict:
+            return self._remember(
+                {key: self.rebuild(one) for key, one in zip(structure[1], structure[2], strict=True)}
+            )
+        if kind == "named":
+            return structure[1](*[self.rebuild(one) for one in structure[2]])
+        if kind == "method":
+            return types.MethodType(self.rebuild(structure[1]), self.rebuild(structure[2]))
+        if kind == "object":
+            return self._object(*structure[1:])
+        return self._function(*structure[1:])
+
+    def _remember(self, made: Any) -> Any:
+        self._made.append((made, _content(made)))
+        return made
+
+    def _object(self, kind: type, names: tuple[str, ...], parts: tuple[Any, ...]) -> Any:
+        made = object.__new__(kind)
+        for name, part in zip(names, parts, strict=True):
+            object.__setattr__(made, name, self.rebuild(part))
+        return self._remember(made)
+
+    def _function(
+        self,
+        code: types.CodeType,
+        table: Any,
+        cells: tuple[Any, ...],
+        defaults: tuple[Any, ...],
+        keywords: tuple[Any, ...],
+        bound: tuple[Any, ...],
+    ) -> Any:
+        closure = tuple([types.CellType(self.rebuild(one)) for one in cells])
+        given = tuple([self.rebuild(one) for one in defaults])
+        named = {name: self.rebuild(one) for name, one in keywords}
+        names = {**table.value, **{name: self.rebuild(one) for name, one in bound}}
+        made = types.FunctionType(code, names, code.co_name, given or None, closure)
+        made.__kwdefaults__ = named or None  # type: ignore[assignment]
+        return made
+
+    def check(self) -> None:
+        """Raise UnknownError where the function changed a list, dict or object that it was given."""
+        for made, content in self._made:
+            now = _content(made)
+            if len(now) != len(content) or any(
+                one is not other for one, other in zip(_flat(now), _flat(content), strict=True)
+            ):
+                raise UnknownError(f"the function changes a {type(made).__name__} that it was given")
+
+
+def _content(made: Any) -> list[tuple[Any, Any]]:
+    if isinstance(made, list):
+        return [(None, one) for one in made]
+    if isinstance(made, dict):
+        return list(made.items())
+    if hasattr(made, "__dict__"):
+        return list(vars(made).items())
+    return [(name, getattr(made, name)) for name in type(made).__dataclass_fields__]
+
+
+def _flat(content: list[tuple[Any, Any]]) -> Iterator[Any]:
+    for name, value in content:
+        yield name
+        yield value

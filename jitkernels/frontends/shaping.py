@@ -1,0 +1,411 @@
+"""Functions that give the elements of traced arrays another shape or order."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from jitkernels.frontends.reductions import axes_of, dtype_name, is_given, tracer_of
+from jitkernels.frontends.tables import implements, serves
+from jitkernels.frontends.traced import Traced, fresh, result, traced
+from jitkernels.frontends.tracer import Tracer
+from jitkernels.frontends.universal import cast_to, kind_of, operand, stored
+from jitkernels.frontends.whole import as_extent
+from jitkernels.graph import construct, extents
+from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.extents import Number
+from jitkernels.graph.ir import Node
+
+
+def extents_of(shape: Any) -> tuple[Number, ...]:
+    """A shape argument."""
+    if isinstance(shape, tuple | list):
+        return tuple(as_extent(one) for one in shape)
+    return (as_extent(shape),)
+
+
+def of_array(a: Any) -> Traced:
+    return traced(tracer_of(), a)
+
+
+def copied(given: Traced, *, is_c: bool = False) -> Traced:
+    """A new array of the same elements."""
+    if is_c:
+        return fresh(given.tracer, given.node)
+    return fresh(given.tracer, given.node, is_c=given.view.is_c() is True or None)
+
+
+@implements(np.reshape)
+def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
+    given = of_array(a)
+    if order != "C" or copy is not None:
+        raise UnknownError("reshape with order= or copy=")
+    wanted = extents_of(shape if shape is not None else newshape)
+    if any(not extents.same(one, -1) and bool(one < 0) for one in wanted):
+        raise UnknownError("reshape to negative extents")
+    node = construct.reshape(given.node, wanted)
+    if extents.same_shape(node.shape, given.extents) or node.operation == "view":
+        return Traced(given.tracer, given.view.reshaped(node.shape))
+    if given.is_scalar:
+        return fresh(given.tracer, node)
+    if given.view.is_c():
+        return Traced(given.tracer, given.view.reshaped(node.shape))
+    made = fresh(given.tracer, node, is_c=None)
+    given.view.storage.doubt(made.view.storage)
+    return made
+
+
+@implements(methods="reshape")
+def reshape_method(a: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+    wanted = shape[0] if len(shape) == 1 else shape
+    return reshape(a, wanted, order, copy=copy)
+
+
+@implements(np.ravel, methods="ravel")
+def ravel(a: Any, order: str = "C") -> Any:
+    given = of_array(a)
+    if order != "C":
+        raise UnknownError("ravel with order=")
+    node = construct.reshape(given.node, (-1,))
+    is_c = given.view.is_c()
+    if is_c and not given.is_scalar:
+        return Traced(given.tracer, given.view.reshaped(node.shape))
+    made = fresh(given.tracer, node)
+    if is_c is None:
+        given.view.storage.doubt(made.view.storage)
+    return made
+
+
+@implements(methods="flatten")
+def flatten(a: Any, order: str = "C") -> Any:
+    if order != "C":
+        raise UnknownError("flatten with order=")
+    return fresh(a.tracer, construct.reshape(a.node, (-1,)))
+
+
+@implements(np.transpose, np.permute_dims)
+def transpose(a: Any, axes: Any = None) -> Any:
+    given = of_array(a)
+    order = tuple(reversed(range(given.ndim))) if axes is None else axes_of(tuple(axes), given.ndim)
+    if sorted(order) != list(range(given.ndim)):
+        raise ValueError("axes don't match array")
+    if given.is_scalar:
+        return given
+    index_map = tuple((0, ((order.index(i), 1),)) for i in range(given.ndim))
+    return given.region(index_map, [given.extents[i] for i in order])
+
+
+@implements(methods="transpose")
+def transpose_method(a: Any, *axes: Any) -> Any:
+    if not axes or axes == (None,):
+        return transpose(a)
+    return transpose(a, axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes)
+
+
+@implements(np.matrix_transpose)
+def matrix_transpose(x: Any, /) -> Any:
+    return of_array(x).mT
+
+
+@implements(np.swapaxes, methods="swapaxes")
+def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
+    given = of_array(a)
+    one, other = (axes_of(axis, given.ndim)[0] for axis in (axis1, axis2))
+    order = list(range(given.ndim))
+    order[one], order[other] = order[other], order[one]
+    return transpose(given, order)
+
+
+@implements(np.moveaxis)
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    given = of_array(a)
+    sources, targets = axes_of(source, given.ndim), axes_of(destination, given.ndim)
+    if len(sources) != len(targets) or len(set(sources)) != len(sources) or len(set(targets)) != len(targets):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    order = [i for i in range(given.ndim) if i not in sources]
+    for target, one in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, one)
+    return transpose(given, order)
+
+
+@implements(np.expand_dims)
+def expand_dims(a: Any, axis: Any) -> Any:
+    given = of_array(a)
+    axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    total = given.ndim + len(axes)
+    new = axes_of(axes, total)
+    if len(set(new)) != len(new):
+        raise ValueError("repeated axis")
+    kept = [i for i in range(total) if i not in new]
+    shape: list[Number] = [1] * total
+    for i, one in zip(kept, given.extents, strict=True):
+        shape[i] = one
+    if given.is_scalar:
+        return fresh(given.tracer, construct.expand_dims(given.node, new))
+    return given.region(tuple((0, ((i, 1),)) for i in kept), shape)
+
+
+@implements(np.squeeze, methods="squeeze")
+def squeeze(a: Any, axis: Any = None) -> Any:
+    given = of_array(a)
+    if given.is_scalar:
+        return given
+    if axis is None:
+        gone = {i for i, one in enumerate(given.extents) if extents.same(one, 1) or bool(one == 1)}
+    else:
+        gone = set(axes_of(axis, given.ndim))
+        if any(given.extents[i] != 1 for i in gone):
+            raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    if not gone:
+        return Traced(given.tracer, given.view.reshaped(given.extents)) if axis is None else given
+    kept = [i for i in range(given.ndim) if i not in gone]
+    index_map = tuple((0, () if i in gone else ((kept.index(i), 1),)) for i in range(given.ndim))
+    return given.region(index_map, [given.extents[i] for i in kept])
+
+
+@implements(np.broadcast_to)
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    given = of_array(array)
+    wanted = extents_of(shape)
+    construct.broadcast_to(given.node, wanted)
+    missing = len(wanted) - given.ndim
+    index_map = tuple(
+        (0, ())
+        if extents.same(one, 1) and not extents.same(wanted[missing + i], 1)
+        else (0, ((missing + i, 1),))
+        for i, one in enumerate(given.extents)
+    )
+    return given.region(index_map, wanted, is_readonly=True)
+
+
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
+    listed = [of_array(one) for one in arrays]
+    shape = construct.broadcast_shapes([one.extents for one in listed])
+    return tuple(
+        one if extents.same_shape(one.extents, shape) else broadcast_to(one, shape) for one in listed
+    )
+
+
+@implements(np.flip)
+def flip(m: Any, axis: Any = None) -> Any:
+    given = of_array(m)
+    over = axes_of(axis, given.ndim)
+    index_map = tuple(
+        (one - 1, ((i, -1),)) if i in over else (0, ((i, 1),)) for i, one in enumerate(given.extents)
+    )
+    if any(extents.same(one, 0) for one in given.extents):
+        raise UnknownError("flip of nothing")
+    return given.region(index_map, given.extents)
+
+
+@implements(np.fliplr)
+def fliplr(m: Any) -> Any:
+    return of_array(m)[:, ::-1]
+
+
+@implements(np.flipud)
+def flipud(m: Any) -> Any:
+    return of_array(m)[::-1, ...]
+
+
+@implements(np.diagonal, methods="diagonal")
+def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+    given = of_array(a)
+    one, other = (axes_of(axis, given.ndim)[0] for axis in (axis1, axis2))
+    shift = as_extent(offset)
+    if given.ndim < 2 or one == other:
+        raise ValueError("diag requires an array of at least two dimensions")
+    rows, columns = given.extents[one], given.extents[other]
+    down, right = (0, shift) if shift >= 0 else (-shift, 0)
+    count = _least(rows - down, columns - right)
+    kept = [i for i in range(given.ndim) if i not in (one, other)]
+    index_map: list[Any] = [None] * given.ndim
+    for new, i in enumerate(kept):
+        index_map[i] = (0, ((new, 1),))
+    if extents.same(count, 0):
+        down = right = 0
+    index_map[one], index_map[other] = (down, ((len(kept), 1),)), (right, ((len(kept), 1),))
+    return given.region(tuple(index_map), [*(given.extents[i] for i in kept), count], is_readonly=True)
+
+
+def _least(one: Number, other: Number) -> Number:
+    """The smaller of two extents, or none at all; which one it is becomes part of the code."""
+    found = one if one <= other else other
+    return found if found > 0 else 0
+
+
+@implements(methods="copy")
+def copy_method(a: Any, order: str = "C") -> Any:
+    return copied(a, is_c=order == "C") if not a.is_scalar else a
+
+
+@implements(np.copy)
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    return copied(of_array(a), is_c=order == "C")
+
+
+@implements(methods="astype")
+def astype(
+    a: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: Any = True
+) -> Any:
+    name = dtype_name(dtype)
+    if not np.can_cast(a.dtype, name, casting):
+        raise TypeError(
+            f"Cannot cast array data from {a.dtype!r} to {np.dtype(name)!r} according to the rule {casting!r}"
+        )
+    if not copy and a.dtype == name:
+        return a
+    return result(a.tracer, construct.cast(a.node, name), a) if a.is_scalar else _converted(a, name)
+
+
+def _converted(a: Traced, name: str) -> Traced:
+    return fresh(a.tracer, construct.cast(a.node, name), is_c=a.view.is_c() is True or None)
+
+
+@implements(methods="view")
+def view(a: Any, dtype: Any = None) -> Any:
+    if is_given(dtype) and np.dtype(dtype) != a.dtype:
+        raise UnknownError("a view in another dtype")
+    return a.region(tuple(construct.identity_map(a.ndim)), a.extents)
+
+
+@implements(methods="fill")
+def fill(a: Any, value: Any) -> None:
+    a[...] = value
+
+
+@implements(methods="conj conjugate")
+def conjugate(a: Any) -> Any:
+    return np.conjugate(a)
+
+
+@implements(np.concatenate)
+def concatenate(
+    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> Any:
+    tracer = tracer_of()
+    if type(arrays) is Traced:
+        arrays = list(arrays)
+    listed = [traced(tracer, one) for one in arrays]
+    if not listed:
+        raise ValueError("need at least one array to concatenate")
+    if axis is None:
+        listed, axis = [ravel(one) for one in listed], 0
+    if any(one.ndim == 0 for one in listed):
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    name = (
+        dtype_name(dtype)
+        if is_given(dtype)
+        else common_type(tracer, [operand(tracer, one) for one in listed])
+    )
+    if any(not np.can_cast(one.dtype, name, casting) for one in listed):
+        raise TypeError(f"Cannot cast array data to {name!r} according to the rule {casting!r}")
+    along = axes_of(axis, listed[0].ndim)[0]
+    total: Number = 0
+    for one in listed:
+        if one.ndim != listed[0].ndim or any(
+            i != along and not (extents.same(x, y) or bool(x == y))
+            for i, (x, y) in enumerate(zip(one.extents, listed[0].extents, strict=True))
+        ):
+            raise ValueError(
+                "all the input array dimensions except for the concatenation axis must match exactly"
+            )
+        total = total + one.extents[along]
+    shape = [total if i == along else x for i, x in enumerate(listed[0].extents)]
+    nodes = [construct.cast(one.node, name) for one in listed if not extents.same(one.extents[along], 0)]
+    if not nodes:
+        nodes = [construct.cast(listed[0].node, name)]
+    node = nodes[0] if len(nodes) == 1 else Node("concatenate", nodes, name, shape, {"axis": along})
+    if out is not None:
+        return stored(tracer, node, out)
+    return result(tracer, node, *listed)
+
+
+def common_type(tracer: Tracer, operands: Any) -> str:
+    """The type that NumPy gives operands that meet in one array."""
+    stand = {int: 1, float: 1.0, bool: True}
+    kinds = [kind_of(one) for one in operands]
+    name = np.result_type(*(stand[one] if one in stand else np.dtype(one) for one in kinds)).name
+    return dtype_name(name)
+
+
+@implements(np.stack)
+def stack(
+    arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> Any:
+    listed = [of_array(one) for one in arrays]
+    if not listed:
+        raise ValueError("need at least one array to stack")
+    if any(
+        not extents.same_shape(one.extents, listed[0].extents) and one.extents != listed[0].extents
+        for one in listed
+    ):
+        raise ValueError("all input arrays must have the same shape")
+    along = axes_of(axis, listed[0].ndim + 1)[0]
+    return concatenate([expand_dims(one, along) for one in listed], along, out, dtype=dtype, casting=casting)
+
+
+@serves("stacked")
+def stacked(tracer: Tracer, values: Any) -> Traced:
+    """A list of arrays and numbers as `numpy.array` takes it."""
+    listed = [operand(tracer, one) for one in values]
+    if not listed:
+        return fresh(tracer, construct.broadcast_to(construct.constant(0, "float64"), (0,)))
+    name = common_type(tracer, listed)
+    nodes = [cast_to(tracer, one, name) for one in listed]
+    return stack([fresh(tracer, node) for node in nodes])  # type: ignore[no-any-return]
+
+
+def _joined(spread: Any, axis: int) -> Any:
+    def join(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+        listed = [spread(of_array(one)) for one in tup]
+        along = 0 if axis == 1 and listed and listed[0].ndim == 1 else axis
+        return concatenate(listed, along, dtype=dtype, casting=casting)
+
+    return join
+
+
+@implements(np.atleast_1d)
+def atleast_1d(*arrays: Any) -> Any:
+    return _each(arrays, lambda one: reshape(one, (1,)) if one.ndim == 0 else one)
+
+
+@implements(np.atleast_2d)
+def atleast_2d(*arrays: Any) -> Any:
+    return _each(
+        arrays,
+        lambda one: reshape(one, (1, 1)) if one.ndim == 0 else expand_dims(one, 0) if one.ndim == 1 else one,
+    )
+
+
+@implements(np.atleast_3d)
+def atleast_3d(*arrays: Any) -> Any:
+    def spread(one: Traced) -> Any:
+        if one.ndim == 0:
+            return reshape(one, (1, 1, 1))
+        if one.ndim == 1:
+            return expand_dims(one, (0, 2))
+        return expand_dims(one, 2) if one.ndim == 2 else one
+
+    return _each(arrays, spread)
+
+
+def _each(arrays: Any, spread: Any) -> Any:
+    found = [spread(of_array(one)) for one in arrays]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+implements(np.hstack)(_joined(atleast_1d, 1))
+implements(np.vstack)(_joined(atleast_2d, 0))
+implements(np.dstack)(_joined(atleast_3d, 2))
+
+
+@implements(np.column_stack)
+def column_stack(tup: Any) -> Any:
+    return concatenate([expand_dims(one, 1) if one.ndim == 1 else one for one in map(of_array, tup)], 1)
+
+
+def length(a: Any, axis: Any) -> Any:
+    """An extent as traced code has it."""
+    return a.shape[operator.index(axis)]

@@ -1,0 +1,185 @@
+"""A function made into a graph for one kind of arguments, and how results follow from what that computes."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitkernels.errors import TracingError
+from jitkernels.frontends import outputs
+from jitkernels.frontends.arguments import strides_of
+from jitkernels.frontends.rebuilt import Rebuilder
+from jitkernels.frontends.standin import stand_in
+from jitkernels.frontends.storage import Storage, View, c_strides
+from jitkernels.frontends.traced import Traced
+from jitkernels.frontends.tracer import Binding, Tracer, ValueGuard, pop, push
+from jitkernels.frontends.whole import Whole
+from jitkernels.graph import extents
+from jitkernels.graph.config import JitConfig
+from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.extents import Guard, Scope
+from jitkernels.graph.ir import Graph, Node
+
+
+class Specialisation:
+    """Code for one structure and pattern of arguments, with the guards under which it is right.
+
+    `graph` is None where the plain function serves, for `reason`.
+    """
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.scope: Scope = tracer.scope
+        self.guards: tuple[Guard, ...] = tuple(tracer.scope.guards.values())
+        self.value_guards: tuple[ValueGuard, ...] = tuple(tracer.guards)
+        self.bindings: tuple[Binding, ...] = tuple(tracer.bindings)
+        self.constants: tuple[Any, ...] = tuple(tracer.constants)
+        self.notes: tuple[str, ...] = tuple(tracer.notes)
+        self.graph: Graph | None = None
+        self.reason = ""
+        self.plan: Any = None
+        self.program: Any = None
+        self.written: tuple[int, ...] = ()
+        self.seconds = 0.0
+        self.calls = 0
+
+    def values(self, leaves: Sequence[Any]) -> dict[str, int] | None:
+        """The symbols for some arguments; None where a guard does not hold."""
+        for guard in self.value_guards:
+            if not guard.holds(leaves):
+                return None
+        found: dict[str, int] = {}
+        for symbol, leaf, kind, dimension in self.bindings:
+            value = leaves[leaf]
+            if kind == "extent":
+                found[symbol] = value.shape[dimension]
+            elif kind == "stride":
+                found[symbol] = value.strides[dimension] // value.itemsize
+            else:
+                found[symbol] = value if kind == "value" else -value
+        for extent, sign in self.guards:
+            now = extents.evaluated(extent, found)
+            if not (
+                now == 0
+                if sign == "=="
+                else now != 0
+                if sign == "!="
+                else now > 0
+                if sign == ">"
+                else now >= 0
+            ):
+                return None
+        return found
+
+    def may_write(self, leaves: Sequence[Any]) -> bool:
+        """Whether arguments that are written can be, and share no memory with others."""
+        for i in self.written:
+            target = leaves[i]
+            if not target.flags.writeable or _overlaps_itself(target):
+                return False
+            for j, other in enumerate(leaves):
+                if i != j and type(other) is np.ndarray and np.may_share_memory(target, other):
+                    return False
+        return True
+
+
+def _overlaps_itself(array: Any) -> bool:
+    reach = 0
+    for step, extent in sorted(
+        (abs(step), extent) for step, extent in zip(array.strides, array.shape, strict=True)
+    ):
+        if extent > 1:
+            if step < reach + array.itemsize:
+                return True
+            reach += step * (extent - 1)
+    return False
+
+
+def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) -> Specialisation:
+    """Trace a function. Raises TracingError for what has to be written otherwise; plain code serves for all else."""
+    began = time.perf_counter()
+    tracer = Tracer(leaves)
+    push(tracer)
+    try:
+        graph, plan = _traced(tracer, structure)
+    except TracingError:
+        raise
+    except UnknownError as error:
+        specialisation = Specialisation(tracer)
+        specialisation.reason = str(error)
+    except Exception as error:  # noqa: BLE001  # the plain function raises it again, or does what tracing could not
+        specialisation = Specialisation(tracer)
+        specialisation.reason = f"tracing raised {type(error).__name__}: {error}"
+    else:
+        specialisation = Specialisation(tracer)
+        specialisation.graph, specialisation.plan = graph, plan
+        specialisation.written = tuple(target.options["index"] for target, _ in graph.writes)
+        try:
+            from jitkernels.frontends import programs
+
+            specialisation.program = programs.compiled(graph, tracer.scope, config)
+        except UnknownError as error:
+            specialisation.graph, specialisation.reason = None, str(error)
+    finally:
+        pop()
+    specialisation.seconds = time.perf_counter() - began
+    return specialisation
+
+
+def _traced(tracer: Tracer, structure: Any) -> tuple[Graph, Any]:
+    given = _inputs(tracer)
+    remaining = iter(given)
+    rebuilder = Rebuilder(lambda mark: next(remaining), stand_in)
+    function, positional, keywords = (rebuilder.rebuild(one) for one in structure)
+    found = function(*positional, **keywords)
+    rebuilder.check()
+    return outputs.planned(tracer, found, given)
+
+
+def _inputs(tracer: Tracer) -> list[Any]:
+    """What stands for each leaf."""
+    symbols: dict[int, Any] = {}
+    given: list[Any] = []
+    for i, leaf in enumerate(tracer.leaves):
+        if type(leaf) is not np.ndarray:
+            kind = np.asarray(leaf).dtype.name
+            node = Node("input", (), kind, (), {"index": i, "strides": ()})
+            tracer.inputs.append(node)
+            if type(leaf) is int:
+                given.append(Whole(tracer, leaf=i))
+            else:
+                weak = type(leaf) is float
+                given.append(Traced(tracer, View(Storage(node), ()), is_scalar=True, is_weak=weak))
+            continue
+        shape = [_extent(tracer, symbols, i, d) for d in range(leaf.ndim)]
+        is_c = leaf.flags.c_contiguous
+        strides = c_strides(shape) if is_c else _strides(tracer, i, leaf)
+        node = Node("input", (), leaf.dtype.name, shape, {"index": i, "strides": strides})
+        tracer.inputs.append(node)
+        storage = Storage(node, i, is_c=True if is_c else None)
+        storage.strides, storage.is_frozen = strides, not leaf.flags.writeable
+        given.append(Traced(tracer, View(storage, shape)))
+    return given
+
+
+def _extent(tracer: Tracer, symbols: dict[int, Any], leaf: int, dimension: int) -> Any:
+    value = tracer.leaves[leaf].shape[dimension]
+    if value < 2:
+        return value
+    if value not in symbols:
+        name = f"n{len(symbols)}"
+        symbols[value] = tracer.scope.symbol(name, value)
+        tracer.bindings.append(Binding(name, leaf, "extent", dimension))
+    return symbols[value]
+
+
+def _strides(tracer: Tracer, leaf: int, array: Any) -> tuple[Any, ...]:
+    result: list[Any] = []
+    for dimension, pattern in enumerate(strides_of(array)):
+        if pattern is not None:
+            result.append(pattern)
+            continue
+        name = f"s{leaf}_{dimension}"
+        result.append(tracer.scope.symbol(name, array.strides[dimension] // array.itemsize))
+        tracer.bindings.append(Binding(name, leaf, "stride", dimension))
+    return tuple(result)

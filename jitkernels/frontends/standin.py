@@ -1,0 +1,108 @@
+"""What traced functions see in place of the module NumPy: calls that have no array to ask are traced too.
+
+Functions such as `numpy.zeros` make arrays of nothing, and lists of arrays are no arrays yet: NumPy's dispatch never
+reaches the trace for these. So the globals of a traced function have this module's object where they have NumPy.
+"""
+
+import math
+import types
+from typing import Any
+
+import numpy as np
+
+from jitkernels.frontends.captured import Same
+from jitkernels.frontends.tables import SERVICES, TABLE
+from jitkernels.frontends.traced import Traced
+from jitkernels.frontends.tracer import current
+from jitkernels.frontends.whole import Whole
+from jitkernels.graph.construct import UnknownError
+
+CREATION: dict[Any, Any] = {}
+"""NumPy's functions that make arrays, and what each does in a trace."""
+
+
+def creates(*functions: Any) -> Any:
+    """Let a function stand for functions that make arrays; it takes the trace first."""
+
+    def enter(implementation: Any) -> Any:
+        CREATION.update(dict.fromkeys(functions, implementation))
+        return implementation
+
+    return enter
+
+
+class Function:
+    """One of NumPy's functions, as a traced function sees it."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.__name__ = getattr(function, "__name__", "function")
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        tracer = current()
+        if tracer is None:
+            return self.function(*arguments, **keywords)
+        made = CREATION.get(self.function)
+        if made is not None:
+            return made(tracer, *arguments, **keywords)
+        if any(map(_is_traced, arguments)) or any(map(_is_traced, keywords.values())):
+            return SERVICES["function"](tracer, self.function, arguments, keywords)
+        return self.function(*arguments, **keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.function, name)
+
+
+def _is_traced(value: Any) -> bool:
+    if type(value) in (Traced, Whole):
+        return True
+    return type(value) in (list, tuple) and any(map(_is_traced, value))
+
+
+class Module:
+    """NumPy, or a part of it, as a traced function sees it."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return stand_in(getattr(self._module, name))
+
+
+def stand_in(value: Any) -> Any:
+    """What a traced function sees in place of a constant of its."""
+    if isinstance(value, Same):
+        value = value.value
+    if isinstance(value, types.ModuleType):
+        if value is np.random:
+            raise UnknownError("the function uses numpy.random")
+        if value.__name__.partition(".")[0] == "numpy":
+            return Module(value)
+        return Mathematics() if value is math else value
+    try:
+        is_known = value in CREATION or value in TABLE
+    except TypeError:
+        return value
+    return Function(value) if is_known and not isinstance(value, np.ufunc | type) else value
+
+
+class Mathematics:
+    """The module `math`, which would ask for plain numbers."""
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(math, name)
+        ufunc = UFUNCS.get(name)
+        if ufunc is None:
+            return function
+
+        def call(value: Any) -> Any:
+            if type(value) is Whole and value > 0:
+                found = SERVICES["ufunc"](value.tracer, ufunc, "__call__", (value,), {"dtype": np.float64})
+                found.is_weak = True
+                return found
+            return function(value)
+
+        return call
+
+
+UFUNCS = {"sqrt": np.sqrt, "log": np.log, "log2": np.log2, "log10": np.log10}

@@ -1,0 +1,154 @@
+"""What an array of a trace is: a view of a storage, whose value changes when any of its views is written to.
+
+A view knows how to be read from what it is a view of, and how that is changed when the view is. So a graph, whose
+nodes never change, says what NumPy code does that writes in place: each write gives the storage another node.
+"""
+
+from collections.abc import Sequence
+
+from jitkernels.graph import construct
+from jitkernels.graph.construct import IndexMap, UnknownError
+from jitkernels.graph.extents import Number, same
+from jitkernels.graph.ir import Node
+
+
+class Storage:
+    """Memory of one array. `leaf` is the number of the argument that it belongs to.
+
+    `is_c`: whether elements lie row by row without gaps, None where only NumPy knows. `doubts` are storages that NumPy
+    may have as one with this, so that neither may be written to.
+    """
+
+    __slots__ = ("doubts", "is_c", "is_frozen", "leaf", "node", "strides", "written")
+
+    def __init__(self, node: Node, leaf: int | None = None, is_c: bool | None = True) -> None:
+        self.node, self.leaf = node, leaf
+        self.is_c = True if node.ndim < 2 and leaf is None else is_c
+        self.strides: tuple[Number, ...] | None = None
+        self.written = self.is_frozen = False
+        self.doubts: list[Storage] = []
+
+    def change(self, node: Node) -> None:
+        """Another value. Raises UnknownError where NumPy might change, or not change, other arrays too."""
+        if self.is_frozen:
+            raise ValueError("assignment destination is read-only")
+        if self.doubts:
+            raise UnknownError("a write to an array of which another may be a view or a copy")
+        if self.strides is not None and any(
+            same(step, 0) and not same(extent, 1)
+            for step, extent in zip(self.strides, node.shape, strict=True)
+        ):
+            raise UnknownError("a write to an argument whose elements lie on one another")
+        self.node, self.written = node, True
+
+    def doubt(self, other: "Storage") -> None:
+        """Remember that the other may be a view of this."""
+        self.doubts.append(other)
+        other.doubts.append(self)
+
+
+class View:
+    """All of a storage, a region of another view (with a map), or another view in another shape (without one)."""
+
+    __slots__ = ("_made", "_of", "is_readonly", "map", "parent", "shape", "storage")
+
+    def __init__(
+        self,
+        storage: Storage,
+        shape: Sequence[Number],
+        parent: "View | None" = None,
+        index_map: IndexMap | None = None,
+        is_readonly: bool = False,
+    ) -> None:
+        self.storage, self.shape = storage, tuple(shape)
+        self.parent, self.map, self.is_readonly = parent, index_map, is_readonly
+        self._of: Node | None = None
+        self._made: Node | None = None
+
+    @property
+    def node(self) -> Node:
+        """What is seen now."""
+        if self.parent is None:
+            return self.storage.node
+        if self._made is None or self._of is not self.storage.node:
+            base = self.parent.node
+            self._made = (
+                construct.reshape(base, self.shape)
+                if self.map is None
+                else construct.view(base, self.map, self.shape)
+            )
+            self._of = self.storage.node
+        return self._made
+
+    def region(self, index_map: IndexMap, shape: Sequence[Number], *, is_readonly: bool = False) -> "View":
+        """A view of this one."""
+        is_readonly = is_readonly or self.is_readonly
+        if self.parent is not None and self.map is not None:
+            return View(
+                self.storage, shape, self.parent, construct.composed(self.map, index_map), is_readonly
+            )
+        return View(self.storage, shape, self, index_map, is_readonly)
+
+    def reshaped(self, shape: Sequence[Number]) -> "View":
+        """All of this view in another shape; expected elements without gaps, or shapes that differ by ones alone."""
+        node = construct.reshape(self.node, shape)
+        return View(self.storage, node.shape, self, None, self.is_readonly)
+
+    def write(self, value: Node) -> None:
+        """Change what is seen to a node of the same dtype and shape."""
+        if self.is_readonly:
+            raise ValueError("assignment destination is read-only")
+        if self.parent is None:
+            self.storage.change(value)
+        elif self.map is None:
+            self.parent.write(construct.reshape(value, self.parent.shape))
+        elif construct.is_identity(self.parent.shape, self.map, self.shape):
+            self.parent.write(value)
+        else:
+            base = self.parent.node
+            options = {"map": self.map, "extents": self.shape}
+            self.parent.write(Node("update", (base, value), base.dtype, base.shape, options))
+
+    def strides(self) -> tuple[Number, ...] | None:
+        """Distances in elements, None where only NumPy knows them."""
+        if self.parent is None:
+            if self.storage.strides is not None:
+                return self.storage.strides
+            return c_strides(self.shape) if self.storage.is_c else None
+        outer = self.parent.strides()
+        if outer is None:
+            return None
+        if self.map is None:
+            return c_strides(self.shape) if self.parent.is_c() else None
+        result: list[Number] = [0] * len(self.shape)
+        for distance, (_, steps) in zip(outer, self.map, strict=True):
+            for own, step in steps:
+                result[own] = result[own] + distance * step
+        return tuple(result)
+
+    def is_c(self) -> bool | None:
+        """Whether elements lie row by row without gaps; None where only NumPy knows."""
+        if self.parent is None and self.storage.is_c is not None:
+            return self.storage.is_c
+        strides = self.strides()
+        if strides is None:
+            return None
+        if any(same(extent, 0) for extent in self.shape):
+            return True
+        expected: Number = 1
+        for extent, stride in zip(reversed(self.shape), reversed(strides), strict=True):
+            if same(extent, 1):
+                continue
+            if not same(stride, expected) and not bool(stride == expected):
+                return False
+            expected = expected * extent
+        return True
+
+
+def c_strides(shape: Sequence[Number]) -> tuple[Number, ...]:
+    result: list[Number] = []
+    step: Number = 1
+    for extent in reversed(tuple(shape)):
+        result.append(step)
+        step = step * extent
+    return tuple(reversed(result))

@@ -1,0 +1,189 @@
+"""One trace: its inputs, what its code will be valid for, and the values of the call that is traced."""
+
+import linecache
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jitkernels.errors import TracingError
+from jitkernels.frontends.storage import c_strides
+from jitkernels.graph import construct, interpreter
+from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.extents import Extent, Number, Scope
+from jitkernels.graph.ir import Node, sorted_nodes
+
+INT64 = range(-(2**63), 2**63)
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100, PTH120
+NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep  # noqa: PTH100, PTH120
+
+
+class ValueGuard(NamedTuple):
+    """What a number among the arguments must be: ``truth == (leaf <operation> bound)``; ``is`` compares bits."""
+
+    leaf: int
+    operation: str
+    bound: Any
+    truth: bool
+
+    def holds(self, leaves: Sequence[Any]) -> bool:
+        value = leaves[self.leaf]
+        match self.operation:
+            case "<":
+                found = value < self.bound
+            case "<=":
+                found = value <= self.bound
+            case "==":
+                found = value == self.bound
+            case _:
+                found = same_number(value, self.bound)
+        return bool(found) == self.truth
+
+
+def same_number(one: Any, other: Any) -> bool:
+    """Whether two numbers are the same to every function: zeros have signs, NaN is itself."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, float | np.floating):
+        return bool(
+            (one == other and np.signbit(one) == np.signbit(other)) or (one != one and other != other)
+        )
+    return bool(one == other)
+
+
+class Binding(NamedTuple):
+    """Where the value of a symbol comes from: ``extent`` and ``stride`` (in elements) of an array's dimension,
+    ``value`` of an int argument, ``negated`` value of one.
+    """
+
+    symbol: str
+    leaf: int
+    kind: str
+    dimension: int = 0
+
+
+class Tracer:
+    """What one trace knows. `leaves` are the arrays and numbers of the call, and then arrays that became constants."""
+
+    def __init__(self, leaves: Sequence[Any]) -> None:
+        self.scope = Scope()
+        self.leaves = list(leaves)
+        self.inputs: list[Node] = []
+        self.guards: dict[ValueGuard, None] = {}
+        self.bindings: list[Binding] = []
+        self.constants: list[Any] = []
+        self.made: dict[int, tuple[Any, Any]] = {}
+        self.notes: dict[str, None] = {}
+        self.is_open = True
+        self._values: dict[int, Any] = {}
+
+    def guard(self, leaf: int, operation: str, bound: Any, truth: bool = True) -> None:
+        self.guards.setdefault(ValueGuard(leaf, operation, bound, truth))
+
+    def note(self, text: str) -> None:
+        """Something that `explain` tells."""
+        self.notes.setdefault(text)
+
+    def constant_array(self, array: Any) -> Node:
+        """A concrete array as one more input, of a shape that is part of the code."""
+        copy = np.array(array, order="C")
+        node = Node(
+            "input",
+            (),
+            copy.dtype.name,
+            copy.shape,
+            {"index": len(self.inputs), "strides": c_strides(copy.shape)},
+        )
+        self.inputs.append(node)
+        self.leaves.append(copy)
+        self.constants.append(copy)
+        return node
+
+    def value(self, node: Node) -> Any:
+        """What a node is in the call that is traced."""
+        for one in self.inputs:
+            self._values.setdefault(id(one), (one, np.asarray(self.leaves[one.options["index"]])))
+        for one in sorted_nodes([node]):
+            if id(one) not in self._values:
+                given = [self._values[id(other)][1] for other in one.inputs]
+                with np.errstate(all="ignore"):
+                    found = interpreter.of_node(one, given, self._extent)
+                self._values[id(one)] = one, np.asarray(found)
+        return self._values[id(node)][1]
+
+    def _extent(self, extent: Number) -> int:
+        return extent.value if isinstance(extent, Extent) else int(extent)
+
+    def number(self, node: Node, what: Any) -> Any:
+        """The value of a 0-d node as a NumPy scalar; from now on the code is for this one alone.
+
+        Only of what follows from numbers among the arguments. Raises TracingError for what follows from arrays.
+        """
+        found = [one for one in sorted_nodes([node]) if one.operation in ("input", "extent", "call")]
+        for one in found:
+            if one.operation == "call" or (one.operation == "input" and self.is_array(one)):
+                refuse(what)
+        for one in found:
+            if one.operation == "extent":
+                int(one.options["extent"])
+            else:
+                leaf = one.options["index"]
+                self.guard(leaf, "is", self.leaves[leaf])
+        return self.value(node)[()]
+
+    def is_array(self, node: Node) -> bool:
+        return isinstance(self.leaves[node.options["index"]], np.ndarray)
+
+
+class _Current(threading.local):
+    tracers: tuple[Tracer, ...] = ()
+
+
+_current = _Current()
+
+
+def current() -> Tracer | None:
+    """The trace that this thread is at, if any."""
+    return _current.tracers[-1] if _current.tracers else None
+
+
+def push(tracer: Tracer) -> None:
+    _current.tracers = (*_current.tracers, tracer)
+
+
+def pop() -> None:
+    _current.tracers[-1].is_open = False
+    _current.tracers = _current.tracers[:-1]
+
+
+def refuse(what: Any) -> None:
+    """Raise TracingError that says where the user's function asked for a value; UnknownError where NumPy did."""
+    frame = user_frame()
+    if frame is None or frame.f_code.co_filename.startswith(NUMPY):
+        raise UnknownError("NumPy's own code asks for a value")
+    name = next((name for name, value in frame.f_locals.items() if value is what), None)
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+    variable = f"variable {name!r}" if name else "the value of an expression"
+    raise TracingError(
+        f"{frame.f_code.co_filename}:{frame.f_lineno}: {variable} is known only when the compiled code runs, and "
+        f"Python asks for its value now{f', in `{line}`' if line else ''}: expected control flow that depends on shapes, ints, "
+        f"static arguments and the like. Write `np.where(condition, a, b)` for a choice between elements, take the "
+        f"branch outside of the compiled function, or name the argument in `static_argnames`"
+    )
+
+
+def user_frame() -> FrameType | None:
+    """The nearest frame outside of this package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    return frame
+
+
+def constant(value: Any) -> Node:
+    """A NumPy scalar as a node of its dtype."""
+    return construct.constant(value.item(), value.dtype.name)

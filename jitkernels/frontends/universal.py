@@ -1,0 +1,365 @@
+"""NumPy's universal functions with traced operands: loops, casts and outputs as NumPy has them."""
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitkernels.frontends.tables import SERVICES, TABLE, serves
+from jitkernels.frontends.traced import Traced, fresh, known_array, result, scalar_node, traced
+from jitkernels.frontends.tracer import Tracer
+from jitkernels.frontends.whole import Whole
+from jitkernels.graph import construct, extents
+from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.extents import Extent
+from jitkernels.graph.ir import Node
+from jitkernels.graph.scalars import BY_UFUNC, DTYPES, SCALARS
+
+CLASSES = (int, float, bool)
+
+
+@functools.lru_cache(maxsize=4096)
+def loop_of(
+    ufunc: Any, given: tuple[Any, ...], dtype: str | None, casting: str = "same_kind"
+) -> tuple[str, ...]:
+    """Dtypes of operands and results of the loop that NumPy takes."""
+    asked = tuple(
+        np.dtype(bool) if one is bool else one if one in (int, float) else np.dtype(one) for one in given
+    )
+    options: dict[str, Any] = {"casting": casting}
+    if dtype is not None:
+        options["signature"] = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
+    found = ufunc.resolve_dtypes((*asked, *[None] * ufunc.nout), **options)
+    names = tuple(one.name for one in found)
+    if any(one not in DTYPES for one in names):
+        raise UnknownError(f"{ufunc.__name__} of {', '.join(map(str, given))}")
+    return names
+
+
+def kind_of(value: Any) -> Any:
+    """What an operand is for promotion: a dtype, or int, float or bool for Python's numbers."""
+    if type(value) is Traced:
+        return float if value.is_weak else value.node.dtype
+    if type(value) is Whole or isinstance(value, Extent):
+        return int
+    if type(value) in CLASSES:
+        return type(value)
+    if isinstance(value, np.ndarray | np.generic):
+        if value.dtype.name not in DTYPES:
+            raise UnknownError(f"an operand of dtype {value.dtype}")
+        return value.dtype.name
+    raise UnknownError(f"an operand of type {type(value).__name__}")
+
+
+def cast_to(tracer: Tracer, value: Any, dtype: str) -> Node:
+    """An operand as a node of a dtype."""
+    if type(value) is Traced:
+        return construct.cast(value.node, dtype)
+    if type(value) is Whole:
+        return value.cast(dtype, np.dtype(dtype))
+    if isinstance(value, Extent):
+        return construct.cast(construct.extent(value), dtype)
+    if isinstance(value, np.ndarray):
+        return construct.cast(known_array(tracer, value), dtype)
+    if isinstance(value, np.generic):
+        return construct.cast(scalar_node(value), dtype)
+    return construct.constant(value, dtype)
+
+
+def operand(tracer: Tracer, value: Any) -> Any:
+    """An operand in a form that `kind_of` and `cast_to` know."""
+    if type(value) in (Traced, Whole, int, float, bool) or isinstance(
+        value, np.ndarray | np.generic | Extent
+    ):
+        return value
+    if isinstance(value, list | tuple):
+        return traced(tracer, value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, int):
+        return int(value)
+    raise UnknownError(f"an operand of type {type(value).__name__}")
+
+
+def apply(tracer: Tracer, name: str, *operands: Any) -> Node:
+    """An operation of the table by name, of anything that may be an operand."""
+    scalar = SCALARS[name]
+    if isinstance(scalar.numpy, np.ufunc):
+        return elementwise(tracer, scalar.numpy, operands)[0]
+    loop = construct.loop_of(name, tuple(map(kind_of, operands)))
+    nodes = [cast_to(tracer, one, kind) for one, kind in zip(operands, loop, strict=False)]
+    return Node(name, nodes, loop[-1], construct.broadcast_shapes([one.shape for one in nodes]))
+
+
+def elementwise(
+    tracer: Tracer, ufunc: Any, operands: Sequence[Any], dtype: str | None = None, casting: str = "same_kind"
+) -> list[Node]:
+    """The results of a universal function, each a node."""
+    loop = loop_of(ufunc, tuple(map(kind_of, operands)), dtype, casting)
+    nodes = [cast_to(tracer, one, kind) for one, kind in zip(operands, loop, strict=False)]
+    shape = construct.broadcast_shapes([one.shape for one in nodes])
+    if ufunc in COMPOSED:
+        return COMPOSED[ufunc](nodes, shape)  # type: ignore[no-any-return]
+    name = BY_UFUNC.get(ufunc)
+    if name is not None and np.dtype(loop[0]).kind in SCALARS[name].code:
+        return [Node(name, nodes, loop[-1], shape)]
+    tracer.note(f"numpy.{ufunc.__name__} of {', '.join(loop[: ufunc.nin])} is computed by NumPy")
+    if ufunc.nout == 1:
+        return [Node("call", nodes, loop[-1], shape, {"function": ufunc})]
+    return [
+        Node("call", nodes, kind, shape, {"function": Part(ufunc, i)})
+        for i, kind in enumerate(loop[ufunc.nin :])
+    ]
+
+
+class Part:
+    """One result of a function that gives several."""
+
+    def __init__(self, function: Any, index: int) -> None:
+        self.function, self.index = function, index
+        self.__name__ = f"{getattr(function, '__name__', 'function')}[{index}]"
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*arguments)[self.index]
+
+
+def _always(value: bool) -> Any:
+    def same_everywhere(nodes: list[Node], shape: Any) -> list[Node]:
+        if np.dtype(nodes[0].dtype).kind == "f":
+            return [Node("isfinite" if value else "isnan", nodes, "bool", shape)]
+        return [construct.broadcast_to(construct.constant(value, "bool"), shape)]
+
+    return same_everywhere
+
+
+def _is_infinite(nodes: list[Node], shape: Any) -> list[Node]:
+    if np.dtype(nodes[0].dtype).kind == "f":
+        return [Node("isinf", nodes, "bool", shape)]
+    return [construct.broadcast_to(construct.constant(False, "bool"), shape)]
+
+
+def _times(factor: float) -> Any:
+    def scaled(nodes: list[Node], shape: Any) -> list[Node]:
+        return [construct.elementwise("multiply", nodes[0], construct.constant(factor, nodes[0].dtype))]
+
+    return scaled
+
+
+def _both(nodes: list[Node], shape: Any) -> list[Node]:
+    return [Node(name, nodes, nodes[0].dtype, shape) for name in ("floor_divide", "remainder")]
+
+
+COMPOSED: dict[Any, Any] = {
+    np.isnan: _always(False), np.isfinite: _always(True), np.isinf: _is_infinite,
+    np.deg2rad: _times(np.pi / 180), np.radians: _times(np.pi / 180),
+    np.rad2deg: _times(180 / np.pi), np.degrees: _times(180 / np.pi),
+    np.conjugate: lambda nodes, shape: nodes, np.divmod: _both,
+    np.float_power: lambda nodes, shape: [Node("power", nodes, nodes[0].dtype, shape)],
+}  # fmt: skip
+"""Functions made of others."""
+NOT_ELEMENTWISE = {np.matmul, np.vecdot} | {
+    getattr(np, name) for name in ("matvec", "vecmat") if hasattr(np, name)
+}
+
+
+@serves("ufunc")
+def call_ufunc(
+    tracer: Tracer, ufunc: Any, way: str, inputs: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
+    """What `__array_ufunc__` is asked for."""
+    if way != "__call__":
+        return SERVICES[f"ufunc.{way}"](tracer, ufunc, *inputs, **keywords)
+    if ufunc in NOT_ELEMENTWISE:
+        return TABLE[ufunc](*inputs, **keywords)
+    if ufunc.signature is not None or not all(name in KEYWORDS for name in keywords):
+        raise UnknownError(f"numpy.{ufunc.__name__} with {', '.join(keywords) or 'these operands'}")
+    out, where = keywords.get("out"), keywords.get("where", True)
+    outputs = (out if isinstance(out, tuple) else (out,)) if out is not None else (None,) * ufunc.nout
+    casting = keywords.get("casting", "same_kind")
+    dtype = _dtype_of(ufunc, keywords)
+    operands = [operand(tracer, one) for one in inputs]
+    nodes = elementwise(tracer, ufunc, operands, dtype, casting)
+    laid_out = [one for one in operands if type(one) is Traced]
+    results = [
+        stored(tracer, node, given, where, casting, ufunc)
+        if given is not None or where is not True
+        else result(tracer, node, *laid_out)
+        for node, given in zip(nodes, outputs, strict=True)
+    ]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+KEYWORDS = ("out", "where", "dtype", "casting", "order", "subok", "signature")
+
+
+def _dtype_of(ufunc: Any, keywords: dict[str, Any]) -> str | None:
+    if keywords.get("order", "K") != "K" or keywords.get("signature") is not None:
+        raise UnknownError("order= or signature= of a universal function")
+    dtype = keywords.get("dtype")
+    return None if dtype is None else np.dtype(dtype).name
+
+
+def stored(
+    tracer: Tracer, node: Node, out: Any, where: Any = True, casting: str = "same_kind", ufunc: Any = None
+) -> Traced:
+    """Let an output have a result where it is to."""
+    if out is None:
+        mask = cast_mask(tracer, where)
+        shape = construct.broadcast_shapes([node.shape, mask.shape])
+        nothing = construct.constant(0, node.dtype)
+        return fresh(tracer, Node("where", (mask, node, nothing), node.dtype, shape), is_scalar=True)
+    if type(out) is not Traced or out.is_scalar or out.is_weak:
+        raise UnknownError("an output that is no array of the function")
+    if not np.can_cast(node.dtype, out.node.dtype, casting):
+        name = getattr(ufunc, "__name__", "function")
+        raise TypeError(
+            f"Cannot cast ufunc '{name}' output from {np.dtype(node.dtype)!r} to {out.dtype!r} with casting rule {casting!r}"
+        )
+    value = construct.cast(node, out.node.dtype)
+    if where is not True:
+        mask = cast_mask(tracer, where)
+        shape = construct.broadcast_shapes([value.shape, mask.shape])
+        value = Node(
+            "where", (mask, value, out.node), value.dtype, construct.broadcast_shapes([shape, out.extents])
+        )
+    full = construct.broadcast_shapes([value.shape, out.extents])
+    if len(full) != out.ndim or not all(
+        extents.same(one, other) or one == other for one, other in zip(full, out.extents, strict=True)
+    ):
+        raise ValueError("non-broadcastable output operand")
+    out.view.write(construct.broadcast_to(value, out.extents))
+    return out
+
+
+def cast_mask(tracer: Tracer, where: Any) -> Node:
+    """A mask as a node."""
+    mask = operand(tracer, where)
+    if kind_of(mask) not in (bool, "bool"):
+        raise TypeError("Cannot cast array data to dtype('bool') according to the rule 'safe'")
+    return cast_to(tracer, mask, "bool")
+
+
+@serves("weak")
+def weak(tracer: Tracer, value: Any) -> Traced:
+    """A Python number as a Python float of the trace."""
+    made = fresh(tracer, cast_to(tracer, value, "float64"), is_scalar=True)
+    made.is_weak = True
+    return made
+
+
+@serves("operate")
+def operate(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
+    """An operator: as the universal function, but for Python's floats among themselves, and squares."""
+    one, other = operand_or_none(tracer, left), operand_or_none(tracer, right)
+    if one is None or other is None:
+        return NotImplemented
+    if _is_python(one) and _is_python(other):
+        return _of_floats(tracer, ufunc, one, other)
+    if ufunc is np.power and type(one) is Traced and type(other) in CLASSES:
+        quick = _quick_power(one, other)
+        if quick is not None:
+            return call_ufunc(tracer, quick, "__call__", (one,), {})
+    return call_ufunc(tracer, ufunc, "__call__", (one, other), {})
+
+
+def operand_or_none(tracer: Tracer, value: Any) -> Any:
+    if value is None or isinstance(value, str | bytes | dict):
+        raise UnknownError(f"an operand of type {type(value).__name__}")
+    return operand(tracer, value)
+
+
+def _quick_power(base: Traced, exponent: Any) -> Any:
+    """NumPy's own quick ways, which the operator has and the function lacks."""
+    if exponent is True or exponent is False:
+        return None
+    kind = base.dtype.kind
+    if exponent == 2 and (kind == "f" or (kind in "iu" and type(exponent) is int)):
+        return np.square
+    if kind == "f":
+        return {1: np.positive, -1: np.reciprocal, 0.5: np.sqrt}.get(exponent)
+    return None
+
+
+def _is_python(value: Any) -> bool:
+    return (type(value) is Traced and value.is_weak) or type(value) in (Whole, int, float, bool)
+
+
+PLAIN = {
+    np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.true_divide: operator.truediv,
+    np.floor_divide: operator.floordiv, np.remainder: operator.mod, np.power: operator.pow, np.equal: operator.eq,
+    np.not_equal: operator.ne, np.less: operator.lt, np.less_equal: operator.le, np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+}  # fmt: skip
+
+
+def _of_floats(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
+    """Python's floats: what may raise, or decides a branch, is computed now, and the code is for these values."""
+    if ufunc in (np.add, np.subtract, np.multiply):
+        return weak(tracer, fresh(tracer, elementwise(tracer, ufunc, (left, right))[0]))
+    if ufunc is np.true_divide and type(right) is Whole:
+        if not right:
+            raise ZeroDivisionError("float division by zero")
+        return quotient(tracer, left, right)
+    if ufunc is np.true_divide:
+        node = right.node if type(right) in (Traced, Whole) else None
+        if node is None or node.operation == "input":
+            if node is not None:
+                leaf = node.options["index"]
+                tracer.guard(leaf, "==", 0, bool(tracer.leaves[leaf] == 0))
+            if (right if node is None else tracer.leaves[leaf]) == 0:
+                raise ZeroDivisionError("float division by zero")
+            return quotient(tracer, left, right)
+    if ufunc not in PLAIN:
+        raise TypeError(f"unsupported operand type(s) for {ufunc.__name__}: 'float'")
+    compared = _comparison(tracer, ufunc, left, right)
+    return compared if compared is not None else PLAIN[ufunc](_plain(left), _plain(right))
+
+
+@serves("quotient")
+def quotient(tracer: Tracer, left: Any, right: Any) -> Traced:
+    """A quotient of Python numbers, the second of which is not zero."""
+    return weak(tracer, fresh(tracer, elementwise(tracer, np.true_divide, (left, right))[0]))
+
+
+SWAPPED = {np.less: np.greater, np.greater: np.less, np.less_equal: np.greater_equal, np.greater_equal: np.less_equal,
+           np.equal: np.equal, np.not_equal: np.not_equal}  # fmt: skip
+
+
+def _comparison(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> bool | None:
+    """A float argument compared with a plain number: only on which side it lies is guarded."""
+    if ufunc not in SWAPPED:
+        return None
+    if type(left) in CLASSES:
+        left, right, ufunc = right, left, SWAPPED[ufunc]
+    if type(right) not in CLASSES or type(left) is not Traced or left.node.operation != "input":
+        return None
+    leaf = left.node.options["index"]
+    value = tracer.leaves[leaf]
+    found = bool(PLAIN[ufunc](value, right))
+    if ufunc in (np.less, np.less_equal):
+        tracer.guard(leaf, "<" if ufunc is np.less else "<=", right, found)
+    elif ufunc in (np.equal, np.not_equal):
+        tracer.guard(leaf, "==", right, found == (ufunc is np.equal))
+    elif value == value:
+        tracer.guard(leaf, "<=" if ufunc is np.greater else "<", right, not found)
+    else:
+        tracer.guard(leaf, "is", value)
+    if ufunc in (np.greater, np.greater_equal) and value == value and found:
+        tracer.guard(leaf, "<=", np.inf)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if type(value) is Traced:
+        return float(value)
+    return int(value) if type(value) is Whole else value
+
+
+@serves("sign")
+def sign(value: Traced, ufunc: Any) -> Any:
+    """A sign operator: Python's floats stay such."""
+    found = call_ufunc(value.tracer, ufunc, "__call__", (value,), {})
+    found.is_weak = value.is_weak
+    return found
