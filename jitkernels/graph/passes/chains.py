@@ -1,25 +1,20 @@
 """Chains of sums and of products in one normal form: of integers, which wrap in any order, and of floats if asked to.
 
 1. ``(a + b) - (c + d)`` is one chain ``a + b - c - d``, and so for products, where the parts are read by nothing else.
-2. The constants of a chain are one.
-3. Terms of fewer dimensions come first: what they sum to is computed once for all elements along which it is broadcast.
-4. Products come last, so that each is added by one fused multiplication and addition.
+2. Terms of fewer dimensions come first, constants before all: what they come to is computed once, or folded.
+3. Products come last, so that each is added by one fused multiplication and addition.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.passes.matching import (
     common_shape,
-    constant,
     is_bool,
     is_float,
     is_integer,
-    number,
     rank_of,
     shaped,
 )
@@ -46,8 +41,7 @@ class Normalisation:
 
     def __init__(self) -> None:
         self.rules: dict[str, Callable[[str, Terms], Terms]] = {
-            rule.__name__: rule
-            for rule in (rule_1_flattened, rule_2_constants_joined, rule_3_small_first, rule_4_products_last)
+            rule.__name__: rule for rule in (rule_1_flattened, rule_2_small_first, rule_3_products_last)
         }
 
     def __call__(self, graph: Graph, config: JitConfig) -> Graph:
@@ -133,28 +127,11 @@ def rule_1_flattened(operation: str, terms: Terms) -> Terms:
     return terms
 
 
-def rule_2_constants_joined(operation: str, terms: Terms) -> Terms:
-    constants = [term for term in terms if number(term.node) is not None]
-    if len(constants) < 2:
-        return terms
-    dtype = constants[0].node.dtype
-    total = np.asarray(0 if operation == "add" else 1).astype(dtype)
-    with np.errstate(all="ignore"):
-        for term in constants:
-            value = np.asarray(number(term.node)).astype(dtype)
-            if operation == "multiply":
-                total = np.multiply(total, value)
-            else:
-                total = np.subtract(total, value) if term.is_negative else np.add(total, value)
-    rest = [term for term in terms if number(term.node) is None]
-    return [*rest, Term(constant(total.item(), dtype))]
-
-
-def rule_3_small_first(operation: str, terms: Terms) -> Terms:
+def rule_2_small_first(operation: str, terms: Terms) -> Terms:
     return sorted(terms, key=lambda term: rank_of(term.node))
 
 
-def rule_4_products_last(operation: str, terms: Terms) -> Terms:
+def rule_3_products_last(operation: str, terms: Terms) -> Terms:
     if operation != "add" or is_integer(terms[0].node):
         return terms
     ranks = [rank_of(term.node) for term in terms]

@@ -62,13 +62,12 @@ def operand_map(
         if along is None:
             return None
         found.append(entry if along else (0, ()))
-    return leading_ones_dropped(tuple(found), without_repeats(tuple(found), shape), shape)
+    return before_repeats(tuple(found), shape)
 
 
-def leading_ones_dropped(
-    index_map: IndexMap, own: Sequence[Number], shape: Sequence[Number]
-) -> tuple[IndexMap, tuple[Number, ...]]:
-    """A view without the leading dimensions of one element that broadcasting to a shape adds by itself."""
+def before_repeats(index_map: IndexMap, shape: Sequence[Number]) -> tuple[IndexMap, tuple[Number, ...]]:
+    """The view that is broadcast to a shape where a view of that shape repeats elements."""
+    own = without_repeats(index_map, shape)
     count = 0
     while count < len(own) and same(own[count], 1) and not same(shape[count], 1):
         count += 1
@@ -77,9 +76,10 @@ def leading_ones_dropped(
 
 
 def behind_repeats(node: Node, shape: Sequence[Number]) -> Node:
-    """A view that repeats the elements of a node of as many dimensions, some of them of one element."""
+    """A view that repeats the elements of a node to a shape, of which the node has each extent or 1."""
+    missing = len(shape) - node.ndim
     index_map = tuple(
-        (0, () if same(here, 1) and not same(there, 1) else ((i, 1),))
-        for i, (here, there) in enumerate(zip(node.shape, shape, strict=True))
+        (0, () if same(here, 1) and not same(there, 1) else ((missing + i, 1),))
+        for i, (here, there) in enumerate(zip(node.shape, shape[missing:], strict=True))
     )
     return construct.view(node, index_map, shape)

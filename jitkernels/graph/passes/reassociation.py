@@ -4,7 +4,7 @@
 2. ``x / c`` is ``x * (1 / c)``, also of a c that is broadcast: one division instead of many.
 3. ``(x + c) + d`` and ``(x * c) * d`` have one constant.
 4. ``a * b + a * c`` is ``a * (b + c)`` and ``a / c + b / c`` is ``(a + b) / c``, if nothing else reads the parts.
-5. ``x ** 0.5`` and ``x ** -0.5`` are a bare root, ``x ** 1.5`` is ``x * sqrt(x)``, thirds are cube roots.
+5. ``x ** -0.5`` is the reciprocal of a bare root, ``x ** 1.5`` is ``x * sqrt(x)``, thirds are cube roots.
 6. Whole powers to 64 in size are products, also those that are beyond 2 ULP then.
 7. ``log(exp(x))``, ``exp(log(x))`` and the square of a root are ``x``.
 """
@@ -83,11 +83,11 @@ def rule_5_bare_roots(node: Node, facts: Facts) -> Node | None:
     exponent, base = exponent_of(node), node.inputs[0]
     if not is_float(node) or exponent is None:
         return None
-    thirds = round(exponent * 3)
-    if abs(exponent) == 0.5:
-        root = step("sqrt", base)
-    elif exponent == 1.5:
+    if exponent == 1.5:
         return made("multiply", (base, step("sqrt", base)), node)
+    thirds = round(exponent * 3)
+    if exponent == -0.5:
+        root = step("sqrt", base)
     elif (
         abs(thirds) == 1
         and constant(thirds / 3, node.dtype).options == constant(exponent, node.dtype).options

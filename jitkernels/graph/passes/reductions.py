@@ -1,6 +1,6 @@
 """Reductions: less to reduce, in the place where it lies.
 
-1. Over axes of one element a reduction is nothing but a view.
+1. Over axes of one element a reduction is nothing but a view; a sum of floats adds it to 0.0.
 2. A reduction of an array with its dimensions in another order is one over the other axes.
 3. A reduction of a reduction of the same kind is one over the axes of both, if nothing else reads the inner one.
 4. Extremes and truths of what is broadcast are found before; its sum is so many times it, of integers, and of floats
@@ -42,7 +42,10 @@ def rule_1_axes_of_one(node: Node, facts: Facts) -> Node | None:
     if kind in PLACES:
         return shaped(construct.constant(0, node.dtype), node.shape)
     left = [axis - sum(one < axis for one in single) for axis in axes if axis not in single]
-    return reduced(kind, construct.squeeze(inner, single), left, node.dtype)
+    rest = construct.squeeze(inner, single)
+    if kind == "sum" and is_float(node) and not left:
+        return made("add", (rest, construct.constant(0.0, node.dtype)), node)
+    return reduced(kind, rest, left, node.dtype)
 
 
 @reductions.rule("reduce")

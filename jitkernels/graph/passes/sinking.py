@@ -16,7 +16,7 @@ from jitkernels.graph import construct
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.extents import Number, same_shape
 from jitkernels.graph.ir import Graph, Node, readers
-from jitkernels.graph.passes.maps import behind_repeats, only_places, operand_map, overlaps, without_repeats
+from jitkernels.graph.passes.maps import before_repeats, behind_repeats, only_places, operand_map, overlaps
 from jitkernels.graph.passes.matching import is_elementwise
 from jitkernels.graph.passes.rewriting import counts_of, rebuilt
 from jitkernels.graph.scalars import SCALARS
@@ -103,7 +103,7 @@ def rule_1_view_of_elementwise(node: Node, plan: Plan) -> None:
     index_map, shape = plan.of_view(node)
     for_product = any(reader.operation == "matmul" for reader in plan.readers[id(node)])
     if not overlaps(index_map) and not (for_product and only_places(node)):
-        plan.propose(node.inputs[0], Wanted(index_map, without_repeats(index_map, shape)))
+        plan.propose(node.inputs[0], Wanted(*before_repeats(index_map, shape)))
 
 
 def rule_2_view_of_cheap(node: Node, plan: Plan) -> None:
@@ -117,7 +117,7 @@ def rule_2_view_of_cheap(node: Node, plan: Plan) -> None:
         return
     reading = plan.readers[id(node)]
     index_map, shape = plan.of_view(node)
-    wanted = Wanted(index_map, without_repeats(index_map, shape))
+    wanted = Wanted(*before_repeats(index_map, shape))
     if (
         reading
         and all(map(is_elementwise, reading))
@@ -172,7 +172,7 @@ def made_again(graph: Graph, plan: Plan) -> Graph:
             new[id(node)] = behind_repeats(inputs[0], plan.of_view(node).shape)
         elif id(node) in plan.again:
             inner, (index_map, shape) = node.inputs[0], plan.of_view(node)
-            narrow = Wanted(index_map, without_repeats(index_map, shape))
+            narrow = Wanted(*before_repeats(index_map, shape))
             result = as_wanted(inner, [new[id(one)] for one in inner.inputs], narrow, plan)
             new[id(node)] = behind_repeats(result, shape)
         elif wanted is not None:

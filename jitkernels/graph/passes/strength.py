@@ -5,7 +5,8 @@ Results differ from those of the functions by at most 2 ULP, special values by n
 1. ``x ** 0`` is 1, also of NaN, and ``1 ** x`` is 1; ``x ** 1`` is ``x``.
 2. ``x ** 2``, ``x ** 3`` and ``x ** 4`` are products; other whole powers of integers are, by repeated squaring.
 3. ``x ** -1`` is a reciprocal, ``x ** -2`` its square: the square of x first would overflow where the result does not.
-4. ``x ** 0.5`` is a root and ``x ** -0.5`` its reciprocal. Powers know no negative zero and take ``-inf`` to ``inf``.
+4. ``x ** 0.5`` is a root, as it is for NumPy if the exponent is one number. ``x ** -0.5`` is the reciprocal of one where
+   ``-0.0`` is 0 and ``-inf`` is ``inf`` before.
 5. ``2 ** x`` is ``exp2(x)``.
 6. ``x * x`` is ``square(x)``: one name for it, so that both are one subexpression.
 7. ``1 / x`` is ``reciprocal(x)``, for the same reason.
@@ -99,10 +100,12 @@ def rule_4_power_by_root(node: Node, facts: Facts) -> Node | None:
     exponent, base = exponent_of(node), node.inputs[0]
     if not is_float(node) or exponent not in (0.5, -0.5):
         return None
+    if exponent == 0.5:
+        return made("sqrt", (base,), node)
     positive = step("add", base, constant(0.0, base.dtype))
     lowest = step("equal", base, constant(-math.inf, base.dtype), dtype="bool")
     root = step("where", lowest, constant(math.inf, base.dtype), step("sqrt", positive))
-    return shaped(root if exponent > 0 else step("reciprocal", root), node.shape)
+    return made("reciprocal", (root,), node)
 
 
 @strength.rule("power")

@@ -1,8 +1,8 @@
 """Views one by one; `sinking` moves them.
 
 1. A view of a view is one view, and one that shows all as it is is nothing.
-2. A reshape of a reshape is one, and one to the same shape is nothing.
-3. A reshape that adds or takes away dimensions of one element is a view.
+2. A reshape of a reshape is one.
+3. A reshape that does nothing but add or take away dimensions of one element is a view.
 4. An elementwise operation reads operands that are broadcast before they are: it broadcasts them itself.
 5. What is broadcast in all operands is computed once, and broadcast then.
 6. A concatenation of one array is that array, and one of concatenations along the same axis is one.
@@ -11,7 +11,7 @@
 from jitkernels.graph import construct
 from jitkernels.graph.extents import same, same_shape
 from jitkernels.graph.ir import Node
-from jitkernels.graph.passes.maps import leading_ones_dropped, without_repeats
+from jitkernels.graph.passes.maps import before_repeats, repeated_dimensions
 from jitkernels.graph.passes.matching import common_shape, shaped
 from jitkernels.graph.passes.rewriting import Facts, Rewriting
 from jitkernels.graph.scalars import SCALARS
@@ -30,8 +30,6 @@ def rule_1_view_of_view(node: Node, facts: Facts) -> Node | None:
 @views.rule("reshape")
 def rule_2_reshape_of_reshape(node: Node, facts: Facts) -> Node | None:
     inner = node.inputs[0]
-    if same_shape(node.shape, inner.shape):
-        return inner
     return node.with_inputs(inner.inputs) if inner.operation == "reshape" else None
 
 
@@ -52,10 +50,9 @@ def before_broadcast(node: Node) -> Node:
     if node.operation != "view":
         return node
     index_map, shape = node.options["map"], node.shape
-    own = without_repeats(index_map, shape)
-    if same_shape(own, shape):
+    if not repeated_dimensions(index_map, shape):
         return node
-    return construct.view(node.inputs[0], *leading_ones_dropped(index_map, own, shape))
+    return construct.view(node.inputs[0], *before_repeats(index_map, shape))
 
 
 @views.rule(*SCALARS)
