@@ -1,0 +1,277 @@
+"""For each rule of each pass, expressions before and after: what `test_passes.py` holds the passes to."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from jitkernels.graph import construct
+from jitkernels.graph.construct import elementwise as e
+from jitkernels.graph.extents import Scope
+from jitkernels.graph.ir import Graph, Node
+
+N, M = 6, 4
+"""What the symbols are when expressions are made. Values are computed for others, too."""
+
+
+@dataclass
+class Given:
+    """Inputs: floats, integers and bools of n elements, matrices of n by m, a row of m, and a number."""
+
+    scope: Scope = field(default_factory=Scope)
+    inputs: list[Node] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        n, m = self.scope.symbol("n", N), self.scope.symbol("m", M)
+        self.n, self.m = n, m
+        self.x, self.y, self.z = (self._input("float32", n) for _ in range(3))
+        self.i, self.j = self._input("int32", n), self._input("int32", n)
+        self.u, self.p, self.q = self._input("uint8", n), self._input("bool", n), self._input("bool", n)
+        self.h, self.d = self._input("float16", n), self._input("float64", n)
+        self.a, self.b = self._input("float32", n, m), self._input("float32", n, m)
+        self.t, self.r, self.s = self._input("int64", n, m), self._input("float32", m), self._input("float32")
+
+    def _input(self, dtype: str, *shape: Any) -> Node:
+        self.inputs.append(Node("input", (), dtype, shape, {"index": len(self.inputs)}))
+        return self.inputs[-1]
+
+
+Roots = Any
+"""A node, a tuple of nodes, or a `Graph`."""
+
+
+class Case(NamedTuple):
+    """An expression before and after its rule; `loose`: equal as real numbers are, not bit by bit."""
+
+    rule: str
+    make: Callable[[Given], tuple[Roots, Roots]]
+    fast_math: bool = False
+    loose: bool = False
+
+
+def graph_of(given: Given, roots: Roots) -> Graph:
+    if isinstance(roots, Graph):
+        return roots
+    return Graph(tuple(given.inputs), roots if isinstance(roots, tuple) else (roots,))
+
+
+def c(value: Any, dtype: str = "float32") -> Node:
+    return construct.constant(value, dtype)
+
+
+def spread(node: Node, *shape: Any) -> Node:
+    return construct.broadcast_to(node, shape)
+
+
+def whole(node: Node, shape: tuple[Any, ...]) -> Node:
+    """A reshape, also one that is none."""
+    return Node("reshape", (node,), node.dtype, shape)
+
+
+def flip(node: Node) -> Node:
+    """A vector backwards."""
+    return construct.view(node, ((node.shape[0] - 1, ((0, -1),)),), node.shape)
+
+
+def part(node: Node, start: Any, count: Any) -> Node:
+    """Some elements of a vector, or rows of a matrix."""
+    index_map = ((start, ((0, 1),)), *construct.identity_map(node.ndim)[1:])
+    return construct.view(node, index_map, (count, *node.shape[1:]))
+
+
+def update(node: Node, value: Node, start: Any, count: Any) -> Node:
+    index_map = ((start, ((0, 1),)), *construct.identity_map(node.ndim)[1:])
+    return Node(
+        "update", (node, value), node.dtype, node.shape, {"map": index_map, "extents": (count, *node.shape[1:])}
+    )
+
+
+def reduced(kind: str, node: Node, *axes: int) -> Node:
+    return construct.reduce(kind, node, axes)
+
+
+def neg(node: Node) -> Node:
+    return e("negative", node)
+
+
+def exp(node: Node) -> Node:
+    return e("exp", node)
+
+
+def cast(node: Node, dtype: str) -> Node:
+    """A cast, also one to the own dtype."""
+    return Node("cast", (node,), dtype, node.shape)
+
+
+def root_of_power(x: Node) -> Node:
+    """``x ** 0.5`` as NumPy has it."""
+    return e("where", e("equal", x, -math.inf), math.inf, e("sqrt", e("add", x, 0.0)))
+
+
+def windows(node: Node, width: int) -> Node:
+    return construct.view(node, ((0, ((0, 1), (1, 1))),), (node.shape[0] - width + 1, width))
+
+
+CASES: list[Case] = [
+    # folding
+    Case("folding.rule_1_operation_of_constants", lambda g: (e("multiply", g.x, e("add", c(2.0), c(3.0))), e("multiply", g.x, 5.0))),
+    Case("folding.rule_1_operation_of_constants", lambda g: (e("add", g.u, e("add", c(200, "uint8"), c(100, "uint8"))), e("add", g.u, 44))),
+    Case("folding.rule_1_operation_of_constants", lambda g: (e("sqrt", spread(c(4.0), g.n)), spread(c(2.0), g.n))),
+    Case("folding.rule_2_cast_of_constant", lambda g: (e("add", g.d, cast(c(0.1), "float64")), e("add", g.d, 0.10000000149011612))),
+    Case("folding.rule_3_cast_of_extent", lambda g: (e("divide", g.d, cast(construct.extent(g.n), "float64")), e("divide", g.d, construct.extent(g.n, "float64")))),
+    Case("folding.rule_4_reshape_of_constant", lambda g: (whole(spread(c(2.0), g.n, g.m), (g.m, g.n)), spread(c(2.0), g.m, g.n))),
+    Case("folding.rule_5_update_with_the_same_constant", lambda g: (update(spread(c(0.0), g.n), c(0.0), 1, 2), spread(c(0.0), g.n))),
+    # arithmetic
+    Case("arithmetic.rule_1_times_one", lambda g: (e("multiply", g.x, 1.0), g.x)),
+    Case("arithmetic.rule_1_times_one", lambda g: (e("multiply", 1, g.i), g.i)),
+    Case("arithmetic.rule_1_times_one", lambda g: (e("divide", g.a, spread(c(1.0), g.m)), g.a)),
+    Case("arithmetic.rule_2_plus_zero", lambda g: (e("subtract", g.x, 0.0), g.x)),
+    Case("arithmetic.rule_2_plus_zero", lambda g: (e("add", -0.0, g.x), g.x)),
+    Case("arithmetic.rule_2_plus_zero", lambda g: (e("add", g.i, 0), g.i)),
+    Case("arithmetic.rule_3_times_zero", lambda g: (e("multiply", g.i, 0), spread(c(0, "int32"), g.n))),
+    Case("arithmetic.rule_4_minus_itself", lambda g: (e("subtract", g.i, g.i), spread(c(0, "int32"), g.n))),
+    Case("arithmetic.rule_5_double_sign", lambda g: (neg(neg(g.x)), g.x)),
+    Case("arithmetic.rule_5_double_sign", lambda g: (e("positive", g.u), g.u)),
+    Case("arithmetic.rule_6_sign_that_is_lost", lambda g: (e("absolute", e("absolute", g.x)), e("absolute", g.x))),
+    Case("arithmetic.rule_6_sign_that_is_lost", lambda g: (e("fabs", neg(g.x)), e("fabs", g.x))),
+    Case("arithmetic.rule_6_sign_that_is_lost", lambda g: (e("absolute", e("square", g.x)), e("square", g.x))),
+    Case("arithmetic.rule_6_sign_that_is_lost", lambda g: (e("absolute", g.u), g.u)),
+    Case("arithmetic.rule_7_negative_term", lambda g: (e("add", g.x, neg(g.y)), e("subtract", g.x, g.y))),
+    Case("arithmetic.rule_7_negative_term", lambda g: (e("add", neg(g.x), g.y), e("subtract", g.y, g.x))),
+    Case("arithmetic.rule_7_negative_term", lambda g: (e("subtract", g.i, neg(g.j)), e("add", g.i, g.j))),
+    Case("arithmetic.rule_8_negative_factors", lambda g: (e("divide", neg(g.x), neg(g.y)), e("divide", g.x, g.y))),
+    Case("arithmetic.rule_9_times_minus_one", lambda g: (e("multiply", -1.0, g.x), neg(g.x))),
+    Case("arithmetic.rule_9_times_minus_one", lambda g: (e("divide", g.x, -1.0), neg(g.x))),
+    Case("arithmetic.rule_10_zero_minus", lambda g: (e("subtract", -0.0, g.x), neg(g.x))),
+    Case("arithmetic.rule_10_zero_minus", lambda g: (e("subtract", 0, g.i), neg(g.i))),
+    Case("arithmetic.rule_11_constants_together", lambda g: (e("add", e("add", 100, g.u), 200), e("add", g.u, 44))),
+    Case("arithmetic.rule_11_constants_together", lambda g: (e("multiply", e("multiply", g.i, 3), 5), e("multiply", g.i, 15))),
+    Case("arithmetic.rule_12_square_of_signed", lambda g: (e("square", neg(g.x)), e("square", g.x))),
+    Case("arithmetic.rule_13_rounded_already", lambda g: (e("ceil", e("floor", g.x)), e("floor", g.x))),
+    # choices
+    Case("choices.rule_1_choice_that_is_known", lambda g: (e("where", True, g.x, g.y), g.x)),
+    Case("choices.rule_1_choice_that_is_known", lambda g: (e("where", g.p, g.x, g.x), g.x)),
+    Case("choices.rule_1_choice_that_is_known", lambda g: (e("where", spread(c(False, "bool"), g.n, g.m), g.a, g.r), spread(g.r, g.n, g.m))),
+    Case("choices.rule_2_inverted_condition", lambda g: (e("where", e("logical_not", g.p), g.x, g.y), e("where", g.p, g.y, g.x))),
+    Case("choices.rule_3_choice_of_truths", lambda g: (e("where", g.p, True, False), g.p)),
+    Case("choices.rule_3_choice_of_truths", lambda g: (e("where", g.p, False, True), e("logical_not", g.p))),
+    Case("choices.rule_4_with_itself", lambda g: (e("maximum", g.x, g.x), g.x)),
+    Case("choices.rule_4_with_itself", lambda g: (e("bitwise_xor", g.i, g.i), spread(c(0, "int32"), g.n))),
+    Case("choices.rule_4_with_itself", lambda g: (e("logical_or", g.p, g.p), g.p)),
+    Case("choices.rule_5_none_or_all_bits", lambda g: (e("bitwise_and", g.i, -1), g.i)),
+    Case("choices.rule_5_none_or_all_bits", lambda g: (e("bitwise_or", 255, g.u), spread(c(255, "uint8"), g.n))),
+    Case("choices.rule_5_none_or_all_bits", lambda g: (e("logical_and", g.p, True), g.p)),
+    Case("choices.rule_5_none_or_all_bits", lambda g: (e("left_shift", g.i, 0), g.i)),
+    Case("choices.rule_6_twice_inverted", lambda g: (e("invert", e("invert", g.i)), g.i)),
+    Case("choices.rule_6_twice_inverted", lambda g: (e("logical_not", e("invert", g.p)), g.p)),
+    Case("choices.rule_7_inverted_comparison", lambda g: (e("logical_not", e("equal", g.x, g.y)), e("not_equal", g.x, g.y))),
+    Case("choices.rule_7_inverted_comparison", lambda g: (e("invert", e("less", g.i, g.j)), e("greater_equal", g.i, g.j))),
+    Case("choices.rule_8_truth_compared", lambda g: (e("not_equal", cast(g.p, "float32"), 0.0), g.p)),
+    Case("choices.rule_8_truth_compared", lambda g: (e("equal", False, g.p), e("logical_not", g.p))),
+    Case("choices.rule_9_compared_with_itself", lambda g: (e("less_equal", g.i, g.i), spread(c(True, "bool"), g.n))),
+    Case("choices.rule_10_cast_of_cast", lambda g: (cast(g.x, "float32"), g.x)),
+    Case("choices.rule_10_cast_of_cast", lambda g: (cast(cast(g.x, "float64"), "float32"), g.x)),
+    Case("choices.rule_10_cast_of_cast", lambda g: (cast(cast(g.t, "int32"), "int8"), cast(g.t, "int8"))),
+    Case("choices.rule_11_narrow_arithmetic", lambda g: (cast(e("divide", cast(g.x, "float64"), c(3.0, "float64")), "float32"), e("divide", g.x, 3.0))),
+    Case("choices.rule_11_narrow_arithmetic", lambda g: (cast(e("multiply", cast(g.h, "float32"), cast(g.h, "float32")), "float16"), e("square", g.h))),
+    Case("choices.rule_12_one_bound", lambda g: (e("minimum", e("minimum", g.x, 3.0), 2.0), e("minimum", g.x, 2.0))),
+    Case("choices.rule_12_one_bound", lambda g: (e("maximum", e("maximum", g.i, 0), 2), e("maximum", g.i, 2))),
+    # strength
+    Case("strength.rule_1_power_of_zero_or_one", lambda g: (e("power", g.x, 0.0), spread(c(1.0), g.n))),
+    Case("strength.rule_1_power_of_zero_or_one", lambda g: (e("power", 1.0, g.x), spread(c(1.0), g.n))),
+    Case("strength.rule_1_power_of_zero_or_one", lambda g: (e("power", g.x, 1.0), g.x)),
+    Case("strength.rule_2_power_by_products", lambda g: (e("power", g.x, 2.0), e("square", g.x)), loose=True),
+    Case("strength.rule_2_power_by_products", lambda g: (e("power", g.x, 3.0), e("multiply", g.x, e("square", g.x))), loose=True),
+    Case("strength.rule_2_power_by_products", lambda g: (e("power", g.x, 4.0), e("square", e("square", g.x))), loose=True),
+    Case("strength.rule_3_power_of_reciprocal", lambda g: (e("power", g.x, -1.0), e("reciprocal", g.x)), loose=True),
+    Case("strength.rule_3_power_of_reciprocal", lambda g: (e("power", g.x, -2.0), e("square", e("reciprocal", g.x))), loose=True),
+    Case("strength.rule_4_power_by_root", lambda g: (e("power", g.x, 0.5), e("sqrt", g.x)), loose=True),
+    Case("strength.rule_4_power_by_root", lambda g: (e("power", g.d, -0.5), e("reciprocal", root_of_power(g.d))), loose=True),
+    Case("strength.rule_5_power_of_two", lambda g: (e("power", 2.0, g.x), e("exp2", g.x)), loose=True),
+    Case("strength.rule_6_square", lambda g: (e("multiply", g.x, g.x), e("square", g.x))),
+    Case("strength.rule_7_reciprocal", lambda g: (e("divide", 1.0, g.x), e("reciprocal", g.x))),
+    Case("strength.rule_8_division_by_power_of_two", lambda g: (e("divide", g.x, -8.0), e("multiply", g.x, -0.125))),
+    Case("strength.rule_8_division_by_power_of_two", lambda g: (e("divide", g.h, 2.0**15), e("multiply", g.h, 2.0**-15))),
+    Case("strength.rule_9_quotient_by_shift", lambda g: (e("floor_divide", g.i, 8), e("right_shift", g.i, 3))),
+    Case("strength.rule_10_remainder_by_mask", lambda g: (e("remainder", g.i, 8), e("bitwise_and", g.i, 7))),
+    Case("strength.rule_11_doubled", lambda g: (e("multiply", 2.0, g.x), e("add", g.x, g.x))),
+    # reassociation
+    Case("reassociation.rule_1_no_special_values", lambda g: (e("multiply", g.x, 0.0), spread(c(0.0), g.n)), fast_math=True),
+    Case("reassociation.rule_1_no_special_values", lambda g: (e("subtract", g.x, g.x), spread(c(0.0), g.n)), fast_math=True),
+    Case("reassociation.rule_1_no_special_values", lambda g: (e("add", g.x, 0.0), g.x), fast_math=True),
+    Case("reassociation.rule_1_no_special_values", lambda g: (e("divide", g.x, g.x), spread(c(1.0), g.n)), fast_math=True),
+    Case("reassociation.rule_2_times_reciprocal", lambda g: (e("divide", g.d, 3.0), e("multiply", g.d, 1 / 3)), fast_math=True),
+    Case("reassociation.rule_2_times_reciprocal", lambda g: (e("divide", g.a, g.r), e("multiply", g.a, e("reciprocal", g.r))), fast_math=True),
+    Case("reassociation.rule_3_constants_together", lambda g: (e("multiply", e("multiply", g.x, 3.0), 5.0), e("multiply", g.x, 15.0)), fast_math=True),
+    Case("reassociation.rule_4_common_factor", lambda g: (e("add", e("multiply", g.x, g.y), e("multiply", g.z, g.x)), e("multiply", g.x, e("add", g.y, g.z))), fast_math=True),
+    Case("reassociation.rule_4_common_factor", lambda g: (e("subtract", e("divide", g.x, g.z), e("divide", g.y, g.z)), e("divide", e("subtract", g.x, g.y), g.z)), fast_math=True),
+    Case("reassociation.rule_5_bare_roots", lambda g: (e("power", g.x, -0.5), e("reciprocal", e("sqrt", g.x))), fast_math=True),
+    Case("reassociation.rule_5_bare_roots", lambda g: (e("power", g.x, 1.5), e("multiply", g.x, e("sqrt", g.x))), fast_math=True),
+    Case("reassociation.rule_5_bare_roots", lambda g: (e("power", g.x, 1 / 3), e("cbrt", g.x)), fast_math=True),
+    Case("reassociation.rule_6_whole_powers", lambda g: (e("power", g.x, -3.0), e("reciprocal", e("multiply", g.x, e("square", g.x)))), fast_math=True),
+    Case("reassociation.rule_7_inverse_functions", lambda g: (e("log", exp(g.x)), g.x), fast_math=True),
+    # common
+    Case("common.rule_1_equal_keys", lambda g: (e("divide", exp(g.x), e("add", exp(g.x), g.y)), twice(exp(g.x), lambda v: e("divide", v, e("add", v, g.y))))),
+    Case("common.rule_2_operands_in_order", lambda g: (e("divide", exp(e("multiply", g.x, g.y)), e("multiply", g.y, g.x)), twice(e("multiply", g.x, g.y), lambda v: e("divide", exp(v), v)))),
+    Case("common.rule_3_mirrored", lambda g: (e("where", e("less", g.x, g.y), g.z, cast(e("greater", g.y, g.x), "float32")), twice(e("less", g.x, g.y), lambda v: e("where", v, g.z, cast(v, "float32"))))),
+    # chains
+    Case("chains.rule_1_flattened", lambda g: (e("subtract", e("add", g.x, g.y), e("add", g.x, g.z)), e("subtract", e("subtract", e("add", g.x, g.y), g.x), g.z)), fast_math=True),
+    Case("chains.rule_2_small_first", lambda g: (e("add", e("add", g.i, 1), e("add", g.j, 2)), e("add", e("add", c(3, "int32"), g.i), g.j))),
+    Case("chains.rule_2_small_first", lambda g: (e("multiply", e("multiply", e("multiply", g.a, g.r), g.b), g.s), e("multiply", e("multiply", e("multiply", g.s, g.r), g.a), g.b)), fast_math=True),
+    Case("chains.rule_3_products_last", lambda g: (e("add", e("add", e("multiply", g.x, g.y), e("square", g.z)), g.x), e("add", e("add", g.x, e("multiply", g.x, g.y)), e("square", g.z))), fast_math=True),
+    # views
+    Case("views.rule_1_view_of_view", lambda g: ((lambda v: (bare_view(v, v), v))(flip(g.x)), (g.x, flip(g.x)))),
+    Case("views.rule_2_reshape_of_reshape", lambda g: (whole(whole(g.a, (g.n * g.m,)), (g.m, g.n)), whole(g.a, (g.m, g.n)))),
+    Case("views.rule_3_reshape_of_ones", lambda g: (whole(g.a, (g.n, g.m)), g.a)),
+    Case("views.rule_3_reshape_of_ones", lambda g: (whole(g.x, (g.n, 1)), construct.expand_dims(g.x, (1,)))),
+    Case("views.rule_4_operands_before_broadcast", lambda g: (e("add", g.a, spread(g.r, g.n, g.m)), e("add", g.a, g.r))),
+    Case("views.rule_5_computed_before_broadcast", lambda g: (exp(spread(g.r, g.n, g.m)), spread(exp(g.r), g.n, g.m))),
+    Case("views.rule_6_concatenations", lambda g: (joined(joined(g.x, g.y), g.z), joined(g.x, g.y, g.z))),
+    # sinking
+    Case("sinking.rule_1_view_of_elementwise", lambda g: (construct.transpose(e("add", g.a, g.r)), e("add", construct.transpose(g.a), construct.expand_dims(g.r, (1,))))),
+    Case("sinking.rule_1_view_of_elementwise", lambda g: (flip(exp(flip(cast(g.x, "float64")))), exp(cast(g.x, "float64")))),
+    Case("sinking.rule_2_view_of_cheap", lambda g: twice_read(g, lambda v: part(neg(g.x), 1, g.n - 1), lambda v: neg(part(g.x, 1, g.n - 1)))),
+    Case("sinking.rule_2_view_of_cheap", lambda g: (exp(windows(e("maximum", g.x, 0.0), 2)), exp(e("maximum", windows(g.x, 2), 0.0)))),
+    Case("sinking.rule_3_reshape_of_elementwise", lambda g: (reduced("max", whole(e("multiply", exp(g.a), g.s), (g.n * g.m,)), 0), reduced("max", e("multiply", exp(whole(g.a, (g.n * g.m,))), g.s), 0))),
+    # updates
+    Case("updates.rule_1_update_of_all", lambda g: (update(g.x, g.s, 0, g.n), spread(g.s, g.n))),
+    Case("updates.rule_2_view_of_what_was_written", lambda g: (part(update(g.x, exp(part(g.y, 0, g.n - 2)), 1, g.n - 2), 1, g.n - 2), exp(part(g.y, 0, g.n - 2)))),
+    Case("updates.rule_2_view_of_what_was_written", lambda g: (part(update(g.a, part(g.b, 0, g.n - 1), 1, g.n - 1), 1, 1), part(g.b, 0, 1))),
+    Case("updates.rule_3_view_beside", lambda g: (part(update(g.a, g.s, 1, g.n - 2), g.n - 1, 1), part(g.a, g.n - 1, 1))),
+    Case("updates.rule_4_written_over", lambda g: (update(update(g.x, g.s, 1, 2), part(g.y, 0, 3), 0, 3), update(g.x, part(g.y, 0, 3), 0, 3))),
+    Case("updates.rule_5_written_as_it_is", lambda g: (update(g.x, part(g.x, 1, 3), 1, 3), g.x)),
+    Case("updates.rule_6_update_of_nothing", lambda g: (update(g.x, g.s, 1, 0), g.x)),
+    # reductions
+    Case("reductions.rule_1_axes_of_one", lambda g: (reduced("sum", part(g.a, 0, 1), 0), e("add", construct.view(g.a, ((0, ()), (0, ((0, 1),))), (g.m,)), 0.0))),
+    Case("reductions.rule_1_axes_of_one", lambda g: (reduced("argmax", construct.expand_dims(g.x, (1,)), 1), spread(c(0, "int64"), g.n))),
+    Case("reductions.rule_2_of_dimensions_in_another_order", lambda g: (reduced("max", construct.transpose(g.a), 0), reduced("max", g.a, 1))),
+    Case("reductions.rule_3_of_reduction", lambda g: (reduced("max", reduced("max", g.a, 1), 0), reduced("max", g.a, 0, 1))),
+    Case("reductions.rule_4_of_broadcast", lambda g: (reduced("min", spread(g.r, g.n, g.m), 0), g.r)),
+    Case("reductions.rule_4_of_broadcast", lambda g: (reduced("sum", spread(reduced("sum", g.t, 0), g.n, g.m), 0), e("multiply", reduced("sum", g.t, 0), construct.extent(g.n)))),
+    Case("reductions.rule_5_before_cast", lambda g: (reduced("max", cast(g.x, "float64"), 0), cast(reduced("max", g.x, 0), "float64"))),
+    Case("reductions.rule_6_factor_of_sum", lambda g: (reduced("sum", e("multiply", g.t, 3), 1), e("multiply", reduced("sum", g.t, 1), 3))),
+    Case("reductions.rule_7_of_inverted_truths", lambda g: (reduced("any", e("logical_not", g.p), 0), e("logical_not", reduced("all", g.p, 0)))),
+    # writes
+    Case("writes.rule_1_argument_written_to_itself", lambda g: (Graph(tuple(g.inputs), (g.x,), ((g.x, g.x), (g.y, g.x))), Graph(tuple(g.inputs), (g.x,), ((g.y, g.x),)))),
+]  # fmt: skip
+
+
+def twice(node: Node, make: Callable[[Node], Node]) -> Node:
+    """An expression that reads one node at several places."""
+    return make(node)
+
+
+def twice_read(given: Given, before: Callable[[Any], Node], after: Callable[[Any], Node]) -> tuple[Roots, Roots]:
+    negated = neg(given.x)
+    shown = part(negated, 1, given.n - 1)
+    return (exp(shown), negated), (exp(after(given)), negated)
+
+
+def bare_view(one: Node, like: Node) -> Node:
+    """A view of a view that is not one yet."""
+    return Node("view", (one,), one.dtype, one.shape, {"map": like.options["map"]})
+
+
+def joined(*nodes: Node) -> Node:
+    count: Any = sum((node.shape[0] for node in nodes[1:]), nodes[0].shape[0])
+    return Node("concatenate", nodes, nodes[0].dtype, (count,), {"axis": 0})
