@@ -14,6 +14,7 @@ from jitkernels.graph.construct import IndexMap, composed
 from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Node, sorted_nodes
 from jitkernels.graph.operations import OPERATIONS
+from jitkernels.kept import kept_property
 
 INNER = 64
 """The first loop of a reduction's own; those below are of the dimensions of a root."""
@@ -82,7 +83,7 @@ class Cone:
     def __post_init__(self) -> None:
         self.nodes = self._inside()
         self.places[id(self.root)] = {key_of(identity(self.root.ndim)): identity(self.root.ndim)}
-        inside = {id(node) for node in self.nodes}
+        inside = self.inside = frozenset(id(node) for node in self.nodes)
         for node in reversed(self.nodes):
             for index_map in list(self.places.get(id(node), {}).values()):
                 if node.operation == "reduce" and node is not self.root:
@@ -143,8 +144,12 @@ class Cone:
         else:
             self.rows = rows
 
-    def wasteful(self) -> Iterator[Node]:
+    @kept_property
+    def wasteful(self) -> dict[int, Node]:
         """Nodes that take long and would be computed more than once for the same element."""
+        return {id(node): node for node in self._wasteful()}
+
+    def _wasteful(self) -> Iterator[Node]:
         costs: dict[int, float] = {}
         dimensions = frozenset(range(self.root.ndim))
         for node in self.nodes:

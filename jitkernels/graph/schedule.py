@@ -72,21 +72,28 @@ def scheduled(graph: Graph, *, fuse: bool = True) -> Schedule:
     """The steps of a graph. Where it does not `fuse`, every node is a step."""
     kept = _kept(graph, fuse=fuse)
     pieces = {id(node): _pieces(node) for node in graph if node.operation in IN_PIECES}
+    order = list(graph)
+    known: dict[int, Cone] = {}
+    more: dict[int, Node] = {}
     while True:
-        roots = [node for node in graph if id(node) in kept and node.operation != "input"]
-        made: dict[int, list[tuple[Cone, IndexMap | None]]] = {}
+        known = {key: cone for key, cone in known.items() if not any(one in cone.inside for one in more)}
+        roots = [node for node in order if id(node) in kept and node.operation != "input"]
+        made: Made = {}
         for node in roots:
-            if id(node) in pieces:
-                made[id(node)] = [(Cone(value, kept), region) for value, region in pieces[id(node)]]
-            elif cones.is_inline(node):
-                made[id(node)] = [(Cone(node, kept), None)]
+            if id(node) not in pieces and not cones.is_inline(node):
+                continue
+            made[id(node)] = []
+            for value, region in pieces.get(id(node), [(node, None)]):
+                if id(value) not in known:
+                    known[id(value)] = Cone(value, kept)
+                made[id(node)].append((known[id(value)], region))
         listed = [cone for found in made.values() for cone, _ in found]
-        more: dict[int, Node] = {}
+        more = {}
         for cone in listed:
             more |= cone.misfits
         if not more:
             for cone in listed:
-                more |= {id(node): node for node in cone.wasteful()}
+                more |= cone.wasteful
         if not more:
             more = _computed_twice(listed)
         shared = _shared(graph, roots, made)
@@ -211,21 +218,30 @@ def _kept(graph: Graph, *, fuse: bool) -> set[int]:
 
 
 def _computed_twice(made: Iterable[Cone]) -> dict[int, Node]:
-    """Nodes that take long and are inside of nests that will not be one."""
-    owners: dict[int, set[Any]] = {}
+    """Nodes that take long and are inside of nests that will not be one: the last ones that these have in common."""
+    owners: dict[int, set[int]] = {}
+    domains: dict[int, Any] = {}
     nodes: dict[int, Node] = {}
     costs: dict[int, float] = {}
-    for cone in made:
-        domain = _domain(cone)
+    listed = list(made)
+    for number, cone in enumerate(listed):
+        domains[number] = _domain(cone)
         for node in cone.nodes:
             costs[id(node)] = cones.own_cost(node) + sum(costs.get(id(one), 0.0) for one in {*node.inputs})
-            if node is not cone.root and node.operation != "view" and costs[id(node)] >= cones.COSTLY:
-                owners.setdefault(id(node), set()).add(domain)
+            if node is not cone.root:
+                owners.setdefault(id(node), set()).add(number)
                 nodes[id(node)] = node
-    found = {key: nodes[key] for key, domains in owners.items() if len(domains) > 1}
-    # The last of a chain alone: those before it are inside of it then.
-    inner = {id(one) for node in found.values() for one in node.inputs}
-    return {key: node for key, node in found.items() if key not in inner} or found
+    found: dict[int, Node] = {}
+    for number, cone in enumerate(listed):
+        for node in cone.nodes:
+            for one in node.inputs:
+                key = id(one)
+                if key in found or key not in owners or one.operation == "view" or costs[key] < cones.COSTLY:
+                    continue
+                last = node is cone.root or owners[id(node)] != owners[key]
+                if last and len({domains[owner] for owner in owners[key]}) > 1:
+                    found[key] = one
+    return found
 
 
 def _domain(cone: Cone) -> Any:
