@@ -1,7 +1,7 @@
 """Other compilers of NumPy code: each makes of a program what a user of it would call, if it is installed.
 
 They are given what is best for them: single numbers as constants beside single arrays, JAX arrays that are there
-before, and the faster of the two forms that users of numba write.
+before, and the fastest of the forms that users of numba write.
 """
 
 import importlib.util
@@ -17,11 +17,9 @@ import jitkernels as jk
 from jitkernels.benchmark.programs.program import Program
 from jitkernels.errors import NotUsableError
 from jitkernels.peers import Bound
-from jitkernels.tuning.timer import measure
 
-Maker = Callable[[Program, tuple[Any, ...], int], Bound | None]
-"""Of a program, its arguments and the number of threads: the call, or None where there is no such form of it."""
-CHOICE_SECONDS = 0.05
+Maker = Callable[[Program, tuple[Any, ...], int], list[Bound]]
+"""Of a program, arguments and a number of threads: calls of which the fastest counts, none where it has no form."""
 
 
 def own_compiler() -> Callable[..., Any]:
@@ -38,11 +36,11 @@ def compilers() -> dict[str, Maker]:
     return {name: maker for name, maker in makers.items() if importlib.util.find_spec(name) is not None}
 
 
-def of_numexpr(program: Program, arguments: tuple[Any, ...], threads: int) -> Bound | None:
+def of_numexpr(program: Program, arguments: tuple[Any, ...], threads: int) -> list[Bound]:
     import numexpr
 
     if not program.texts:
-        return None
+        return []
     numexpr.set_num_threads(threads)
     names = program.function.__code__.co_varnames
     dtype = arguments[0].dtype.type
@@ -57,23 +55,18 @@ def of_numexpr(program: Program, arguments: tuple[Any, ...], threads: int) -> Bo
     pattern = r"(?<![\w.])(\d+\.\d*|\.\d+)(e-?\d+)?|(?<![\w.])\d+e-?\d+"
     texts = [re.sub(pattern, as_variable, text) for text in program.texts]
     if len(texts) == 1:
-        return partial(numexpr.evaluate, texts[0], values)
-    return partial(_all_of, numexpr.evaluate, texts, values)
+        return [partial(numexpr.evaluate, texts[0], values)]
+    return [partial(_all_of, numexpr.evaluate, texts, values)]
 
 
 def _all_of(evaluate: Callable[..., Any], texts: list[str], values: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(evaluate(text, values) for text in texts)
 
 
-def of_numba(program: Program, arguments: tuple[Any, ...], threads: int) -> Bound | None:
+def of_numba(program: Program, arguments: tuple[Any, ...], threads: int) -> list[Bound]:
     dtype = arguments[0].dtype
-    forms = _forms_of_numba(program, dtype.name, threads)
     given = _of_dtype(arguments, dtype.type)
-    if len(forms) < 2:
-        return next((partial(form, *given) for form in forms), None)
-    calls = {str(number): form for number, form in enumerate(forms)}
-    timings = measure(calls, {name: copied(given) for name in calls}, budget=CHOICE_SECONDS, rounds=(2, 5))
-    return partial(calls[min(calls, key=lambda name: timings[name].seconds)], *given)
+    return [partial(form, *copied(given)) for form in _forms_of_numba(program, dtype.name, threads)]
 
 
 @lru_cache
@@ -98,14 +91,14 @@ def _forms_of_numba(program: Program, dtype: str, threads: int) -> list[Callable
     return found
 
 
-def of_jax(program: Program, arguments: tuple[Any, ...], threads: int) -> Bound | None:
+def of_jax(program: Program, arguments: tuple[Any, ...], threads: int) -> list[Bound]:
     import jax
 
     jax.config.update("jax_enable_x64", True)
     function = program.functional or program.function
     compiled = jax.jit(_rebound(function, None, jax.numpy, lambda form: form))
     given = tuple(jax.numpy.array(value) if isinstance(value, np.ndarray) else value for value in arguments)
-    return partial(_ready, jax.block_until_ready, compiled, *given)
+    return [partial(_ready, jax.block_until_ready, compiled, *given)]
 
 
 def _ready(wait: Callable[..., Any], function: Callable[..., Any], *arguments: Any) -> Any:
@@ -113,12 +106,12 @@ def _ready(wait: Callable[..., Any], function: Callable[..., Any], *arguments: A
     return wait(function(*arguments))
 
 
-def of_torch(program: Program, arguments: tuple[Any, ...], threads: int) -> Bound | None:
+def of_torch(program: Program, arguments: tuple[Any, ...], threads: int) -> list[Bound]:
     import torch
 
     torch.set_num_threads(threads)
     torch.compiler.reset()  # else sizes after the first are compiled for any
-    return partial(torch.compile(program.function), *arguments)
+    return [partial(torch.compile(program.function), *arguments)]
 
 
 def _of_dtype(arguments: tuple[Any, ...], dtype: Callable[[float], Any]) -> tuple[Any, ...]:
