@@ -35,7 +35,7 @@ QUICK = Settings([], "ci", 1e-4, 1, peers=False)
 class Compiled:
     """Stands for a compiled function: NumPy computes, compiles are counted as one for each rank and broadcast."""
 
-    def __init__(self, function: Callable[..., Any], config: Any = None) -> None:
+    def __init__(self, function: Callable[..., Any], opt_level: int = 3) -> None:
         self.function, self.compiles, self._met = function, 0, set[Any]()
 
     def __call__(self, *arguments: Any, out: Any = None) -> Any:
@@ -257,7 +257,6 @@ def test_a_process_for_each_number_of_threads(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.usefixtures("with_jit")
 def test_calls_and_levels_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jk, "JitConfig", dict, raising=False)
     monkeypatch.setattr(levels, "ELEMENTS", 1000)
     for name in ("compiled-call", "levels"):
         entry = benchmarks()[name]

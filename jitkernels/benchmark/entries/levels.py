@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 
-import jitkernels as jk
 from jitkernels.benchmark.compilers import own_compiler
 from jitkernels.benchmark.programs import all_programs
 from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
@@ -38,17 +37,12 @@ def levels(settings: Settings) -> Iterator[Line]:
         a, b, c = program.arguments(ELEMENTS, "float32")
         out = np.empty_like(a)
         calls: dict[str, Bound] = {
-            label: partial(jit(program.function, config=_config(level)), a, b, c, out=out)
+            label: partial(jit(program.function, opt_level=level), a, b, c, out=out)
             for label, level in ((FUSED, 3), (UNFUSED, 0))
         }
         calls[NUMPY] = partial(_by_numpy, ufunc, a, b, c, out)
         timings = time_calls(calls, seconds=4 * settings.seconds, rounds=(5, 40))
         yield Line(name, f"{ELEMENTS} elements", timings, FUSED)
-
-
-def _config(level: int) -> object:
-    made: object = getattr(jk, "JitConfig")(opt_level=level)  # noqa: B009  # not there in every version
-    return made
 
 
 def _by_numpy(ufunc: np.ufunc, a: AnyArray, b: AnyArray, c: AnyArray, out: AnyArray) -> None:
