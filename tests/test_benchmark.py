@@ -158,6 +158,15 @@ PROMISES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"first call": 0.7, "first loop": 1.5, "pauses": 0.9, "warm loop": 1.5},
     ),
     "random-attrs": ({"gen": 1.0, "mkl": 1.5, "refer": 2.0}, {"gen": 1.0, "mkl": 1.5, "refer": 0.9}),
+    "expressions": (
+        {"jitkernels": 1.0, "numpy": 4.0, "numba": 2.0},
+        {"jitkernels": 1.0, "numpy": 4.0, "numba": 1.2},
+    ),
+    "compiled-call": ({"f(a, b, c, out=o)": 9e-8}, {"f(a, b, c, out=o)": 2e-7}),
+    "levels": (
+        {"level 3": 1.0, "level 0": 2.0, "numpy, out=": 1.1},
+        {"level 3": 1.0, "level 0": 2.0, "numpy, out=": 0.9},
+    ),
     "at-hit": ({"newest": 1e-7}, {"newest": 1e-5}),
 }
 
@@ -166,7 +175,7 @@ PROMISES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def test_verdicts_can_say_no(name: str) -> None:
     """Each promise holds for good figures and is said to be broken for bad ones."""
     rivals = ("gen", "mkl") if name == "random-attrs" else ()
-    pick = {"random-attrs": "gen", "ordinary-calls": "jitkernels"}.get(name, "")
+    pick = {"random-attrs": "gen", "ordinary-calls": "jitkernels", "levels": "level 3"}.get(name, "")
     answers = []
     for seconds in PROMISES[name]:
         timings = {key: Timing(value, 0.0) for key, value in seconds.items()}

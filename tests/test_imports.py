@@ -20,6 +20,9 @@ OPTIONAL = (
     "scipy_openblas32",
     "scipy",
     "numexpr",
+    "numba",
+    "jax",
+    "torch",
     "cyclopts",
     "rich",
 )

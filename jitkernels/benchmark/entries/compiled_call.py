@@ -1,0 +1,52 @@
+"""``jitkernels bench compiled-call``: what a call costs that computes next to nothing."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from jitkernels.benchmark.compilers import compilers, own_compiler
+from jitkernels.benchmark.programs import all_programs
+from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmark.table import time_calls
+from jitkernels.peers import Bound
+from jitkernels.signature import AnyArray
+
+SIZES = (8, 128, 1024)
+WITH_OUT = "f(a, b, c, out=o)"
+LIMIT = 100e-9
+
+
+def verdict(lines: Sequence[Line]) -> Verdict:
+    first = lines[0]
+    times = ", ".join(f"{name} {timing.seconds * 1e9:.0f} ns" for name, timing in first.timings.items())
+    return Verdict(
+        f"{first.case}: {times} (promised with out=: {LIMIT * 1e9:.0f} ns)",
+        first.timings[WITH_OUT].seconds <= LIMIT,
+    )
+
+
+@benchmark("compiled-call", verdict=verdict, against="numpy, out=")
+def compiled_call(settings: Settings) -> Iterator[Line]:
+    """A compiled a * b + c of three arrays of 8 to 1024 float32, with out= and without, beside other compilers."""
+    program = all_programs()["product_and_sum"]
+    function = own_compiler()(program.function)
+    for n in SIZES:
+        a, b, c = arguments = program.arguments(n, "float32")
+        out = np.empty_like(a)
+        calls: dict[str, Bound] = {
+            WITH_OUT: partial(function, *arguments, out=out),
+            "f(a, b, c)": partial(function, *arguments),
+            "numpy, out=": partial(_by_numpy, a, b, c, out),
+            "numpy": partial(program.function, *arguments),
+        }
+        for name, maker in compilers().items() if settings.peers else ():
+            for call in maker(program, arguments, 1):  # all forms of so little are alike
+                calls[name] = call
+        timings = time_calls(calls, seconds=4 * settings.seconds, rounds=(3, 40))
+        yield Line("compiled-call", f"n = {n}", timings, WITH_OUT)
+
+
+def _by_numpy(a: AnyArray, b: AnyArray, c: AnyArray, out: AnyArray) -> None:
+    np.multiply(a, b, out)
+    np.add(out, c, out)

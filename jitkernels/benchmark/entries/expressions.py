@@ -1,0 +1,113 @@
+"""``jitkernels bench expressions``: ordinary NumPy functions, compiled by us and by others, in one table.
+
+Every program has a process of its own for each number of threads, which is kept on as many cores: that binds all
+contestants alike, and none of them has another's threads or settings. Each answer is compared with NumPy's before
+anything is timed.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from jitkernels.benchmark.contests import NUMPY, OURS, contests
+from jitkernels.benchmark.processes import run
+from jitkernels.benchmark.programs import all_programs
+from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmark.table import geometric_mean
+from jitkernels.tuning.timer import Timing
+
+BEST = "the best peer"
+SHORT = ("linear", "black_scholes", "softmax", "fdtd_step", "box_blur", "forces_of_bodies")
+SIZES = {"ci": (8, 1000, 100_000), "full": (8, 64, 512, 4096, 32_768, 262_144, 2_000_000, 10_000_000)}
+DTYPES = {"ci": ("float32",), "full": ("float32", "float64")}
+PROMISED = {NUMPY: 3.0, BEST: 1.3}
+BEHIND = 0.9
+THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "JITKERNELS")
+
+
+def verdict(lines: Sequence[Line]) -> Verdict:
+    others = sorted({name for line in lines for name in line.timings} - {OURS, NUMPY})
+    failed = [f"{_named(line)}: {line.detail}" for line in lines if line.detail.startswith(OURS)]
+    if not any(OURS in line.timings for line in lines) and not failed:
+        found = (f"{name} {_mean(lines, name, NUMPY):.2f}" for name in others)
+        return Verdict(f"there is no jitkernels.jit; times NumPy's speed: {', '.join(found)}")
+    means = {name: _mean(lines, OURS, name) for name in (NUMPY, *others)}
+    means |= {BEST: _mean(lines, OURS, BEST)} if others else {}
+    behind = sorted(
+        (ratio, f"{_named(line)} ({_best(line)})")
+        for line in lines
+        if (ratio := _ratio(line, OURS, BEST) or 1.0) < BEHIND
+    )
+    words = (
+        f"{name} {mean:.2f}" + (f" (promised: {PROMISED[name]})" if name in PROMISED else "")
+        for name, mean in means.items()
+    )
+    text = [f"{len(lines)} cases, geometric means of the speed over {', '.join(words)}"]
+    text += [
+        f"{len(behind)} cases below {BEHIND} of {BEST}:" if behind else f"no case below {BEHIND} of {BEST}"
+    ]
+    text += [f"  {ratio:.2f} {name}" for ratio, name in behind]
+    text += [f"  failed: {name}" for name in failed]
+    holds = not failed and all(mean >= PROMISED.get(name, 1.0) for name, mean in means.items())
+    return Verdict("\n".join(text), holds)
+
+
+def _named(line: Line) -> str:
+    return f"{line.group}, {line.case}"
+
+
+def _best(line: Line) -> str:
+    """The fastest contestant that is neither we nor NumPy, or nothing."""
+    others = [name for name in line.timings if name not in (OURS, NUMPY)]
+    return min(others, key=lambda name: line.timings[name].seconds, default="")
+
+
+def _seconds(line: Line, name: str) -> float | None:
+    name = _best(line) if name == BEST else name
+    return line.timings[name].seconds if name in line.timings else None
+
+
+def _ratio(line: Line, name: str, against: str) -> float | None:
+    """How many times faster one contestant is than another, if both are there."""
+    one, other = _seconds(line, name), _seconds(line, against)
+    return None if one is None or other is None else other / one
+
+
+def _mean(lines: Sequence[Line], name: str, against: str) -> float:
+    return geometric_mean([ratio for line in lines if (ratio := _ratio(line, name, against)) is not None])
+
+
+@benchmark("expressions", verdict=verdict, against=NUMPY)
+def expressions(settings: Settings) -> Iterator[Line]:
+    """Programs through jitkernels.jit, NumPy and every other compiler that is installed, one thread and all."""
+    names = list(all_programs()) if settings.tag == "full" else SHORT
+    for name in names:
+        for threads in sorted({1, settings.threads}):
+            limits: dict[str, Any] = {f"{library}_NUM_THREADS": str(threads) for library in THREADS}
+            sizes, dtypes = SIZES[settings.tag], DTYPES[settings.tag]
+            for found in run(__name__, "child", name, threads, sizes, dtypes, settings.seconds, **limits):
+                yield _line(name, threads, **found)
+
+
+def _line(
+    name: str,
+    threads: int,
+    dtype: str,
+    elements: int,
+    times: Mapping[str, Sequence[Any]],
+    remarks: Sequence[str],
+) -> Line:
+    timings = {contestant: Timing(*values) for contestant, values in times.items()}
+    group = f"{name}, {dtype}, {threads} thread{'s'[: threads > 1]}"
+    line = Line(group, f"{elements} elements", timings, OURS, detail="; ".join(remarks))
+    ratio = _ratio(line, OURS, BEST)
+    return line if ratio is None else Line(**{**vars(line), "figures": {f"x {BEST}": round(ratio, 2)}})
+
+
+def child(
+    name: str, threads: int, sizes: Sequence[int], dtypes: Sequence[str], seconds: float
+) -> list[dict[str, Any]]:
+    """What `_line` takes, for each dtype and size."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    return contests(all_programs()[name], threads, sizes, dtypes, seconds)

@@ -1,0 +1,117 @@
+"""``jitkernels bench long-programs``: does compiling stay quick and small where somebody generated the program?
+
+Every step is one that brings near values no further apart, so that the result can be compared with NumPy's.
+"""
+
+import resource
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from jitkernels.benchmark.compilers import own_compiler
+from jitkernels.benchmark.processes import empty_cache, run
+from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.tuning.timer import Timing
+
+PROGRAMS = {"chain": 1000, "program": 10_000}
+"""Operations of each."""
+LIMITS = {"chain": 3.0, "program": 30.0}
+MOST_BYTES = 1e9
+RECENT, MEAN_EVERY = 16, 100
+"""A step takes the last value, and an input or one of so many before; so often one is a mean of a whole array."""
+
+
+def verdict(lines: Sequence[Line]) -> Verdict:
+    words, holds = [], True
+    for line in lines:
+        seconds, memory = line.timings["first call"].seconds, line.figures["bytes"]
+        limit = LIMITS[line.group]
+        words.append(
+            f"{line.group} of {line.case}: {seconds:.2f} s (promised: {limit:.0f} s), {memory / 1e6:.0f} MB "
+            f"(promised: {MOST_BYTES / 1e6:.0f} MB)"
+        )
+        holds = holds and seconds <= limit and memory <= MOST_BYTES
+    return Verdict("; ".join(words), holds)
+
+
+@benchmark("long-programs", verdict=verdict)
+def long_programs(settings: Settings) -> Iterator[Line]:
+    """A chain of 1,000 operations and a program of 10,000: the first call, later ones, NumPy, memory of the process."""
+    own_compiler()
+    for kind, operations in PROGRAMS.items():
+        with empty_cache() as cache:
+            found = run(__name__, "child", kind, operations, cache=cache)
+        timings = {name: Timing(found[name], 0.0) for name in ("first call", "later call", "numpy")}
+        yield Line(kind, f"{operations} operations", timings, figures={"bytes": found["bytes"]})
+
+
+def child(kind: str, operations: int) -> dict[str, float]:
+    """Seconds of the first call, of a later one and of NumPy, and the most memory that the process had."""
+    function = {"chain": chain, "program": program}[kind](operations)
+    arrays = [np.random.default_rng(seed).uniform(-1, 1, 1000) for seed in range(2)]
+    compiled = own_compiler()(function)
+    first, result = _timed(compiled, arrays)
+    later, _ = _timed(compiled, arrays)
+    numpy, right = _timed(function, arrays)
+    np.testing.assert_allclose(result, right, rtol=1e-9, atol=1e-9)
+    unit = 1 if sys.platform == "darwin" else 1024
+    memory = float(unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    return {"first call": first, "later call": later, "numpy": numpy, "bytes": memory}
+
+
+def _timed(function: Callable[..., Any], arrays: Sequence[Any]) -> tuple[float, Any]:
+    started = perf_counter()
+    result = function(*arrays)
+    return perf_counter() - started, result
+
+
+def chain(operations: int) -> Callable[..., Any]:
+    """So many operations, each of the result of the one before."""
+
+    def compute(x: Any, y: Any) -> Any:
+        for number in range(operations):
+            match number % 4:
+                case 0:
+                    x = x * 0.5
+                case 1:
+                    x = x + y
+                case 2:
+                    x = np.minimum(x, 1.5)
+                case 3:
+                    x = np.cos(x)
+        return x
+
+    return compute
+
+
+def program(operations: int) -> Callable[..., Any]:
+    """So many operations of random ones of the last values; nothing is left unused."""
+
+    def compute(x: Any, y: Any) -> Any:
+        random = Random(1)
+        values, done = [x, y], 0
+        while done < operations:
+            last, other = values[-1], random.choice((x, y, *values[-RECENT:]))
+            if len(values) % MEAN_EVERY == 0:
+                found, count = last.mean() * 0.5 + other * 0.5, 4
+            else:
+                found, count = random.choice(_STEPS)(last, other)
+            values.append(found)
+            done += count
+        return values[-1]
+
+    return compute
+
+
+_STEPS: tuple[Callable[[Any, Any], tuple[Any, int]], ...] = (
+    lambda a, b: ((a + b) * 0.5, 2),
+    lambda a, b: (a * 0.75 + b * 0.25, 3),
+    lambda a, b: (np.maximum(a, b), 1),
+    lambda a, b: (np.minimum(a, -b), 2),
+    lambda a, b: (np.cos((a + b) * 0.5), 3),
+    lambda a, b: (np.sin(a * 0.5 - b * 0.5), 4),
+)

@@ -1,0 +1,68 @@
+"""Arguments of programs: random arrays of about so many elements, always the same values."""
+
+from collections.abc import Callable
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from jitkernels.benchmark.programs.program import Arguments
+
+LEAST_SAMPLES, LEAST_SIDE = 4, 3
+"""So that samples vary, and that one point of a grid has neighbours on every side."""
+
+
+def values(
+    shape: int | tuple[int, ...], dtype: str, low: float = 0.0, high: float = 1.0, seed: int = 0
+) -> Any:
+    """Random numbers between two limits."""
+    drawn = np.random.default_rng(seed).random(shape, np.float64)
+    return (low + (high - low) * drawn).astype(dtype)
+
+
+def vectors(count: int, low: float = -2.0, high: float = 2.0) -> Arguments:
+    """So many arrays of one dimension."""
+    return lambda elements, dtype: tuple(values(elements, dtype, low, high, seed) for seed in range(count))
+
+
+def rows(elements: int) -> tuple[int, int]:
+    """A shape of so many elements, about as many rows as columns, whichever is a power of two not below."""
+    columns = 1 << (max(elements, 1).bit_length() // 2)
+    return max(1, elements // columns), columns
+
+
+def matrices(count: int) -> Arguments:
+    """So many arrays of rows."""
+    return lambda elements, dtype: tuple(values(rows(elements), dtype, -2, 2, seed) for seed in range(count))
+
+
+def with_columns(*limits: tuple[float, float]) -> Arguments:
+    """An array of rows, and for each pair of limits an array with a number for each column."""
+
+    def arguments(elements: int, dtype: str) -> tuple[Any, ...]:
+        shape = rows(elements)
+        further = (values(shape[1], dtype, *limit, seed) for seed, limit in enumerate(limits, 1))
+        return (values(shape, dtype, -2, 2), *further)
+
+    return arguments
+
+
+def grid(*after: Any, channels: int = 0) -> Arguments:
+    """A square of points, each a number or several, and what else the program takes."""
+
+    def arguments(elements: int, dtype: str) -> tuple[Any, ...]:
+        side = max(LEAST_SIDE, isqrt(elements // max(channels, 1)))
+        return (values((side, side, channels) if channels else (side, side), dtype), *after)
+
+    return arguments
+
+
+def samples(features: int, *further: Callable[[int, int, str], Any]) -> Arguments:
+    """Samples of at most so many features, and what `further` make of the numbers of both and a dtype."""
+
+    def arguments(elements: int, dtype: str) -> tuple[Any, ...]:
+        columns = min(features, max(1, elements // 4))
+        count = max(LEAST_SAMPLES, elements // columns)
+        return (values((count, columns), dtype, -1, 1), *(make(count, columns, dtype) for make in further))
+
+    return arguments
