@@ -20,6 +20,8 @@ INNER = 64
 """The first loop of a reduction's own; those below are of the dimensions of a root."""
 INLINE = frozenset({"cast", "view", "constant", "extent", "iota", "reduce"})
 """What can be computed inside of another node, beside all that is elementwise."""
+LARGEST = 400
+"""Nodes of a cone: what a nest is made in time with, and what programs of many thousand nodes are cut into."""
 COSTLY = 7.0
 """What is not computed twice, if it can be kept."""
 
@@ -105,6 +107,7 @@ class Cone:
     def _inside(self) -> list[Node]:
         """The nodes that are computed here, each behind its inputs."""
         done: dict[int, Node] = {}
+        opened = 0
         stack = [(self.root, False)]
         while stack:
             node, expanded = stack.pop()
@@ -113,12 +116,15 @@ class Cone:
             if expanded:
                 done[id(node)] = node
                 continue
+            opened += 1
             stack.append((node, True))
-            stack.extend(
-                (one, False)
-                for one in reversed(node.inputs)
-                if id(one) not in done and id(one) not in self.kept and is_inline(one)
-            )
+            for one in reversed(node.inputs):
+                if id(one) in done or id(one) in self.kept or not is_inline(one):
+                    continue
+                if opened < LARGEST or not one.inputs:
+                    stack.append((one, False))
+                else:
+                    self.misfits[id(one)] = one
         return list(done.values())
 
     def _reduction(self, node: Node, index_map: IndexMap) -> None:
