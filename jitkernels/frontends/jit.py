@@ -5,18 +5,19 @@ import inspect
 import threading
 import types
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 
 import numpy as np
 
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
-from jitkernels.frontends import functions, indexing, reductions, shaping, universal  # noqa: F401  # fill tables
+from jitkernels.frontends import direct, functions, indexing, reductions, shaping, universal  # noqa: F401  # fill tables
 from jitkernels.frontends import specialisation as specialisations
 from jitkernels.frontends.arguments import Flattener, patterns, static
 from jitkernels.frontends.captured import Constant
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
+from jitkernels.native import vectorcall
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,7 +25,10 @@ MOST_KEYS = 4096
 MOST_OF_A_KEY = 32
 
 
-class JitFunction(Generic[P, R]):
+_base: Any = vectorcall.base() or object
+
+
+class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this is imported
     """A function that runs as compiled code, with the results of the plain one."""
 
     __jitkernels_traced__ = staticmethod(lambda self: self.__wrapped__)
@@ -38,9 +42,19 @@ class JitFunction(Generic[P, R]):
         self._lock = threading.RLock()
         self._plain_calls: dict[str, int] = {}
         self._takes_out = self._signature.takes("out")
+        self._slow = self._from_python
+        if _base is not object:
+            self._table = vectorcall.new_table(self._slow)
+            vectorcall.attach(self, self._table)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return cast(R, self._call(args, kwargs))
+    if _base is object or TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+            return cast(R, self._call(args, kwargs))
+
+    def _from_python(self, *args: Any, **kwargs: Any) -> Any:
+        """What serves calls that no compiled function takes."""
+        return self._call(args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -61,12 +75,35 @@ class JitFunction(Generic[P, R]):
         if found is None or found.graph is None or (found.written and not found.may_write(leaves)):
             return self._plain(args, kwargs, out)
         found.calls += 1
+        if found.direct is None and self._link(found, args, kwargs):
+            # By the compiled function, which is in front of this one now.
+            return self(*args) if out is None else self(*args, out=out)
         try:
             arrays = found.program.run([*leaves, *found.constants], values, None)
         except Exception:  # noqa: BLE001  # nothing was written yet: the plain function raises as it would
             return self._plain(args, kwargs, out)
         result = found.plan.make(leaves, arrays, values)
         return result if out is None else given_to(out, result)
+
+    def _link(self, found: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Let calls like this one go without Python from now on, if they can; whether they do."""
+        with self._lock:
+            if found.direct is not None:
+                return False
+            found.direct = False
+            if (
+                _base is object
+                or kwargs
+                or self._takes_out
+                or type(self.__wrapped__) is not types.FunctionType
+            ):
+                return False
+            structure, leaves = self._structure(args, kwargs)
+            source = direct.source_of(found, structure, leaves, len(args))
+            watches = direct.watches_of(self.__wrapped__) if source is not None else None
+            if watches is not None:
+                found.direct = direct.Direct(self._table, found, len(args), watches, source)
+            return watches is not None
 
     def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         result = self.__wrapped__(*args, **kwargs)
@@ -133,6 +170,10 @@ class JitFunction(Generic[P, R]):
         """Forget all code that was made."""
         with self._lock:
             self._specialisations = {}
+
+
+if _base is not object:
+    vectorcall.prepare(JitFunction)
 
 
 def given_to(out: Any, result: Any) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jitkernels.graph import interpreter
+from jitkernels.graph import interpreter, program
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.extents import Scope
 from jitkernels.graph.ir import Graph
@@ -12,12 +12,7 @@ from jitkernels.graph.ir import Graph
 def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Any:
     """An object with ``run(arrays, values, out)``, which gives outputs and does the writes."""
     if config.backend == "native":
-        try:
-            from jitkernels.graph import program  # type: ignore[attr-defined]
-        except ImportError:
-            pass
-        else:
-            return program.compiled(graph, scope, config)
+        return program.compiled(graph, scope, config)
     return Interpreted(graph)
 
 

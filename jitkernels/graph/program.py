@@ -2,7 +2,7 @@
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -114,10 +114,13 @@ class Program:
                     np.copyto(array, result)
         return results
 
-    def caller(self, guards: Sequence[Guard], *, is_tuple: bool) -> "programs.Fused | None":
+    def caller(
+        self, guards: Sequence[Guard], sources: Sequence[tuple[int, str]], *, is_tuple: bool
+    ) -> "programs.Fused | None":
         """The source of the function that Python calls may begin with; None where there is work for Python.
 
-        Arguments are the inputs in order; results are the outputs, in a tuple if `is_tuple`.
+        `sources` says of each input which argument it is, and its type if it is a number (see `calls.Argument`); results
+        are the outputs, in a tuple if `is_tuple`.
         """
         if len(self.steps) != 1 or not isinstance(self.steps[0], Segment) or self.graph.writes:
             return None
@@ -144,7 +147,10 @@ class Program:
             if id(node) not in outputs
         ]
         segment = self.steps[0]
-        arguments = [self._argument(node, segment) for node in self.graph.inputs]
+        arguments = [
+            replace(self._argument(node, segment), source=source, number=number)
+            for node, (source, number) in zip(self.graph.inputs, sources, strict=True)
+        ]
         caller = calls.Caller(
             arguments, results, kept, guards, self.symbols, len(self.words) + len(self.symbols) + 1, segment.work,
             is_tuple,

@@ -145,7 +145,11 @@ def _shared(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node]:
     """
     last_read: dict[int, int] = {}
     for position, node in enumerate(roots):
-        leaves = [leaf for cone, _ in made[id(node)] for leaf in cone.leaves] if id(node) in made else map(id, node.inputs)
+        leaves = (
+            [leaf for cone, _ in made[id(node)] for leaf in cone.leaves]
+            if id(node) in made
+            else map(id, node.inputs)
+        )
         for leaf in leaves:
             last_read[leaf] = position
     given, written = {id(node) for node in graph.inputs}, {id(target): target for target, _ in graph.writes}
@@ -164,7 +168,9 @@ def _shared(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node]:
             own = id(base) in made and id(base) not in given and id(base) not in outputs
             ours = id(base) in written and final.get(id(node)) is base
             if id(base) in shared:
-                own = final.get(id(node)) is _memory(base, shared) or _memory(base, shared) not in graph.inputs
+                own = (
+                    final.get(id(node)) is _memory(base, shared) or _memory(base, shared) not in graph.inputs
+                )
             if (own or ours) and last_read.get(id(base), -1) <= position and id(base) not in outputs:
                 shared[id(node)] = base
         elif id(node) in targets and id(node) in made and id(node) not in outputs:
@@ -287,7 +293,9 @@ def _grouped(
     return steps
 
 
-def _placed(steps: list[Step], after: int, store: Store, step_of: dict[int, int], kept: set[int]) -> int | None:
+def _placed(
+    steps: list[Step], after: int, store: Store, step_of: dict[int, int], kept: set[int]
+) -> int | None:
     """Put a root in a nest of the same loops behind all that it reads, or in which that is at hand; None if there is none."""
     rows, columns, _ = split(store.cone)
     for i in range(len(steps) - 1, max(after, 0) - 1, -1):
@@ -309,7 +317,10 @@ def _at_hand(nest: Nest, store: Store, inside: set[int], kept: set[int]) -> bool
     """Whether a root can be computed in a nest with roots that it reads: where it needs each, the nest has it then."""
     own = {id(one.target): one for one in nest.stores}
     needed = [key for key in store.cone.leaves if key in inside]
-    if any(key not in own or own[key].region is not None or own[key].cone.root is not own[key].target for key in needed):
+    if any(
+        key not in own or own[key].region is not None or own[key].cone.root is not own[key].target
+        for key in needed
+    ):
         return False
     if store.region is not None or any(one.region is not None for one in nest.stores):
         return False

@@ -3,7 +3,9 @@
 An object has two words beside what Python gives it: the function that Python calls (a ``vectorcall``), and the address of
 a table. A table has the callable that serves what nothing else does, and a chain of links, each for a kind of arguments:
 
-    table: slow callable, first link            link: next link, function, context, number of arguments
+    table: slow callable, first link
+    link: next link, function, context, number of arguments, number of watches, watches
+    watch: a dict and a key in it, or null and a closure cell; the object that has to be there still
 
 Python calls of the function are ``ptr f(ptr context, ptr objects, ptr out)``, see `jitkernels.graph.emit.calls`; the last one is
 None's null or what is given by the keyword ``out``.
@@ -12,6 +14,7 @@ None's null or what is given by the keyword ``out``.
 import ctypes
 import functools
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +33,7 @@ TEXT = f"""@jk_out = external global i8
 @jk_none = external global i8
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyErr_Occurred()
+declare ptr @PyDict_GetItemWithError(ptr, ptr)
 define ptr @entry(ptr %callable, ptr %objects, i64 %flagged, ptr %names) nounwind {{
 start:
   %count = and i64 %flagged, {2**63 - 1}
@@ -66,9 +70,42 @@ try:
   %own.at = getelementptr i64, ptr %link, i64 3
   %own = load i64, ptr %own.at
   %same = icmp eq i64 %own, %count
-  br i1 %same, label %call, label %other
+  br i1 %same, label %look, label %other
 other:
   br label %next
+look:
+  %watches.at = getelementptr i64, ptr %link, i64 4
+  %watches = load i64, ptr %watches.at
+  br label %watch
+watch:
+  %number = phi i64 [ 0, %look ], [ %number.next, %unchanged ]
+  %more = icmp slt i64 %number, %watches
+  br i1 %more, label %inspect, label %call
+inspect:
+  %word = mul i64 %number, 3
+  %first.word = add i64 %word, 5
+  %watch.at = getelementptr i64, ptr %link, i64 %first.word
+  %place = load ptr, ptr %watch.at
+  %key.at = getelementptr i64, ptr %watch.at, i64 1
+  %key = load ptr, ptr %key.at
+  %expected.at = getelementptr i64, ptr %watch.at, i64 2
+  %expected = load ptr, ptr %expected.at
+  %is_cell = icmp eq ptr %place, null
+  br i1 %is_cell, label %cell, label %entry_of
+cell:
+  %held.at = getelementptr i8, ptr %key, i64 16
+  %held = load ptr, ptr %held.at
+  br label %compare
+entry_of:
+  %bound = call ptr @PyDict_GetItemWithError(ptr %place, ptr %key)
+  br label %compare
+compare:
+  %now = phi ptr [ %held, %cell ], [ %bound, %entry_of ]
+  %number.next = add i64 %number, 1
+  %unchanged.bit = icmp eq ptr %now, %expected
+  br i1 %unchanged.bit, label %unchanged, label %other
+unchanged:
+  br label %watch
 call:
   %function.at = getelementptr i64, ptr %link, i64 1
   %function = load ptr, ptr %function.at
@@ -122,6 +159,11 @@ def externals() -> tuple[External, ...]:
         *parts.externals(),
         External("jk_out", "void", (), functools.partial(id, sys.intern("out"))),
         *(External(f"jk_dtype_{name}", "void", (), functools.partial(id, np.dtype(name))) for name in DTYPES),
+        *(
+            External(f"jk_type_{name}", "void", (), functools.partial(id, np.dtype(name).type))
+            for name in DTYPES
+        ),
+        External("jk_type_float", "void", (), functools.partial(id, float)),
     )
 
 
@@ -164,11 +206,22 @@ def attach(target: object, table: "np.ndarray[Any, np.dtype[np.int64]]") -> None
     ctypes.c_int64.from_address(id(target) + VECTORCALL).value = entry
 
 
+Watch = tuple[object, object, object]
+"""A dict, a key and a value; or None, a closure cell and what it holds."""
+
+
 def link(
-    table: "np.ndarray[Any, np.dtype[np.int64]]", function: int, context: int, count: int
+    table: "np.ndarray[Any, np.dtype[np.int64]]",
+    function: int,
+    context: int,
+    count: int,
+    watches: Sequence[Watch] = (),
 ) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """Put a function for so many arguments in front of the chain. The caller keeps what comes back alive."""
-    made = np.array([table[1], function, context, count], np.int64)
+    """Put a function for so many arguments in front of the chain. The caller keeps what comes back, and watches, alive."""
+    words = [table[1], function, context, count, len(watches)]
+    for place, key, value in watches:
+        words += [0 if place is None else id(place), id(key), id(value)]
+    made = np.array(words, np.int64)
     table[1] = made.ctypes.data
     return made
 

@@ -22,7 +22,8 @@ LONG = 400_000
 class Argument:
     """An array that is given: its word in the frame, dtype, bytes of an element, shape, strides in elements.
 
-    `contiguous`: it lies without gaps. `may_be_out`: a result may be the very same memory.
+    `contiguous`: it lies without gaps. `may_be_out`: a result may be the very same memory. `source`: which argument it is,
+    or, from 0 down by -1, which of the objects in the context. `number`: it is no array but a number of this type.
     """
 
     word: int
@@ -32,6 +33,8 @@ class Argument:
     strides: tuple[Number, ...]
     contiguous: bool
     may_be_out: bool
+    source: int = 0
+    number: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,9 @@ class Caller:
         self.block = self.function.block
         self.known: set[str] = set()
         self.dtypes: set[str] = set()
-        for number, argument in enumerate(self.arguments):
-            self._argument(number, argument)
+        self.types: set[str] = set()
+        for argument in self.arguments:
+            self._argument(argument)
         for guard in self.guards:
             self._guard(guard)
         outs = self._outs()
@@ -83,12 +87,14 @@ class Caller:
         self._run()
         self._given(outs)
         body = "\n".join([*self.function.memory, *self.block.lines])
-        declared = "\n".join(
-            [
-                *(f"declare {text}" for text in DECLARED),
-                *(f"@jk_dtype_{name} = external global i8" for name in self.dtypes),
-            ]
-        )
+        objects = [
+            *(f"jk_dtype_{name}" for name in sorted(self.dtypes)),
+            *(f"jk_type_{name}" for name in sorted(self.types)),
+        ]
+        lines = [f"declare {text}" for text in DECLARED] + [
+            f"@{name} = external global i8" for name in objects
+        ]
+        declared = "\n".join(lines)
         return (
             f"{declared}\n@jk_ndarray = external global i8\n@jk_tuple = external global i8\n"
             f"define ptr @entry(ptr %context, ptr %objects, ptr %out) nounwind {{\n"
@@ -132,8 +138,21 @@ class Caller:
         masked = self.new(f"and i32 {self.load('i32', array, Offset.ARRAY_FLAGS)}, {flags}")
         self.require(self.new(f"icmp eq i32 {masked}, {flags}"))
 
-    def _argument(self, number: int, argument: Argument) -> None:
-        array = self.load("ptr", "%objects", 8 * number)
+    def _argument(self, argument: Argument) -> None:
+        inside = argument.source < 0
+        array = self.load(
+            "ptr", "%context" if inside else "%objects", 8 * (~argument.source if inside else argument.source)
+        )
+        if argument.number:
+            self.types.add(argument.number)
+            kind = self.load("ptr", array, Offset.TYPE)
+            self.require(self.new(f"icmp eq ptr {kind}, @jk_type_{argument.number}"))
+            self.keep(
+                argument.word,
+                "ptr",
+                self.new(f"getelementptr i8, ptr {array}, i64 {int(Offset.FLOAT_VALUE)}"),
+            )
+            return
         flags = ALIGNED | (CONTIGUOUS if argument.contiguous else 0)
         self._array(array, argument.dtype, len(argument.shape), flags)
         shape = self.load("ptr", array, Offset.ARRAY_EXTENTS) if argument.shape else ""
@@ -223,6 +242,8 @@ class Caller:
         data = self.load("i64", array, Offset.ARRAY_DATA)
         size = self._here(extents.product(result.shape) * result.size)
         for argument in self.arguments:
+            if argument.number:
+                continue
             at = self.new(f"getelementptr i64, ptr %frame, i64 {argument.word}")
             other = self.new(f"load i64, ptr {at}")
             low, span = other, self._here(extents.product(argument.shape) * argument.size)
