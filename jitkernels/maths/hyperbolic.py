@@ -47,24 +47,24 @@ C12_64 = np.float64(2.0921770015958163e-09)
 
 
 @inlined("contract")
-def parts_float32(x: np.float32) -> tuple[np.float32, np.float32, np.float32, np.float32]:
-    """For 0 <= x: 2**(k-2) plus and minus 2**(-k-2), and sinh(r) and cosh(r) - 1."""
+def parts_float32(x: np.float32) -> tuple[np.float32, np.float32, np.float32, np.float32, np.float32]:
+    """For 0 <= x: 2**(k-2) plus and minus 2**(-k-2), r, and what sinh(r) and cosh(r) are more than r and 1."""
     y = min(x, HIGHEST_32)
     shifted = y * LOG2E_32 + MAGIC_32
     k = shifted - MAGIC_32
     r = (y - k * LN2_HIGH_32) - k * LN2_LOW_32
     square = r * r
-    sinh = ((S7_32 * square + S5_32) * square + S3_32) * (square * r) + r
+    sinh = ((S7_32 * square + S5_32) * square + S3_32) * (square * r)
     cosh = ((C6_32 * square + C4_32) * square + HALF_32) * square
     bits = shifted.view(np.int32) << 23
     up = bits.view(np.float32)
     down = max(QUARTERS_32 - bits, ZERO_BITS_32).view(np.float32)
-    return up + down, up - down, sinh, cosh
+    return up + down, up - down, r, sinh, cosh
 
 
 @inlined("contract")
-def parts_float64(x: np.float64) -> tuple[np.float64, np.float64, np.float64, np.float64]:
-    """For 0 <= x: 2**(k-2) plus and minus 2**(-k-2), and sinh(r) and cosh(r) - 1."""
+def parts_float64(x: np.float64) -> tuple[np.float64, np.float64, np.float64, np.float64, np.float64]:
+    """For 0 <= x: 2**(k-2) plus and minus 2**(-k-2), r, and what sinh(r) and cosh(r) are more than r and 1."""
     y = min(x, HIGHEST_64)
     shifted = y * LOG2E_64 + MAGIC_64
     k = shifted - MAGIC_64
@@ -73,27 +73,27 @@ def parts_float64(x: np.float64) -> tuple[np.float64, np.float64, np.float64, np
     fourth = square * square
     s = ((S13_64 * square + S11_64) * fourth + (S9_64 * square + S7_64)) * fourth + (S5_64 * square + S3_64)
     c = ((C12_64 * square + C10_64) * fourth + (C8_64 * square + C6_64)) * fourth + (C4_64 * square + HALF_64)
-    sinh = s * (square * r) + r
+    sinh = s * (square * r)
     cosh = c * square
     bits = shifted.view(np.int64) << 52
     up = bits.view(np.float64)
     down = max(QUARTERS_64 - bits, ZERO_BITS_64).view(np.float64)
-    return up + down, up - down, sinh, cosh
+    return up + down, up - down, r, sinh, cosh
 
 
 @inlined("contract")
 def cosh_float32(x: np.float32) -> np.float32:
     """cosh(x) for every float32."""
-    plus, minus, sinh, cosh = parts_float32(abs(x))
-    h = (cosh * plus + sinh * minus) + plus
+    plus, minus, r, sinh, cosh = parts_float32(abs(x))
+    h = (r * minus + (cosh * plus + sinh * minus)) + plus
     return h + h
 
 
 @inlined("contract")
 def cosh_float64(x: np.float64) -> np.float64:
     """cosh(x) for every float64."""
-    plus, minus, sinh, cosh = parts_float64(abs(x))
-    h = (cosh * plus + sinh * minus) + plus
+    plus, minus, r, sinh, cosh = parts_float64(abs(x))
+    h = (r * minus + (cosh * plus + sinh * minus)) + plus
     return h + h
 
 
@@ -101,8 +101,8 @@ def cosh_float64(x: np.float64) -> np.float64:
 def sinh_float32(x: np.float32) -> np.float32:
     """sinh(x) for every float32."""
     size = abs(x)
-    plus, minus, sinh, cosh = parts_float32(size)
-    h = (cosh * minus + sinh * plus) + minus
+    plus, minus, r, sinh, cosh = parts_float32(size)
+    h = (r * plus + (cosh * minus + sinh * plus)) + minus
     sign = x.view(np.int32) & SIGN_32
     signed = ((h + h).view(np.int32) | sign).view(np.float32)
     return x if size < TINY_32 else signed
@@ -112,8 +112,8 @@ def sinh_float32(x: np.float32) -> np.float32:
 def sinh_float64(x: np.float64) -> np.float64:
     """sinh(x) for every float64."""
     size = abs(x)
-    plus, minus, sinh, cosh = parts_float64(size)
-    h = (cosh * minus + sinh * plus) + minus
+    plus, minus, r, sinh, cosh = parts_float64(size)
+    h = (r * plus + (cosh * minus + sinh * plus)) + minus
     sign = x.view(np.int64) & SIGN_64
     signed = ((h + h).view(np.int64) | sign).view(np.float64)
     return x if size < TINY_64 else signed
