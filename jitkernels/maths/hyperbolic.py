@@ -48,7 +48,7 @@ C12_64 = np.float64(2.0921770015958163e-09)
 
 @inlined("contract")
 def parts_float32(x: np.float32) -> tuple[np.float32, np.float32, np.float32, np.float32, np.float32]:
-    """For 0 <= x: 2**(k-2) plus and minus 2**(-k-2), r, and what sinh(r) and cosh(r) are more than r and 1."""
+    """For 0 <= x: 2**(k-2) and 2**(-k-2), r, and what sinh(r) and cosh(r) are more than r and 1."""
     y = min(x, HIGHEST_32)
     shifted = y * LOG2E_32 + MAGIC_32
     k = shifted - MAGIC_32
@@ -59,12 +59,12 @@ def parts_float32(x: np.float32) -> tuple[np.float32, np.float32, np.float32, np
     bits = shifted.view(np.int32) << 23
     up = bits.view(np.float32)
     down = max(QUARTERS_32 - bits, ZERO_BITS_32).view(np.float32)
-    return up + down, up - down, r, sinh, cosh
+    return up, down, r, sinh, cosh
 
 
 @inlined("contract")
 def parts_float64(x: np.float64) -> tuple[np.float64, np.float64, np.float64, np.float64, np.float64]:
-    """For 0 <= x: 2**(k-2) plus and minus 2**(-k-2), r, and what sinh(r) and cosh(r) are more than r and 1."""
+    """For 0 <= x: 2**(k-2) and 2**(-k-2), r, and what sinh(r) and cosh(r) are more than r and 1."""
     y = min(x, HIGHEST_64)
     shifted = y * LOG2E_64 + MAGIC_64
     k = shifted - MAGIC_64
@@ -78,22 +78,24 @@ def parts_float64(x: np.float64) -> tuple[np.float64, np.float64, np.float64, np
     bits = shifted.view(np.int64) << 52
     up = bits.view(np.float64)
     down = max(QUARTERS_64 - bits, ZERO_BITS_64).view(np.float64)
-    return up + down, up - down, r, sinh, cosh
+    return up, down, r, sinh, cosh
 
 
 @inlined("contract")
 def cosh_float32(x: np.float32) -> np.float32:
     """cosh(x) for every float32."""
-    plus, minus, r, sinh, cosh = parts_float32(abs(x))
-    h = (r * minus + (cosh * plus + sinh * minus)) + plus
+    up, down, r, sinh, cosh = parts_float32(abs(x))
+    minus = up - down
+    h = (r * minus + (cosh * (up + down) + (sinh * minus + down))) + up  # as up + down may round down away
     return h + h
 
 
 @inlined("contract")
 def cosh_float64(x: np.float64) -> np.float64:
     """cosh(x) for every float64."""
-    plus, minus, r, sinh, cosh = parts_float64(abs(x))
-    h = (r * minus + (cosh * plus + sinh * minus)) + plus
+    up, down, r, sinh, cosh = parts_float64(abs(x))
+    minus = up - down
+    h = (r * minus + (cosh * (up + down) + (sinh * minus + down))) + up  # as up + down may round down away
     return h + h
 
 
@@ -101,7 +103,8 @@ def cosh_float64(x: np.float64) -> np.float64:
 def sinh_float32(x: np.float32) -> np.float32:
     """sinh(x) for every float32."""
     size = abs(x)
-    plus, minus, r, sinh, cosh = parts_float32(size)
+    up, down, r, sinh, cosh = parts_float32(size)
+    plus, minus = up + down, up - down
     h = (r * plus + (cosh * minus + sinh * plus)) + minus
     sign = x.view(np.int32) & SIGN_32
     signed = ((h + h).view(np.int32) | sign).view(np.float32)
@@ -112,7 +115,8 @@ def sinh_float32(x: np.float32) -> np.float32:
 def sinh_float64(x: np.float64) -> np.float64:
     """sinh(x) for every float64."""
     size = abs(x)
-    plus, minus, r, sinh, cosh = parts_float64(size)
+    up, down, r, sinh, cosh = parts_float64(size)
+    plus, minus = up + down, up - down
     h = (r * plus + (cosh * minus + sinh * plus)) + minus
     sign = x.view(np.int64) & SIGN_64
     signed = ((h + h).view(np.int64) | sign).view(np.float64)

@@ -18,7 +18,7 @@ coefficients were rounded to the type one by one, lowest power first, and the re
 
 import numpy as np
 
-from jitkernels.maths.exp import ONE_32, ONE_64
+from jitkernels.maths.exp import EXPONENT_32, ONE_32, ONE_64
 from jitkernels.native.source import inlined
 
 ZERO_32 = np.float32(0)
@@ -28,7 +28,6 @@ NAN_32 = np.float32(np.nan)
 SMALLEST_BITS_32 = np.int32(1 << 23)  # of the smallest normal number
 NORMAL_BITS_32 = np.uint32(0x7F000000)  # from these to those of infinity
 SQRT_HALF_BITS_32 = np.int32(0x3F3504F3)
-EXPONENT_32 = np.int32(-(2**23))
 UP_32 = np.float32(2.0**23)  # makes subnormal numbers normal
 UP_STEPS_32 = np.float32(23)
 LN2_HIGH_32 = np.float32(0.693145751953125)
@@ -110,15 +109,21 @@ def extended_float64(x: np.float64, positive: np.float64) -> np.float64:
 
 
 @inlined("contract")
-def joined_float32(k: np.float32, f: np.float32) -> np.float32:
-    """k * ln 2 + log(1 + f)."""
+def summed_float32(k: np.float32, f: np.float32, low: np.float32) -> np.float32:
+    """k times the high part of ln 2, log(1 + f) and something small."""
     square = f * f
     fourth = square * square
-    low = (C6_32 * f + C5_32) * square + (C4_32 * f + C3_32)
-    high = (C10_32 * f + C9_32) * square + (C8_32 * f + C7_32)
-    p = (high * fourth + low) * f
-    rest = (p - HALF_32) * square + k * LN2_LOW_32
+    first = (C6_32 * f + C5_32) * square + (C4_32 * f + C3_32)
+    last = (C10_32 * f + C9_32) * square + (C8_32 * f + C7_32)
+    p = (last * fourth + first) * f
+    rest = (p - HALF_32) * square + low
     return k * LN2_HIGH_32 + (rest + f)
+
+
+@inlined("contract")
+def joined_float32(k: np.float32, f: np.float32) -> np.float32:
+    """k * ln 2 + log(1 + f)."""
+    return summed_float32(k, f, k * LN2_LOW_32)
 
 
 @inlined("contract")
@@ -135,10 +140,16 @@ def series_float64(f: np.float64) -> tuple[np.float64, np.float64]:
 
 
 @inlined("contract")
+def summed_float64(k: np.float64, f: np.float64, low: np.float64) -> np.float64:
+    """k times the high part of ln 2, log(1 + f) and something small."""
+    half, rest = series_float64(f)
+    return k * LN2_HIGH_64 - ((half - (rest + low)) - f)
+
+
+@inlined("contract")
 def joined_float64(k: np.float64, f: np.float64) -> np.float64:
     """k * ln 2 + log(1 + f)."""
-    half, rest = series_float64(f)
-    return k * LN2_HIGH_64 - ((half - (rest + k * LN2_LOW_64)) - f)
+    return summed_float64(k, f, k * LN2_LOW_64)
 
 
 @inlined("contract")
