@@ -1,0 +1,49 @@
+"""asinh."""
+
+import numpy as np
+
+from jitkernels.maths.exp import ONE_32, ONE_64
+from jitkernels.maths.log import (
+    INFINITY_32,
+    INFINITY_64,
+    joined_float32,
+    joined_float64,
+    parts_float32,
+    parts_float64,
+)
+from jitkernels.maths.log1p import moderate_log1p_float32, moderate_log1p_float64
+from jitkernels.maths.tanh import SIGN_32, SIGN_64
+from jitkernels.native.source import inlined
+
+LARGE_32 = np.float32(2.0**30)  # from here on the result is log(2 * size)
+LARGE_64 = np.float64(2.0**60)
+
+
+@inlined("contract")
+def asinh_float32(x: np.float32) -> np.float32:
+    """asinh(x) for every float32."""
+    size = abs(x)
+    square = size * size
+    more = square / (ONE_32 + np.sqrt(square + ONE_32))
+    above = size + more
+    result = moderate_log1p_float32(above, (size - above) + more)
+    if not size < LARGE_32:
+        k, f = parts_float32(size)
+        result = joined_float32(k + ONE_32, f) if size < INFINITY_32 else size
+    sign = x.view(np.int32) & SIGN_32
+    return (result.view(np.int32) | sign).view(np.float32)
+
+
+@inlined("contract")
+def asinh_float64(x: np.float64) -> np.float64:
+    """asinh(x) for every float64."""
+    size = abs(x)
+    square = size * size
+    more = square / (ONE_64 + np.sqrt(square + ONE_64))
+    above = size + more
+    result = moderate_log1p_float64(above, (size - above) + more)
+    if not size < LARGE_64:
+        k, f = parts_float64(size)
+        result = joined_float64(k + ONE_64, f) if size < INFINITY_64 else size
+    sign = x.view(np.int64) & SIGN_64
+    return (result.view(np.int64) | sign).view(np.float64)

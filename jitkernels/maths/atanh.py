@@ -1,0 +1,82 @@
+"""atanh."""
+
+import numpy as np
+
+from jitkernels.maths.exp import EXPONENT_32, EXPONENT_64, ONE_32, ONE_64
+from jitkernels.maths.log import (
+    INFINITY_32,
+    INFINITY_64,
+    LN2_HIGH_32,
+    LN2_HIGH_64,
+    LN2_LOW_32,
+    LN2_LOW_64,
+    NAN_32,
+    NAN_64,
+)
+from jitkernels.maths.tanh import SIGN_32, SIGN_64
+from jitkernels.native.source import inlined
+
+ONE_BITS_32 = np.int32(127 << 23)
+NEARER_32 = np.int32(1 << 22)
+HALF_LN2_HIGH_32 = np.float32(LN2_HIGH_32 / 2)
+HALF_LN2_LOW_32 = np.float32(LN2_LOW_32 / 2)
+A3_32 = np.float32(0.33333528)
+A5_32 = np.float32(0.19973725)
+A7_32 = np.float32(0.15286008)
+ONE_BITS_64 = np.int64(1023 << 52)
+NEARER_64 = np.int64(1 << 51)
+HALF_LN2_HIGH_64 = np.float64(LN2_HIGH_64 / 2)
+HALF_LN2_LOW_64 = np.float64(LN2_LOW_64 / 2)
+A3_64 = np.float64(0.33333333333333254)
+A5_64 = np.float64(0.20000000000057983)
+A7_64 = np.float64(0.14285714271279396)
+A9_64 = np.float64(0.11111112847209186)
+A11_64 = np.float64(0.09090793789381042)
+A13_64 = np.float64(0.07696754985406132)
+A15_64 = np.float64(0.06567847593395004)
+A17_64 = np.float64(0.07042420075267322)
+
+
+@inlined("contract")
+def atanh_float32(x: np.float32) -> np.float32:
+    """atanh(x) for every float32."""
+    size = abs(x)
+    rest = ONE_32 - size
+    lost = (ONE_32 - rest) - size
+    apart = (ONE_32 + size).view(np.int32) - rest.view(np.int32)
+    steps = (apart + NEARER_32) & EXPONENT_32
+    scale = (ONE_BITS_32 - steps).view(np.float32)
+    z = ((size * scale + (scale - rest)) - lost) / (size * scale + (scale + rest))
+    z = size if steps == 0 else z
+    square = z * z
+    p = (A7_32 * square + A5_32) * square + A3_32
+    k = np.float32(steps >> 23)
+    result = k * HALF_LN2_HIGH_32 + ((p * (square * z) + k * HALF_LN2_LOW_32) + z)
+    if size >= ONE_32:
+        result = INFINITY_32 if size == ONE_32 else NAN_32
+    sign = x.view(np.int32) & SIGN_32
+    return (result.view(np.int32) | sign).view(np.float32)
+
+
+@inlined("contract")
+def atanh_float64(x: np.float64) -> np.float64:
+    """atanh(x) for every float64."""
+    size = abs(x)
+    rest = ONE_64 - size
+    lost = (ONE_64 - rest) - size
+    apart = (ONE_64 + size).view(np.int64) - rest.view(np.int64)
+    steps = (apart + NEARER_64) & EXPONENT_64
+    scale = (ONE_BITS_64 - steps).view(np.float64)
+    z = ((size * scale + (scale - rest)) - lost) / (size * scale + (scale + rest))
+    z = size if steps == 0 else z
+    square = z * z
+    fourth = square * square
+    p = ((A17_64 * square + A15_64) * fourth + (A13_64 * square + A11_64)) * (fourth * fourth) + (
+        (A9_64 * square + A7_64) * fourth + (A5_64 * square + A3_64)
+    )
+    k = np.float64(steps >> 52)
+    result = k * HALF_LN2_HIGH_64 + ((p * (square * z) + k * HALF_LN2_LOW_64) + z)
+    if size >= ONE_64:
+        result = INFINITY_64 if size == ONE_64 else NAN_64
+    sign = x.view(np.int64) & SIGN_64
+    return (result.view(np.int64) | sign).view(np.float64)

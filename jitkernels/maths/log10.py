@@ -1,0 +1,87 @@
+"""log10 for float32 and float64: with the parts of x that `log` has.
+
+log10(x) = k + log10(1 + f). float32: f * P(f), one polynomial that needs no division. float64: log(1 + f) as `log` has it,
+f - (f**2 / 2 - s * (f**2 / 2 + ...)), is split before it is multiplied by log10(e): what its high part has few bits of
+times what log10(e) has few bits of is exact (fdlibm, e_log10.c).
+
+The polynomial comes from a Remez exchange as that of `log`.
+"""
+
+import numpy as np
+
+from jitkernels.maths.log import (
+    UP_32,
+    UP_64,
+    UP_STEPS_32,
+    UP_STEPS_64,
+    extended_float32,
+    extended_float64,
+    parts_float32,
+    parts_float64,
+    series_float64,
+    unusual_float32,
+    unusual_float64,
+)
+from jitkernels.native.source import inlined
+
+C1_32 = np.float32(0.4342945)  # relative error of log10(1 + f): 2**-25.4
+C2_32 = np.float32(-0.21714725)
+C3_32 = np.float32(0.14476189)
+C4_32 = np.float32(-0.108572334)
+C5_32 = np.float32(0.0869959)
+C6_32 = np.float32(-0.07243722)
+C7_32 = np.float32(0.05977856)
+C8_32 = np.float32(-0.053399272)
+C9_32 = np.float32(0.06403115)
+C10_32 = np.float32(-0.05125067)
+LOG2_HIGH_32 = np.float32(0.301025390625)  # log10(2); 9 bits
+LOG2_LOW_32 = np.float32(4.6050390665e-06)
+
+HIGH_BITS_64 = np.int64(-(2**32))
+LOG10E_HIGH_64 = np.float64(4.34294481878168880939e-01)
+LOG10E_LOW_64 = np.float64(2.50829467116452752298e-11)
+LOG2_HIGH_64 = np.float64(3.01029995663611771306e-01)
+LOG2_LOW_64 = np.float64(3.69423907715893078616e-13)
+
+
+@inlined("contract")
+def joined_float32(k: np.float32, f: np.float32) -> np.float32:
+    """k * log10(2) + log10(1 + f)."""
+    square = f * f
+    fourth = square * square
+    p = (C5_32 * f + C4_32) * square + (C3_32 * f + C2_32)
+    q = (C9_32 * f + C8_32) * square + (C7_32 * f + C6_32)
+    p = (C10_32 * fourth + q) * fourth + p
+    return k * LOG2_HIGH_32 + (f * C1_32 + (square * p + k * LOG2_LOW_32))
+
+
+@inlined("contract")
+def joined_float64(k: np.float64, f: np.float64) -> np.float64:
+    """k * log10(2) + log10(1 + f)."""
+    half, rest = series_float64(f)
+    high = ((f - half).view(np.int64) & HIGH_BITS_64).view(np.float64)
+    low = ((f - high) - half) + rest
+    small = k * LOG2_LOW_64 + ((low + high) * LOG10E_LOW_64 + low * LOG10E_HIGH_64)
+    return k * LOG2_HIGH_64 + (high * LOG10E_HIGH_64 + small)
+
+
+@inlined("contract")
+def log10_float32(x: np.float32) -> np.float32:
+    """log10(x) for every float32."""
+    k, f = parts_float32(x)
+    result = joined_float32(k, f)
+    if unusual_float32(x):
+        k, f = parts_float32(x * UP_32)
+        result = extended_float32(x, joined_float32(k - UP_STEPS_32, f))
+    return result
+
+
+@inlined("contract")
+def log10_float64(x: np.float64) -> np.float64:
+    """log10(x) for every float64."""
+    k, f = parts_float64(x)
+    result = joined_float64(k, f)
+    if unusual_float64(x):
+        k, f = parts_float64(x * UP_64)
+        result = extended_float64(x, joined_float64(k - UP_STEPS_64, f))
+    return result

@@ -1,0 +1,82 @@
+"""log1p for float32 and float64: the parts of 1 + x without what their sum rounds away.
+
+1 + x decides k alone, so that 1 + f = (1 + x) * 2**-k is not quite between sqrt(1/2) and sqrt(2), which does no harm.
+f = x * 2**-k + (2**-k - 1) is rounded once, relative to itself, and is x where k is 0. The rest is as in `log`.
+"""
+
+import numpy as np
+
+from jitkernels.maths.exp import EXPONENT_32, EXPONENT_64, ONE_32, ONE_64
+from jitkernels.maths.log import (
+    CARRY_64,
+    COUNT_64,
+    COUNT_BITS_64,
+    LN2_LOW_32,
+    LN2_LOW_64,
+    SMALLEST_BITS_32,
+    SMALLEST_BITS_64,
+    SQRT_HALF_BITS_32,
+    ZERO_32,
+    ZERO_64,
+    extended_float32,
+    extended_float64,
+    joined_float32,
+    joined_float64,
+    parts_float32,
+    parts_float64,
+    summed_float32,
+    summed_float64,
+)
+from jitkernels.maths.tanh import SIGN_32, SIGN_64
+from jitkernels.native.source import inlined
+
+ONE_BITS_32 = np.int32(127 << 23)
+USUAL_BITS_32 = np.uint32(200 << 23)  # how far those of 1 + x are above those of the smallest normal number
+
+TWICE_ONE_BITS_64 = np.int64(2046 << 52)
+USUAL_BITS_64 = np.uint64(2000 << 52)
+
+
+@inlined("contract")
+def moderate_log1p_float32(x: np.float32, low: np.float32) -> np.float32:
+    """log1p(x + low), low being what rounding x lost, for -1 < x < 2**100."""
+    above = (x + ONE_32).view(np.int32) - SQRT_HALF_BITS_32
+    scale = (ONE_BITS_32 - (above & EXPONENT_32)).view(np.float32)
+    f = x * scale + (scale - ONE_32)
+    k = np.float32(above >> 23)
+    return summed_float32(k, f, k * LN2_LOW_32 + low * scale)
+
+
+@inlined("contract")
+def log1p_float32(x: np.float32) -> np.float32:
+    """log1p(x) for every float32."""
+    u = x + ONE_32
+    result = moderate_log1p_float32(x, ZERO_32)
+    result = (result.view(np.int32) | x.view(np.int32) & SIGN_32).view(np.float32)  # of a zero
+    if (u.view(np.int32) - SMALLEST_BITS_32).view(np.uint32) >= USUAL_BITS_32:
+        k, f = parts_float32(x)
+        result = extended_float32(u, joined_float32(k, f))
+    return result
+
+
+@inlined("contract")
+def moderate_log1p_float64(x: np.float64, low: np.float64) -> np.float64:
+    """log1p(x + low), low being what rounding x lost, for -1 < x < 2**900."""
+    carried = (x + ONE_64).view(np.int64) + CARRY_64
+    scale = (TWICE_ONE_BITS_64 - (carried & EXPONENT_64)).view(np.float64)
+    f = x * scale + (scale - ONE_64)
+    count = (carried.view(np.uint64) >> 52).view(np.int64) | COUNT_BITS_64
+    k = count.view(np.float64) - COUNT_64
+    return summed_float64(k, f, k * LN2_LOW_64 + low * scale)
+
+
+@inlined("contract")
+def log1p_float64(x: np.float64) -> np.float64:
+    """log1p(x) for every float64."""
+    u = x + ONE_64
+    result = moderate_log1p_float64(x, ZERO_64)
+    result = (result.view(np.int64) | x.view(np.int64) & SIGN_64).view(np.float64)
+    if (u.view(np.int64) - SMALLEST_BITS_64).view(np.uint64) >= USUAL_BITS_64:
+        k, f = parts_float64(x)
+        result = extended_float64(u, joined_float64(k, f))
+    return result

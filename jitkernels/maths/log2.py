@@ -1,0 +1,82 @@
+"""log2 for float32 and float64: exact for powers of two, with the parts of x that `log` has.
+
+log2(x) = k + log2(1 + f). float32: f * P(f), one polynomial that needs no division. float64: log(1 + f) as `log` has it,
+f - (f**2 / 2 - s * (f**2 / 2 + ...)), is split before it is multiplied by log2(e): what its high part has few bits of
+times what log2(e) has few bits of is exact (fdlibm, e_log2.c).
+
+The polynomial comes from a Remez exchange as that of `log`.
+"""
+
+import numpy as np
+
+from jitkernels.maths.log import (
+    UP_32,
+    UP_64,
+    UP_STEPS_32,
+    UP_STEPS_64,
+    extended_float32,
+    extended_float64,
+    parts_float32,
+    parts_float64,
+    series_float64,
+    unusual_float32,
+    unusual_float64,
+)
+from jitkernels.native.source import inlined
+
+C1_32 = np.float32(1.442695)  # relative error of log2(1 + f): 2**-26.2
+C2_32 = np.float32(-0.7213475)
+C3_32 = np.float32(0.48090377)
+C4_32 = np.float32(-0.3606826)
+C5_32 = np.float32(0.2883037)
+C6_32 = np.float32(-0.23978904)
+C7_32 = np.float32(0.20888475)
+C8_32 = np.float32(-0.19332626)
+C9_32 = np.float32(0.1633331)
+C10_32 = np.float32(-0.079655565)
+
+HIGH_BITS_64 = np.int64(-(2**32))
+LOG2E_HIGH_64 = np.float64(1.44269504072144627571e00)
+LOG2E_LOW_64 = np.float64(1.67517131648865118353e-10)
+
+
+@inlined("contract")
+def joined_float32(k: np.float32, f: np.float32) -> np.float32:
+    """k + log2(1 + f)."""
+    square = f * f
+    fourth = square * square
+    p = (C5_32 * f + C4_32) * square + (C3_32 * f + C2_32)
+    q = (C9_32 * f + C8_32) * square + (C7_32 * f + C6_32)
+    p = (C10_32 * fourth + q) * fourth + p
+    return k + (f * C1_32 + square * p)
+
+
+@inlined("contract")
+def joined_float64(k: np.float64, f: np.float64) -> np.float64:
+    """k + log2(1 + f)."""
+    half, rest = series_float64(f)
+    high = ((f - half).view(np.int64) & HIGH_BITS_64).view(np.float64)
+    low = ((f - high) - half) + rest
+    return k + (high * LOG2E_HIGH_64 + ((low + high) * LOG2E_LOW_64 + low * LOG2E_HIGH_64))
+
+
+@inlined("contract")
+def log2_float32(x: np.float32) -> np.float32:
+    """log2(x) for every float32."""
+    k, f = parts_float32(x)
+    result = joined_float32(k, f)
+    if unusual_float32(x):
+        k, f = parts_float32(x * UP_32)
+        result = extended_float32(x, joined_float32(k - UP_STEPS_32, f))
+    return result
+
+
+@inlined("contract")
+def log2_float64(x: np.float64) -> np.float64:
+    """log2(x) for every float64."""
+    k, f = parts_float64(x)
+    result = joined_float64(k, f)
+    if unusual_float64(x):
+        k, f = parts_float64(x * UP_64)
+        result = extended_float64(x, joined_float64(k - UP_STEPS_64, f))
+    return result
