@@ -1,7 +1,7 @@
 """erfc for float32 and float64, down to the smallest subnormal number: a product of three factors.
 
 For x >= 0, erfc(x) = exp(-x**2) * u * G(u) with u = 1 / (x + K): the last factor lies between 0.6 and 3, smooth up to
-infinity, and has one polynomial, in t = S u - C between about -1 and 1. For x < 0 it is 2 - erfc(-x). x is limited to
+infinity, and has one polynomial, in t = S u - C around 0. For x < 0 it is 2 - erfc(-x). x is limited to
 where erfc rounds to zero; NaN passes.
 
 float32 is computed in float64, where nothing can go wrong, and rounded last.
@@ -63,30 +63,30 @@ F9 = np.float64(2.447398863381364e-05)
 HIGHEST = np.float64(27.3)
 BORDER = np.float64(0.75)
 BITS_26 = np.int64(-(2**27))  # mask of the sign, the exponent and the first 26 bits
-K, S, C = np.float64(2), np.float64(6), np.float64(1.2)
-G0 = np.float64(0.8950057559069498)  # relative error of the last factor: 2**-56.9
-G0_REST = np.float64(-2.2027699795274475e-17)
-G1 = np.float64(0.3869172868936434)
-G2 = np.float64(0.11245774342515641)
-G3 = np.float64(0.01499939014011295)
-G4 = np.float64(-0.002663185841472717)
-G5 = np.float64(-0.0012124247061122372)
-G6 = np.float64(0.000109810371562736)
-G7 = np.float64(9.945275296147019e-05)
-G8 = np.float64(-1.2476426289549832e-05)
-G9 = np.float64(-8.910112875244991e-06)
-G10 = np.float64(2.221190081523996e-06)
-G11 = np.float64(7.055318628758172e-07)
-G12 = np.float64(-3.814814531533854e-07)
-G13 = np.float64(-1.5046348002315748e-08)
-G14 = np.float64(5.373577755115724e-08)
-G15 = np.float64(-1.1055716945897316e-08)
-G16 = np.float64(-5.023695030923367e-09)
-G17 = np.float64(3.0726253973359442e-09)
-G18 = np.float64(6.578525279718967e-11)
-G19 = np.float64(-4.703566608375391e-10)
-G20 = np.float64(4.1379732896997025e-11)
-G21 = np.float64(3.7557161733267243e-11)
+K, S, C = np.float64(2), np.float64(4), np.float64(0.8125)
+G0 = np.float64(0.902300089502597)  # relative error of the last factor: 2**-56.5
+G0_REST = np.float64(4.6274312353804825e-17)
+G1 = np.float64(0.5867253014594347)
+G2 = np.float64(0.2549154639391564)
+G3 = np.float64(0.049934487409584255)
+G4 = np.float64(-0.014054759271715773)
+G5 = np.float64(-0.009107499828847539)
+G6 = np.float64(0.0013980381020022089)
+G7 = np.float64(0.001665371541971551)
+G8 = np.float64(-0.00035737264277264246)
+G9 = np.float64(-0.00032602084773236954)
+G10 = np.float64(0.00013596449612628022)
+G11 = np.float64(5.357733295493964e-05)
+G12 = np.float64(-4.975297773102978e-05)
+G13 = np.float64(-2.64365741859944e-07)
+G14 = np.float64(1.4721184679168649e-05)
+G15 = np.float64(-5.441028420450795e-06)
+G16 = np.float64(-2.6555311081540202e-06)
+G17 = np.float64(3.028754106085591e-06)
+G18 = np.float64(-1.464589727473995e-07)
+G19 = np.float64(-1.008827913464252e-06)
+G20 = np.float64(1.8705759112501876e-07)
+G21 = np.float64(1.900511229515478e-07)
 
 
 @inlined("contract")
@@ -116,8 +116,9 @@ def head(x: np.float64) -> np.float64:
 
 
 @inlined("contract")
-def last_factor(t: np.float64) -> tuple[np.float64, np.float64]:
-    """G and what it lacks, for -1 <= t <= 1."""
+def last_factor(u: np.float64, u_rest: np.float64) -> tuple[np.float64, np.float64]:
+    """G and what it lacks, for 1/30 <= u <= 4/11."""
+    t = S * u - C
     square = t * t
     p = (G21 * t + G20) * square + (G19 * t + G18)
     p = (p * square + (G17 * t + G16)) * square + (G15 * t + G14)
@@ -126,7 +127,8 @@ def last_factor(t: np.float64) -> tuple[np.float64, np.float64]:
     p = (p * square + (G5 * t + G4)) * square + (G3 * t + G2)
     p = p * t + G1
     g = p * t + G0
-    return g, (G0 - g) + p * t + G0_REST
+    slope = (G2 + G2) * t + G1
+    return g, (G0 - g) + p * t + (slope * (S * u_rest) + G0_REST)
 
 
 @inlined("contract")
@@ -159,7 +161,7 @@ def erfc_float64(x: np.float64) -> np.float64:
     e = ONE_64 + r
     e_rest = ((ONE_64 - e) + r) + (p * power + ((near - r) + behind))
     u, u_rest = inverse(y)
-    g, g_rest = last_factor(S * u - C)
+    g, g_rest = last_factor(u, u_rest)
     # The product of the first two, again in two parts, then that of all.
     e_head, u_head = head(e), head(u)
     product = e_head * u_head
