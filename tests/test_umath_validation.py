@@ -42,7 +42,7 @@ def test_the_files_are_where_they_were() -> None:
     assert given.size > 500
     assert most >= MOST
     assert steps_between(
-        np.float32([1, -0.0, np.nan]), np.float32([np.nextafter(np.float32(1), 2), 0, np.nan])
+        np.array([1, -0.0, np.nan], np.float32), np.array([np.nextafter(np.float32(1), 2), 0, np.nan], np.float32)
     ).tolist() == [1, 0, 0]
 
 
