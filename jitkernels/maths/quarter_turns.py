@@ -1,0 +1,79 @@
+"""Arguments of sin, cos and tan, reduced by quarter turns.
+
+k = rint(size / (pi/2)), and what is left of size without k of them, in [-pi/4, pi/4]. pi/2 is taken in parts of which
+all but the last have so few bits that k times them is exact, fused or not (Cody & Waite, "Software Manual for the
+Elementary Functions", 1980). What r lacks, the last part and what rounding lost, is kept as its `rest`: small beside
+r but where r is next to nothing, so that only the term that is r itself needs it.
+
+With three parts, float64 has k < 2**17. No number of that range is nearer than 2**-60.5 to a multiple of pi/2
+(6411027962775774 * 2**-47, by continued fractions), and what the last part lacks is at most 2**-9 of the last place of
+any of them. float32 has k < 2**7 so, and the same 2**-9 (all multiples were tried); from there on it is reduced in
+float64, where two parts are enough up to 2**22. What is larger still is rare; see `far_quarter_turns`.
+
+Adding `MAGIC` = 1.5 * 2**(mantissa bits) rounds to an integer, and leaves it in the low bits of the sum.
+"""
+
+import numpy as np
+
+from jitkernels.maths.far_quarter_turns import far_quarter_turns
+from jitkernels.native.source import inlined
+
+TURNS_32 = np.float32(0.63661975)  # 2 / pi
+MAGIC_32 = np.float32(1.5 * 2.0**23)
+FIRST_32 = np.float32(1.5708008)  # 14 bits
+SECOND_32 = np.float32(-4.4544577e-06)  # 17 bits
+THIRD_32 = np.float32(2.563344e-12)
+MANY_32 = np.float32(200)
+
+TURNS_64 = np.float64(0.6366197723675814)
+MAGIC_64 = np.float64(1.5 * 2.0**52)
+FIRST_64 = np.float64(1.5707963267923333)  # 36 bits
+SECOND_64 = np.float64(2.5633441515839558e-12)  # 36 bits
+THIRD_64 = np.float64(1.0562999066987428e-23)
+FAR_64 = np.float64(2.0**17 * 1.57)
+
+FIRST_OF_MANY = np.float64(1.5707963267341256)  # 31 bits
+SECOND_OF_MANY = np.float64(6.077100506506192e-11)
+FAR_32 = np.float64(2.0**22 * 1.57)
+
+
+@inlined("contract")
+def many_quarter_turns(size: np.float32) -> tuple[np.int32, np.float32, np.float32]:
+    """As `quarter_turns_float32`, for larger numbers."""
+    wide = np.float64(size)
+    shifted = wide * TURNS_64 + MAGIC_64
+    turns = shifted - MAGIC_64
+    k = shifted.view(np.int64)
+    whole = (wide - turns * FIRST_OF_MANY) - turns * SECOND_OF_MANY
+    if wide >= FAR_32:
+        k, whole, _rest = far_quarter_turns(wide)
+    r = np.float32(whole)
+    return np.int32(k), r, np.float32(whole - np.float64(r))
+
+
+@inlined("contract")
+def quarter_turns_float32(size: np.float32) -> tuple[np.int32, np.float32, np.float32]:
+    """k in the low bits of an integer, r and its rest, for size >= 0 and NaN."""
+    shifted = size * TURNS_32 + MAGIC_32
+    turns = shifted - MAGIC_32
+    k = shifted.view(np.int32)
+    near = size - turns * FIRST_32
+    r = near - turns * SECOND_32
+    rest = (near - r) - turns * SECOND_32 - turns * THIRD_32
+    if size >= MANY_32:
+        k, r, rest = many_quarter_turns(size)
+    return k, r, rest
+
+
+@inlined("contract")
+def quarter_turns_float64(size: np.float64) -> tuple[np.int64, np.float64, np.float64]:
+    """k in the low bits of an integer, r and its rest, for size >= 0 and NaN."""
+    shifted = size * TURNS_64 + MAGIC_64
+    turns = shifted - MAGIC_64
+    k = shifted.view(np.int64)
+    near = size - turns * FIRST_64
+    r = near - turns * SECOND_64
+    rest = (near - r) - turns * SECOND_64 - turns * THIRD_64
+    if size >= FAR_64:
+        k, r, rest = far_quarter_turns(size)
+    return k, r, rest

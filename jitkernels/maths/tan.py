@@ -1,0 +1,74 @@
+"""tan for float32 and float64, right for every finite argument and next to its poles.
+
+`quarter_turns`, and an odd polynomial for the tangent of what is left: with 14 terms, where a sine and a cosine have
+12, but rounded once instead of twice, and quotients of the two are off by 2.3 ULP. In every second quarter the result
+is -1 / tan(r); everywhere it is one quotient, of tan(r) and 1 in one order or the other.
+
+The rest of r is multiplied by the derivative, 1 + tan(r)**2, of which 1 + r**2 + 0.8 * r**4 is near enough.
+
+The polynomials come from a Remez exchange in 50-digit arithmetic for (tan(r) - r) / r**3, the error weighted relative
+to tan(r); coefficients were rounded to the type one by one, lowest power first, and the rest fitted again.
+"""
+
+import numpy as np
+
+from jitkernels.maths.quarter_turns import quarter_turns_float32, quarter_turns_float64
+from jitkernels.maths.sin import SIGN_32, SIGN_64
+from jitkernels.native.source import inlined
+
+ONE_32 = np.float32(1)
+T4_32 = np.float32(0.8)  # of the derivative
+T3_32 = np.float32(0.3333335)  # relative error of the whole tangent: 2**-29.6
+T5_32 = np.float32(0.13332675)
+T7_32 = np.float32(0.054058913)
+T9_32 = np.float32(0.021286208)
+T11_32 = np.float32(0.010827442)
+T13_32 = np.float32(9.825518e-05)
+T15_32 = np.float32(0.004372686)
+
+ONE_64 = np.float64(1)
+T4_64 = np.float64(0.8)
+T3_64 = np.float64(0.3333333333333278)  # relative error of the whole tangent: 2**-56.2
+T5_64 = np.float64(0.13333333333414132)
+T7_64 = np.float64(0.053968253926883335)
+T9_64 = np.float64(0.021869489604128007)
+T11_64 = np.float64(0.00886321922998835)
+T13_64 = np.float64(0.0035922885061032994)
+T15_64 = np.float64(0.0014547613446165822)
+T17_64 = np.float64(0.0005950508870595163)
+T19_64 = np.float64(0.00022241985142125865)
+T21_64 = np.float64(0.0001364442833881933)
+T23_64 = np.float64(-2.6272880039766366e-05)
+T25_64 = np.float64(8.934907373209104e-05)
+T27_64 = np.float64(-4.4821163407967675e-05)
+T29_64 = np.float64(2.0850001272181032e-05)
+
+
+@inlined("contract")
+def tan_float32(x: np.float32) -> np.float32:
+    """tan(x) for every float32; NaN for infinities and NaN; at most 1.70 ULP (all inputs measured)."""
+    k, r, rest = quarter_turns_float32(abs(x))
+    z = r * r
+    square = z * z
+    p = (T15_32 * square + (T13_32 * z + T11_32)) * square + (T9_32 * z + T7_32)
+    p = p * square + (T5_32 * z + T3_32)
+    tangent = r + (p * (z * r) + ((T4_32 * z + ONE_32) * z + ONE_32) * rest)
+    quotient = (tangent if k & 1 == 0 else ONE_32) / (ONE_32 if k & 1 == 0 else tangent)
+    sign = (k << 31 ^ x.view(np.int32)) & SIGN_32
+    return (quotient.view(np.int32) ^ sign).view(np.float32)
+
+
+@inlined("contract")
+def tan_float64(x: np.float64) -> np.float64:
+    """tan(x) for every float64; NaN for infinities and NaN; at most 1.75 ULP (6e7 inputs measured)."""
+    k, r, rest = quarter_turns_float64(abs(x))
+    z = r * r
+    square = z * z
+    p = (T29_64 * z + T27_64) * square + (T25_64 * z + T23_64)
+    p = (p * square + (T21_64 * z + T19_64)) * square + (T17_64 * z + T15_64)
+    p = (p * square + (T13_64 * z + T11_64)) * square + (T9_64 * z + T7_64)
+    p = p * square + (T5_64 * z + T3_64)
+    tangent = r + (p * (z * r) + ((T4_64 * z + ONE_64) * z + ONE_64) * rest)
+    quotient = (tangent if k & 1 == 0 else ONE_64) / (ONE_64 if k & 1 == 0 else tangent)
+    sign = (k << 63 ^ x.view(np.int64)) & SIGN_64
+    return (quotient.view(np.int64) ^ sign).view(np.float64)

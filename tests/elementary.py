@@ -1,0 +1,54 @@
+"""The functions of `jitkernels.maths` by the names that NumPy and C have for them, run over arrays."""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import mpmath  # type: ignore[import-untyped]
+import numpy as np
+from test_lanes import results
+
+from jitkernels import maths
+
+Array = np.ndarray[Any, Any]
+Function = Callable[..., Any]
+DTYPES = ("float32", "float64")
+
+
+def _found() -> dict[tuple[str, str], Function]:
+    modules = [
+        importlib.import_module(f"{maths.__name__}.{it.name}") for it in pkgutil.iter_modules(maths.__path__)
+    ]
+    functions = [one for module in modules for _, one in inspect.getmembers(module, inspect.isfunction)]
+    named = {one.__name__.rpartition("_")[::2]: one for one in functions if hasattr(one, "fastmath")}
+    return {(name, dtype): one for (name, dtype), one in named.items() if dtype in DTYPES}
+
+
+FUNCTIONS = _found()
+"""By name and dtype."""
+
+
+def computed(name: str, *arguments: Array, lanes: Sequence[int] = (1,)) -> dict[int, Array]:
+    """What a function gives for the elements of arrays of one dtype, in each of so many lanes."""
+    count = arguments[0].size
+    filled = [np.resize(argument, -(-count // 32) * 32) for argument in arguments]
+    found = results(FUNCTIONS[name, arguments[0].dtype.name], filled, lanes)
+    return {number: outs[0][:count] for number, outs in found.items()}
+
+
+def units_off(got: Array, truth: Callable[..., Any], *arguments: Array) -> Array:
+    """The error of each result in units of the last place of the true one; infinite where one is no number."""
+    info = np.finfo(got.dtype)
+    off = np.empty(got.size)
+    with mpmath.workprec(160):
+        for i, (found, *given) in enumerate(zip(got.tolist(), *(a.tolist() for a in arguments), strict=True)):
+            true = truth(*map(mpmath.mpf, given))
+            if mpmath.isnan(true) or not np.isfinite(found):
+                rounded = np.nan if mpmath.isnan(true) else float(true) if abs(true) <= info.max else np.inf
+                off[i] = 0 if found == rounded or (found != found and rounded != rounded) else np.inf
+            else:
+                exponent = max(mpmath.frexp(true)[1], info.minexp + 1)
+                off[i] = abs(mpmath.ldexp(mpmath.mpf(found) - true, info.nmant + 1 - exponent))
+    return off

@@ -1,0 +1,152 @@
+"""Trigonometric functions, their inverses and error functions: as accurate as their docstrings say, where it is hard.
+
+Truth comes from mpmath, in 160 bits. Special values are C's (annex F of C99), as Python's `math` has them.
+"""
+
+import itertools
+import math
+import re
+from typing import Any
+
+import mpmath  # type: ignore[import-untyped]
+import numpy as np
+import pytest
+from elementary import DTYPES, FUNCTIONS, Array, computed, units_off
+from translated import same
+
+LANES = (1, 8, 16)
+MOST = 2
+CIRCULAR = ("sin", "cos", "tan")
+INVERSE = ("asin", "acos", "atan")
+ONE_ARGUMENT = (*CIRCULAR, *INVERSE, "erf", "erfc")
+NEAREST = (math.ldexp(6381956970095103, 797), math.ldexp(6411027962775774, -47))
+"""The float64 that is nearest to a multiple of pi/2, and the one below 2**17 of them."""
+BORDERS: dict[str, tuple[float, ...]] = {
+    **dict.fromkeys(CIRCULAR, (200, 2.0**17 * 1.57, 2.0**22 * 1.57, math.pi / 4)),
+    **dict.fromkeys(INVERSE, (0.5, 1)),
+    "erf": (1, 3.95, 5.95),
+    "erfc": (0.5, 0.75, 10.1, 26.55, 27.3),
+}
+"""Where one way to compute a function ends and the next one begins."""
+
+
+def beside(points: Any, dtype: str, steps: int) -> Array:
+    """Numbers of a type and so many on both sides of each."""
+    bits = np.array(points, dtype).reshape(-1, 1).view(f"int{8 * np.dtype(dtype).itemsize}")
+    return (bits + np.arange(-steps, steps + 1, dtype=bits.dtype)).view(dtype).ravel()
+
+
+def hard(name: str, dtype: str) -> Array:
+    """Numbers of every size, those beside borders, random ones where a function is not constant, of both signs."""
+    random, info = np.random.default_rng(5), np.finfo(dtype)
+    powers = np.ldexp(1.0, np.arange(math.frexp(info.smallest_subnormal)[1] - 1, info.maxexp, 3)).astype(
+        dtype
+    )
+    parts = [powers, np.ldexp(random.uniform(1, 2, 300), random.integers(-30, 6, 300)).astype(dtype)]
+    parts += [beside(BORDERS[name], dtype, 30), random.uniform(0, 1, 300).astype(dtype)]
+    if name in CIRCULAR:
+        turns = np.concatenate([np.arange(1, 200), random.integers(200, 2**17, 200), 2 ** np.arange(17, 50)])
+        with mpmath.workprec(160):
+            near = [float(k * mpmath.pi / 2) for k in turns.tolist()]
+        parts += [beside(near, dtype, 1), random.integers(1, 2**31, 400).astype("u8").astype(dtype)]
+        parts += [np.array(NEAREST)] if dtype == "float64" else []
+        far = random.integers(
+            info.tiny.view(f"u{info.dtype.itemsize}"), info.max.view(f"u{info.dtype.itemsize}"), 500
+        )
+        parts.append(far.astype(f"u{info.dtype.itemsize}").view(dtype))
+    if name.startswith("erf"):
+        parts.append(random.uniform(0, 28 if name == "erfc" else 6, 700).astype(dtype))
+    every = np.concatenate(parts)
+    return np.concatenate([every, -every])
+
+
+def bound(name: str, dtype: str) -> float:
+    """What the docstring of a function says."""
+    found = re.search(r"at most ([\d.]+) ULP", FUNCTIONS[name, dtype].__doc__ or "")
+    assert found, f"{name}_{dtype} does not say how accurate it is"
+    return float(found[1])
+
+
+def truth(name: str) -> Any:
+    """The function of mpmath; NaN where there is no real result."""
+    function = getattr(mpmath, name)
+
+    def real(*x: Any) -> Any:
+        result = function(*(min(value, 1000) for value in x)) if name == "erfc" else function(*x)
+        return result if isinstance(result, mpmath.mpf) else mpmath.nan
+
+    return real
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ONE_ARGUMENT)
+def test_as_accurate_as_it_says(name: str, dtype: str) -> None:
+    x = hard(name, dtype)
+    found = computed(name, x, lanes=LANES)
+    off = units_off(found[1], truth(name), x)
+    worst = int(np.argmax(off))
+    assert off[worst] <= bound(name, dtype) <= MOST, (x[worst], found[1][worst])
+    for lanes in LANES[1:]:
+        assert same(found[lanes], found[1]).all(), lanes
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_angles_of_points(dtype: str) -> None:
+    random, info = np.random.default_rng(9), np.finfo(dtype)
+    exponents = random.integers(info.minexp - info.nmant // 2, info.maxexp - 1, 1500)
+    near = (exponents + random.integers(-9, 9, 1500)).clip(info.minexp - info.nmant, info.maxexp - 1)
+    far = random.integers(info.minexp, info.maxexp - 1, 1500)
+    parts = [[exponents, exponents], [near, far]]
+    y, x = (np.ldexp(random.uniform(-2, 2, 3000), np.concatenate(part)).astype(dtype) for part in parts)
+    found = computed("atan2", y, x, lanes=LANES)
+    off = units_off(found[1], truth("atan2"), y, x)
+    worst = int(np.argmax(off))
+    assert off[worst] <= bound("atan2", dtype) <= MOST, (y[worst], x[worst], found[1][worst])
+    for lanes in LANES[1:]:
+        assert same(found[lanes], found[1]).all(), lanes
+
+
+def special(dtype: str, *more: float) -> Array:
+    """Of both signs, and with no result but one: zero, infinity, NaN, the smallest number, and some more."""
+    some = np.array([0, np.inf, np.nan, np.finfo(dtype).smallest_subnormal, *more], dtype)
+    return np.concatenate([some, -some])
+
+
+def by_c(name: str, *x: float) -> float:
+    try:
+        return float(getattr(math, name)(*x))
+    except ValueError:  # which is how Python reports what C calls an invalid operation
+        return math.nan
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ONE_ARGUMENT)
+def test_special_values(name: str, dtype: str) -> None:
+    exact = [1.0] if name in INVERSE else []
+    x = special(dtype, *exact, *([] if name in CIRCULAR else [float(np.finfo(dtype).max)]))
+    expected = np.array([by_c(name, value) for value in x.tolist()]).astype(dtype)
+    for lanes, found in computed(name, x, lanes=LANES).items():
+        assert same(found, expected).all(), (lanes, x[~same(found, expected)])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_special_angles(dtype: str) -> None:
+    """All pairs: the axes, the diagonals and infinity have the angles of C to the last bit."""
+    every = special(dtype, 1, float(np.finfo(dtype).max))
+    y, x = (np.array(one) for one in zip(*itertools.product(every, repeat=2), strict=True))
+    expected = np.array([by_c("atan2", *pair) for pair in zip(y.tolist(), x.tolist(), strict=True)]).astype(
+        dtype
+    )
+    for lanes, found in computed("atan2", y, x, lanes=LANES).items():
+        wrong = ~same(found, expected)
+        assert not wrong.any(), (lanes, y[wrong], x[wrong], found[wrong])
+
+
+def test_results_stay_where_they_may_be() -> None:
+    """A sine or a cosine above 1 would have no angle, and an error function none of a probability."""
+    x = np.concatenate(
+        [beside([k * math.pi / 2 for k in range(1, 60)], "float64", 20), np.linspace(0, 30, 2000)]
+    )
+    for name in ("sin", "cos", "erf"):
+        for dtype in DTYPES:
+            assert abs(computed(name, x.astype(dtype))[1]).max() == 1
