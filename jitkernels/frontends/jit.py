@@ -10,7 +10,17 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 import numpy as np
 
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
-from jitkernels.frontends import functions, indexing, reductions, shaping, universal  # noqa: F401  # fill tables
+from jitkernels.frontends import (  # noqa: F401  # these fill the tables of what traced arrays do
+    arranging,
+    choosing,
+    contraction,
+    creation,
+    functions,
+    indexing,
+    reductions,
+    shaping,
+    universal,
+)
 from jitkernels.frontends import specialisation as specialisations
 from jitkernels.frontends.arguments import Flattener, patterns, static
 from jitkernels.frontends.captured import Constant

@@ -61,6 +61,7 @@ def reshape_method(a: Any, *shape: Any, order: str = "C", copy: Any = None) -> A
     return reshape(a, wanted, order, copy=copy)
 
 
+@serves("raveled")
 @implements(np.ravel, methods="ravel")
 def ravel(a: Any, order: str = "C") -> Any:
     given = of_array(a)
