@@ -116,8 +116,11 @@ def computed(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords
         return value
 
     call = Called(function, emptied(arguments), emptied(keywords), kinds)
-    found = call(*[tracer.value(node) for node in nodes])
+    given = [tracer.value(node) for node in nodes]
+    found = call(*given)
     listed = found if isinstance(found, tuple) else (found,)
+    if any(np.may_share_memory(one, array) for one in listed if isinstance(one, np.ndarray) for array in given):
+        raise UnknownError(f"numpy.{name} that gives a view")
     if not all(type(one) is np.ndarray or isinstance(one, np.generic) for one in listed) or any(
         one.dtype.name not in DTYPES for one in listed
     ):

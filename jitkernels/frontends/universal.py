@@ -290,7 +290,7 @@ def _quick_power(base: Traced, exponent: Any) -> Any:
     if exponent is True or exponent is False:
         return None
     kind = base.dtype.kind
-    if exponent == 2 and (kind == "f" or (kind in "iu" and type(exponent) is int)):
+    if exponent == 2 and (kind == "f" or (kind in "iub" and type(exponent) is int)):
         return np.square
     if kind == "f":
         return {1: np.positive, -1: np.reciprocal, 0.5: np.sqrt}.get(exponent)
