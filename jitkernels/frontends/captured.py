@@ -80,7 +80,7 @@ class Constant(Same):
 def names_of(code: types.CodeType) -> Names:
     """What the code of a function, and of functions in it, refers to."""
     names: dict[str, None] = {}
-    for one in _codes(code):
+    for one in codes(code):
         if one is code and one.co_flags & GENERATES:
             return Names((), "a generator or coroutine")
         for step in dis.get_instructions(one):
@@ -97,11 +97,11 @@ def names_of(code: types.CodeType) -> Names:
     return Names(tuple(names))
 
 
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+def codes(code: types.CodeType) -> Iterator[types.CodeType]:
     yield code
     for one in code.co_consts:
         if isinstance(one, types.CodeType):
-            yield from _codes(one)
+            yield from codes(one)
 
 
 def globals_of(function: types.FunctionType, names: tuple[str, ...]) -> dict[str, Any]:

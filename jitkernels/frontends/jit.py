@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overlo
 import numpy as np
 
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
-from jitkernels.frontends import direct, functions, indexing, reductions, shaping, universal  # noqa: F401  # fill tables
+from jitkernels.frontends import (  # noqa: F401  # these fill the tables of what traced arrays do
+    arranging,
+    choosing,
+    contraction,
+    creation,
+    direct,
+    functions,
+    indexing,
+    reductions,
+    shaping,
+    universal,
+)
 from jitkernels.frontends import specialisation as specialisations
 from jitkernels.frontends.arguments import Flattener, patterns, static
 from jitkernels.frontends.captured import Constant

@@ -111,10 +111,14 @@ def reduced(
     else:
         if not np.can_cast(own, name, "same_kind"):
             raise TypeError(f"Cannot cast ufunc '{UFUNCS[kind].__name__}' input from {own} to {name}")
-        if name == "bool":
-            raise UnknownError(f"{kind} of bool")
         node = construct.cast(given.node, name)
     over = axes_of(axis, given.ndim)
+    if kind in ("min", "max") and name == "bool":
+        if any(extents.same(given.extents[i], 0) for i in over):
+            raise UnknownError(f"{kind} of nothing")
+        kind = "all" if kind == "min" else "any"
+    elif name == "bool" and kind not in ("any", "all"):
+        raise UnknownError(f"{kind} of bool")
     if where is not True and is_given(where):
         nothing = _identity(kind, name)
         if nothing is None:

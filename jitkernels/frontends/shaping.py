@@ -9,7 +9,7 @@ from jitkernels.frontends.reductions import axes_of, dtype_name, is_given, trace
 from jitkernels.frontends.tables import implements, serves
 from jitkernels.frontends.traced import Traced, fresh, result, traced
 from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.universal import cast_to, kind_of, operand, stored
+from jitkernels.frontends.universal import cast_to, kind_of, operand, settled, stored
 from jitkernels.frontends.whole import as_extent
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
@@ -61,6 +61,7 @@ def reshape_method(a: Any, *shape: Any, order: str = "C", copy: Any = None) -> A
     return reshape(a, wanted, order, copy=copy)
 
 
+@serves("raveled")
 @implements(np.ravel, methods="ravel")
 def ravel(a: Any, order: str = "C") -> Any:
     given = of_array(a)
@@ -352,8 +353,8 @@ def stacked(tracer: Tracer, values: Any) -> Traced:
     listed = [operand(tracer, one) for one in values]
     if not listed:
         return fresh(tracer, construct.broadcast_to(construct.constant(0, "float64"), (0,)))
-    name = common_type(tracer, listed)
-    nodes = [cast_to(tracer, one, name) for one in listed]
+    name = np.result_type(*(np.dtype(settled(kind_of(one))) for one in listed)).name
+    nodes = [cast_to(tracer, one, dtype_name(name)) for one in listed]
     return stack([fresh(tracer, node) for node in nodes])  # type: ignore[no-any-return]
 
 

@@ -112,7 +112,7 @@ class Tracer:
                 given = [self._values[id(other)][1] for other in one.inputs]
                 with np.errstate(all="ignore"):
                     found = interpreter.of_node(one, given, self._extent)
-                self._values[id(one)] = one, np.asarray(found)
+                self._values[id(one)] = one, found if isinstance(found, tuple) else np.asarray(found)
         return self._values[id(node)][1]
 
     def _extent(self, extent: Number) -> int:

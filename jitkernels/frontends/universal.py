@@ -83,6 +83,21 @@ def operand(tracer: Tracer, value: Any) -> Any:
     raise UnknownError(f"an operand of type {type(value).__name__}")
 
 
+def common(one: Any, other: Any) -> Any:
+    """The type in which two operands meet, of dtypes and int, float and bool."""
+    stand = {int: 1, float: 1.0, bool: True}
+    if one in stand and other in stand:
+        order = (bool, int, float)
+        return one if order.index(one) >= order.index(other) else other
+    given = [stand[kind] if kind in stand else np.dtype(kind) for kind in (one, other)]
+    return np.result_type(*given).name
+
+
+def settled(kind: Any) -> str:
+    """The dtype of Python's numbers where nothing else decides."""
+    return {int: "int64", float: "float64", bool: "bool"}.get(kind) or str(kind)
+
+
 def apply(tracer: Tracer, name: str, *operands: Any) -> Node:
     """An operation of the table by name, of anything that may be an operand."""
     scalar = SCALARS[name]
@@ -275,7 +290,7 @@ def _quick_power(base: Traced, exponent: Any) -> Any:
     if exponent is True or exponent is False:
         return None
     kind = base.dtype.kind
-    if exponent == 2 and (kind == "f" or (kind in "iu" and type(exponent) is int)):
+    if exponent == 2 and (kind == "f" or (kind in "iub" and type(exponent) is int)):
         return np.square
     if kind == "f":
         return {1: np.positive, -1: np.reciprocal, 0.5: np.sqrt}.get(exponent)

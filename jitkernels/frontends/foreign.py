@@ -1,0 +1,152 @@
+"""NumPy's functions that graphs have no operation for: those written in Python are traced, others are called as nodes."""
+
+import builtins
+import types
+from typing import Any
+
+import numpy as np
+
+from jitkernels.frontends import captured
+from jitkernels.frontends.standin import stand_in
+from jitkernels.frontends.traced import Traced, fresh
+from jitkernels.frontends.tracer import NUMPY, Tracer
+from jitkernels.frontends.whole import Whole
+from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.ir import Node
+from jitkernels.graph.scalars import DTYPES
+
+_copies: dict[Any, Any] = {}
+
+
+def implementation(function: Any) -> Any:
+    """The Python code behind one of NumPy's functions, if there is any."""
+    return getattr(function, "_implementation", None) or function
+
+
+def is_python(function: Any) -> bool:
+    """Whether one of NumPy's functions is written in Python."""
+    found = implementation(function)
+    return isinstance(found, types.FunctionType) and found.__code__.co_filename.startswith(NUMPY)
+
+
+def traced_copy(function: Any) -> Any:
+    """NumPy's own code, which sees the stand-in of NumPy in place of what makes arrays of nothing."""
+    found = implementation(function)
+    if found in _copies:
+        return _copies[found]
+    names: dict[str, Any] = {"__builtins__": builtins, "__name__": found.__module__}
+    made = types.FunctionType(found.__code__, names, found.__name__, found.__defaults__, found.__closure__)
+    made.__kwdefaults__ = found.__kwdefaults__
+    _copies[found] = made
+    for name, value in found.__globals__.items():
+        if name in _names(found.__code__):
+            is_own = isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith(NUMPY)
+            names[name] = traced_copy(value) if is_own else stand_in(value)
+    return made
+
+
+def _names(code: types.CodeType) -> set[str]:
+    return {name for one in captured.codes(code) for name in one.co_names}
+
+
+class Called:
+    """A call of a function with arrays put where they belong; what it gives is as it was when it was traced."""
+
+    def __init__(self, function: Any, arguments: Any, keywords: Any, kinds: list[Any]) -> None:
+        self.function, self.arguments, self.keywords, self.kinds = function, arguments, keywords, kinds
+        self.expected: tuple[tuple[str, tuple[int, ...]], ...] = ()
+        self.__name__ = getattr(function, "__name__", "function")
+
+    def __call__(self, *arrays: Any) -> Any:
+        given = [
+            array if kind == "array" else array[()] if kind == "scalar" else kind(array)
+            for array, kind in zip(map(np.asarray, arrays), self.kinds, strict=True)
+        ]
+        found = self.function(*_filled(self.arguments, given), **_filled(self.keywords, given))
+        if self.expected and _described(found) != self.expected:
+            raise UnknownError(f"numpy.{self.__name__} gave something else than when it was traced")
+        return found
+
+
+class _Hole:
+    """Where an array goes."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def _filled(value: Any, arrays: list[Any]) -> Any:
+    if type(value) is _Hole:
+        return arrays[value.number]
+    if isinstance(value, tuple | list):
+        return type(value)(_filled(one, arrays) for one in value)
+    if isinstance(value, dict):
+        return {name: _filled(one, arrays) for name, one in value.items()}
+    return value
+
+
+def _described(found: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    listed = found if isinstance(found, tuple) else (found,)
+    return tuple((one.dtype.name, one.shape) for one in listed)
+
+
+def computed(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """A call as a node, for the shapes of the arrays that it has now."""
+    name = getattr(function, "__name__", "function")
+    nodes: list[Node] = []
+    kinds: list[Any] = []
+
+    def emptied(value: Any) -> Any:
+        if type(value) is Traced:
+            for extent in value.extents:
+                int(extent)
+            nodes.append(value.node)
+            kinds.append(float if value.is_weak else "scalar" if value.is_scalar else "array")
+            return _Hole(len(nodes) - 1)
+        if type(value) is Whole:
+            return int(value)
+        if type(value) in (tuple, list):
+            return type(value)(emptied(one) for one in value)
+        if type(value) is dict:
+            return {key: emptied(one) for key, one in value.items()}
+        if callable(value) and not isinstance(value, type | np.ufunc):
+            raise UnknownError(f"numpy.{name} with a function")
+        if isinstance(value, np.ndarray):
+            raise UnknownError(f"numpy.{name} with an array that is no argument of the function")
+        return value
+
+    call = Called(function, emptied(arguments), emptied(keywords), kinds)
+    given = [tracer.value(node) for node in nodes]
+    found = call(*given)
+    listed = found if isinstance(found, tuple) else (found,)
+    if any(np.may_share_memory(one, array) for one in listed if isinstance(one, np.ndarray) for array in given):
+        raise UnknownError(f"numpy.{name} that gives a view")
+    if not all(type(one) is np.ndarray or isinstance(one, np.generic) for one in listed) or any(
+        one.dtype.name not in DTYPES for one in listed
+    ):
+        raise UnknownError(f"numpy.{name}")
+    call.expected = _described(found)
+    tracer.note(f"numpy.{name} is computed by NumPy, for these shapes")
+    first = listed[0]
+    node = Node("call", nodes, first.dtype.name, first.shape, {"function": call})
+    if not isinstance(found, tuple):
+        return _given(tracer, node, found)
+    made = [
+        _given(tracer, Node("item", (node,), one.dtype.name, one.shape, {"index": i}), one)
+        for i, one in enumerate(found)
+    ]
+    return type(found)(*made) if hasattr(found, "_fields") else tuple(made)
+
+
+def _given(tracer: Tracer, node: Node, found: Any) -> Traced:
+    is_c = isinstance(found, np.generic) or found.flags.c_contiguous
+    return fresh(tracer, node, is_scalar=isinstance(found, np.generic), is_c=True if is_c else None)
+
+
+def shaped(tracer: Tracer, function: Any, name: str, dtype: str, like: Traced, *arrays: Traced) -> Traced:
+    """A call by NumPy whose result has the shape of an array, whatever that is."""
+    tracer.note(f"numpy.{name} is computed by NumPy")
+    nodes = [one.node for one in arrays]
+    return fresh(tracer, Node("call", nodes, dtype, like.extents, {"function": function}), is_scalar=not like.ndim)
+
+
