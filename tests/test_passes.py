@@ -3,20 +3,23 @@
 import re
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from random_graphs import Maker
+from rule_cases import CASES, Case, Given, M, N, graph_of
 
+import jitkernels
 from jitkernels.errors import GraphError
 from jitkernels.graph import construct, interpreter, scalars
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import elementwise as e
-from jitkernels.graph.extents import key_of_shape
+from jitkernels.graph.extents import evaluated
 from jitkernels.graph.ir import Graph, Node, key_of, verify
 from jitkernels.graph.passes import GLOBAL, LOCAL, optimised
 from jitkernels.maths import basic
-from rule_cases import CASES, Case, Given, M, N, graph_of
 
 PASSES = {one.name: one for one in (*LOCAL, *GLOBAL)}
 RULES = {f"{name}.{rule}" for name, one in PASSES.items() for rule in one.rules}
@@ -81,49 +84,15 @@ def test_every_rule_has_a_case() -> None:
 def test_docstrings_number_the_rules(name: str) -> None:
     text = sys.modules[f"jitkernels.graph.passes.{name}"].__doc__ or ""
     numbers = [int(found) for found in re.findall(r"^(\d+)\. ", text, re.MULTILINE)]
-    assert numbers == [int(rule.split("_")[1]) for rule in PASSES[name].rules] == list(range(1, len(numbers) + 1))
+    assert (
+        numbers
+        == [int(rule.split("_")[1]) for rule in PASSES[name].rules]
+        == list(range(1, len(numbers) + 1))
+    )
 
 
-SPECIAL = {
-    "f": (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 3.0, -7.5, 1e-40, 2.0, 0.5, 1e-300, 65504.0, -2.0, 1 / 3),
-    "i": (0, 1, -1, 7, -8, 127, -128, 100, 2**31 - 1, -(2**31), 5, -3),
-    "u": (0, 1, 255, 128, 7, 200),
-    "b": (True, False),
-}
-
-
-def arrays_for(graph: Graph, values: dict[str, int], seed: int) -> list[Any]:
-    """Arrays for the inputs, of special values in any order."""
-    from jitkernels.graph.extents import evaluated
-
-    chosen = np.random.default_rng(seed)
-    with np.errstate(all="ignore"):
-        return [
-            chosen.choice(SPECIAL[np.dtype(node.dtype).kind], tuple(evaluated(one, values) for one in node.shape))
-            .astype(node.dtype)
-            for node in graph.inputs
-        ]  # fmt: skip
-
-
-def assert_same(one: Any, other: Any, ulp: float) -> None:
-    one, other = np.asarray(one), np.asarray(other)
-    assert one.dtype == other.dtype
-    assert one.shape == other.shape
-    if one.dtype.kind != "f":
-        np.testing.assert_array_equal(one, other)
-        return
-    if ulp == 0:
-        nan = np.isnan(one)
-        np.testing.assert_array_equal(nan, np.isnan(other))
-        np.testing.assert_array_equal(np.where(nan, 0, one), np.where(nan, 0, other))
-        np.testing.assert_array_equal(np.signbit(one) | nan, np.signbit(other) | nan)
-        return
-    exact = ~np.isfinite(one) | (one == 0)
-    assert_same(np.where(exact, one, 1), np.where(exact, other, 1), 0)
-    unit = np.spacing(np.abs(np.where(exact, 1, one)))
-    with np.errstate(all="ignore"):
-        apart = np.abs(np.where(exact, 0, one).astype("float64") - np.where(exact, 0, other)) / unit
-    assert apart.max(initial=0) <= ulp, (one, other)
+VALUES = ({"n": N, "m": M}, {"n": 9, "m": 3}, {"n": 2, "m": 2})
+"""Of the symbols: what graphs are made for is one of many."""
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if not case.fast_math], ids=lambda case: case.rule)
@@ -131,9 +100,222 @@ def test_a_rule_changes_no_value(case: Case) -> None:
     before, _ = made(case)
     after = checked(before)
     for seed in range(20):
-        for values in ({"n": N, "m": M}, {"n": 9, "m": 3}):
-            arrays = arrays_for(before, values, seed)
-            with np.errstate(all="ignore"):
-                results = [interpreter.run(graph, arrays, values) for graph in (before, after)]
-            for one, other in zip(*results, strict=False):
-                assert_same(one, other, 3 if case.loose else 0)
+        values = VALUES[seed % 3 if "updates" not in case.rule else 0]  # some need more elements
+        arrays = special_arrays(before, values, seed)
+        one, other = results_of(before, arrays, values), results_of(after, arrays, values)
+        for expected, found in zip(one, other, strict=False):
+            assert_same(expected, found, 3 if case.loose else 0)
+
+
+@pytest.mark.parametrize("level", [1, 2])
+@pytest.mark.parametrize("seed", range(150))
+def test_passes_change_no_value(seed: int, level: int) -> None:
+    maker = Maker(seed)
+    before = maker.graph(25)
+    guards = len(maker.scope.guards)
+    after = checked(before, level=level)
+    assert len(maker.scope.guards) == guards, "a pass asked for the value of an extent"
+    kept = [i for i, write in enumerate(before.writes) if write[0] is not write[1]]
+    for values in ({"n": 5, "m": 3}, {"n": 2, "m": 6}):
+        arrays = special_arrays(before, values, seed)
+        one, other = results_of(before, arrays, values), results_of(after, arrays, values)
+        count = len(before.outputs)
+        for expected, found in zip([*one[:count], *(one[count + i] for i in kept)], other, strict=False):
+            assert_same(expected, found, 0)
+
+
+@pytest.mark.parametrize("fast_math", [False, True])
+@pytest.mark.parametrize("seed", range(100))
+def test_passes_change_roundings_alone(seed: int, fast_math: bool) -> None:
+    before = Maker(seed, smooth=True).graph(15)
+    after = checked(before, fast_math=fast_math)
+    values = {"n": 5, "m": 3}
+    chosen = np.random.default_rng(seed)
+    arrays = [
+        chosen.uniform(0.5, 2.0, [evaluated(one, values) for one in node.shape]) for node in before.inputs
+    ]
+    one, other = results_of(before, arrays, values), results_of(after, arrays, values)
+    for expected, found in zip(one, other, strict=False):
+        np.testing.assert_allclose(found, expected, 1e-9, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds"), [("chain", 0.5), ("transposes", 0.5), ("reshapes", 0.5), ("many", 4.0)]
+)
+def test_large_graphs_take_little_time(name: str, seconds: float) -> None:
+    graph = LARGE[name](Given())
+    started = time.perf_counter()
+    after = optimised(graph, JitConfig(opt_level=2, backend="native", fast_math=True))
+    assert time.perf_counter() - started < seconds * 4, "the factor is for machines that do other things, too"
+    verify(after)
+
+
+def _chain(given: Given) -> Graph:
+    node = given.x
+    for i in range(1000):
+        node = e(("add", "multiply", "subtract")[i % 3], node, given.y if i % 2 else 1.5 + i)
+    return graph_of(given, node)
+
+
+def _transposes(given: Given) -> Graph:
+    node = given.a
+    for _ in range(500):
+        node = e("exp", construct.transpose(node))
+    return graph_of(given, node)
+
+
+def _reshapes(given: Given) -> Graph:
+    node = given.a
+    for _ in range(250):
+        node = e("exp", construct.reshape(node, (given.n * given.m,)))
+        node = e("tanh", construct.reshape(node, (given.n, given.m)))
+    return graph_of(given, node)
+
+
+def _many(given: Given) -> Graph:
+    chosen = np.random.default_rng(0)
+    nodes = [given.x, given.y]
+    for _ in range(10_000):
+        name = str(chosen.choice(["add", "multiply", "maximum", "subtract"]))
+        nodes.append(e(name, nodes[-1 - int(chosen.integers(min(len(nodes), 30)))], nodes[-1]))
+    return graph_of(given, nodes[-1])
+
+
+LARGE = {"chain": _chain, "transposes": _transposes, "reshapes": _reshapes, "many": _many}
+
+
+def test_views_of_a_chain_move_at_once() -> None:
+    given = Given()
+    after = checked(_transposes(given))
+    assert all(node.operation != "view" for node in after)
+
+
+def test_level_0_changes_nothing_and_negative_levels_do_as_positive_ones() -> None:
+    given = Given()
+    graph = graph_of(given, e("add", e("power", given.x, 2.0), e("power", given.x, 2.0)))
+    assert checked(graph, level=0) is graph
+    assert [node.operation for node in checked(graph, level=1)].count("square") == 2
+    assert [node.operation for node in checked(graph, level=2)].count("square") == 1
+    for level in (1, 2, 3):
+        assert shape_of(checked(graph, level=level)) == shape_of(checked(graph, level=-level))
+
+
+def test_views_stay_where_they_are_if_asked() -> None:
+    before, after = made(next(case for case in CASES if case.rule == "sinking.rule_1_view_of_elementwise"))
+    config = JitConfig(opt_level=2, backend="native", fuse_dimshuffle=False)
+    assert shape_of(optimised(before, config)) == shape_of(before) != shape_of(after)
+
+
+def test_rules_of_users_are_applied_to_what_they_make() -> None:
+    def hypotenuse(node: Node) -> Node | None:
+        if node.operation != "sqrt" or node.inputs[0].operation != "add":
+            return None
+        squares = node.inputs[0].inputs
+        if any(one.operation != "square" for one in squares):
+            return None
+        return e("hypot", *(one.inputs[0] for one in squares))
+
+    given = Given()
+    graph = graph_of(
+        given, e("sqrt", e("add", e("multiply", given.x, given.x), e("square", e("negative", given.y))))
+    )
+    for level in (1, 2):
+        after = checked(graph, level=level, rules=(hypotenuse,))
+        assert shape_of(after) == shape_of(graph_of(given, e("hypot", given.x, given.y)))
+    assert checked(graph, level=0, rules=(hypotenuse,)) is graph
+
+
+def test_rules_that_go_in_circles_end() -> None:
+    def mirrored(node: Node) -> Node | None:
+        return node.with_inputs(reversed(node.inputs)) if node.operation == "add" else None
+
+    given = Given()
+    after = checked(graph_of(given, e("add", given.x, given.y)), rules=(mirrored,))
+    assert [node.operation for node in after][-1] == "add"
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda node: construct.cast(node, "float64"), "expected the same dtype and shape"),
+        (lambda node: construct.expand_dims(node, (0,)), "expected the same dtype and shape"),
+        (lambda node: 1.0, "expected a Node or None"),
+    ],
+)
+def test_rules_that_break_graphs_are_named(make: Any, said: str) -> None:
+    def wrong_rule(node: Node) -> Any:
+        return make(node) if node.operation == "exp" else None
+
+    given = Given()
+    with pytest.raises(GraphError, match=f"rules: wrong_rule .*{said}"):
+        checked(graph_of(given, e("exp", given.x)), rules=(wrong_rule,))
+
+
+SPECIAL: dict[str, tuple[float, ...]] = {
+    "f": (
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        3.0,
+        -7.5,
+        1e-40,
+        2.0,
+        0.5,
+        1e-300,
+        65504.0,
+        -2.0,
+        1 / 3,
+    ),
+    "i": (0, 1, -1, 7, -8, 127, -128, 100, 2**31 - 1, -(2**31), 5, -3),
+    "u": (0, 1, 255, 128, 7, 200),
+    "b": (True, False),
+}
+
+
+def special_arrays(graph: Graph, values: dict[str, int], seed: int) -> list[Any]:
+    """Arrays for the inputs, of special values in any order."""
+    chosen = np.random.default_rng(seed)
+    found = []
+    for node in graph.inputs:
+        shape = tuple(evaluated(one, values) for one in node.shape)
+        with np.errstate(all="ignore"):
+            found.append(
+                np.asarray(chosen.choice(SPECIAL[np.dtype(node.dtype).kind], shape)).astype(node.dtype)
+            )
+    return found
+
+
+def results_of(graph: Graph, arrays: list[Any], values: dict[str, int]) -> list[Any]:
+    with np.errstate(all="ignore"):
+        return interpreter.run(graph, arrays, values)
+
+
+def assert_same(one: Any, other: Any, ulp: float) -> None:
+    """Equal up to some units; NaN is NaN, and zeros have the same sign."""
+    one, other = np.asarray(one), np.asarray(other)
+    assert one.dtype == other.dtype
+    assert one.shape == other.shape
+    if one.dtype.kind != "f":
+        np.testing.assert_array_equal(one, other)
+        return
+    nan, exact = np.isnan(one), ~np.isfinite(one) | (one == 0) | (ulp == 0)
+    np.testing.assert_array_equal(nan, np.isnan(other))
+    np.testing.assert_array_equal(np.where(nan | ~exact, 0, one), np.where(nan | ~exact, 0, other))
+    np.testing.assert_array_equal(np.signbit(one) | nan, np.signbit(other) | nan)
+    unit = np.spacing(np.abs(np.where(exact, 1, one))).astype("float64")
+    apart = np.abs(np.where(exact, 0, one).astype("float64") - np.where(exact, 0, other)) / unit
+    assert apart.max(initial=0) <= ulp, (one, other)
+
+
+def test_the_page_about_rules_says_what_is_so() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "rules.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 3
+    for block in blocks:
+        if "jk.jit" not in block or hasattr(jitkernels, "jit"):
+            exec(compile(block, "docs/rules.md", "exec"), names)

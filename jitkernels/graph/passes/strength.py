@@ -5,7 +5,7 @@ Results differ from those of the functions by at most 2 ULP, special values by n
 1. ``x ** 0`` is 1, also of NaN, and ``1 ** x`` is 1; ``x ** 1`` is ``x``.
 2. ``x ** 2``, ``x ** 3`` and ``x ** 4`` are products; other whole powers of integers are, by repeated squaring.
 3. ``x ** -1`` is a reciprocal, ``x ** -2`` its square: the square of x first would overflow where the result does not.
-4. ``x ** 0.5`` is a root, as it is for NumPy if the exponent is one number. ``x ** -0.5`` is the reciprocal of one where
+4. ``x ** 0.5`` is a root, as it is for NumPy if the exponent is one number, ``x ** -0.5`` the reciprocal of one where
    ``-0.0`` is 0 and ``-inf`` is ``inf`` before.
 5. ``2 ** x`` is ``exp2(x)``.
 6. ``x * x`` is ``square(x)``: one name for it, so that both are one subexpression.
