@@ -62,6 +62,41 @@ def limited_exp2_float64(x: np.float64) -> np.float64:
 
 
 @inlined("contract")
+def decay2_float32(x: np.float32) -> tuple[np.float32, np.float32]:
+    """exp2(-x) for x >= 0 and for NaN, as the sum of two."""
+    y = max(-x, LOWEST_32)
+    shifted = y + MAGIC_32
+    r = y - (shifted - MAGIC_32)
+    more = (((((C6_32 * r + C5_32) * r + C4_32) * r + C3_32) * r + C2_32) * r + C1_32) * r
+    p = more + ONE_32
+    low = (ONE_32 - p) + more
+    bits = shifted.view(np.int32)
+    floor_half = bits << 22 & EXPONENT_32
+    ceil_half = ((bits << 23) - floor_half).view(np.float32)
+    scale = floor_half.view(np.float32)
+    return p * scale * ceil_half, low * scale * ceil_half
+
+
+@inlined("contract")
+def decay2_float64(x: np.float64) -> tuple[np.float64, np.float64]:
+    """exp2(-x) for x >= 0 and for NaN, as the sum of two."""
+    y = max(-x, LOWEST_64)
+    shifted = y + MAGIC_64
+    r = y - (shifted - MAGIC_64)
+    square = r * r
+    p = ((C11_64 * r + C10_64) * square + (C9_64 * r + C8_64)) * square + (C7_64 * r + C6_64)
+    p = (p * square + (C5_64 * r + C4_64)) * square + (C3_64 * r + C2_64)
+    more = (p * r + C1_64) * r
+    p = more + ONE_64
+    low = (ONE_64 - p) + more
+    bits = shifted.view(np.int64)
+    floor_half = bits << 51 & EXPONENT_64
+    ceil_half = ((bits << 52) - floor_half).view(np.float64)
+    scale = floor_half.view(np.float64)
+    return p * scale * ceil_half, low * scale * ceil_half
+
+
+@inlined("contract")
 def exp2_float32(x: np.float32) -> np.float32:
     """exp2(x) for every float32."""
     return limited_exp2_float32(min(max(x, LOWEST_32), HIGHEST_32))

@@ -16,8 +16,6 @@ from jitkernels.maths.log import (
     SMALLEST_BITS_32,
     SMALLEST_BITS_64,
     SQRT_HALF_BITS_32,
-    ZERO_32,
-    ZERO_64,
     extended_float32,
     extended_float64,
     joined_float32,
@@ -38,12 +36,17 @@ USUAL_BITS_64 = np.uint64(2000 << 52)
 
 
 @inlined("contract")
-def moderate_log1p_float32(x: np.float32, low: np.float32) -> np.float32:
-    """log1p(x + low), low being what rounding x lost, for -1 < x < 2**100."""
+def raised_parts_float32(x: np.float32) -> tuple[np.float32, np.float32, np.float32]:
+    """k and f of 1 + x for -1 < x < 2**100, and 2**-k."""
     above = (x + ONE_32).view(np.int32) - SQRT_HALF_BITS_32
     scale = (ONE_BITS_32 - (above & EXPONENT_32)).view(np.float32)
-    f = x * scale + (scale - ONE_32)
-    k = np.float32(above >> 23)
+    return np.float32(above >> 23), x * scale + (scale - ONE_32), scale
+
+
+@inlined("contract")
+def moderate_log1p_float32(x: np.float32, low: np.float32) -> np.float32:
+    """log1p(x + low), low being what rounding x lost, for -1 < x < 2**100."""
+    k, f, scale = raised_parts_float32(x)
     return summed_float32(k, f, k * LN2_LOW_32 + low * scale)
 
 
@@ -51,7 +54,8 @@ def moderate_log1p_float32(x: np.float32, low: np.float32) -> np.float32:
 def log1p_float32(x: np.float32) -> np.float32:
     """log1p(x) for every float32."""
     u = x + ONE_32
-    result = moderate_log1p_float32(x, ZERO_32)
+    k, f, _ = raised_parts_float32(x)
+    result = joined_float32(k, f)
     result = (result.view(np.int32) | x.view(np.int32) & SIGN_32).view(np.float32)  # of a zero
     if (u.view(np.int32) - SMALLEST_BITS_32).view(np.uint32) >= USUAL_BITS_32:
         k, f = parts_float32(x)
@@ -60,13 +64,18 @@ def log1p_float32(x: np.float32) -> np.float32:
 
 
 @inlined("contract")
-def moderate_log1p_float64(x: np.float64, low: np.float64) -> np.float64:
-    """log1p(x + low), low being what rounding x lost, for -1 < x < 2**900."""
+def raised_parts_float64(x: np.float64) -> tuple[np.float64, np.float64, np.float64]:
+    """k and f of 1 + x for -1 < x < 2**900, and 2**-k."""
     carried = (x + ONE_64).view(np.int64) + CARRY_64
     scale = (TWICE_ONE_BITS_64 - (carried & EXPONENT_64)).view(np.float64)
-    f = x * scale + (scale - ONE_64)
     count = (carried.view(np.uint64) >> 52).view(np.int64) | COUNT_BITS_64
-    k = count.view(np.float64) - COUNT_64
+    return count.view(np.float64) - COUNT_64, x * scale + (scale - ONE_64), scale
+
+
+@inlined("contract")
+def moderate_log1p_float64(x: np.float64, low: np.float64) -> np.float64:
+    """log1p(x + low), low being what rounding x lost, for -1 < x < 2**900."""
+    k, f, scale = raised_parts_float64(x)
     return summed_float64(k, f, k * LN2_LOW_64 + low * scale)
 
 
@@ -74,7 +83,8 @@ def moderate_log1p_float64(x: np.float64, low: np.float64) -> np.float64:
 def log1p_float64(x: np.float64) -> np.float64:
     """log1p(x) for every float64."""
     u = x + ONE_64
-    result = moderate_log1p_float64(x, ZERO_64)
+    k, f, _ = raised_parts_float64(x)
+    result = joined_float64(k, f)
     result = (result.view(np.int64) | x.view(np.int64) & SIGN_64).view(np.float64)
     if (u.view(np.int64) - SMALLEST_BITS_64).view(np.uint64) >= USUAL_BITS_64:
         k, f = parts_float64(x)

@@ -41,23 +41,36 @@ LOG2E_LOW_64 = np.float64(1.67517131648865118353e-10)
 
 
 @inlined("contract")
-def joined_float32(k: np.float32, f: np.float32) -> np.float32:
-    """k + log2(1 + f)."""
+def rest_float32(f: np.float32) -> np.float32:
+    """What log2(1 + f) is more than f * C1."""
     square = f * f
     fourth = square * square
     p = (C5_32 * f + C4_32) * square + (C3_32 * f + C2_32)
     q = (C9_32 * f + C8_32) * square + (C7_32 * f + C6_32)
     p = (C10_32 * fourth + q) * fourth + p
-    return k + (f * C1_32 + square * p)
+    return square * p
+
+
+@inlined("contract")
+def joined_float32(k: np.float32, f: np.float32) -> np.float32:
+    """k + log2(1 + f)."""
+    return k + (f * C1_32 + rest_float32(f))
+
+
+@inlined("contract")
+def halves_float64(f: np.float64) -> tuple[np.float64, np.float64]:
+    """The high part of log(1 + f), and what log2(1 + f) is more than that times the high part of log2(e)."""
+    half, rest = series_float64(f)
+    high = ((f - half).view(np.int64) & HIGH_BITS_64).view(np.float64)
+    low = ((f - high) - half) + rest
+    return high, (low + high) * LOG2E_LOW_64 + low * LOG2E_HIGH_64
 
 
 @inlined("contract")
 def joined_float64(k: np.float64, f: np.float64) -> np.float64:
     """k + log2(1 + f)."""
-    half, rest = series_float64(f)
-    high = ((f - half).view(np.int64) & HIGH_BITS_64).view(np.float64)
-    low = ((f - high) - half) + rest
-    return k + (high * LOG2E_HIGH_64 + ((low + high) * LOG2E_LOW_64 + low * LOG2E_HIGH_64))
+    high, rest = halves_float64(f)
+    return k + (high * LOG2E_HIGH_64 + rest)
 
 
 @inlined("contract")

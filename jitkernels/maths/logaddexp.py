@@ -1,0 +1,49 @@
+"""logaddexp(x, y) = log(exp(x) + exp(y)) for float32 and float64, as max(x, y) + log1p(exp(-|x - y|)).
+
+The error is in units of the larger of max(x, y) and the result: where the sum cancels, as for x = y = -log(2), rounding
+x and y has cost as much.
+"""
+
+import numpy as np
+
+from jitkernels.maths.exact import lost_in
+from jitkernels.maths.log import INFINITY_32, INFINITY_64, ZERO_32, ZERO_64
+from jitkernels.maths.log1p import moderate_log1p_float32, moderate_log1p_float64
+from jitkernels.maths.softplus import decay_float32, decay_float64
+from jitkernels.native.source import inlined
+
+
+@inlined("contract")
+def difference_float32(x: np.float32, y: np.float32) -> tuple[np.float32, np.float32]:
+    """exp(-abs(x - y)), as the sum of two."""
+    more, less = max(x, y), min(x, y)
+    apart = abs(x - y)
+    lost = lost_in(more, -less) if apart < INFINITY_32 else ZERO_32
+    apart = ZERO_32 if x == y else apart  # infinities have no difference
+    e, low = decay_float32(apart)
+    return e, low - e * lost
+
+
+@inlined("contract")
+def logaddexp_float32(x: np.float32, y: np.float32) -> np.float32:
+    """logaddexp(x, y) for all float32."""
+    e, low = difference_float32(x, y)
+    return max(x, y) + moderate_log1p_float32(e, low)
+
+
+@inlined("contract")
+def difference_float64(x: np.float64, y: np.float64) -> tuple[np.float64, np.float64]:
+    """exp(-abs(x - y)), as the sum of two."""
+    more, less = max(x, y), min(x, y)
+    apart = abs(x - y)
+    lost = lost_in(more, -less) if apart < INFINITY_64 else ZERO_64
+    apart = ZERO_64 if x == y else apart  # infinities have no difference
+    e, low = decay_float64(apart)
+    return e, low - e * lost
+
+
+@inlined("contract")
+def logaddexp_float64(x: np.float64, y: np.float64) -> np.float64:
+    """logaddexp(x, y) for all float64."""
+    e, low = difference_float64(x, y)
+    return max(x, y) + moderate_log1p_float64(e, low)

@@ -1,0 +1,55 @@
+"""logaddexp2(x, y) = log2(2**x + 2**y) for float32 and float64, as max(x, y) + log2(1 + 2**-|x - y|).
+
+The error is in units of the larger of max(x, y) and the result, as that of `logaddexp`.
+"""
+
+import numpy as np
+
+from jitkernels.maths.exact import lost_in
+from jitkernels.maths.exp2 import decay2_float32, decay2_float64
+from jitkernels.maths.log import INFINITY_32, INFINITY_64, ZERO_32, ZERO_64
+from jitkernels.maths.log1p import raised_parts_float32, raised_parts_float64
+from jitkernels.maths.log2 import C1_32, LOG2E_HIGH_64, halves_float64, rest_float32
+from jitkernels.native.source import inlined
+
+LN2_32 = np.float32(0.6931472)
+LN2_64 = np.float64(0.6931471805599453)
+
+
+@inlined("contract")
+def difference_float32(x: np.float32, y: np.float32) -> tuple[np.float32, np.float32]:
+    """exp2(-abs(x - y)), as the sum of two."""
+    more, less = max(x, y), min(x, y)
+    apart = abs(x - y)
+    lost = lost_in(more, -less) if apart < INFINITY_32 else ZERO_32
+    apart = ZERO_32 if x == y else apart  # infinities have no difference
+    e, low = decay2_float32(apart)
+    return e, low - e * lost * LN2_32
+
+
+@inlined("contract")
+def logaddexp2_float32(x: np.float32, y: np.float32) -> np.float32:
+    """logaddexp2(x, y) for all float32."""
+    e, low = difference_float32(x, y)
+    k, f, scale = raised_parts_float32(e)
+    return max(x, y) + (k + (f * C1_32 + (rest_float32(f) + low * scale * C1_32)))
+
+
+@inlined("contract")
+def difference_float64(x: np.float64, y: np.float64) -> tuple[np.float64, np.float64]:
+    """exp2(-abs(x - y)), as the sum of two."""
+    more, less = max(x, y), min(x, y)
+    apart = abs(x - y)
+    lost = lost_in(more, -less) if apart < INFINITY_64 else ZERO_64
+    apart = ZERO_64 if x == y else apart  # infinities have no difference
+    e, low = decay2_float64(apart)
+    return e, low - e * lost * LN2_64
+
+
+@inlined("contract")
+def logaddexp2_float64(x: np.float64, y: np.float64) -> np.float64:
+    """logaddexp2(x, y) for all float64."""
+    e, low = difference_float64(x, y)
+    k, f, scale = raised_parts_float64(e)
+    high, rest = halves_float64(f)
+    return max(x, y) + (k + (high * LOG2E_HIGH_64 + (rest + low * scale * LOG2E_HIGH_64)))

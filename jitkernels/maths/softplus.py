@@ -1,0 +1,92 @@
+"""softplus(x) = log(1 + exp(x)) for float32 and float64, as max(x, 0) + log1p(exp(-|x|)), where nothing overflows.
+
+Errors of exp would add to those of log1p, so its result is two numbers, of which the second is what rounding lost.
+"""
+
+import numpy as np
+
+from jitkernels.maths.exp import (
+    C2_32,
+    C2_64,
+    C3_32,
+    C3_64,
+    C4_32,
+    C4_64,
+    C5_32,
+    C5_64,
+    C6_32,
+    C6_64,
+    C7_64,
+    C8_64,
+    C9_64,
+    C10_64,
+    C11_64,
+    EXPONENT_32,
+    EXPONENT_64,
+    LN2_HIGH_32,
+    LN2_HIGH_64,
+    LN2_LOW_32,
+    LN2_LOW_64,
+    LOG2E_32,
+    LOG2E_64,
+    LOWEST_32,
+    LOWEST_64,
+    MAGIC_32,
+    MAGIC_64,
+    ONE_32,
+    ONE_64,
+)
+from jitkernels.maths.log import ZERO_32, ZERO_64
+from jitkernels.maths.log1p import moderate_log1p_float32, moderate_log1p_float64
+from jitkernels.native.source import inlined
+
+
+@inlined("contract")
+def decay_float32(x: np.float32) -> tuple[np.float32, np.float32]:
+    """exp(-x) for x >= 0 and for NaN, as the sum of two."""
+    y = max(-x, LOWEST_32)
+    shifted = y * LOG2E_32 + MAGIC_32
+    k = shifted - MAGIC_32
+    r = (y - k * LN2_HIGH_32) - k * LN2_LOW_32
+    more = ((((C6_32 * r + C5_32) * r + C4_32) * r + C3_32) * r + C2_32) * (r * r) + r
+    p = more + ONE_32
+    low = (ONE_32 - p) + more
+    bits = shifted.view(np.int32)
+    floor_half = bits << 22 & EXPONENT_32
+    ceil_half = ((bits << 23) - floor_half).view(np.float32)
+    scale = floor_half.view(np.float32)
+    return p * scale * ceil_half, low * scale * ceil_half
+
+
+@inlined("contract")
+def decay_float64(x: np.float64) -> tuple[np.float64, np.float64]:
+    """exp(-x) for x >= 0 and for NaN, as the sum of two."""
+    y = max(-x, LOWEST_64)
+    shifted = y * LOG2E_64 + MAGIC_64
+    k = shifted - MAGIC_64
+    r = (y - k * LN2_HIGH_64) - k * LN2_LOW_64
+    square = r * r
+    p = ((C11_64 * r + C10_64) * square + (C9_64 * r + C8_64)) * square + (C7_64 * r + C6_64)
+    p = (p * square + (C5_64 * r + C4_64)) * square + (C3_64 * r + C2_64)
+    more = p * square + r
+    p = more + ONE_64
+    low = (ONE_64 - p) + more
+    bits = shifted.view(np.int64)
+    floor_half = bits << 51 & EXPONENT_64
+    ceil_half = ((bits << 52) - floor_half).view(np.float64)
+    scale = floor_half.view(np.float64)
+    return p * scale * ceil_half, low * scale * ceil_half
+
+
+@inlined("contract")
+def softplus_float32(x: np.float32) -> np.float32:
+    """softplus(x) for every float32."""
+    e, low = decay_float32(abs(x))
+    return max(x, ZERO_32) + moderate_log1p_float32(e, low)
+
+
+@inlined("contract")
+def softplus_float64(x: np.float64) -> np.float64:
+    """softplus(x) for every float64."""
+    e, low = decay_float64(abs(x))
+    return max(x, ZERO_64) + moderate_log1p_float64(e, low)
