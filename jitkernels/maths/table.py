@@ -1,18 +1,31 @@
-"""Which function of which type the scalar maths has, by name; each module is imported when a function of it is asked for."""
+"""Which function of which type the scalar maths has, by the names of operations: a module is imported when it is needed."""
 
 import importlib
 from collections.abc import Callable
 from typing import Any
 
-MODULES: dict[str, str] = {
-    "exp": "exp", "sigmoid": "sigmoid", "tanh": "tanh",
+MODULES: dict[str, tuple[str, str]] = {
+    **{name: (name, name) for name in (
+        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt", "hypot", "sin", "cos", "tan", "tanh", "erf", "erfc",
+        "sigmoid", "softplus", "logaddexp", "logaddexp2",
+    )},
+    "power": ("pow", "pow"),
+    "sinh": ("hyperbolic", "sinh"),
+    "cosh": ("hyperbolic", "cosh"),
+    "arcsin": ("asin", "asin"),
+    "arccos": ("acos", "acos"),
+    "arctan": ("atan", "atan"),
+    "arctan2": ("atan2", "atan2"),
+    "arcsinh": ("asinh", "asinh"),
+    "arccosh": ("acosh", "acosh"),
+    "arctanh": ("atanh", "atanh"),
 }  # fmt: skip
-"""Names, and the modules of `jitkernels.maths` that have ``name_float32`` and ``name_float64``."""
+"""By NumPy's names where it has one: modules of `jitkernels.maths`, and functions there up to ``_float32`` and ``_float64``."""
 
 
 def function(name: str, dtype: str) -> Callable[..., Any] | None:
     """A function for one type; None where there is none."""
     if name not in MODULES:
         return None
-    module = importlib.import_module(f"jitkernels.maths.{MODULES[name]}")
-    return getattr(module, f"{name}_{dtype}", None)
+    module, stem = MODULES[name]
+    return getattr(importlib.import_module(f"jitkernels.maths.{module}"), f"{stem}_{dtype}", None)
