@@ -193,6 +193,8 @@ def planned(tracer: Tracer, found: Any, given: Sequence[Any]) -> tuple[Graph, Pl
 
 def _plan(planner: _Planner, make: Make, found: Any) -> Plan:
     """The plan; with what compiled calls need where results are just the outputs, in order."""
+    if found is None:
+        return Plan(make, (), is_tuple=False)
     several = type(found) is tuple
     listed = found if several else (found,)
     kinds = []

@@ -104,9 +104,6 @@ class Program:
             for key, base in self.shared.items():
                 if key not in known and id(base) in known:
                     known[key] = known[id(base)]
-        for target, source in self.graph.writes:
-            if known[id(target)] is not known[id(source)]:
-                np.copyto(known[id(target)], known[id(source)])
         results = [known[id(node)] for node in self.graph.outputs]
         if out is not None:
             for array, result in zip(out, results, strict=True):
@@ -122,7 +119,7 @@ class Program:
         `sources` says of each input which argument it is, and its type if it is a number (see `calls.Argument`); results
         are the outputs, in a tuple if `is_tuple`.
         """
-        if len(self.steps) != 1 or not isinstance(self.steps[0], Segment) or self.graph.writes:
+        if len(self.steps) != 1 or not isinstance(self.steps[0], Segment):
             return None
         given = {id(node) for node in self.graph.inputs}
         results = []
@@ -134,11 +131,7 @@ class Program:
             results.append(
                 calls.Result(self.words[id(node)], node.dtype, size, node.shape, order is not None)
             )
-        if (
-            not results
-            or len({result.word for result in results}) < len(results)
-            or not (is_tuple or len(results) == 1)
-        ):
+        if len({one.word for one in results}) < len(results) or not (is_tuple or len(results) <= 1):
             return None
         outputs = {id(node) for node in self.graph.outputs}
         kept = [
@@ -151,6 +144,8 @@ class Program:
             replace(self._argument(node, segment), source=source, number=number)
             for node, (source, number) in zip(self.graph.inputs, sources, strict=True)
         ]
+        if any(one.is_written and not one.contiguous for one in arguments):
+            return None
         caller = calls.Caller(
             arguments, results, kept, guards, self.symbols, len(self.words) + len(self.symbols) + 1, segment.work,
             is_tuple,
@@ -184,6 +179,7 @@ class Program:
             tuple(strides),
             whole,
             whole and alone and same_place,
+            is_written=any(target is node for target, _ in self.graph.writes),
         )
 
     @property

@@ -100,7 +100,8 @@ def scheduled(graph: Graph, *, fuse: bool = True) -> Schedule:
         if not more:
             more = _overwritten(roots, made, shared, kept)
         if not more:
-            return Schedule(_grouped(roots, made, shared, kept, fuse=fuse), shared)
+            steps = _grouped(roots, made, shared, kept, fuse=fuse)
+            return Schedule([*steps, *_written(graph, shared, kept)], shared)
         kept |= set(more)
 
 
@@ -221,6 +222,17 @@ def _kept(graph: Graph, *, fuse: bool) -> set[int]:
         elif not fuse and node.operation not in ("view", "constant", "extent"):
             kept.add(id(node))
     return kept
+
+
+def _written(graph: Graph, shared: dict[int, Node], kept: set[int]) -> list[Step]:
+    """What is written to inputs when all is computed, but for what was computed in their memory."""
+    found: list[Step] = []
+    for target, value in graph.writes:
+        if _memory(value, shared) is not target:
+            cone = Cone(_copy(value, target.shape), kept)
+            rows, columns, order = split(cone)
+            found.append(Nest(rows, columns, [Store(cone, order, target)]))
+    return found
 
 
 def _computed_twice(made: Iterable[Cone]) -> dict[int, Node]:

@@ -35,6 +35,7 @@ class Argument:
     may_be_out: bool
     source: int = 0
     number: str = ""
+    is_written: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class Caller:
             self._argument(argument)
         for guard in self.guards:
             self._guard(guard)
+        self._written_apart()
         outs = self._outs()
         self._lent()
         self._run()
@@ -96,7 +98,7 @@ class Caller:
         ]
         declared = "\n".join(lines)
         return (
-            f"{declared}\n@jk_ndarray = external global i8\n@jk_tuple = external global i8\n"
+            f"{declared}\n@jk_ndarray = external global i8\n@jk_tuple = external global i8\n@jk_none = external global i8\n"
             f"define ptr @entry(ptr %context, ptr %objects, ptr %out) nounwind {{\n"
             f"  %frame = alloca [{self.words} x i64], align 64\n{body}\nno:\n  ret ptr null\n}}\n"
             '!9 = !{!"branch_weights", i32 1000, i32 1}\n'
@@ -153,7 +155,7 @@ class Caller:
                 self.new(f"getelementptr i8, ptr {array}, i64 {int(Offset.FLOAT_VALUE)}"),
             )
             return
-        flags = ALIGNED | (CONTIGUOUS if argument.contiguous else 0)
+        flags = ALIGNED | (CONTIGUOUS if argument.contiguous else 0) | (WRITEABLE if argument.is_written else 0)
         self._array(array, argument.dtype, len(argument.shape), flags)
         shape = self.load("ptr", array, Offset.ARRAY_EXTENTS) if argument.shape else ""
         for i, extent in enumerate(argument.shape):
@@ -187,9 +189,28 @@ class Caller:
         sign = {"==": "eq", "!=": "ne", ">": "sgt", ">=": "sge"}[guard.sign]
         self.require(self.new(f"icmp {sign} i64 {self.extent(guard.extent)}, 0"))
 
+    def _written_apart(self) -> None:
+        """Require that what is written overlaps no other argument."""
+        arrays = [one for one in self.arguments if not one.number]
+        for target in arrays:
+            for other in arrays if target.is_written else ():
+                if other is target or (other.is_written and other.word < target.word):
+                    continue
+                data, at = (
+                    self.new(f"load i64, ptr {self.new(f'getelementptr i64, ptr %frame, i64 {one.word}')}")
+                    for one in (target, other)
+                )
+                size = self.extent(extents.product(target.shape) * target.size)
+                low, span = at, self.extent(extents.product(other.shape) * other.size)
+                if not other.contiguous:
+                    low, span = self._span(at, other)
+                ahead, back = self.new(f"sub i64 {low}, {data}"), self.new(f"sub i64 {data}, {low}")
+                self.require(self.new(f"icmp uge i64 {ahead}, {size}"))
+                self.require(self.new(f"icmp uge i64 {back}, {span}"))
+
     def _outs(self) -> str:
         """Whether results are given; they are looked at before anything is done, and are apart from all arguments."""
-        if self.is_tuple and not all(result.shape for result in self.results):
+        if not self.results or (self.is_tuple and not all(result.shape for result in self.results)):
             self.require(self.new("icmp eq ptr %out, null"))
         given = self.new("icmp ne ptr %out, null")
         check, make, go = (self.function.label() for _ in range(3))
@@ -340,6 +361,9 @@ class Caller:
     def _given(self, given: str) -> None:
         """Return the results: numbers for arrays without dimensions, unless they were given."""
         loaded = [self.new(f"load ptr, ptr {place}") for place in self.places]
+        if not self.results and not self.is_tuple:
+            self.block.lines += ["  call void @Py_IncRef(ptr @jk_none)", "  ret ptr @jk_none"]
+            return
         if not self.is_tuple:
             if self.results[0].shape:
                 self.block.lines.append(f"  ret ptr {loaded[0]}")

@@ -4,7 +4,7 @@ A frame is an array of words: addresses of arrays, and values of symbols. Nests 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from jitkernels.errors import BuildError
@@ -15,7 +15,7 @@ from jitkernels.native.language.lanes import Library
 from jitkernels.native.link import parsed
 from jitkernels.native.source import External
 
-WORK = 65536
+WORK = 262144
 """What a thread gets at least, in additions: less is done before another thread has woken up."""
 
 
@@ -24,7 +24,7 @@ class Fused:
     """The source of a segment: LLVM IR whose ``@entry`` becomes the symbol of the source."""
 
     name: str
-    text: str
+    text: str = field(repr=False)
     vector_bytes: int
     externals: tuple[External, ...]
     suffix: ClassVar[str] = ".o"

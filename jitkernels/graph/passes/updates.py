@@ -1,8 +1,10 @@
 """Updates of arrays: what of writing and reading back is not needed.
 
 1. An update of all of an array is the value.
-2. A view of what was just written is of the value.
-3. A view that shows nothing of what was written is of the array before it.
+2. A view of what was just written is of the value, if nothing else reads the update: else it is read where it is written,
+   and the value is not computed again.
+3. A view that shows nothing of what was written is of the array before it, if nothing else reads the update: else the old
+   array would have to outlive it.
 4. An update that a later one writes over is not made, if nothing else reads it.
 5. Writing to a region what is there changes nothing.
 6. An update of no elements changes nothing.
@@ -30,7 +32,7 @@ def rule_1_update_of_all(node: Node, facts: Facts) -> Node | None:
 @updates.rule("view")
 def rule_2_view_of_what_was_written(node: Node, facts: Facts) -> Node | None:
     update = node.inputs[0]
-    if update.operation != "update":
+    if update.operation != "update" or not facts.is_read_once(update):
         return None
     written, extents = update.options["map"], update.options["extents"]
     value = shaped(update.inputs[1], extents)
@@ -45,7 +47,7 @@ def rule_2_view_of_what_was_written(node: Node, facts: Facts) -> Node | None:
 @updates.rule("view")
 def rule_3_view_beside(node: Node, facts: Facts) -> Node | None:
     update = node.inputs[0]
-    if update.operation != "update":
+    if update.operation != "update" or not facts.is_read_once(update):
         return None
     if not are_apart(node.options["map"], node.shape, update.options["map"], update.options["extents"]):
         return None
