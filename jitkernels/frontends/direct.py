@@ -43,7 +43,6 @@ def source_of(specialisation: Specialisation, structure: Any, leaves: Sequence[A
     if (
         plan is None
         or plan.is_tuple is None
-        or not plan.kinds
         or "float" in plan.kinds
         or specialisation.value_guards
     ):
