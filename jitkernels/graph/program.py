@@ -3,12 +3,13 @@
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from jitkernels import machine
-from jitkernels.graph import cones, extents, interpreter
+from jitkernels.graph import cones, extents, interpreter, products
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import calls, programs
@@ -17,8 +18,10 @@ from jitkernels.graph.emit.nests import Emitter, Variant
 from jitkernels.graph.emit.values import Array
 from jitkernels.graph.extents import Extent, Guard, Number, Scope
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.products import Product
 from jitkernels.graph.schedule import Nest, Schedule, Single, scheduled
 from jitkernels.native import load, vectorcall
+from jitkernels.native.source import External
 from jitkernels.native.language.lanes import Library
 
 
@@ -26,7 +29,7 @@ from jitkernels.native.language.lanes import Library
 class Segment:
     """Nests that run one after another as one compiled function."""
 
-    nests: list[Nest]
+    nests: list[Nest | Product]
     source: programs.Fused
     work: Number
     _entry: Any = None
@@ -160,14 +163,15 @@ class Program:
     def _argument(self, node: Node, segment: "Segment") -> calls.Argument:
         strides = node.options.get("strides") or contiguous(node.shape)
         whole = extents.key_of_shape(strides) == extents.key_of_shape(contiguous(node.shape))
-        alone = len(segment.nests) == 1 and not segment.nests[0].rows and not self.orders
+        nests = [nest for nest in segment.nests if isinstance(nest, Nest)]
+        alone = len(segment.nests) == 1 and len(nests) == 1 and not nests[0].rows and not self.orders
         same_place = all(
             id(node) not in cone.places
             or (
                 extents.key_of_shape(cone.root.shape) == extents.key_of_shape(node.shape)
                 and list(cone.places[id(node)]) == [cones.key_of(cones.identity(node.ndim))]
             )
-            for nest in segment.nests
+            for nest in nests
             for cone in nest.cones
         )
         size = np.dtype(node.dtype).itemsize
@@ -190,7 +194,7 @@ class Program:
 
 def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
     """The program of a graph."""
-    graph = _optimised(graph, config)
+    graph = products.lowered(_optimised(graph, config))
     program = Program(graph, config)
     program.symbols = {name: 0 for name in scope.values}
     schedule = scheduled(graph, fuse=abs(config.opt_level) >= 3)
@@ -198,9 +202,9 @@ def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
     arrays = _arrays(program, graph, schedule)
     for i, name in enumerate(program.symbols):
         program.symbols[name] = len(program.words) + i
-    group: list[Nest] = []
-    for step in [*steps, None]:
-        if isinstance(step, Nest):
+    group: list[Nest | Product] = []
+    for step in [*map(_native, steps, repeat(program)), None]:
+        if isinstance(step, Nest | Product):
             group.append(step)
             continue
         if group:
@@ -225,6 +229,7 @@ def _arrays(program: Program, graph: Graph, schedule: Schedule) -> dict[int, Arr
     for node in graph.inputs:
         strides = node.options.get("strides")
         arrays[id(node)] = _array(program, node, strides if strides is not None else contiguous(node.shape))
+    plain = {id(one) for node in graph if node.operation == "matmul" for one in products.operands(node)[0]}
     for step in schedule.steps:
         if isinstance(step, Single):
             arrays[id(step.node)] = _array(program, step.node, contiguous(step.node.shape))
@@ -236,7 +241,7 @@ def _arrays(program: Program, graph: Graph, schedule: Schedule) -> dict[int, Arr
             if id(node) in schedule.shared:
                 arrays[id(node)] = arrays[id(schedule.shared[id(node)])]
                 continue
-            order = order_of(store.cone, arrays) if store.region is None else None
+            order = order_of(store.cone, arrays) if store.region is None and id(node) not in plain else None
             arrays[id(node)] = _array(program, node, contiguous(node.shape, order))
             program.made.append(node)
             if order is not None:
@@ -281,12 +286,20 @@ def contiguous(shape: Sequence[Number], order: Sequence[int] | None = None) -> t
     return tuple(strides)
 
 
-def _segment(nests: list[Nest], arrays: dict[int, Array], program: Program, scope: Scope) -> Segment:
+def _segment(nests: list[Nest | Product], arrays: dict[int, Array], program: Program, scope: Scope) -> Segment:
     library = Library()
     target = machine.target()
     texts, made = [], []
+    found: list[External] = []
     for number, nest in enumerate(nests):
         function = Function(library, program.symbols)
+        if isinstance(nest, Product):
+            external = nest.external
+            assert external is not None, "chosen for it"
+            found.append(external)
+            texts.append(nest.text(function, arrays, f"nest{number}", external))
+            made.append(programs.Call(f"nest{number}", None, nest.work))
+            continue
         variant = Variant(min(64, target.vector_bytes), _unroll(nest))
         emitter = Emitter(nest, arrays, function, variant, f"nest{number}")
         texts.append(emitter.text())
@@ -298,8 +311,24 @@ def _segment(nests: list[Nest], arrays: dict[int, Array], program: Program, scop
         isinstance(call.work, Extent) for call in made
     )
     text = programs.segment_text(library, texts, made, program.symbols, parallel=parallel)
-    source = programs.Fused("fused", text, 64, programs.externals(parallel=parallel))
+    source = programs.Fused("fused", text, 64, (*programs.externals(parallel=parallel), *dict.fromkeys(found)))
     return Segment(nests, source, sum((call.work for call in made), 0))
+
+
+def _native(step: Nest | Single, program: Program) -> Nest | Single | Product:
+    """A step as a kernel's product, if that is what it is and its operands lie in memory without gaps."""
+    if isinstance(step, Nest) or step.node.operation != "matmul":
+        return step
+    (left, right), turned = products.operands(step.node)
+    made = Product(step.node, left, right, turned)
+    for one in (left, right):
+        strides = one.options.get("strides") if one.operation == "input" else None
+        if strides is not None and extents.key_of_shape(strides) != extents.key_of_shape(contiguous(one.shape)):
+            return step
+    if step.node.dtype not in products.KERNELS or made.external is None:
+        return step
+    program.made.append(step.node)
+    return made
 
 
 def _work_now(work: Number, scope: Scope) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitkernels.graph import cones, extents
+from jitkernels.graph import cones, extents, products
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.extents import Number, same
@@ -149,7 +149,7 @@ def _shared(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node]:
         leaves = (
             [leaf for cone, _ in made[id(node)] for leaf in cone.leaves]
             if id(node) in made
-            else map(id, node.inputs)
+            else map(id, _read(node))
         )
         for leaf in leaves:
             last_read[leaf] = position
@@ -179,6 +179,11 @@ def _shared(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node]:
             if last_read.get(id(target), -1) <= position and target not in shared.values():
                 shared[id(node)] = target
     return shared
+
+
+def _read(node: Node) -> tuple[Node, ...]:
+    """The arrays in memory that an operation reads which is no loop nest."""
+    return products.operands(node)[0] if node.operation == "matmul" else node.inputs
 
 
 def _memory(node: Node, shared: dict[int, Node]) -> Node:
@@ -215,7 +220,9 @@ def _kept(graph: Graph, *, fuse: bool) -> set[int]:
     for node in graph:
         if not cones.is_inline(node):
             kept.add(id(node))
-            if node.operation not in IN_PIECES:
+            if node.operation == "matmul":
+                kept |= {id(one) for one in products.operands(node)[0]}
+            elif node.operation not in IN_PIECES:
                 kept |= {id(one) for one in node.inputs}
             elif node.operation == "update" and not cones.is_inline(node.inputs[0]):
                 kept.add(id(node.inputs[0]))

@@ -1,0 +1,162 @@
+"""Matrix products in a graph: by the kernel MATMUL, called from the segment, or as sums of products in loop nests.
+
+A matrix with one row or one column is read once, so its product is a sum like any other, and is fused with what is
+around it. So are products of integers, for which there is no kernel.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jitkernels.attrs.matmul import MatMulAttr
+from jitkernels.choosing import choose_for_class
+from jitkernels.errors import NotUsableError
+from jitkernels.graph import construct, extents
+from jitkernels.graph.emit.blocks import Block, Function
+from jitkernels.graph.emit.values import Array
+from jitkernels.graph.extents import Number, same
+from jitkernels.graph.ir import Graph, Node, transformed
+from jitkernels.native import load
+from jitkernels.native.source import External
+
+KERNELS = ("float32", "float64")
+
+
+def lowered(graph: Graph) -> Graph:
+    """The graph with sums of products in place of those matrix products that are no kernel's."""
+    return transformed(graph, _as_sum)
+
+
+def _as_sum(node: Node) -> Node:
+    if node.operation != "matmul" or node.dtype == "float16" or any(same(one, 0) for one in node.inputs[0].shape):
+        return node
+    rows, columns = node.shape[-2:]
+    if node.dtype in KERNELS and not same(rows, 1) and not same(columns, 1):
+        return node
+    left, right = node.inputs
+    turned = construct.transpose(right, [*range(right.ndim - 2), right.ndim - 1, right.ndim - 2])
+    terms = construct.elementwise(
+        "multiply",
+        construct.expand_dims(left, [left.ndim - 1]),
+        construct.expand_dims(turned, [turned.ndim - 2]),
+    )
+    return construct.reduce("sum" if node.dtype != "bool" else "any", terms, [terms.ndim - 1])
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product of matrices in memory: `turned` says which of the two lie transposed."""
+
+    node: Node
+    left: Node
+    right: Node
+    turned: tuple[bool, bool]
+
+    @property
+    def external(self) -> External | None:
+        """The kernel for the sizes of the traced call, which is right for others too; None if there is none."""
+        m, n, k = (extents.value_of(one) for one in (*self.node.shape[-2:], self.node_depth))
+        attr = MatMulAttr(m=m, n=n, k=k, trans_a=self.turned[0], trans_b=self.turned[1], dtype=self.node.dtype)
+        try:
+            choice = choose_for_class(attr)
+        except NotUsableError:
+            return None
+        if choice.implementation.is_reference:
+            return None
+        found: External = load.entry_of(choice.implementation.source(attr, choice.variant), attr.signature().c_arguments)
+        return found
+
+    @property
+    def node_depth(self) -> Number:
+        return self.node.inputs[0].shape[-1]
+
+    @property
+    def work(self) -> Number:
+        return extents.product(self.node.shape) * self.node_depth
+
+    def text(self, function: Function, arrays: Mapping[int, Array], name: str, external: External) -> str:
+        """A function that calls the kernel for each pair of matrices."""
+        block = function.block
+        outer = self.node.shape[:-2]
+        pointers = [self._pointer(function, arrays[id(one)]) for one in (self.left, self.right, self.node)]
+        sizes = [function.extent(one) for one in (*self.node.shape[-2:], self.node_depth)]
+        function.library.declare(external.symbol, "i64", [*["ptr"] * 3, *["i64"] * 3])
+        self._batches(function, block, list(outer), pointers, sizes, external, arrays)
+        body = "\n".join([*function.memory, *block.lines])
+        return (
+            f"define internal i64 @{name}(ptr %frame, i64 %begin, i64 %end) noinline nounwind {{\n{body}\n  ret i64 0\n}}"
+        )
+
+    def _pointer(self, function: Function, array: Array) -> str:
+        at = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {array.word}")
+        return function.new(function.block, f"load ptr, ptr {at}")
+
+    def _batches(
+        self,
+        function: Function,
+        block: Block,
+        outer: list[Number],
+        pointers: list[str],
+        sizes: list[str],
+        external: External,
+        arrays: Mapping[int, Array],
+    ) -> None:
+        if not outer:
+            passed = ", ".join([*(f"ptr {one}" for one in pointers), *(f"i64 {one}" for one in sizes)])
+            function.new(block, f"call i64 @{external.symbol}({passed})")
+            return
+        extent, *inner = outer
+        counter = function.variable("i64")
+        head, inside, after = (function.label() for _ in range(3))
+        index = function.name()
+        body = Block(block, -1, index)
+        depth = self.node.ndim - 2 - len(outer)
+        moved = []
+        for node, pointer in zip((self.left, self.right, self.node), pointers, strict=True):
+            missing = self.node.ndim - node.ndim
+            dimension = depth - missing
+            if dimension < 0 or same(node.shape[dimension], 1):
+                moved.append(pointer)
+                continue
+            step = function.extent(arrays[id(node)].strides[dimension])
+            distance = function.new(body, f"mul nsw i64 {index}, {step}")
+            kind = {"float32": "float", "float64": "double"}[node.dtype]
+            moved.append(function.new(body, f"getelementptr {kind}, ptr {pointer}, i64 {distance}"))
+        end = function.extent(extent)
+        self._batches(function, body, inner, moved, sizes, external, arrays)
+        more, following = function.name(), function.name()
+        block.lines += [
+            f"  store i64 0, ptr {counter}",
+            f"  br label %{head}",
+            f"{head}:",
+            f"  {index} = load i64, ptr {counter}",
+            f"  {more} = icmp slt i64 {index}, {end}",
+            f"  br i1 {more}, label %{inside}, label %{after}",
+            f"{inside}:",
+            *body.lines,
+            f"  {following} = add nsw i64 {index}, 1",
+            f"  store i64 {following}, ptr {counter}",
+            f"  br label %{head}",
+            f"{after}:",
+        ]
+
+
+def operands(node: Node) -> tuple[tuple[Node, Node], tuple[bool, bool]]:
+    """What has to be in memory for a product, and whether it lies transposed."""
+    found, turned = [], []
+    for one in node.inputs:
+        base = one.inputs[0] if one.operation == "view" else None
+        flips = base is not None and _is_turned(one, base)
+        found.append(base if flips and base is not None else one)
+        turned.append(flips)
+    return (found[0], found[1]), (turned[0], turned[1])
+
+
+def _is_turned(view: Node, base: Node) -> bool:
+    """Whether a view is the transpose of what it is of, in the last two dimensions alone."""
+    if view.ndim != base.ndim or view.ndim < 2:
+        return False
+    order = [*range(base.ndim - 2), base.ndim - 1, base.ndim - 2]
+    return all(
+        same(start, 0) and len(steps) == 1 and steps[0][0] == order[i] and same(steps[0][1], 1) and same(extent, view.shape[order[i]])
+        for i, ((start, steps), extent) in enumerate(zip(view.options["map"], base.shape, strict=True))
+    )
