@@ -310,3 +310,13 @@ def normalized(axes: Sequence[int], ndim: int) -> tuple[int, ...]:
 def _shown(shape: Sequence[Number]) -> str:
     values = tuple(map(extents.value_of, shape))
     return f"({','.join(map(str, values))}{',' if len(values) == 1 else ''})"
+
+
+def contiguous(shape: Sequence[Number], order: Sequence[int] | None = None) -> tuple[Number, ...]:
+    """Strides in elements of an array without gaps, in C order or with its dimensions from the outermost on."""
+    strides: list[Number] = [0] * len(shape)
+    total: Number = 1
+    for i in reversed(order if order is not None else range(len(shape))):
+        strides[i] = total
+        total = total * shape[i]
+    return tuple(strides)

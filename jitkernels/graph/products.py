@@ -30,9 +30,10 @@ def _as_sum(node: Node) -> Node:
     if node.operation != "matmul" or node.dtype == "float16" or any(same(one, 0) for one in node.inputs[0].shape):
         return node
     rows, columns = node.shape[-2:]
-    if node.dtype in KERNELS and not same(rows, 1) and not same(columns, 1):
-        return node
     left, right = node.inputs
+    if node.dtype in KERNELS and not same(rows, 1) and not same(columns, 1):
+        inputs = tuple(map(_without_gaps, node.inputs))
+        return node if inputs == node.inputs else node.with_inputs(inputs)
     turned = construct.transpose(right, [*range(right.ndim - 2), right.ndim - 1, right.ndim - 2])
     terms = construct.elementwise(
         "multiply",
@@ -40,6 +41,15 @@ def _as_sum(node: Node) -> Node:
         construct.expand_dims(turned, [turned.ndim - 2]),
     )
     return construct.reduce("sum" if node.dtype != "bool" else "any", terms, [terms.ndim - 1])
+
+
+def _without_gaps(node: Node) -> Node:
+    """An operand as it is, or a copy of an argument that has gaps between its elements."""
+    base = node.inputs[0] if node.operation == "view" else node
+    strides = base.options.get("strides") if base.operation == "input" else None
+    if strides is None or extents.key_of_shape(strides) == extents.key_of_shape(construct.contiguous(base.shape)):
+        return node
+    return Node("view", (node,), node.dtype, node.shape, {"map": tuple(construct.identity_map(node.ndim))})
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels import machine
-from jitkernels.graph import cones, extents, interpreter, products
+from jitkernels.graph import cones, construct, extents, interpreter, products
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import calls, programs
@@ -161,8 +161,8 @@ class Program:
         return programs.Fused("call", f"{own}{text}\n", segment.source.vector_bytes, found)
 
     def _argument(self, node: Node, segment: "Segment") -> calls.Argument:
-        strides = node.options.get("strides") or contiguous(node.shape)
-        whole = extents.key_of_shape(strides) == extents.key_of_shape(contiguous(node.shape))
+        strides = node.options.get("strides") or construct.contiguous(node.shape)
+        whole = extents.key_of_shape(strides) == extents.key_of_shape(construct.contiguous(node.shape))
         nests = [nest for nest in segment.nests if isinstance(nest, Nest)]
         alone = len(segment.nests) == 1 and len(nests) == 1 and not nests[0].rows and not self.orders
         same_place = all(
@@ -228,11 +228,11 @@ def _arrays(program: Program, graph: Graph, schedule: Schedule) -> dict[int, Arr
     arrays: dict[int, Array] = {}
     for node in graph.inputs:
         strides = node.options.get("strides")
-        arrays[id(node)] = _array(program, node, strides if strides is not None else contiguous(node.shape))
+        arrays[id(node)] = _array(program, node, strides if strides is not None else construct.contiguous(node.shape))
     plain = {id(one) for node in graph if node.operation == "matmul" for one in products.operands(node)[0]}
     for step in schedule.steps:
         if isinstance(step, Single):
-            arrays[id(step.node)] = _array(program, step.node, contiguous(step.node.shape))
+            arrays[id(step.node)] = _array(program, step.node, construct.contiguous(step.node.shape))
             continue
         for store in step.stores:
             node = store.target
@@ -242,7 +242,7 @@ def _arrays(program: Program, graph: Graph, schedule: Schedule) -> dict[int, Arr
                 arrays[id(node)] = arrays[id(schedule.shared[id(node)])]
                 continue
             order = order_of(store.cone, arrays) if store.region is None and id(node) not in plain else None
-            arrays[id(node)] = _array(program, node, contiguous(node.shape, order))
+            arrays[id(node)] = _array(program, node, construct.contiguous(node.shape, order))
             program.made.append(node)
             if order is not None:
                 program.orders[id(node)] = order
@@ -274,16 +274,6 @@ def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
 def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:
     word = program.words[id(node)] = len(program.words)
     return Array(word, tuple(strides), node.dtype)
-
-
-def contiguous(shape: Sequence[Number], order: Sequence[int] | None = None) -> tuple[Number, ...]:
-    """Strides in elements of an array without gaps, in C order or with its dimensions from the outermost on."""
-    strides: list[Number] = [0] * len(shape)
-    total: Number = 1
-    for i in reversed(order if order is not None else range(len(shape))):
-        strides[i] = total
-        total = total * shape[i]
-    return tuple(strides)
 
 
 def _segment(nests: list[Nest | Product], arrays: dict[int, Array], program: Program, scope: Scope) -> Segment:
@@ -323,7 +313,7 @@ def _native(step: Nest | Single, program: Program) -> Nest | Single | Product:
     made = Product(step.node, left, right, turned)
     for one in (left, right):
         strides = one.options.get("strides") if one.operation == "input" else None
-        if strides is not None and extents.key_of_shape(strides) != extents.key_of_shape(contiguous(one.shape)):
+        if strides is not None and extents.key_of_shape(strides) != extents.key_of_shape(construct.contiguous(one.shape)):
             return step
     if step.node.dtype not in products.KERNELS or made.external is None:
         return step

@@ -227,8 +227,9 @@ class Emitter:
             for access in accesses:
                 step = access.get(loop, 0)
                 score += 1 if same(step, 1) else 0.2 if same(step, 0) else -1
-            if not isinstance(self.extents[loop], extents.Extent) and int(self.extents[loop]) < 4:
-                score -= 2
+            # A guess from the call that was traced, on which nothing but speed depends.
+            length = extents.value_of(self.extents[loop])
+            score -= 2 if length < 4 else 1 if length < 12 else 0
             if score >= most:
                 best, most = loop, score
         return best

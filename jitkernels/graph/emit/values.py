@@ -14,6 +14,8 @@ from jitkernels.graph.operations import OPERATIONS
 from jitkernels.native.language.types import NUMBERS, constant
 
 Pair = tuple[Node, IndexMap]
+WIDEST = 4
+"""Elements apart up to which vectors are read whole and picked from."""
 
 
 @dataclass(frozen=True)
@@ -237,9 +239,43 @@ class Values:
                 home,
                 f"call {vector} @{name}(ptr align {size} {pointer}, <{lanes} x i1> {mask}, {vector} zeroinitializer)",
             )
+        elif not mask and not isinstance(apart, extents.Extent) and 2 <= int(apart) <= min(WIDEST, lanes):
+            text = self._picked(home, lanes, array.dtype, pointer, int(apart))
         else:
             text = self._gathered(home, lanes, array.dtype, pointer, apart, mask)
         return home, self._from_memory(home, text, array.dtype, lanes)
+
+    def _picked(self, block: Block, lanes: int, dtype: str, pointer: str, apart: int) -> str:
+        """Every second element, or third, ...: whole vectors are read, but for what is behind the last element."""
+        function, size, kind = self.function, NUMBERS[dtype].size, memory_type(dtype)
+        vector = memory_type(dtype, lanes)
+        found = ""
+        for number in range(apart):
+            at = function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {number * lanes}")
+            if number < apart - 1:
+                piece = function.new(block, f"load {vector}, ptr {at}, align {size}")
+            else:
+                name = f"llvm.masked.load.{suffix(kind, lanes)}.p0"
+                function.library.declare(name, vector, ["ptr", f"<{lanes} x i1>", vector])
+                on = ", ".join(f"i1 {'true' if lane <= lanes - apart else 'false'}" for lane in range(lanes))
+                piece = function.new(
+                    block, f"call {vector} @{name}(ptr align {size} {at}, <{lanes} x i1> <{on}>, {vector} zeroinitializer)"
+                )
+            numbers = []
+            for lane in range(lanes):
+                place = lane * apart - number * lanes
+                numbers.append(lanes + place if 0 <= place < lanes else lane)
+            if not found:
+                found = piece
+                if number == 0:
+                    numbers = [n - lanes if n >= lanes else 0 for n in numbers]
+            order = ", ".join(f"i32 {n}" for n in numbers)
+            first = found if number else piece
+            second = piece if number else "poison"
+            found = function.new(
+                block, f"shufflevector {vector} {first}, {vector} {second}, <{lanes} x i32> <{order}>"
+            )
+        return found
 
     def _gathered(self, block: Block, lanes: int, dtype: str, pointer: str, apart: Number, mask: str) -> str:
         """Elements that do not lie side by side."""
