@@ -163,13 +163,15 @@ def _times(factor: float) -> Any:
 
 
 def _both(nodes: list[Node], shape: Any) -> list[Node]:
-    kinds = (nodes[0].dtype,) * 2
-    return [
-        Node(name, nodes, kinds[0], shape)
-        if SCALARS[name].function(kinds) is not None
-        else Node("call", nodes, kinds[0], shape, {"function": SCALARS[name].numpy})
-        for name in ("floor_divide", "remainder")
-    ]
+    return [_by_name(name, nodes, shape) for name in ("floor_divide", "remainder")]
+
+
+def _by_name(name: str, nodes: list[Node], shape: Any) -> Node:
+    """An operation of operands that have its types; NumPy's, where there is no scalar code of it."""
+    scalar, dtype = SCALARS[name], nodes[0].dtype
+    if scalar.function(tuple(node.dtype for node in nodes)) is not None:
+        return Node(name, nodes, dtype, shape)
+    return Node("call", nodes, dtype, shape, {"function": scalar.numpy})
 
 
 COMPOSED: dict[Any, Any] = {
@@ -177,7 +179,7 @@ COMPOSED: dict[Any, Any] = {
     np.deg2rad: _times(np.pi / 180), np.radians: _times(np.pi / 180),
     np.rad2deg: _times(180 / np.pi), np.degrees: _times(180 / np.pi),
     np.conjugate: lambda nodes, _: nodes, np.divmod: _both,
-    np.float_power: lambda nodes, _: [construct.elementwise("power", *nodes)],
+    np.float_power: lambda nodes, shape: [_by_name("power", nodes, shape)],
 }  # fmt: skip
 """Functions made of others."""
 NOT_ELEMENTWISE = {np.matmul, np.vecdot} | {

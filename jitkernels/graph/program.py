@@ -104,10 +104,14 @@ class Program:
             for key, base in self.shared.items():
                 if key not in known and id(base) in known:
                     known[key] = known[id(base)]
-        for target, source in self.graph.writes:
-            if known[id(target)] is not known[id(source)]:
-                np.copyto(known[id(target)], known[id(source)])
-        results = [known[id(node)] for node in self.graph.outputs]
+        given = [known[id(node)] for node in self.graph.inputs]
+        results = _apart([known[id(node)] for node in self.graph.outputs], given)
+        targets = [known[id(node)] for node, _ in self.graph.writes]
+        sources = [known[id(node)] for _, node in self.graph.writes]
+        for i, (target, source) in enumerate(zip(targets, sources, strict=True)):
+            if i + 1 < len(sources) and target is not source:
+                sources[i + 1 :] = _apart(sources[i + 1 :], [target])
+            np.copyto(target, source)
         if out is not None:
             for array, result in zip(out, results, strict=True):
                 if array is not None and array is not result:
@@ -190,6 +194,15 @@ class Program:
     def kernels(self) -> int:
         """How many loop nests there are."""
         return sum(len(step.nests) for step in self.steps if isinstance(step, Segment))
+
+
+def _apart(arrays: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """The arrays, copied where they share memory with others, or with those before them."""
+    found: list[Any] = []
+    for array in arrays:
+        shares = any(np.may_share_memory(array, one) for one in (*others, *found) if isinstance(one, np.ndarray))
+        found.append(array.copy() if shares else array)
+    return found
 
 
 def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
