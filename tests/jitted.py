@@ -78,7 +78,10 @@ def same(found: Any, expected: Any) -> None:
         assert found.dtype == expected.dtype
         assert found.shape == expected.shape
         tolerance = TOLERANCE.get(expected.dtype, 0)
-        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+        if tolerance:
+            np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+        else:
+            np.testing.assert_array_equal(found, expected)
         if isinstance(expected, np.ndarray):
             assert found.flags.writeable == expected.flags.writeable
     elif is_dataclass(expected) and not isinstance(expected, type):

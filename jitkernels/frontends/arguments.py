@@ -171,13 +171,16 @@ class Flattener:
         found = captured.names_of(value.__code__)
         if found.refused:
             raise UnknownError(found.refused)
+        if found.assigns:
+            raise UnknownError(f"the function assigns to an attribute, {found.assigns!r}")
         cells = tuple([self.flatten(captured.cell_value(cell)) for cell in value.__closure__ or ()])
         keywords = {} if is_outermost else value.__kwdefaults__ or {}
         defaults = () if is_outermost else tuple([self.flatten(one) for one in value.__defaults__ or ()])
         keyword_defaults = tuple([(name, self.flatten(one)) for name, one in keywords.items()])
         bound = captured.globals_of(value, found.names)
         self.attributes |= found.attributes
-        read = tuple([(chain, self._plain(chain, one)) for chain, one in captured.attributes_of(value.__globals__, found)])
+        attributes = captured.attributes_of(found, captured.around(value), value.__globals__)
+        read = tuple([(chain, self._plain(chain, one)) for chain, one in attributes])
         parts = []
         for name, one in bound.items():
             if id(one) in self._open:

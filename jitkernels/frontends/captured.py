@@ -39,17 +39,22 @@ STANDARD = str(Path(dis.__file__).parent) + "/"
 OTHERS = (f"{STANDARD}site-packages/", f"{STANDARD}dist-packages/")
 
 
+STARTS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
+
+
 @dataclass(frozen=True)
 class Names:
     """The globals that a code object reads, and why no graph can say what it does.
 
     `chains` are globals followed by the attributes that are read of them, `attributes` all names of attributes.
+    `assigns` is an attribute that it assigns to: objects that it makes may be made so, others may not be changed.
     """
 
     names: tuple[str, ...]
     chains: tuple[tuple[str, ...], ...] = ()
     attributes: frozenset[str] = frozenset()
     refused: str = ""
+    assigns: str = ""
 
 
 class Same:
@@ -89,6 +94,7 @@ def names_of(code: types.CodeType) -> Names:
     names: dict[str, None] = {}
     chains: dict[tuple[str, ...], None] = {}
     attributes: set[str] = set()
+    assigns = ""
     for one in codes(code):
         chain: tuple[str, ...] = ()
         if one is code and one.co_flags & GENERATES:
@@ -100,18 +106,20 @@ def names_of(code: types.CodeType) -> Names:
                     chain = (*chain, step.argval)
                     chains.setdefault(chain)
             else:
-                chain = (step.argval,) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else ()
+                chain = (step.argval,) if step.opname in STARTS else ()
             if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 return Names((), refused=f"the function assigns to the global {step.argval!r}")
             if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
-                return Names((), refused=f"the function assigns to an attribute, {step.argval!r}")
+                assigns = str(step.argval)
+            if step.opname == "IMPORT_NAME" and not _is_standard(step.argval):
+                return Names((), refused=f"the function imports {step.argval}")
             if step.opname == "STORE_DEREF" and one is code and step.argval in code.co_freevars:
                 return Names((), refused=f"the function assigns to the nonlocal {step.argval!r}")
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 if step.argval in IMPURE_BUILTINS:
                     return Names((), refused=f"the function calls {step.argval}")
                 names.setdefault(step.argval)
-    return Names(tuple(names), tuple(chains), frozenset(attributes))
+    return Names(tuple(names), tuple(chains), frozenset(attributes), assigns=assigns)
 
 
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -133,10 +141,15 @@ def globals_of(function: types.FunctionType, names: tuple[str, ...]) -> dict[str
     return found
 
 
-def attributes_of(table: Mapping[str, Any], names: Names) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Plain values that are read as attributes of modules and classes, such as constants of a module of one's own."""
+def attributes_of(
+    names: Names, around: Mapping[str, Any], table: Mapping[str, Any]
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Plain values that are read as attributes of modules and classes, such as constants of a module of one's own.
+
+    Names are those of the functions around, and of globals.
+    """
     for chain in names.chains:
-        value = table.get(chain[0])
+        value = around[chain[0]] if chain[0] in around else table.get(chain[0])
         for name in chain[1:]:
             if not isinstance(value, types.ModuleType | type) or _is_known(value):
                 break
@@ -148,9 +161,20 @@ def attributes_of(table: Mapping[str, Any], names: Names) -> Iterator[tuple[tupl
 
 def _is_known(value: Any) -> bool:
     """Whether a module or class is NumPy's or Python's, which nobody changes."""
-    name = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
+    return _is_standard(value.__name__ if isinstance(value, types.ModuleType) else value.__module__)
+
+
+def _is_standard(name: str) -> bool:
     root = name.partition(".")[0]
     return root in ("numpy", "builtins") or (root in sys.stdlib_module_names and root != "__main__")
+
+
+def around(function: types.FunctionType) -> dict[str, Any]:
+    """The variables of the functions around one."""
+    if not function.__closure__:
+        return {}
+    cells = zip(function.__code__.co_freevars, function.__closure__, strict=True)
+    return {name: cell_value(cell) for name, cell in cells}
 
 
 def is_tracked(frame: types.FrameType) -> str:
@@ -163,10 +187,12 @@ def is_tracked(frame: types.FrameType) -> str:
     names = names_of(frame.f_code)
     if names.refused:
         return names.refused
+    if names.assigns and frame.f_code.co_name not in ("__init__", "__post_init__", "__new__"):
+        return f"{frame.f_code.co_name} assigns to an attribute, {names.assigns!r}"
     for one in names.names:
         if one in frame.f_globals and not _is_fixed(frame.f_globals[one]):
             return f"{frame.f_code.co_name} reads the global {one!r}"
-    for chain, _ in attributes_of(frame.f_globals, names):
+    for chain, _ in attributes_of(names, frame.f_locals, frame.f_globals):
         return f"{frame.f_code.co_name} reads {'.'.join(chain)}"
     for one in frame.f_code.co_freevars:
         if one != "__class__" and not _is_fixed(frame.f_locals.get(one)):

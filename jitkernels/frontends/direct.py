@@ -87,7 +87,7 @@ def watches_of(function: types.FunctionType) -> list[Any] | None:
     while pending:
         one = pending.pop()
         names = captured.names_of(one.__code__)
-        if names.refused or any(captured.attributes_of(one.__globals__, names)):
+        if names.refused or any(captured.attributes_of(names, captured.around(one), one.__globals__)):
             return None
         values = []
         for cell in one.__closure__ or ():
