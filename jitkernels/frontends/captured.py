@@ -2,10 +2,12 @@
 
 import builtins
 import dis
+import enum
 import functools
 import inspect
+import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,12 +39,22 @@ STANDARD = str(Path(dis.__file__).parent) + "/"
 OTHERS = (f"{STANDARD}site-packages/", f"{STANDARD}dist-packages/")
 
 
+STARTS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
+
+
 @dataclass(frozen=True)
 class Names:
-    """The globals that a code object reads, and why no graph can say what it does."""
+    """The globals that a code object reads, and why no graph can say what it does.
+
+    `chains` are globals followed by the attributes that are read of them, `attributes` all names of attributes.
+    `assigns` is an attribute that it assigns to: objects that it makes may be made so, others may not be changed.
+    """
 
     names: tuple[str, ...]
+    chains: tuple[tuple[str, ...], ...] = ()
+    attributes: frozenset[str] = frozenset()
     refused: str = ""
+    assigns: str = ""
 
 
 class Same:
@@ -80,21 +92,34 @@ class Constant(Same):
 def names_of(code: types.CodeType) -> Names:
     """What the code of a function, and of functions in it, refers to."""
     names: dict[str, None] = {}
+    chains: dict[tuple[str, ...], None] = {}
+    attributes: set[str] = set()
+    assigns = ""
     for one in codes(code):
+        chain: tuple[str, ...] = ()
         if one is code and one.co_flags & GENERATES:
-            return Names((), "a generator or coroutine")
+            return Names((), refused="a generator or coroutine")
         for step in dis.get_instructions(one):
+            if step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                attributes.add(step.argval)
+                if chain:
+                    chain = (*chain, step.argval)
+                    chains.setdefault(chain)
+            else:
+                chain = (step.argval,) if step.opname in STARTS else ()
             if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-                return Names((), f"the function assigns to the global {step.argval!r}")
+                return Names((), refused=f"the function assigns to the global {step.argval!r}")
             if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
-                return Names((), f"the function assigns to an attribute, {step.argval!r}")
+                assigns = str(step.argval)
+            if step.opname == "IMPORT_NAME" and not _is_standard(step.argval):
+                return Names((), refused=f"the function imports {step.argval}")
             if step.opname == "STORE_DEREF" and one is code and step.argval in code.co_freevars:
-                return Names((), f"the function assigns to the nonlocal {step.argval!r}")
+                return Names((), refused=f"the function assigns to the nonlocal {step.argval!r}")
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 if step.argval in IMPURE_BUILTINS:
-                    return Names((), f"the function calls {step.argval}")
+                    return Names((), refused=f"the function calls {step.argval}")
                 names.setdefault(step.argval)
-    return Names(tuple(names))
+    return Names(tuple(names), tuple(chains), frozenset(attributes), assigns=assigns)
 
 
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -114,6 +139,77 @@ def globals_of(function: types.FunctionType, names: tuple[str, ...]) -> dict[str
         elif not hasattr(builtins, name):
             raise UnknownError(f"the name {name!r} is not defined")
     return found
+
+
+def attributes_of(
+    names: Names, around: Mapping[str, Any], table: Mapping[str, Any]
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Plain values that are read as attributes of modules and classes, such as constants of a module of one's own.
+
+    Names are those of the functions around, and of globals.
+    """
+    for chain in names.chains:
+        value = around[chain[0]] if chain[0] in around else table.get(chain[0])
+        for name in chain[1:]:
+            if not isinstance(value, types.ModuleType | type) or _is_known(value):
+                break
+            value = getattr(value, name, None)
+        else:
+            if not callable(value) and not isinstance(value, types.ModuleType | enum.Enum | property):
+                yield chain, value
+
+
+def _is_known(value: Any) -> bool:
+    """Whether a module or class is NumPy's or Python's, which nobody changes."""
+    return _is_standard(value.__name__ if isinstance(value, types.ModuleType) else value.__module__)
+
+
+def _is_standard(name: str) -> bool:
+    root = name.partition(".")[0]
+    return root in ("numpy", "builtins") or (root in sys.stdlib_module_names and root != "__main__")
+
+
+def around(function: types.FunctionType) -> dict[str, Any]:
+    """The variables of the functions around one."""
+    if not function.__closure__:
+        return {}
+    cells = zip(function.__code__.co_freevars, function.__closure__, strict=True)
+    return {name: cell_value(cell) for name, cell in cells}
+
+
+def is_tracked(frame: types.FrameType) -> str:
+    """What a function that is called while another is traced reads that no call would look at again; nothing if nothing."""
+    name = frame.f_code.co_filename
+    if name.startswith((NUMPY, PACKAGE, "<frozen")) or (name.startswith(STANDARD) and not name.startswith(OTHERS)):
+        return ""
+    if str(frame.f_globals.get("__name__")).partition(".")[0] in ("numpy", "jitkernels") or _is_importing(frame):
+        return ""
+    names = names_of(frame.f_code)
+    if names.refused:
+        return names.refused
+    if names.assigns and frame.f_code.co_name not in ("__init__", "__post_init__", "__new__"):
+        return f"{frame.f_code.co_name} assigns to an attribute, {names.assigns!r}"
+    for one in names.names:
+        if one in frame.f_globals and not _is_fixed(frame.f_globals[one]):
+            return f"{frame.f_code.co_name} reads the global {one!r}"
+    for chain, _ in attributes_of(names, frame.f_locals, frame.f_globals):
+        return f"{frame.f_code.co_name} reads {'.'.join(chain)}"
+    for one in frame.f_code.co_freevars:
+        if one != "__class__" and not _is_fixed(frame.f_locals.get(one)):
+            return f"{frame.f_code.co_name} reads the variable {one!r} around it"
+    return ""
+
+
+def _is_importing(frame: types.FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _is_fixed(value: Any) -> bool:
+    return callable(value) or isinstance(value, types.ModuleType | enum.Enum)
 
 
 def cell_value(cell: types.CellType) -> Any:

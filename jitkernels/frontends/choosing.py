@@ -166,7 +166,7 @@ def real(val: Any) -> Any:
 
 @implements(np.imag)
 def imag(val: Any) -> Any:
-    return np.zeros_like(of_array(val))
+    return of_array(val).imag
 
 
 @implements(np.result_type)

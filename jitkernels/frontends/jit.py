@@ -270,16 +270,20 @@ def jit(
     `static_argnames` are parameters whose values are constants of the code, which is made anew for each.
     """
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-    if function is None:
-        return lambda one: jit(one, static_argnames=names, config=config, **options)
-    if isinstance(function, JitFunction):
-        function = function.__wrapped__
-    if not callable(function):
-        raise ArgumentTypeError(f"function: expected a function, got {shown(function)}")
     if config is not None and options:
         raise ArgumentError(f"config: expected no {', '.join(options)} beside it")
     try:
         chosen = config if config is not None else JitConfig(**options)
     except TypeError as error:
         raise ArgumentTypeError(f"jit: {error}") from None
-    return JitFunction(function, names, chosen)
+    if function is None:
+        return lambda one: _compiled(one, names, chosen)
+    return _compiled(function, names, chosen)
+
+
+def _compiled(function: Any, names: tuple[str, ...], config: JitConfig) -> Any:
+    if isinstance(function, JitFunction):
+        function = function.__wrapped__
+    if not callable(function):
+        raise ArgumentTypeError(f"function: expected a function, got {shown(function)}")
+    return JitFunction(function, names, config)

@@ -10,9 +10,21 @@ import numpy as np
 
 from jitkernels.frontends.tables import SERVICES
 from jitkernels.frontends.traced import Traced, fresh
-from jitkernels.graph import construct, extents
+from jitkernels.graph import construct, extents, ir
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Node
+
+
+def alike(one: Node, other: Node, depth: int = 8) -> bool:
+    """Whether two nodes are seen to compute the same."""
+    if one is other:
+        return True
+    if not depth or len(one.inputs) != len(other.inputs):
+        return False
+    inputs = tuple(range(len(one.inputs)))
+    return ir.key_of(one, inputs) == ir.key_of(other, inputs) and all(
+        alike(a, b, depth - 1) for a, b in zip(one.inputs, other.inputs, strict=True)
+    )
 
 
 class Masked:
@@ -26,7 +38,7 @@ class Masked:
         self._node, self._was = array.node, mask.node
 
     def _same(self, other: "Masked") -> bool:
-        return other._was is self._was and extents.same_shape(other._node.shape, self._node.shape)
+        return alike(other._was, self._was) and extents.same_shape(other._node.shape, self._node.shape)
 
     def __array_ufunc__(self, ufunc: Any, way: str, *inputs: Any, **keywords: Any) -> Any:
         tracer = self._array.tracer
@@ -115,7 +127,7 @@ class Masked:
 
     def assigned_to(self, given: Traced, mask: Traced) -> Node:
         """What is assigned to the elements that the same mask chooses."""
-        if mask.node is not self._was or not extents.same_shape(self._node.shape, given.extents):
+        if not alike(mask.node, self._was) or not extents.same_shape(self._node.shape, given.extents):
             raise UnknownError("elements chosen by different masks")
         if not np.can_cast(self._node.dtype, given.node.dtype, "unsafe"):
             raise UnknownError("an assignment between dtypes")

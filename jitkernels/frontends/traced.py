@@ -109,7 +109,8 @@ class Traced:
 
     @property
     def imag(self) -> "Traced":
-        return TABLE[np.zeros_like](self)
+        zeros = TABLE[np.zeros_like](self)
+        return zeros.region(tuple(construct.identity_map(self.ndim)), self.extents, is_readonly=True)  # type: ignore[no-any-return]
 
     @property
     def flat(self) -> Any:

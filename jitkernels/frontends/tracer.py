@@ -1,7 +1,9 @@
 """One trace: its inputs, what its code will be valid for, and the values of the call that is traced."""
 
+import itertools
 import linecache
 import os
+import re
 import sys
 import threading
 from collections.abc import Sequence
@@ -56,8 +58,9 @@ def same_number(one: Any, other: Any) -> bool:
 
 
 class Binding(NamedTuple):
-    """Where the value of a symbol comes from: ``extent`` and ``stride`` (in elements) of an array's dimension,
-    ``value`` of an int argument, ``negated`` value of one.
+    """Where the value of a symbol comes from.
+
+    ``extent`` and ``stride`` (in elements) of an array's dimension, the ``value`` of an int argument, or ``negated``.
     """
 
     symbol: str
@@ -165,15 +168,34 @@ def refuse(what: Any) -> None:
     frame = user_frame()
     if frame is None or frame.f_code.co_filename.startswith(NUMPY):
         raise UnknownError("NumPy's own code asks for a value")
-    name = next((name for name, value in frame.f_locals.items() if value is what), None)
-    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
-    variable = f"variable {name!r}" if name else "the value of an expression"
+    expression = _expression(frame)
+    names = [name for name, value in frame.f_locals.items() if value is what or _is_in(name, value, expression)]
+    variable = f"variable {' and '.join(map(repr, names))}" if names else "the value of an expression"
+    shown = f", in `{expression}`" if expression else ""
     raise TracingError(
-        f"{frame.f_code.co_filename}:{frame.f_lineno}: {variable} is known only when the compiled code runs, and "
-        f"Python asks for its value now{f', in `{line}`' if line else ''}: expected control flow that depends on shapes, ints, "
-        f"static arguments and the like. Write `np.where(condition, a, b)` for a choice between elements, take the "
-        f"branch outside of the compiled function, or name the argument in `static_argnames`"
+        f"{frame.f_code.co_filename}:{frame.f_lineno}: {variable} is known only when the compiled code runs, and Python "
+        f"asks for its value now{shown}: expected control flow that depends on shapes, ints, static arguments and the "
+        f"like. Write `np.where(condition, a, b)` for a choice between elements, take the branch outside of the compiled "
+        f"function, or name the argument in `static_argnames`"
     )
+
+
+def _expression(frame: FrameType) -> str:
+    """The text of what a frame is at, where its file can be read."""
+    positions = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
+    if positions is None or positions[0] is None:
+        return ""
+    first, last, start, end = positions
+    line = linecache.getline(frame.f_code.co_filename, first).rstrip("\n")
+    if first != last or start is None or end is None:
+        return line.strip()
+    return line.encode()[start:end].decode(errors="replace")
+
+
+def _is_in(name: str, value: Any, expression: str) -> bool:
+    """Whether a local variable is an array of the trace and stands in an expression."""
+    is_traced = type(value).__module__.startswith("jitkernels.frontends")
+    return is_traced and re.search(rf"\b{re.escape(name)}\b", expression) is not None
 
 
 def user_frame() -> FrameType | None:

@@ -107,7 +107,8 @@ class Program:
             for key, base in self.shared.items():
                 if key not in known and id(base) in known:
                     known[key] = known[id(base)]
-        results = [known[id(node)] for node in self.graph.outputs]
+        given = [known[id(node)] for node in self.graph.inputs]
+        results = _apart([known[id(node)] for node in self.graph.outputs], given)
         if out is not None:
             for array, result in zip(out, results, strict=True):
                 if array is not None and array is not result:
@@ -190,6 +191,15 @@ class Program:
     def kernels(self) -> int:
         """How many loop nests there are."""
         return sum(len(step.nests) for step in self.steps if isinstance(step, Segment))
+
+
+def _apart(arrays: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """The arrays, copied where they share memory with others, or with those before them."""
+    found: list[Any] = []
+    for array in arrays:
+        shares = any(np.may_share_memory(array, one) for one in (*others, *found) if isinstance(one, np.ndarray))
+        found.append(array.copy() if shares else array)
+    return found
 
 
 def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:

@@ -1,0 +1,130 @@
+"""Python's and NumPy's numbers as arguments of compiled functions: promotion, sizes, decisions, and how often code is made."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from jitted import agree, array, reasons, same
+
+import jitkernels as jk
+
+NUMBERS: tuple[Any, ...] = (
+    2, 3, 0, 1, -1, -2, 127, True, False, 2.5, 0.0, -0.0, float("inf"), float("nan"), np.float16(2), np.float32(2),
+    np.float64(2), np.int8(3), np.uint8(200), np.int64(-5), np.uint64(7), np.bool_(True),
+)  # fmt: skip
+TYPES = ("f8", "f4", "f2", "i8", "i4", "i1", "u1", "u8", "?")
+
+
+def compiles(function: Any) -> int:
+    return sum(map(len, function._specialisations.values()))
+
+
+def mixed(a: Any, k: Any) -> Any:
+    return a * k, k + a, a / (k + 100), np.maximum(a, k), a > k, np.float32(1) * k, k
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", TYPES)
+def test_promotion(dtype: str) -> None:
+    for number in NUMBERS:
+        agree(mixed, lambda: array(4, dtype=dtype), lambda number=number: number, calls=2, backend="interpreter")  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("number", [300, -1, -200, 2**40, 2**63, 2**64])
+def test_ints_that_a_dtype_cannot_hold(number: int) -> None:
+    for dtype in ("i1", "u1", "i4", "i8", "u8"):
+        agree(lambda a, k: a + k, lambda dtype=dtype: array(4, dtype=dtype), lambda: number)  # type: ignore[misc]
+    compiled = jk.jit(lambda a, k: a + k)
+    small = array(4, dtype="i1")
+    same(compiled(small, 3), small + 3)
+    with pytest.raises(OverflowError):
+        compiled(small, 300)
+    same(compiled(small, 4), small + 4)
+
+
+def test_numbers_do_not_compile_anew() -> None:
+    compiled = jk.jit(lambda a, k, f: a * k + f)
+    x = array(5)
+    for k, f in ((2, 0.5), (3, 1.5), (7, -2.0), (1000, 0.0), (0, 1e300), (-5, -0.0)):
+        same(compiled(x, k, f), x * k + f)
+    assert compiles(compiled) == 1
+
+
+def sized(a: Any, k: int) -> Any:
+    return a[:k], a[k:] * 2, np.zeros(k), np.arange(k) + a.sum(), k * 2, k // 2, k % 3, k / 2, k**2, -k, k > 3, a / k
+
+
+def test_ints_that_are_sizes() -> None:
+    for number in (1, 2, 3, 5):
+        agree(sized, lambda: array(8), lambda number=number: number)  # type: ignore[misc]
+    compiled = jk.jit(sized)
+    for number in (4, 5, 6):  # and not 7, which leaves one element: that is code of its own
+        same(compiled(array(8), number), sized(array(8), number))
+    assert compiles(compiled) == 1
+
+
+def decided(a: Any, k: float) -> Any:
+    if k > 0:
+        return a * k
+    return a - k if k == -1 else a + 1
+
+
+def test_numbers_decide() -> None:
+    for number in (1.5, -1.0, -2.0, 0.0, -0.0, float("nan"), float("inf"), 3, -1):
+        agree(decided, lambda: array(4), lambda number=number: number)  # type: ignore[misc]
+    compiled = jk.jit(decided)
+    for number in (1.5, 2.5, 100.0, -3.0, -4.0, -1.0):
+        same(compiled(array(4), number), decided(array(4), number))
+    assert compiles(compiled) == 3
+
+
+def computed(a: Any, k: float) -> Any:
+    whole = a.shape[0]
+    return (
+        math.sqrt(whole) * a, a / math.sqrt(whole), a * math.sqrt(abs(k)), 1 / whole * a, (k * 2 + 1) * a, k / whole,
+        max(whole, 3), min(a.shape), f"{whole}", float(k), int(k), round(k, 1), abs(k), a * (k / 3), a * k**2,
+    )  # fmt: skip
+
+
+def test_arithmetic_of_python() -> None:
+    for number in (2.0, 0.25, 7):
+        agree(computed, lambda: array(4), lambda number=number: number)  # type: ignore[misc]
+
+
+def test_a_division_by_zero_is_pythons() -> None:
+    compiled = jk.jit(lambda a, k: a * (1.0 / k))
+    same(compiled(array(3), 2.0), array(3) * 0.5)
+    with pytest.raises(ZeroDivisionError):
+        compiled(array(3), 0.0)
+    same(compiled(array(3), 4.0), array(3) * 0.25)
+
+
+def test_extents_in_arithmetic_serve_all_sizes() -> None:
+    def function(a: Any) -> Any:
+        n = a.shape[0]
+        return a.sum() / n, (a * 2.0) / a.size, 1 / n, n * 0.5, n, n + 1, a[: n // 2], a[-n // 2 :], 2 * n - 1
+
+    compiled = jk.jit(function)
+    for size in range(4, 40, 2):
+        same(compiled(array(size)), function(array(size)))
+    assert compiles(compiled) == 1
+
+
+def test_operators_and_functions_by_type() -> None:
+    def function(a: Any) -> Any:
+        return a**2, a**0.5, a**-1, a**1, a**3.0, 2**a, abs(a), +a, a % 2, a // 2, divmod(a, 2)
+
+    with np.errstate(all="ignore"):
+        for dtype in ("f8", "f4", "f2"):
+            agree(function, lambda dtype=dtype: np.abs(array(4, dtype=dtype)) + 1)  # type: ignore[misc]
+    agree(lambda a: (a**2, ~a, a & 3, a | 1, a ^ a, a << 1, a >> 1), lambda: array(4, dtype="i4"))
+
+
+def test_complex_and_others_are_numpys() -> None:
+    compiled = agree(lambda a: a * 2, lambda: array(3).astype(complex), plain=True)
+    assert "dtype complex128" in reasons(compiled)[0]
+    for dtype in (object, np.longdouble, "M8[s]", ">f8"):
+        agree(lambda a: a[:2], lambda dtype=dtype: array(3).astype(int).astype(dtype), plain=True)  # type: ignore[misc]
+    agree(lambda a: a + 1j, lambda: array(3), plain=True)
+    agree(lambda a, b: a == b, lambda: array(3), lambda: "text", plain=True)
