@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from random_graphs import Maker
-from rule_cases import CASES, Case, Given, M, N, graph_of, part
+from rule_cases import CASES, STAYING, Case, Given, M, N, graph_of, part
 
 from jitkernels.errors import GraphError
 from jitkernels.graph import construct, interpreter, scalars
@@ -73,6 +73,13 @@ def test_without_the_rule_it_is_not_made(case: Case, monkeypatch: pytest.MonkeyP
 def test_floats_are_reordered_only_if_asked(case: Case) -> None:
     before, after = made(case)
     assert shape_of(checked(before)) != shape_of(after)
+
+
+@pytest.mark.parametrize("why", STAYING)
+def test_what_rules_may_not_change_stays(why: str) -> None:
+    given = Given()
+    graph = graph_of(given, STAYING[why](given))
+    assert shape_of(checked(graph)) == shape_of(graph)
 
 
 def test_every_rule_has_a_case() -> None:
