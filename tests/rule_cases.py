@@ -274,4 +274,101 @@ def bare_view(one: Node, like: Node) -> Node:
 
 def joined(*nodes: Node) -> Node:
     count: Any = sum((node.shape[0] for node in nodes[1:]), nodes[0].shape[0])
-    return Node("concatenate", nodes, nodes[0].dtype, (count,), {"axis": 0})
+    return Node("concatenate", nodes, nodes[0].dtype, (count, *nodes[0].shape[1:]), {"axis": 0})
+
+
+def matmul(one: Node, other: Node) -> Node:
+    return Node("matmul", (one, other), one.dtype, (*one.shape[:-1], other.shape[-1]))
+
+
+def also(node: Node, *others: Callable[[Node], Node]) -> tuple[Node, ...]:
+    """A node that is given back besides what is made of it."""
+    return (node, *(make(node) for make in others))
+
+
+STAYING: dict[str, Callable[[Given], Roots]] = {
+    "-0.0 + 0.0 is 0.0": lambda g: e("add", g.x, 0.0),
+    "-0.0 - -0.0 is 0.0": lambda g: e("subtract", g.x, -0.0),
+    "inf * 0 is NaN": lambda g: e("multiply", g.x, 0.0),
+    "inf - inf is NaN": lambda g: e("subtract", g.x, g.x),
+    "0.0 - 0.0 is 0.0": lambda g: e("subtract", 0.0, g.x),
+    "0 / 0 is NaN": lambda g: e("divide", g.x, g.x),
+    "sums are rounded one by one": lambda g: e("add", e("add", g.x, 0.1), 0.2),
+    "products are rounded one by one": lambda g: e("multiply", e("multiply", g.x, 0.1), 0.3),
+    "distributing rounds otherwise": lambda g: e("add", e("multiply", g.x, g.y), e("multiply", g.x, g.z)),
+    "the inverse of 3 is rounded": lambda g: e("divide", g.x, 3.0),
+    "the inverse of a row is rounded": lambda g: e("divide", g.a, g.r),
+    "log is rounded": lambda g: exp(e("log", g.x)),
+    "squares of integers wrap": lambda g: e("absolute", e("square", g.i)),
+    "one sign alone": lambda g: e("multiply", neg(g.x), g.y),
+    "floats that are whole are not known": lambda g: e("floor", e("multiply", g.x, 3.0)),
+    "floats are rounded by //": lambda g: e("floor_divide", g.x, 1.0),
+    "NaN is not less and not greater": lambda g: e("logical_not", e("less", g.x, g.y)),
+    "NaN is not equal to itself": lambda g: e("equal", g.x, g.x),
+    "nor less or equal": lambda g: e("less_equal", g.x, g.x),
+    "integers have more bits than one": lambda g: e("logical_not", e("logical_not", g.i)),
+    "not of integers is no inversion": lambda g: e("where", cast(e("invert", g.i), "bool"), g.x, g.y),
+    "0.0 and -0.0 are both largest": lambda g: e("maximum", e("maximum", g.x, 0.0), -0.0),
+    "NaN is larger and smaller": lambda g: e("maximum", e("maximum", g.x, math.nan), 1.0),
+    "bits of others": lambda g: e("bitwise_and", g.i, 255),
+    "all bits but one": lambda g: e("bitwise_or", g.u, 254),
+    "xor with all bits": lambda g: e("bitwise_xor", g.i, -1),
+    "a number, not a truth": lambda g: e("equal", g.u, 1),
+    "truths are 0 or 1": lambda g: e("equal", cast(g.p, "int32"), 2),
+    "a cast to whole numbers": lambda g: cast(cast(g.x, "int64"), "float32"),
+    "a cast to fewer bits": lambda g: cast(cast(g.d, "float32"), "float64"),
+    "a cast to wrapped integers": lambda g: cast(cast(g.i, "int8"), "int32"),
+    "int64 has more bits than float64": lambda g: cast(cast(g.t, "float64"), "int64"),
+    "wider first, then whole": lambda g: cast(cast(g.x, "float64"), "int32"),
+    "truths of rounded numbers": lambda g: cast(cast(g.d, "float16"), "bool"),
+    "operands that are wide": lambda g: cast(e("add", g.d, cast(g.x, "float64")), "float32"),
+    "a constant that is wide": lambda g: cast(e("add", cast(g.x, "float64"), 0.1), "float32"),
+    "functions that are rounded": lambda g: cast(exp(cast(g.x, "float64")), "float32"),
+    "int32 does not fit": lambda g: cast(e("multiply", cast(g.i, "float64"), cast(g.j, "float64")), "float32"),
+    "powers of floats above 4": lambda g: e("power", g.x, 5.0),
+    "powers of floats below -2": lambda g: e("power", g.x, -3.0),
+    "other roots": lambda g: e("power", g.x, 1 / 3),
+    "powers of others": lambda g: e("power", 3.0, g.x),
+    "quotients by negative numbers": lambda g: e("floor_divide", g.i, -8),
+    "remainders of negative numbers": lambda g: e("remainder", g.i, -8),
+    "quotients by others": lambda g: e("floor_divide", g.i, 6),
+    "remainders of others": lambda g: e("remainder", g.u, 10),
+    "remainders of floats": lambda g: e("remainder", g.x, 8.0),
+    "what takes long, for windows": lambda g: windows(exp(g.x), 2),
+    "what takes long and is read": lambda g: also(exp(g.x), lambda v: e("sqrt", flip(v))),
+    "two arrays that are read": lambda g: also(e("add", g.x, g.y), lambda v: e("sqrt", flip(v))),
+    "cheap, but given back": lambda g: also(neg(g.x), flip),
+    "transposes of products": lambda g: matmul(construct.transpose(e("add", g.a, g.b)), g.a),
+    "reshapes of what is broadcast": lambda g: reduced("max", whole(e("add", g.a, g.r), (g.n * g.m,)), 0),
+    "reshapes that are given back": lambda g: whole(exp(g.a), (g.n * g.m,)),
+    "reshapes of transposes": lambda g: reduced("max", whole(exp(construct.transpose(g.a)), (g.n * g.m,)), 0),
+    "regions in part": lambda g: part(update(g.x, part(g.y, 0, 2), 1, 2), 2, 3),
+    "updates in part": lambda g: update(update(g.x, part(g.y, 0, 2), 1, 2), part(g.z, 0, 2), 2, 2),
+    "updates that are read": lambda g: also(update(g.x, g.s, 1, 2), lambda v: update(v, part(g.z, 0, 3), 0, 3)),
+    "another region": lambda g: update(g.x, part(g.x, 0, 3), 1, 3),
+    "another array": lambda g: update(g.x, part(g.y, 1, 3), 1, 3),
+    "constants of another sign": lambda g: update(spread(c(0.0), g.n), c(-0.0), 1, 2),
+    "sums of what is broadcast": lambda g: reduced("sum", spread(g.r, g.n, g.m), 0),
+    "products of what is broadcast": lambda g: reduced("prod", spread(reduced("sum", g.t, 0), g.n, g.m), 0),
+    "sums of products": lambda g: reduced("sum", e("multiply", g.a, 3.0), 0),
+    "sums of casts": lambda g: reduced("sum", cast(g.x, "float64"), 0),
+    "largest of rounded": lambda g: reduced("max", cast(g.d, "float32"), 0),
+    "reductions of others": lambda g: reduced("max", reduced("sum", g.a, 1), 0),
+    "reductions that are read": lambda g: also(reduced("max", g.a, 1), lambda v: reduced("max", v, 0)),
+    "reductions of regions": lambda g: reduced("max", part(g.a, 1, 2), 0),
+    "concatenations along others": lambda g: joined(sideways(g.a, g.b), sideways(g.b, g.a)),
+    "different inputs": lambda g: e("subtract", exp(g.x), exp(g.y)),
+    "different orders": lambda g: e("add", e("subtract", g.x, g.y), e("subtract", g.y, g.x)),
+    "orders of extremes": lambda g: e("add", e("maximum", g.x, g.y), e("maximum", g.y, g.x)),
+    "functions that are called": lambda g: e("add", called(g.x), called(g.x)),
+}
+"""Expressions that no rule may change unless `fast_math` is on, and why."""
+
+
+def sideways(*nodes: Node) -> Node:
+    count: Any = nodes[0].shape[1] + nodes[1].shape[1]
+    return Node("concatenate", nodes, nodes[0].dtype, (nodes[0].shape[0], count), {"axis": 1})
+
+
+def called(node: Node) -> Node:
+    return Node("call", (node,), node.dtype, node.shape, {"function": math.sin})

@@ -113,10 +113,13 @@ def shaped(node: Node, shape: Sequence[Number]) -> Node | None:
 
 
 def made(name: str, inputs: Iterable[Node], like: Node, options: Mapping[str, Any] = NONE) -> Node | None:
-    """An elementwise operation that stands for `like`: of its dtype, broadcast to its shape behind the operation."""
+    """An elementwise operation that stands for `like`: of its dtype, broadcast to its shape behind the operation.
+
+    None where calls may differ in how that is done, and where the operation has no code for these operands.
+    """
     operands = tuple(inputs)
     shape = common_shape(one.shape for one in operands)
-    if shape is None:
+    if shape is None or SCALARS[name].function(tuple(one.dtype for one in operands)) is None:
         return None
     return shaped(Node(name, operands, like.dtype, shape, options), like.shape)
 

@@ -83,19 +83,15 @@ def rule_5_bare_roots(node: Node, facts: Facts) -> Node | None:
     exponent, base = exponent_of(node), node.inputs[0]
     if not is_float(node) or exponent is None:
         return None
+    if exponent == -0.5:
+        return made("reciprocal", (step("sqrt", base),), node)
     if exponent == 1.5:
         return made("multiply", (base, step("sqrt", base)), node)
-    thirds = round(exponent * 3)
-    if exponent == -0.5:
-        root = step("sqrt", base)
-    elif (
-        abs(thirds) == 1
-        and constant(thirds / 3, node.dtype).options == constant(exponent, node.dtype).options
-    ):
-        root = step("cbrt", base)
-    else:
+    third = constant(1 / 3, node.dtype).options["value"]
+    if abs(exponent) != third:
         return None
-    return shaped(root if exponent > 0 else step("reciprocal", root), node.shape)
+    root = made("cbrt", (base,), node)
+    return root if exponent > 0 or root is None else made("reciprocal", (root,), node)
 
 
 @reassociation.rule("power", fast_math=True)
