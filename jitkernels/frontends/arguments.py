@@ -36,6 +36,7 @@ class Flattener:
     def __init__(self) -> None:
         self.leaves: list[Any] = []
         self.objects: list[Any] = []
+        self.attributes: set[str] | frozenset[str] = set()
         self._open: list[int] = []
 
     def flatten(self, value: Any) -> Any:
@@ -128,7 +129,26 @@ class Flattener:
             if any(hasattr(one, "__slots__") and one.__slots__ for one in kind.__mro__):
                 raise UnknownError(f"an argument of type {kind.__name__}, which has __slots__")
             names = tuple(vars(value))
-        return "object", kind, names, tuple([self.flatten(getattr(value, name)) for name in names])
+        parts = tuple([self.flatten(getattr(value, name)) for name in names])
+        return "object", kind, names, parts, self._methods(value, kind, names)
+
+    def _methods(self, value: Any, kind: type, own: tuple[str, ...]) -> tuple[Any, ...]:
+        """What a class gives its objects: methods and plain values that the function asks for by name."""
+        found: dict[str, Any] = {}
+        while True:
+            more = [name for name in sorted(self.attributes) if name not in found and name not in own]
+            for name in more:
+                one = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+                if isinstance(one, types.FunctionType) and not name.startswith("__"):
+                    found[name] = "function", self._function(one)
+                elif isinstance(one, bool | int | float | str | tuple):
+                    found[name] = "value", captured.Constant(static(one), one)
+                elif isinstance(one, np.ndarray | list | dict):
+                    raise UnknownError(f"{kind.__name__}.{name}, which all objects of the class share")
+                else:
+                    found[name] = None
+            if not more:
+                return tuple((name, one) for name, one in found.items() if one is not None)
 
     def function(self, value: types.FunctionType) -> Any:
         """The function that is traced: its defaults are among its arguments."""
@@ -137,6 +157,12 @@ class Flattener:
             return self._function(value, is_outermost=True)
         finally:
             self._open.pop()
+
+    def _plain(self, chain: tuple[str, ...], value: Any) -> Any:
+        """A value that is read as an attribute of a module or class: code is made for it."""
+        if value is not None and not isinstance(value, bool | int | float | str | tuple | np.dtype):
+            raise UnknownError(f"the function reads {'.'.join(chain)}")
+        return captured.Constant(static(value), value)
 
     def _function(self, value: types.FunctionType, *, is_outermost: bool = False) -> Any:
         """A function and all that it refers to: cells, defaults, and globals by their names."""
@@ -150,6 +176,8 @@ class Flattener:
         defaults = () if is_outermost else tuple([self.flatten(one) for one in value.__defaults__ or ()])
         keyword_defaults = tuple([(name, self.flatten(one)) for name, one in keywords.items()])
         bound = captured.globals_of(value, found.names)
+        self.attributes |= found.attributes
+        read = tuple([(chain, self._plain(chain, one)) for chain, one in captured.attributes_of(value.__globals__, found)])
         parts = []
         for name, one in bound.items():
             if id(one) in self._open:
@@ -163,6 +191,7 @@ class Flattener:
             defaults,
             keyword_defaults,
             tuple(parts),
+            read,
         )
 
 

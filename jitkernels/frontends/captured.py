@@ -2,10 +2,12 @@
 
 import builtins
 import dis
+import enum
 import functools
 import inspect
+import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,9 +41,14 @@ OTHERS = (f"{STANDARD}site-packages/", f"{STANDARD}dist-packages/")
 
 @dataclass(frozen=True)
 class Names:
-    """The globals that a code object reads, and why no graph can say what it does."""
+    """The globals that a code object reads, and why no graph can say what it does.
+
+    `chains` are globals followed by the attributes that are read of them, `attributes` all names of attributes.
+    """
 
     names: tuple[str, ...]
+    chains: tuple[tuple[str, ...], ...] = ()
+    attributes: frozenset[str] = frozenset()
     refused: str = ""
 
 
@@ -80,21 +87,31 @@ class Constant(Same):
 def names_of(code: types.CodeType) -> Names:
     """What the code of a function, and of functions in it, refers to."""
     names: dict[str, None] = {}
+    chains: dict[tuple[str, ...], None] = {}
+    attributes: set[str] = set()
     for one in codes(code):
+        chain: tuple[str, ...] = ()
         if one is code and one.co_flags & GENERATES:
-            return Names((), "a generator or coroutine")
+            return Names((), refused="a generator or coroutine")
         for step in dis.get_instructions(one):
+            if step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                attributes.add(step.argval)
+                if chain:
+                    chain = (*chain, step.argval)
+                    chains.setdefault(chain)
+            else:
+                chain = (step.argval,) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else ()
             if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-                return Names((), f"the function assigns to the global {step.argval!r}")
+                return Names((), refused=f"the function assigns to the global {step.argval!r}")
             if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
-                return Names((), f"the function assigns to an attribute, {step.argval!r}")
+                return Names((), refused=f"the function assigns to an attribute, {step.argval!r}")
             if step.opname == "STORE_DEREF" and one is code and step.argval in code.co_freevars:
-                return Names((), f"the function assigns to the nonlocal {step.argval!r}")
+                return Names((), refused=f"the function assigns to the nonlocal {step.argval!r}")
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 if step.argval in IMPURE_BUILTINS:
-                    return Names((), f"the function calls {step.argval}")
+                    return Names((), refused=f"the function calls {step.argval}")
                 names.setdefault(step.argval)
-    return Names(tuple(names))
+    return Names(tuple(names), tuple(chains), frozenset(attributes))
 
 
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -114,6 +131,49 @@ def globals_of(function: types.FunctionType, names: tuple[str, ...]) -> dict[str
         elif not hasattr(builtins, name):
             raise UnknownError(f"the name {name!r} is not defined")
     return found
+
+
+def attributes_of(table: Mapping[str, Any], names: Names) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Plain values that are read as attributes of modules and classes, such as constants of a module of one's own."""
+    for chain in names.chains:
+        value = table.get(chain[0])
+        for name in chain[1:]:
+            if not isinstance(value, types.ModuleType | type) or _is_known(value):
+                break
+            value = getattr(value, name, None)
+        else:
+            if not callable(value) and not isinstance(value, types.ModuleType | enum.Enum | property):
+                yield chain, value
+
+
+def _is_known(value: Any) -> bool:
+    """Whether a module or class is NumPy's or Python's, which nobody changes."""
+    name = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
+    root = name.partition(".")[0]
+    return root in ("numpy", "builtins") or (root in sys.stdlib_module_names and root != "__main__")
+
+
+def is_tracked(frame: types.FrameType) -> str:
+    """What a function that is called while another is traced reads that no call would look at again; nothing if nothing."""
+    name = frame.f_code.co_filename
+    if name.startswith((NUMPY, PACKAGE, "<frozen")) or (name.startswith(STANDARD) and not name.startswith(OTHERS)):
+        return ""
+    names = names_of(frame.f_code)
+    if names.refused:
+        return names.refused
+    for one in names.names:
+        if one in frame.f_globals and not _is_fixed(frame.f_globals[one]):
+            return f"{frame.f_code.co_name} reads the global {one!r}"
+    for chain, _ in attributes_of(frame.f_globals, names):
+        return f"{frame.f_code.co_name} reads {'.'.join(chain)}"
+    for one in frame.f_code.co_freevars:
+        if one != "__class__" and not _is_fixed(frame.f_locals.get(one)):
+            return f"{frame.f_code.co_name} reads the variable {one!r} around it"
+    return ""
+
+
+def _is_fixed(value: Any) -> bool:
+    return callable(value) or isinstance(value, types.ModuleType | enum.Enum)
 
 
 def cell_value(cell: types.CellType) -> Any:

@@ -16,6 +16,8 @@ class Rebuilder:
     def __init__(self, leaf: Callable[[str], Any], static: Callable[[Any], Any]) -> None:
         self._leaf, self._static = leaf, static
         self._made: list[tuple[Any, Any]] = []
+        self.tables: set[int] = set()
+        self._kept: list[Any] = []
 
     def rebuild(self, structure: Any) -> Any:
         """The value that a structure describes; leaves are taken in order."""
@@ -46,10 +48,16 @@ class Rebuilder:
         self._made.append((made, _content(made)))
         return made
 
-    def _object(self, kind: type, names: tuple[str, ...], parts: tuple[Any, ...]) -> Any:
+    def _object(
+        self, kind: type, names: tuple[str, ...], parts: tuple[Any, ...], methods: tuple[Any, ...]
+    ) -> Any:
         made = object.__new__(kind)
         for name, part in zip(names, parts, strict=True):
             object.__setattr__(made, name, self.rebuild(part))
+        for name, (what, one) in methods:
+            value = one.value if what == "value" else types.MethodType(self.rebuild(one), made)
+            if hasattr(made, "__dict__"):
+                vars(made)[name] = value
         return self._remember(made)
 
     def _function(
@@ -60,11 +68,15 @@ class Rebuilder:
         defaults: tuple[Any, ...],
         keywords: tuple[Any, ...],
         bound: tuple[Any, ...],
+        read: tuple[Any, ...],
     ) -> Any:
         closure = tuple([types.CellType(self.rebuild(one)) for one in cells])
         given = tuple([self.rebuild(one) for one in defaults])
         named = {name: self.rebuild(one) for name, one in keywords}
+        del read  # which is the same as when the key was made
         names = {**table.value, **{name: self.rebuild(one) for name, one in bound}}
+        self.tables.add(id(names))
+        self._kept.append(names)
         made = types.FunctionType(code, names, code.co_name, given or None, closure)
         made.__kwdefaults__ = named or None  # type: ignore[assignment]
         return made

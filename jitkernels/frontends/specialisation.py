@@ -1,13 +1,15 @@
 """A function made into a graph for one kind of arguments, and how results follow from what that computes."""
 
+import sys
 import time
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from jitkernels.errors import TracingError
-from jitkernels.frontends import outputs
+from jitkernels.frontends import captured, outputs
 from jitkernels.frontends.arguments import strides_of
 from jitkernels.frontends.rebuilt import Rebuilder
 from jitkernels.frontends.standin import stand_in
@@ -97,6 +99,27 @@ def _overlaps_itself(array: Any) -> bool:
     return False
 
 
+class Watch:
+    """Looks at what functions are called while one is traced: those that read what no call would look at again."""
+
+    def __init__(self, tables: set[int]) -> None:
+        self.refused = ""
+        self._tables = tables
+        self._before: Any = None
+
+    def __enter__(self) -> "Watch":
+        self._before = sys.getprofile()
+        sys.setprofile(self._called)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(self._before)
+
+    def _called(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and not self.refused and id(frame.f_globals) not in self._tables:
+            self.refused = captured.is_tracked(frame)
+
+
 def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) -> Specialisation:
     """Trace a function. Raises TracingError for what has to be written otherwise; plain code serves for all else."""
     began = time.perf_counter()
@@ -133,8 +156,11 @@ def _traced(tracer: Tracer, structure: Any) -> tuple[Graph, Any]:
     remaining = iter(given)
     rebuilder = Rebuilder(lambda mark: next(remaining), stand_in)
     function, positional, keywords = (rebuilder.rebuild(one) for one in structure)
-    found = function(*positional, **keywords)
+    with Watch(rebuilder.tables) as watch:
+        found = function(*positional, **keywords)
     rebuilder.check()
+    if watch.refused:
+        raise UnknownError(watch.refused)
     return outputs.planned(tracer, found, given)
 
 
