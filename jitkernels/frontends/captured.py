@@ -158,6 +158,8 @@ def is_tracked(frame: types.FrameType) -> str:
     name = frame.f_code.co_filename
     if name.startswith((NUMPY, PACKAGE, "<frozen")) or (name.startswith(STANDARD) and not name.startswith(OTHERS)):
         return ""
+    if str(frame.f_globals.get("__name__")).partition(".")[0] in ("numpy", "jitkernels") or _is_importing(frame):
+        return ""
     names = names_of(frame.f_code)
     if names.refused:
         return names.refused
@@ -170,6 +172,14 @@ def is_tracked(frame: types.FrameType) -> str:
         if one != "__class__" and not _is_fixed(frame.f_locals.get(one)):
             return f"{frame.f_code.co_name} reads the variable {one!r} around it"
     return ""
+
+
+def _is_importing(frame: types.FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _is_fixed(value: Any) -> bool:

@@ -49,6 +49,8 @@ def source_of(specialisation: Specialisation, structure: Any, leaves: Sequence[A
         return None
     if not hasattr(program, "caller") or any(binding.kind == "value" for binding in specialisation.bindings):
         return None
+    if any(id(node) not in program.words for node in program.graph.outputs):
+        return None
     if any(
         kind == "array" and not node.shape
         for kind, node in zip(plan.kinds, program.graph.outputs, strict=False)
@@ -84,7 +86,7 @@ def watches_of(function: types.FunctionType) -> list[Any] | None:
     while pending:
         one = pending.pop()
         names = captured.names_of(one.__code__)
-        if names.refused:
+        if names.refused or any(captured.attributes_of(one.__globals__, names)):
             return None
         values = []
         for cell in one.__closure__ or ():

@@ -143,8 +143,9 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
             from jitkernels.frontends import programs
 
             specialisation.program = programs.compiled(graph, tracer.scope, config)
-        except UnknownError as error:
-            specialisation.graph, specialisation.reason = None, str(error)
+        except Exception as error:  # noqa: BLE001  # a mistake of the compiler must not be one of the results
+            specialisation.notes += (f"the compiler failed ({type(error).__name__}: {error}): NumPy computes",)
+            specialisation.program = programs.Interpreted(graph)
     finally:
         pop()
     specialisation.seconds = time.perf_counter() - began

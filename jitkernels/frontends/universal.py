@@ -118,7 +118,7 @@ def elementwise(
     if ufunc in COMPOSED:
         return COMPOSED[ufunc](nodes, shape)  # type: ignore[no-any-return]
     name = BY_UFUNC.get(ufunc)
-    if name is not None and np.dtype(loop[0]).kind in SCALARS[name].code:
+    if name is not None and SCALARS[name].function(loop[: ufunc.nin]) is not None:
         return [Node(name, nodes, loop[-1], shape)]
     tracer.note(f"numpy.{ufunc.__name__} of {', '.join(loop[: ufunc.nin])} is computed by NumPy")
     if ufunc.nout == 1:
@@ -163,15 +163,21 @@ def _times(factor: float) -> Any:
 
 
 def _both(nodes: list[Node], shape: Any) -> list[Node]:
-    return [Node(name, nodes, nodes[0].dtype, shape) for name in ("floor_divide", "remainder")]
+    kinds = (nodes[0].dtype,) * 2
+    return [
+        Node(name, nodes, kinds[0], shape)
+        if SCALARS[name].function(kinds) is not None
+        else Node("call", nodes, kinds[0], shape, {"function": SCALARS[name].numpy})
+        for name in ("floor_divide", "remainder")
+    ]
 
 
 COMPOSED: dict[Any, Any] = {
     np.isnan: _always(False), np.isfinite: _always(True), np.isinf: _is_infinite,
     np.deg2rad: _times(np.pi / 180), np.radians: _times(np.pi / 180),
     np.rad2deg: _times(180 / np.pi), np.degrees: _times(180 / np.pi),
-    np.conjugate: lambda nodes, shape: nodes, np.divmod: _both,
-    np.float_power: lambda nodes, shape: [Node("power", nodes, nodes[0].dtype, shape)],
+    np.conjugate: lambda nodes, _: nodes, np.divmod: _both,
+    np.float_power: lambda nodes, _: [construct.elementwise("power", *nodes)],
 }  # fmt: skip
 """Functions made of others."""
 NOT_ELEMENTWISE = {np.matmul, np.vecdot} | {
