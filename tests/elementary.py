@@ -1,8 +1,5 @@
-"""The functions of `jitkernels.maths` by the names that NumPy and C have for them, run over arrays."""
+"""The functions of `jitkernels.maths` run over arrays, and their errors."""
 
-import importlib
-import inspect
-import pkgutil
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,31 +7,27 @@ import mpmath  # type: ignore[import-untyped]
 import numpy as np
 from test_lanes import results
 
-from jitkernels import maths
+from jitkernels.maths import table
 
 Array = np.ndarray[Any, Any]
-Function = Callable[..., Any]
 DTYPES = ("float32", "float64")
 
 
-def _found() -> dict[tuple[str, str], Function]:
-    modules = [
-        importlib.import_module(f"{maths.__name__}.{it.name}") for it in pkgutil.iter_modules(maths.__path__)
-    ]
-    functions = [one for module in modules for _, one in inspect.getmembers(module, inspect.isfunction)]
-    named = {one.__name__.rpartition("_")[::2]: one for one in functions if hasattr(one, "fastmath")}
-    return {(name, dtype): one for (name, dtype), one in named.items() if dtype in DTYPES}
-
-
-FUNCTIONS = _found()
-"""By name and dtype."""
+FUNCTIONS = {
+    (stem, dtype): table.function(name, dtype)
+    for name, (_, stem) in table.MODULES.items()
+    for dtype in DTYPES
+}
+"""By the names that C has for them, and dtype."""
 
 
 def computed(name: str, *arguments: Array, lanes: Sequence[int] = (1,)) -> dict[int, Array]:
     """What a function gives for the elements of arrays of one dtype, in each of so many lanes."""
     count = arguments[0].size
     filled = [np.resize(argument, -(-count // 32) * 32) for argument in arguments]
-    found = results(FUNCTIONS[name, arguments[0].dtype.name], filled, lanes)
+    function = FUNCTIONS[name, arguments[0].dtype.name]
+    assert function is not None, name
+    found = results(function, filled, lanes)
     return {number: outs[0][:count] for number, outs in found.items()}
 
 

@@ -22,7 +22,7 @@ ONE_ARGUMENT = (*CIRCULAR, *INVERSE, "erf", "erfc")
 NEAREST = (math.ldexp(6381956970095103, 797), math.ldexp(6411027962775774, -47))
 """The float64 that is nearest to a multiple of pi/2, and the one below 2**17 of them."""
 BORDERS: dict[str, tuple[float, ...]] = {
-    **dict.fromkeys(CIRCULAR, (200, 2.0**17 * 1.57, 2.0**22 * 1.57, math.pi / 4)),
+    **dict.fromkeys(CIRCULAR, (200, 2.0**17 * 1.57, 2.0**31 * 1.57, math.pi / 4)),
     **dict.fromkeys(INVERSE, (0.5, 1)),
     "erf": (1, 3.95, 5.95),
     "erfc": (0.5, 0.75, 10.1, 26.55, 27.3),

@@ -1,6 +1,6 @@
 """logaddexp2(x, y) = log2(2**x + 2**y) for float32 and float64, as max(x, y) + log2(1 + 2**-|x - y|).
 
-The error is in units of the larger of max(x, y) and the result, as that of `logaddexp`.
+The error is in units of the larger one of the two terms, and kept small as that of `logaddexp`.
 """
 
 import numpy as np

@@ -8,7 +8,7 @@ r but where r is next to nothing, so that only the term that is r itself needs i
 With three parts, float64 has k < 2**17. No number of that range is nearer than 2**-60.5 to a multiple of pi/2
 (6411027962775774 * 2**-47, by continued fractions), and what the last part lacks is at most 2**-9 of the last place of
 any of them. float32 has k < 2**7 so, and the same 2**-9 (all multiples were tried); from there on it is reduced in
-float64, where two parts are enough up to 2**22. What is larger still is rare; see `far_quarter_turns`.
+float64, where three parts are enough up to 2**31. What is larger still is rare; see `far_quarter_turns`.
 
 Adding `MAGIC` = 1.5 * 2**(mantissa bits) rounds to an integer, and leaves it in the low bits of the sum.
 """
@@ -32,9 +32,10 @@ SECOND_64 = np.float64(2.5633441515839558e-12)  # 36 bits
 THIRD_64 = np.float64(1.0562999066987428e-23)
 FAR_64 = np.float64(2.0**17 * 1.57)
 
-FIRST_OF_MANY = np.float64(1.5707963267341256)  # 31 bits
-SECOND_OF_MANY = np.float64(6.077100506506192e-11)
-FAR_32 = np.float64(2.0**22 * 1.57)
+FIRST_OF_MANY = np.float64(1.5707964897155762)  # 22 bits
+SECOND_OF_MANY = np.float64(-1.6292068494294654e-07)  # 22 bits
+THIRD_OF_MANY = np.float64(5.390302858158119e-15)
+FAR_32 = np.float64(2.0**31 * 1.57)
 
 
 @inlined("contract")
@@ -44,7 +45,7 @@ def many_quarter_turns(size: np.float32) -> tuple[np.int32, np.float32, np.float
     shifted = wide * TURNS_64 + MAGIC_64
     turns = shifted - MAGIC_64
     k = shifted.view(np.int64)
-    whole = (wide - turns * FIRST_OF_MANY) - turns * SECOND_OF_MANY
+    whole = ((wide - turns * FIRST_OF_MANY) - turns * SECOND_OF_MANY) - turns * THIRD_OF_MANY
     if wide >= FAR_32:
         k, whole, _rest = far_quarter_turns(wide)
     r = np.float32(whole)
