@@ -8,12 +8,14 @@ from jitkernels.maths.log import (
     INFINITY_64,
     NAN_32,
     NAN_64,
+    ZERO_32,
+    ZERO_64,
     joined_float32,
     joined_float64,
     parts_float32,
     parts_float64,
 )
-from jitkernels.maths.log1p import moderate_log1p_float32, moderate_log1p_float64
+from jitkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
 from jitkernels.native.source import inlined
 
 LARGE_32 = np.float32(2.0**30)  # from here on the result is log(2 * size)
@@ -26,7 +28,7 @@ def acosh_float32(x: np.float32) -> np.float32:
     less = x - ONE_32
     root = np.sqrt(less * less + (less + less))
     above = root + less
-    result = moderate_log1p_float32(above, (root - above) + less)
+    result = plus_log1p_float32(ZERO_32, above, (root - above) + less)
     if not x < LARGE_32:
         k, f = parts_float32(x)
         result = joined_float32(k + ONE_32, f) if x < INFINITY_32 else x
@@ -39,7 +41,7 @@ def acosh_float64(x: np.float64) -> np.float64:
     less = x - ONE_64
     root = np.sqrt(less * less + (less + less))
     above = root + less
-    result = moderate_log1p_float64(above, (root - above) + less)
+    result = plus_log1p_float64(ZERO_64, above, (root - above) + less)
     if not x < LARGE_64:
         k, f = parts_float64(x)
         result = joined_float64(k + ONE_64, f) if x < INFINITY_64 else x

@@ -6,12 +6,14 @@ from jitkernels.maths.exp import ONE_32, ONE_64
 from jitkernels.maths.log import (
     INFINITY_32,
     INFINITY_64,
+    ZERO_32,
+    ZERO_64,
     joined_float32,
     joined_float64,
     parts_float32,
     parts_float64,
 )
-from jitkernels.maths.log1p import moderate_log1p_float32, moderate_log1p_float64
+from jitkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
 from jitkernels.maths.tanh import SIGN_32, SIGN_64
 from jitkernels.native.source import inlined
 
@@ -26,7 +28,7 @@ def asinh_float32(x: np.float32) -> np.float32:
     square = size * size
     more = square / (ONE_32 + np.sqrt(square + ONE_32))
     above = size + more
-    result = moderate_log1p_float32(above, (size - above) + more)
+    result = plus_log1p_float32(ZERO_32, above, (size - above) + more)
     if not size < LARGE_32:
         k, f = parts_float32(size)
         result = joined_float32(k + ONE_32, f) if size < INFINITY_32 else size
@@ -41,7 +43,7 @@ def asinh_float64(x: np.float64) -> np.float64:
     square = size * size
     more = square / (ONE_64 + np.sqrt(square + ONE_64))
     above = size + more
-    result = moderate_log1p_float64(above, (size - above) + more)
+    result = plus_log1p_float64(ZERO_64, above, (size - above) + more)
     if not size < LARGE_64:
         k, f = parts_float64(size)
         result = joined_float64(k + ONE_64, f) if size < INFINITY_64 else size

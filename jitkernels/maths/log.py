@@ -109,21 +109,21 @@ def extended_float64(x: np.float64, positive: np.float64) -> np.float64:
 
 
 @inlined("contract")
-def summed_float32(k: np.float32, f: np.float32, low: np.float32) -> np.float32:
-    """k times the high part of ln 2, log(1 + f) and something small."""
+def summed_float32(start: np.float32, f: np.float32, low: np.float32) -> np.float32:
+    """start + log(1 + f) + low, low being small."""
     square = f * f
     fourth = square * square
     first = (C6_32 * f + C5_32) * square + (C4_32 * f + C3_32)
     last = (C10_32 * f + C9_32) * square + (C8_32 * f + C7_32)
     p = (last * fourth + first) * f
     rest = (p - HALF_32) * square + low
-    return k * LN2_HIGH_32 + (rest + f)
+    return start + (rest + f)
 
 
 @inlined("contract")
 def joined_float32(k: np.float32, f: np.float32) -> np.float32:
     """k * ln 2 + log(1 + f)."""
-    return summed_float32(k, f, k * LN2_LOW_32)
+    return summed_float32(k * LN2_HIGH_32, f, k * LN2_LOW_32)
 
 
 @inlined("contract")
@@ -140,16 +140,16 @@ def series_float64(f: np.float64) -> tuple[np.float64, np.float64]:
 
 
 @inlined("contract")
-def summed_float64(k: np.float64, f: np.float64, low: np.float64) -> np.float64:
-    """k times the high part of ln 2, log(1 + f) and something small."""
+def summed_float64(start: np.float64, f: np.float64, low: np.float64) -> np.float64:
+    """start + log(1 + f) + low, low being small."""
     half, rest = series_float64(f)
-    return k * LN2_HIGH_64 - ((half - (rest + low)) - f)
+    return start - ((half - (rest + low)) - f)
 
 
 @inlined("contract")
 def joined_float64(k: np.float64, f: np.float64) -> np.float64:
     """k * ln 2 + log(1 + f)."""
-    return summed_float64(k, f, k * LN2_LOW_64)
+    return summed_float64(k * LN2_HIGH_64, f, k * LN2_LOW_64)
 
 
 @inlined("contract")

@@ -1,14 +1,15 @@
 """logaddexp(x, y) = log(exp(x) + exp(y)) for float32 and float64, as max(x, y) + log1p(exp(-|x - y|)).
 
-The error is in units of the larger of max(x, y) and the result: where the sum cancels, as for x = y = -log(2), rounding
-x and y has cost as much.
+The error is in units of the larger one of the two terms: where they cancel, rounding x and y has cost as much.
+
+What rounding x - y lost is a factor of the second term, and what rounding that lost is added to it.
 """
 
 import numpy as np
 
 from jitkernels.maths.exact import lost_in
 from jitkernels.maths.log import INFINITY_32, INFINITY_64, ZERO_32, ZERO_64
-from jitkernels.maths.log1p import moderate_log1p_float32, moderate_log1p_float64
+from jitkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
 from jitkernels.maths.softplus import decay_float32, decay_float64
 from jitkernels.native.source import inlined
 
@@ -28,7 +29,7 @@ def difference_float32(x: np.float32, y: np.float32) -> tuple[np.float32, np.flo
 def logaddexp_float32(x: np.float32, y: np.float32) -> np.float32:
     """logaddexp(x, y) for all float32."""
     e, low = difference_float32(x, y)
-    return max(x, y) + moderate_log1p_float32(e, low)
+    return plus_log1p_float32(max(x, y), e, low)
 
 
 @inlined("contract")
@@ -46,4 +47,4 @@ def difference_float64(x: np.float64, y: np.float64) -> tuple[np.float64, np.flo
 def logaddexp_float64(x: np.float64, y: np.float64) -> np.float64:
     """logaddexp(x, y) for all float64."""
     e, low = difference_float64(x, y)
-    return max(x, y) + moderate_log1p_float64(e, low)
+    return plus_log1p_float64(max(x, y), e, low)

@@ -37,7 +37,7 @@ from jitkernels.maths.exp import (
     ONE_64,
 )
 from jitkernels.maths.log import ZERO_32, ZERO_64
-from jitkernels.maths.log1p import moderate_log1p_float32, moderate_log1p_float64
+from jitkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
 from jitkernels.native.source import inlined
 
 
@@ -82,11 +82,11 @@ def decay_float64(x: np.float64) -> tuple[np.float64, np.float64]:
 def softplus_float32(x: np.float32) -> np.float32:
     """softplus(x) for every float32."""
     e, low = decay_float32(abs(x))
-    return max(x, ZERO_32) + moderate_log1p_float32(e, low)
+    return plus_log1p_float32(max(x, ZERO_32), e, low)
 
 
 @inlined("contract")
 def softplus_float64(x: np.float64) -> np.float64:
     """softplus(x) for every float64."""
     e, low = decay_float64(abs(x))
-    return max(x, ZERO_64) + moderate_log1p_float64(e, low)
+    return plus_log1p_float64(max(x, ZERO_64), e, low)
