@@ -49,7 +49,7 @@ def raised_parts_float32(x: np.float32) -> tuple[np.float32, np.float32, np.floa
 def plus_log1p_float32(start: np.float32, x: np.float32, low: np.float32) -> np.float32:
     """start + log1p(x + low), low being what rounding x lost, for -1 < x < 2**100."""
     k, f, scale = raised_parts_float32(x)
-    return summed_float32(start + k * LN2_HIGH_32, f, k * LN2_LOW_32 + low * scale)
+    return start + summed_float32(k * LN2_HIGH_32, f, k * LN2_LOW_32 + low * scale)
 
 
 @inlined("contract")
@@ -78,7 +78,7 @@ def raised_parts_float64(x: np.float64) -> tuple[np.float64, np.float64, np.floa
 def plus_log1p_float64(start: np.float64, x: np.float64, low: np.float64) -> np.float64:
     """start + log1p(x + low), low being what rounding x lost, for -1 < x < 2**900."""
     k, f, scale = raised_parts_float64(x)
-    return summed_float64(start + k * LN2_HIGH_64, f, k * LN2_LOW_64 + low * scale)
+    return start + summed_float64(k * LN2_HIGH_64, f, k * LN2_LOW_64 + low * scale)
 
 
 @inlined("contract")

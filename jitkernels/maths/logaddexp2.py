@@ -32,7 +32,7 @@ def logaddexp2_float32(x: np.float32, y: np.float32) -> np.float32:
     """logaddexp2(x, y) for all float32."""
     e, low = difference_float32(x, y)
     k, f, scale = raised_parts_float32(e)
-    return (max(x, y) + k) + (f * C1_32 + (rest_float32(f) + low * scale * C1_32))
+    return max(x, y) + (k + (f * C1_32 + (rest_float32(f) + low * scale * C1_32)))
 
 
 @inlined("contract")
@@ -52,4 +52,4 @@ def logaddexp2_float64(x: np.float64, y: np.float64) -> np.float64:
     e, low = difference_float64(x, y)
     k, f, scale = raised_parts_float64(e)
     high, rest = halves_float64(f)
-    return (max(x, y) + k) + (high * LOG2E_HIGH_64 + (rest + low * scale * LOG2E_HIGH_64))
+    return max(x, y) + (k + (high * LOG2E_HIGH_64 + (rest + low * scale * LOG2E_HIGH_64)))
