@@ -39,7 +39,13 @@ def units_off(got: Array, truth: Callable[..., Any], *arguments: Array) -> Array
         for i, (found, *given) in enumerate(zip(got.tolist(), *(a.tolist() for a in arguments), strict=True)):
             true = truth(*map(mpmath.mpf, given))
             if mpmath.isnan(true) or not np.isfinite(found):
-                rounded = np.nan if mpmath.isnan(true) else float(true) if abs(true) <= info.max else np.inf
+                rounded = (
+                    np.nan
+                    if mpmath.isnan(true)
+                    else float(true)
+                    if abs(true) <= info.max
+                    else np.copysign(np.inf, float(mpmath.sign(true)))
+                )
                 off[i] = 0 if found == rounded or (found != found and rounded != rounded) else np.inf
             else:
                 exponent = max(mpmath.frexp(true)[1], info.minexp + 1)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from translated import Function, same, written
 
-from jitkernels import dtypes, maths
+from jitkernels import dtypes
 from jitkernels.errors import BuildError
 from jitkernels.maths import exact, exp, sigmoid, tanh
 from jitkernels.native import load
@@ -375,9 +375,3 @@ def test_a_function_is_translated_once_in_a_process(monkeypatch: pytest.MonkeyPa
     Library().called(exp.exp_float64, ["float64"], 4)
     monkeypatch.delattr("jitkernels.native.language.writer.Writer.body")
     assert Library().called(exp.exp_float64, ["float64"], 4)[1] == "float64"
-
-
-def test_every_module_of_maths_is_looked_at() -> None:
-    """A new one adds itself to the table of functions, or stands here."""
-    known = {"exp", "sigmoid", "tanh", "exact", "row_maximum", "row_sum"}
-    assert {path.stem for path in Path(maths.__path__[0]).glob("*.py")} - {"__init__"} <= known

@@ -10,25 +10,29 @@ two-sum; Neumaier, ZAMM 1974). The error is that of one block, however many ther
     total = settled(total, lost)
 """
 
-from typing import Any
+from typing import TypeVar
+
+import numpy as np
 
 from jitkernels.native.source import inlined
 
+Number = TypeVar("Number", np.float32, np.float64)
+
 
 @inlined()
-def plus(a: Any, b: Any) -> Any:
+def plus(a: Number, b: Number) -> Number:
     """a + b"""
     return a + b
 
 
 @inlined()
-def times(a: Any, b: Any) -> Any:
+def times(a: Number, b: Number) -> Number:
     """a * b"""
     return a * b
 
 
 @inlined()
-def lost_in(a: Any, b: Any) -> Any:
+def lost_in(a: Number, b: Number) -> Number:
     """What ``plus(a, b)`` rounded away, exactly."""
     total = a + b
     b_added = total - a
@@ -37,7 +41,7 @@ def lost_in(a: Any, b: Any) -> Any:
 
 
 @inlined()
-def settled(total: Any, lost: Any) -> Any:
+def settled(total: Number, lost: Number) -> Number:
     """Their sum; the total alone where nothing was lost, so that a negative zero stays one, or where NaN was.
 
     Infinities have no difference: what they lost is NaN.
@@ -46,12 +50,12 @@ def settled(total: Any, lost: Any) -> Any:
 
 
 @inlined("contract")
-def distance(x: Any, unit: Any, mean: Any) -> Any:
+def distance(x: Number, unit: Number, mean: Number) -> Number:
     """``x * unit - mean``, which ``reassoc`` would take out of a sum, to cancel there."""
     return x * unit - mean
 
 
 @inlined("contract")
-def times_plus(x: Any, scale: Any, bias: Any) -> Any:
+def times_plus(x: Number, scale: Number, bias: Number) -> Number:
     """``x * scale + bias``, where ``reassoc`` would multiply the factors of x first, which may overflow."""
     return x * scale + bias
