@@ -152,6 +152,11 @@ def view(node: Node, index_map: IndexMap, shape: Sequence[Number]) -> Node:
     return Node("view", (node,), node.dtype, shape, {"map": index_map})
 
 
+def copy(node: Node) -> Node:
+    """All of a node, as another one."""
+    return Node("view", (node,), node.dtype, node.shape, {"map": tuple(identity_map(node.ndim))})
+
+
 def composed(inner: IndexMap, outer: IndexMap) -> IndexMap:
     """The map of a view by `outer` of a view by `inner`."""
     result = []

@@ -49,7 +49,7 @@ def _without_gaps(node: Node) -> Node:
     strides = base.options.get("strides") if base.operation == "input" else None
     if strides is None or extents.key_of_shape(strides) == extents.key_of_shape(construct.contiguous(base.shape)):
         return node
-    return Node("view", (node,), node.dtype, node.shape, {"map": tuple(construct.identity_map(node.ndim))})
+    return construct.copy(node)
 
 
 @dataclass(frozen=True)

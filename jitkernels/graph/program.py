@@ -107,8 +107,7 @@ class Program:
             for key, base in self.shared.items():
                 if key not in known and id(base) in known:
                     known[key] = known[id(base)]
-        given = [known[id(node)] for node in self.graph.inputs]
-        results = _apart([known[id(node)] for node in self.graph.outputs], given)
+        results = [known[id(node)] for node in self.graph.outputs]
         if out is not None:
             for array, result in zip(out, results, strict=True):
                 if array is not None and array is not result:
@@ -193,18 +192,21 @@ class Program:
         return sum(len(step.nests) for step in self.steps if isinstance(step, Segment))
 
 
-def _apart(arrays: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-    """The arrays, copied where they share memory with others, or with those before them."""
-    found: list[Any] = []
-    for array in arrays:
-        shares = any(np.may_share_memory(array, one) for one in (*others, *found) if isinstance(one, np.ndarray))
-        found.append(array.copy() if shares else array)
-    return found
+def _with_own_results(graph: Graph) -> Graph:
+    """The graph with copies where it gives back, or writes, an input as it is, or the same node twice."""
+    seen = {id(node) for node in graph.inputs}
+    outputs = []
+    for node in graph.outputs:
+        outputs.append(construct.copy(node) if id(node) in seen else node)
+        seen.add(id(node))
+    given = {id(node) for node in graph.inputs}
+    writes = [(target, construct.copy(value) if id(value) in given else value) for target, value in graph.writes]
+    return Graph(graph.inputs, tuple(outputs), tuple(writes), graph.notes)
 
 
 def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
     """The program of a graph."""
-    graph = products.lowered(_optimised(graph, config))
+    graph = _with_own_results(products.lowered(_optimised(graph, config)))
     program = Program(graph, config)
     program.symbols = {name: 0 for name in scope.values}
     schedule = scheduled(graph, fuse=abs(config.opt_level) >= 3)
