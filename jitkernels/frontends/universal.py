@@ -118,7 +118,7 @@ def elementwise(
     if ufunc in COMPOSED:
         return COMPOSED[ufunc](nodes, shape)  # type: ignore[no-any-return]
     name = BY_UFUNC.get(ufunc)
-    if name is not None and SCALARS[name].function(loop[: ufunc.nin]) is not None:
+    if name is not None and _is_compiled(name, nodes, loop[: ufunc.nin]):
         return [Node(name, nodes, loop[-1], shape)]
     tracer.note(f"numpy.{ufunc.__name__} of {', '.join(loop[: ufunc.nin])} is computed by NumPy")
     if ufunc.nout == 1:
@@ -127,6 +127,13 @@ def elementwise(
         Node("call", nodes, kind, shape, {"function": Part(ufunc, i)})
         for i, kind in enumerate(loop[ufunc.nin :])
     ]
+
+
+def _is_compiled(name: str, nodes: Sequence[Node], loop: tuple[str, ...]) -> bool:
+    if name == "power" and np.dtype(loop[1]).kind == "i":  # NumPy refuses negative exponents
+        exponent = nodes[1].options["value"] if nodes[1].operation == "constant" else -1
+        return bool(exponent >= 0)
+    return SCALARS[name].function(loop) is not None
 
 
 class Part:
@@ -138,21 +145,6 @@ class Part:
 
     def __call__(self, *arguments: Any) -> Any:
         return self.function(*arguments)[self.index]
-
-
-def _always(value: bool) -> Any:
-    def same_everywhere(nodes: list[Node], shape: Any) -> list[Node]:
-        if np.dtype(nodes[0].dtype).kind == "f":
-            return [Node("isfinite" if value else "isnan", nodes, "bool", shape)]
-        return [construct.broadcast_to(construct.constant(value, "bool"), shape)]
-
-    return same_everywhere
-
-
-def _is_infinite(nodes: list[Node], shape: Any) -> list[Node]:
-    if np.dtype(nodes[0].dtype).kind == "f":
-        return [Node("isinf", nodes, "bool", shape)]
-    return [construct.broadcast_to(construct.constant(False, "bool"), shape)]
 
 
 def _times(factor: float) -> Any:
@@ -175,7 +167,6 @@ def _by_name(name: str, nodes: list[Node], shape: Any) -> Node:
 
 
 COMPOSED: dict[Any, Any] = {
-    np.isnan: _always(False), np.isfinite: _always(True), np.isinf: _is_infinite,
     np.deg2rad: _times(np.pi / 180), np.radians: _times(np.pi / 180),
     np.rad2deg: _times(180 / np.pi), np.degrees: _times(180 / np.pi),
     np.conjugate: lambda nodes, _: nodes, np.divmod: _both,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitkernels.maths import basic
+from jitkernels.maths import basic, mixed_signs, whole_numbers
 
 if TYPE_CHECKING:
     from jitkernels.graph.ir import Node
@@ -22,9 +22,11 @@ DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
 class Scalar:
     """One elementwise operation.
 
-    `numpy` computes it and, where it is a ufunc, decides dtypes. `code` maps kinds of NumPy's dtypes (``b``, ``i``, ``u``,
-    ``f``) of the first operand of a loop to scalar code; text names a function of `jitkernels.maths`, which has one for
-    each type. `cost` is how long it takes, about, in additions. `choice`: the first operand is a condition.
+    `numpy` computes it and, where it is a ufunc, decides dtypes. `code` maps kinds of NumPy's dtypes (``b``, ``i``,
+    ``u``, ``f``) of the first operand of a loop to scalar code, and ``iu`` and ``ui`` where one of two has a sign; text
+    names a function of `jitkernels.maths`, which has one for each type. `cost` is how long it takes, about, in
+    additions. `choice`: the first operand is a condition. `halves`: the code is for float16 itself, which other code
+    gets as float32, as in NumPy.
     """
 
     name: str
@@ -32,13 +34,15 @@ class Scalar:
     code: Mapping[str, Callable[..., Any] | str] = field(repr=False)
     cost: float = 1.0
     choice: bool = False
+    halves: bool = False
 
     def function(self, dtypes: tuple[str, ...]) -> Callable[..., Any] | None:
         """The scalar code for operands of these dtypes; None where there is none yet."""
         deciding = dtypes[1] if self.choice else dtypes[0]
-        found = self.code.get(np.dtype(deciding).kind)
+        found = self.code.get(_kind(deciding, dtypes[-1]))
         if isinstance(found, str):
-            return mathematics(found, "float64" if deciding == "float64" else "float32")
+            is_half = deciding == "float16" and not self.halves
+            return mathematics(found, "float32" if is_half else deciding)
         return found
 
     def verify(self, node: "Node") -> str:
@@ -51,6 +55,12 @@ class Scalar:
         return ""
 
 
+def _kind(one: str, other: str) -> str:
+    """The kind of a loop: of its first operand, or of both where these are integers of which one has a sign."""
+    kinds = np.dtype(one).kind + np.dtype(other).kind
+    return kinds if kinds in ("iu", "ui") else kinds[0]
+
+
 @functools.cache
 def mathematics(name: str, dtype: str) -> Callable[..., Any] | None:
     """A function of `jitkernels.maths` for one type; None where there is none yet."""
@@ -60,11 +70,11 @@ def mathematics(name: str, dtype: str) -> Callable[..., Any] | None:
 
 
 def _numbers(function: Any, **others: Any) -> dict[str, Any]:
-    return {"i": function, "u": function, "f": function, **others}
+    return {"i": function, "u": function, "f": function} | others
 
 
-def _all(function: Any) -> dict[str, Any]:
-    return _numbers(function, b=function)
+def _all(function: Any, **others: Any) -> dict[str, Any]:
+    return _numbers(function, b=function, **others)
 
 
 def _of_maths(name: str, ufunc: Callable[..., Any], cost: float = 15.0) -> Scalar:
@@ -80,7 +90,17 @@ def _special(name: str) -> Callable[..., Any]:
     return run
 
 
+def _whole(integer: Any, floating: Any) -> dict[str, Any]:
+    return {"i": integer, "u": integer, "f": floating}
+
+
+def _compared(name: str, reversed_name: str) -> dict[str, Any]:
+    found = getattr(mixed_signs, name), getattr(mixed_signs, reversed_name)
+    return _all(getattr(basic, name), iu=found[0], ui=found[1])
+
+
 _extremes = {"i": basic.larger_integer, "u": basic.larger_integer, "b": basic.either}
+_bits = {"i": whole_numbers.bits_of_size, "u": whole_numbers.bits_of_number}
 _least = {"i": basic.smaller_integer, "u": basic.smaller_integer, "b": basic.both}
 
 SCALARS: dict[str, Scalar] = {
@@ -90,33 +110,40 @@ SCALARS: dict[str, Scalar] = {
         Scalar("subtract", np.subtract, _numbers(basic.subtract)),
         Scalar("multiply", np.multiply, _numbers(basic.multiply, b=basic.both)),
         Scalar("divide", np.divide, {"f": basic.divide}, 4),
-        Scalar("floor_divide", np.floor_divide, {"i": basic.floor_quotient, "u": basic.floor_quotient, "f": "floor_divide"}, 20),
-        Scalar("remainder", np.remainder, {"i": basic.floor_remainder, "u": basic.floor_remainder, "f": "remainder"}, 20),
-        Scalar("fmod", np.fmod, {"f": "fmod"}, 20),
-        Scalar("negative", np.negative, _numbers(basic.negative)),
-        Scalar("positive", np.positive, _numbers(basic.positive)),
-        Scalar("absolute", np.absolute, _numbers(basic.absolute, u=basic.positive, b=basic.positive)),
-        Scalar("fabs", np.fabs, {"f": basic.absolute}),
+        Scalar("floor_divide", np.floor_divide, _whole(basic.floor_quotient, "floor_divide"), 20),
+        Scalar("remainder", np.remainder, _whole(basic.floor_remainder, "remainder"), 20),
+        Scalar("fmod", np.fmod, {"f": "fmod", "i": whole_numbers.fmod, "u": basic.floor_remainder}, 20),
+        Scalar("negative", np.negative, _numbers(basic.negative), halves=True),
+        Scalar("positive", np.positive, _numbers(basic.positive), halves=True),
+        Scalar("absolute", np.absolute, _numbers(basic.absolute, u=basic.positive, b=basic.positive), halves=True),
+        Scalar("fabs", np.fabs, {"f": basic.absolute}, halves=True),
         Scalar("square", np.square, _numbers(basic.square)),
-        Scalar("reciprocal", np.reciprocal, {"f": basic.reciprocal}, 4),
+        Scalar("reciprocal", np.reciprocal, _whole(basic.whole_reciprocal, basic.reciprocal), 4),
         Scalar("sqrt", np.sqrt, {"f": basic.square_root}, 5),
         Scalar("floor", np.floor, {"f": basic.floor, "i": basic.positive, "u": basic.positive, "b": basic.positive}),
         Scalar("ceil", np.ceil, {"f": basic.ceil, "i": basic.positive, "u": basic.positive, "b": basic.positive}),
         Scalar("trunc", np.trunc, {"f": basic.trunc, "i": basic.positive, "u": basic.positive, "b": basic.positive}),
         Scalar("rint", np.rint, {"f": basic.rint}),
         Scalar("sign", np.sign, {"f": basic.sign, "i": basic.sign_of_integer, "u": basic.sign_of_integer}, 3),
-        Scalar("copysign", np.copysign, {"f": basic.copysign}),
-        Scalar("signbit", np.signbit, {"f": "signbit"}),
+        Scalar("copysign", np.copysign, {"f": basic.copysign}, halves=True),
+        Scalar("signbit", np.signbit, {"f": basic.signbit}, halves=True),
+        Scalar("heaviside", np.heaviside, {"f": basic.heaviside}, 3),
+        Scalar("nextafter", np.nextafter, {"f": "nextafter"}, 5, halves=True),
+        Scalar("spacing", np.spacing, {"f": "spacing"}, 2, halves=True),
+        Scalar("ldexp", np.ldexp, {"f": "ldexp"}, 15),
+        Scalar("gcd", np.gcd, {"i": whole_numbers.gcd, "u": whole_numbers.gcd}, 200),
+        Scalar("lcm", np.lcm, {"i": whole_numbers.lcm, "u": whole_numbers.lcm}, 200),
+        Scalar("bitwise_count", np.bitwise_count, _bits, 12),
         Scalar("maximum", np.maximum, {**_extremes, "f": basic.maximum}, 2),
         Scalar("minimum", np.minimum, {**_least, "f": basic.minimum}, 2),
         Scalar("fmax", np.fmax, {**_extremes, "f": basic.fmax}, 2),
         Scalar("fmin", np.fmin, {**_least, "f": basic.fmin}, 2),
-        Scalar("equal", np.equal, _all(basic.equal)),
-        Scalar("not_equal", np.not_equal, _all(basic.not_equal)),
-        Scalar("less", np.less, _all(basic.less)),
-        Scalar("less_equal", np.less_equal, _all(basic.less_equal)),
-        Scalar("greater", np.greater, _all(basic.greater)),
-        Scalar("greater_equal", np.greater_equal, _all(basic.greater_equal)),
+        Scalar("equal", np.equal, _compared("equal", "equal_to_signed")),
+        Scalar("not_equal", np.not_equal, _compared("not_equal", "not_equal_to_signed")),
+        Scalar("less", np.less, _compared("less", "less_than_signed")),
+        Scalar("less_equal", np.less_equal, _compared("less_equal", "less_equal_than_signed")),
+        Scalar("greater", np.greater, _compared("greater", "greater_than_signed")),
+        Scalar("greater_equal", np.greater_equal, _compared("greater_equal", "greater_equal_than_signed")),
         Scalar("logical_and", np.logical_and, _numbers(basic.logical_and, b=basic.both)),
         Scalar("logical_or", np.logical_or, _numbers(basic.logical_or, b=basic.either)),
         Scalar("logical_xor", np.logical_xor, _numbers(basic.logical_xor, b=basic.differing)),
@@ -127,10 +154,10 @@ SCALARS: dict[str, Scalar] = {
         Scalar("invert", np.invert, {"i": basic.inverted, "u": basic.inverted, "b": basic.inverted}),
         Scalar("left_shift", np.left_shift, {"i": basic.left_shift, "u": basic.left_shift}, 2),
         Scalar("right_shift", np.right_shift, {"i": basic.right_shift, "u": basic.right_shift}, 2),
-        Scalar("isnan", np.isnan, {"f": basic.is_nan}),
-        Scalar("isinf", np.isinf, {"f": basic.is_infinite}),
-        Scalar("isfinite", np.isfinite, {"f": basic.is_finite}),
-        Scalar("where", np.where, _all(basic.choose), choice=True),
+        Scalar("isnan", np.isnan, _all(basic.is_nan)),
+        Scalar("isinf", np.isinf, _all(basic.is_infinite)),
+        Scalar("isfinite", np.isfinite, _all(basic.is_finite)),
+        Scalar("where", np.where, _all(basic.choose), choice=True, halves=True),
         _of_maths("exp", np.exp, 12),
         _of_maths("exp2", np.exp2),
         _of_maths("expm1", np.expm1),
@@ -138,7 +165,7 @@ SCALARS: dict[str, Scalar] = {
         _of_maths("log2", np.log2),
         _of_maths("log10", np.log10),
         _of_maths("log1p", np.log1p),
-        _of_maths("power", np.power, 40),
+        Scalar("power", np.power, _whole(whole_numbers.power, "power"), 40),
         _of_maths("cbrt", np.cbrt),
         _of_maths("hypot", np.hypot, 10),
         _of_maths("sin", np.sin, 20),

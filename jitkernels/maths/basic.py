@@ -114,6 +114,12 @@ def reciprocal(a: Any) -> Any:
 
 
 @inlined()
+def whole_reciprocal(a: Any) -> Any:
+    """The value of ``1 / a of integers, as a float that is cast then; what becomes of 1 / 0 is the machine's``."""
+    return 1 / np.float64(a)
+
+
+@inlined()
 def square_root(a: Any) -> Any:
     """The value of ``sqrt(a)``."""
     return np.sqrt(a)
@@ -150,9 +156,21 @@ def copysign(a: Any, b: Any) -> Any:
 
 
 @inlined()
+def signbit(a: Any) -> Any:
+    """Whether the sign is that of negative numbers"""
+    return np.copysign(1, a) < 0
+
+
+@inlined()
+def heaviside(a: Any, b: Any) -> Any:
+    """0 below zero, 1 above, b at zero"""
+    return b if a == 0 else a if a != a else np.copysign(0.5, a) + 0.5
+
+
+@inlined()
 def sign(a: Any) -> Any:
     """-1, 0 or 1; NaN of NaN"""
-    return (a - a) if a == 0 else (a if a != a else (a / a if a > 0 else -(a / a)))
+    return a + a if (a == 0) | (a != a) else np.copysign(1, a)
 
 
 @inlined()

@@ -1,6 +1,10 @@
 """Numbers as other types, as NumPy casts them."""
 
+from collections.abc import Callable
+from typing import Any
+
 from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type
+from jitkernels.maths import casts
 from jitkernels.native.language.types import NUMBERS, constant
 
 
@@ -21,15 +25,21 @@ def converted(function: Function, block: Block, value: Register, dtype: str) -> 
         kind = llvm_type(value.dtype, lanes)
         return Register(function.new(block, f"{compare} {kind} {value.text}, {zero}"), dtype, lanes)
     if given.kind == "float" and wanted.kind == "float":
-        if value.dtype == "float64" and dtype == "float16" or value.dtype == "float16" and dtype == "float64":
+        if value.dtype == "float64" and dtype == "float16":
+            return _by(casts.half, function, block, value)
+        if value.dtype == "float16" and dtype == "float64":
             return converted(function, block, converted(function, block, value, "float32"), dtype)
         return step("fpext" if given.size < wanted.size else "fptrunc", value, dtype)
     if given.kind == "float":
         if value.dtype == "float16":
+            if dtype == "uint32":  # NumPy takes those number by number, and other floats in vectors
+                return converted(function, block, converted(function, block, value, "int64"), dtype)
             return converted(function, block, converted(function, block, value, "float32"), dtype)
+        if dtype in ("uint32", "uint64"):
+            return _by(casts.uint32 if dtype == "uint32" else casts.uint64, function, block, value)
         # Narrow integers get the low bits of wide ones, as in C on the machines that there are.
-        wide = "int32" if wanted.size < 4 else "int64" if dtype == "uint32" else dtype
-        found = step("fptosi" if NUMBERS[wide].is_signed else "fptoui", value, wide)
+        wide = "int32" if wanted.size < 4 else dtype
+        found = step("fptosi", value, wide)
         kind = llvm_type(wide, lanes)
         found = Register(function.new(block, f"freeze {kind} {found.text}"), wide, lanes)
         return converted(function, block, found, dtype)
@@ -42,6 +52,16 @@ def converted(function: Function, block: Block, value: Register, dtype: str) -> 
         return Register(value.text, dtype, lanes)
     wider = given.kind == "bool" or given.size < wanted.size
     return step("trunc" if not wider else "sext" if signed else "zext", value, dtype)
+
+
+def _by(code: Callable[..., Any], function: Function, block: Block, value: Register) -> Register:
+    """What a function of the scalar language makes of a value."""
+    symbol, result = function.library.called(code, (value.dtype,), value.lanes)
+    call = (
+        f"call {llvm_type(result, value.lanes)} {symbol}({llvm_type(value.dtype, value.lanes)} {value.text})"
+    )
+    made: str = function.new(block, call)
+    return Register(made, result, value.lanes)
 
 
 def splat(text: str, kind: str, lanes: int) -> str:

@@ -157,14 +157,7 @@ class Values:
         kinds = tuple(register.dtype for register in registers)
         code = scalar.function(kinds)
         assert code is not None, "graphs are verified"
-        if "float16" in kinds and operation not in (
-            "where",
-            "negative",
-            "absolute",
-            "fabs",
-            "copysign",
-            "signbit",
-        ):
+        if "float16" in kinds and not scalar.halves:
             registers = [
                 converted(self.function, block, one, "float32") if one.dtype == "float16" else one
                 for one in registers

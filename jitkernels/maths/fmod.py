@@ -1,0 +1,94 @@
+"""fmod for float32 and float64: what is left of a without whole multiples of b, exactly, with the sign of a.
+
+The quotient n = rint(a / b) may be off by one, which leaves a multiple of the last place of b, at most b / 2 and a
+little: a number, and so is the sum with b that makes a negative one right. float32 has n * b in float64 up to 2**28.
+float64 takes b in two halves, so that n times either is exact, fused or not, up to 2**24; larger quotients are first
+reduced by 2**24 * b.
+
+Quotients that are larger still go digit by digit, and stand apart. NaN is left of infinities and by zeros.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.native.source import apart, inlined
+
+BITS_26 = np.int64(-(2**27))  # mask of the exponent and the first 26 bits
+MANY_32 = np.float64(2.0**28)
+MANY_64 = np.float64(2.0**24)
+VERY_MANY_64 = np.float64(2.0**48)
+INFINITY = np.float64(float("inf"))
+HIDDEN_BIT = np.int64(2**52)
+MANTISSA = np.int64(2**52 - 1)
+
+
+@apart()
+def far(a: Any, b: Any) -> Any:
+    """fmod(a, b) for a > b >= 0: the mantissa of a modulo that of b, eleven more zeros behind it at a time."""
+    if b == 0 or a == INFINITY:
+        return a - a if a == INFINITY else b / b
+    bits, divisor = a.view(np.int64), b.view(np.int64)
+    steps = max(bits >> 52, 1) - max(divisor >> 52, 1)
+    m = np.uint64(bits & MANTISSA | (HIDDEN_BIT if bits >= HIDDEN_BIT else 0))
+    of = np.uint64(divisor & MANTISSA | (HIDDEN_BIT if divisor >= HIDDEN_BIT else 0))
+    m = m % of
+    while steps > 0 and m > 0:
+        some = min(steps, 11)
+        m = (m << np.uint64(some)) % of
+        steps -= some
+    # The places of m are those of b, of which the smallest is 2**-1074.
+    exponent = max(divisor >> 52, 1) - 1
+    left = m.view(np.float64)
+    while exponent > 0:
+        some = min(exponent, 1000)
+        left = left * ((some + 1023) << 52).view(np.float64)
+        exponent -= some
+    return left
+
+
+@inlined()
+def near(a: Any, b: Any, quotient: Any) -> Any:
+    """fmod(a, b) for a, b >= 0 of which the quotient is at most 2**24."""
+    n = np.rint(quotient)
+    upper = (b.view(np.int64) & BITS_26).view(np.float64)
+    left = (a - n * upper) - n * (b - upper)
+    return left + b if left < 0 else left
+
+
+@inlined()
+def positive_float32(a: Any, b: Any) -> Any:
+    """fmod(a, b) for a, b >= 0 and NaN."""
+    wide, by = np.float64(a), np.float64(b)
+    quotient = wide / by
+    left = wide - np.rint(quotient) * by
+    left = left + by if left < 0 else left
+    if quotient >= MANY_32:
+        left = far(wide, by)
+    return a if a < b else np.float32(left)
+
+
+@inlined()
+def positive_float64(a: Any, b: Any) -> Any:
+    """fmod(a, b) for a, b >= 0 and NaN."""
+    quotient = a / b
+    left = near(a, b, quotient)
+    if quotient >= MANY_64:
+        many = b * MANY_64
+        rest = near(a, many, a / many)
+        left = near(rest, b, rest / b)
+        if quotient >= VERY_MANY_64:
+            left = far(a, b)
+    return a if a < b else left
+
+
+@inlined()
+def fmod_float32(a: Any, b: Any) -> Any:
+    """fmod(a, b) for every float32."""
+    return np.copysign(positive_float32(abs(a), abs(b)), a)
+
+
+@inlined()
+def fmod_float64(a: Any, b: Any) -> Any:
+    """fmod(a, b) for every float64."""
+    return np.copysign(positive_float64(abs(a), abs(b)), a)

@@ -1,0 +1,194 @@
+"""Every elementwise operation of the table, in every loop that NumPy has for it, and every cast, against NumPy."""
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+from test_umath_validation import steps_between
+
+from jitkernels.graph import program
+from jitkernels.graph.config import JitConfig
+from jitkernels.graph.extents import Scope
+from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.scalars import DTYPES, SCALARS, Scalar
+
+Array = np.ndarray[Any, Any]
+FLOATS = tuple(name for name in DTYPES if name.startswith("float"))
+NEAR = {"fmod", "floor_divide", "remainder", "nextafter", "spacing", "ldexp"}
+"""Functions of `jitkernels.maths` that are exact."""
+UNITS = 4
+CANCELLING = {"logaddexp", "logaddexp2"}
+"""Functions that are near in units of their operands."""
+
+
+def loops_of(scalar: Scalar) -> list[tuple[str, ...]]:
+    """Dtypes of operands and result of NumPy's loops that are of ours."""
+    if scalar.choice:
+        return [("bool", name, name, name) for name in DTYPES]
+    if not isinstance(scalar.numpy, np.ufunc):
+        return [(name, name) for name in FLOATS]
+    found = {
+        tuple(np.dtype(code).name for code in text.replace("->", ""))
+        for text in scalar.numpy.types
+        if "O" not in text
+    }
+    return sorted(loop for loop in found if set(loop) <= {*DTYPES})
+
+
+LOOPS = [(scalar.name, loop) for scalar in SCALARS.values() for loop in loops_of(scalar)]
+BY_NUMPY = {("spacing", "float16"), ("nextafter", "float16")}
+"""Left to NumPy, whose float16 has its own code for them."""
+
+
+@functools.cache
+def numbers(dtype: str, seed: int) -> Array:
+    """Special values, and random ones of every size."""
+    random = np.random.default_rng(seed)
+    if dtype == "bool":
+        return np.array([False, True])
+    special: list[Any]
+    if dtype[0] != "f":
+        info = np.iinfo(dtype)
+        special = [
+            0,
+            1,
+            2,
+            3,
+            5,
+            7,
+            8,
+            31,
+            63,
+            64,
+            info.max,
+            info.max - 1,
+            info.min,
+            info.min + 1,
+            info.max // 2 + 1,
+        ]
+        special += [-1, -2, -3, -8] if info.min else []
+        return np.concatenate(
+            [np.array(special, dtype), random.integers(info.min, info.max, 12, dtype, endpoint=True)]
+        )
+    limits = np.finfo(dtype)
+    special = [
+        0,
+        1,
+        2,
+        0.5,
+        1.5,
+        2.5,
+        3,
+        7,
+        0.1,
+        np.inf,
+        np.nan,
+        limits.max,
+        limits.tiny,
+        limits.smallest_subnormal,
+    ]
+    special += [limits.tiny * 3, 1 + limits.eps, 1e4, 300.7, 65519.0, 2.0**31]
+    with np.errstate(all="ignore"):
+        chosen = np.array([*special, *(-one for one in special)]).astype(dtype)
+    bits = random.integers(0, 256, 12 * limits.dtype.itemsize, np.uint8).view(dtype)
+    return np.concatenate([chosen, bits, random.normal(0, 5, 8).astype(dtype)])
+
+
+def operands(loop: tuple[str, ...]) -> list[Array]:
+    """Every number with every other."""
+    given = np.meshgrid(*[numbers(name, seed) for seed, name in enumerate(loop)], indexing="ij")
+    return [np.ascontiguousarray(one.ravel()) for one in given]
+
+
+def computed(roots: Any, dtypes: tuple[str, ...], arrays: list[Array]) -> list[Array]:
+    """What compiled code makes of arrays of one shape."""
+    scope = Scope()
+    shape = tuple(scope.symbol(f"n{i}", extent) for i, extent in enumerate(arrays[0].shape))
+    inputs = tuple(Node("input", (), name, shape, {"index": i}) for i, name in enumerate(dtypes))
+    graph = Graph(inputs, tuple(roots(inputs, shape)))
+    values = {f"n{i}": extent for i, extent in enumerate(arrays[0].shape)}
+    return program.compiled(graph, scope, JitConfig(opt_level=0)).run(arrays, values)
+
+
+def agree(name: str, got: Array, expected: Array, units: int, arrays: list[Array]) -> None:
+    expected = np.asarray(expected)
+    assert got.dtype == expected.dtype
+    assert got.shape == expected.shape
+    if got.dtype.kind != "f":
+        wrong = np.flatnonzero(got != expected)
+    else:
+        assert (np.isnan(got) == np.isnan(expected)).all(), f"{name}: NaN"
+        far = steps_between(got, expected) if units else (got != expected)
+        # A zero has a sign of its own; that of NaN is not looked at.
+        wrong = np.flatnonzero(
+            ((far > units) | (np.signbit(got) != np.signbit(expected))) & ~np.isnan(expected)
+        )
+    if wrong.size:
+        given, ours, theirs = (
+            [one.ravel()[wrong[:4]] for one in some] for some in (arrays, [got], [expected])
+        )
+        raise AssertionError(f"{name} of {given}: {ours}, expected {theirs}")
+
+
+@pytest.mark.parametrize(
+    ("name", "loop"), LOOPS, ids=[f"{name}-{'-'.join(loop[:-1])}" for name, loop in LOOPS]
+)
+def test_operation(name: str, loop: tuple[str, ...]) -> None:
+    scalar, given = SCALARS[name], loop[:-1]
+    if scalar.function(given) is None:
+        assert (name, given[0]) in BY_NUMPY
+        return
+    arrays = operands(given)
+    if name == "power" and given[0][0] == "i":
+        arrays[1] = np.abs(arrays[1]) & 15  # NumPy refuses negative ones
+    (got,) = computed(lambda inputs, shape: [Node(name, inputs, loop[-1], shape)], given, arrays)
+    with np.errstate(all="ignore"):
+        expected = scalar.numpy(*arrays)
+    is_near = given[0][0] == "f" and isinstance(scalar.code.get("f"), str) and name not in NEAR
+    if name in CANCELLING:
+        with np.errstate(all="ignore"):
+            size = np.maximum(abs(expected), np.maximum(*map(abs, arrays)))
+            is_close = abs(got - expected) <= UNITS * np.spacing(size)
+        got = np.where(is_close, expected, got)
+    agree(name, got, expected, UNITS if is_near else 0, arrays)
+
+
+CASTS = [(one, other) for one in DTYPES for other in DTYPES if one != other]
+
+
+@pytest.mark.parametrize(("given", "wanted"), CASTS, ids=["-".join(pair) for pair in CASTS])
+def test_cast(given: str, wanted: str) -> None:
+    array = np.concatenate([numbers(given, 0), numbers(given, 1), numbers(given, 2)])
+    if (given, wanted) == ("float64", "float16"):  # between two of them, and next to the middle of these
+        middle = np.arange(64, dtype=np.uint16).view(np.float16).astype(np.float64) + 2.0**-25
+        array = np.concatenate([array, middle, np.nextafter(middle, 0), np.nextafter(middle, 1), 1 + middle])
+    (got,) = computed(lambda inputs, shape: [Node("cast", inputs, wanted, shape)], (given,), [array])
+    with np.errstate(all="ignore"):
+        expected = array.astype(wanted)
+    agree("cast", got, expected, 0, [array])
+
+
+SHAPES = ((), (1,), (0,), (3, 0), (2, 3, 5))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_any_shape(dtype: str, shape: tuple[int, ...]) -> None:
+    """0-d arrays and such without an element, of everything that is cheap."""
+    names = [
+        scalar.name for scalar in SCALARS.values()
+        if (dtype, dtype) in {loop[:-1] for loop in loops_of(scalar)} and scalar.cost < 5
+    ]  # fmt: skip
+    arrays = [np.resize(numbers(dtype, seed), shape).astype(dtype) for seed in (0, 1)]
+    results = [
+        next(loop[-1] for loop in loops_of(SCALARS[name]) if loop[:-1] == (dtype, dtype)) for name in names
+    ]
+
+    def roots(inputs: Any, extents: Any) -> list[Node]:
+        return [Node(name, inputs, kind, extents) for name, kind in zip(names, results, strict=True)]
+
+    found = computed(roots, (dtype, dtype), arrays)
+    for name, got in zip(names, found, strict=True):
+        with np.errstate(all="ignore"):
+            agree(name, got, SCALARS[name].numpy(*arrays), 0, arrays)
