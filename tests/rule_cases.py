@@ -29,6 +29,7 @@ class Given:
         self.u, self.p, self.q = self._input("uint8", n), self._input("bool", n), self._input("bool", n)
         self.h, self.d = self._input("float16", n), self._input("float64", n)
         self.a, self.b = self._input("float32", n, m), self._input("float32", n, m)
+        self.w = self._input("float32", n, n)
         self.t, self.r, self.s = self._input("int64", n, m), self._input("float32", m), self._input("float32")
 
     def _input(self, dtype: str, *shape: Any) -> Node:
@@ -251,6 +252,29 @@ CASES: list[Case] = [
     Case("reductions.rule_5_before_cast", lambda g: (reduced("max", cast(g.x, "float64"), 0), cast(reduced("max", g.x, 0), "float64"))),
     Case("reductions.rule_6_factor_of_sum", lambda g: (reduced("sum", e("multiply", g.t, 3), 1), e("multiply", reduced("sum", g.t, 1), 3))),
     Case("reductions.rule_7_of_inverted_truths", lambda g: (reduced("any", e("logical_not", g.p), 0), e("logical_not", reduced("all", g.p, 0)))),
+    Case("choices.rule_1_choice_that_is_known", lambda g: (e("where", g.p, c(True, "bool"), c(True, "bool")), spread(c(True, "bool"), g.n))),
+    Case("choices.rule_10_cast_of_cast", lambda g: (cast(cast(g.i, "float64"), "float32"), cast(g.i, "float32"))),
+    Case("reassociation.rule_5_bare_roots", lambda g: (e("power", g.x, -1 / 3), e("reciprocal", e("cbrt", g.x))), fast_math=True),
+    Case("reassociation.rule_6_whole_powers", lambda g: (e("power", g.x, 6.0), twice(e("square", g.x), lambda v: e("multiply", v, e("square", v)))), fast_math=True),
+    Case("views.rule_6_concatenations", lambda g: (joined(g.x), g.x)),
+    Case("sinking.rule_1_view_of_elementwise", lambda g: (matmul(part(e("add", g.w, g.s), 0, 2), g.w), matmul(e("add", part(g.w, 0, 2), g.s), g.w))),
+    Case("sinking.rule_3_reshape_of_elementwise", lambda g: (exp(whole(exp(update(g.w, g.s, 1, 2)), (g.n * g.n,))), exp(exp(whole(update(g.w, g.s, 1, 2), (g.n * g.n,)))))),
+    Case("updates.rule_2_view_of_what_was_written", lambda g: (flip(part(update(g.x, part(g.y, 0, 4), 1, 4), 2, 2)), construct.view(g.y, ((2, ((0, -1),)),), (2,)))),
+    Case("updates.rule_2_view_of_what_was_written", lambda g: (every_other(update_of(g.x, part(g.y, 0, 2), every_other(g.x, 0, 2)), 0, 2), part(g.y, 0, 2))),
+    Case("updates.rule_2_view_of_what_was_written", lambda g: (column(update_of(g.a, g.x, column(g.a, 1)), 1), g.x)),
+    Case("updates.rule_2_view_of_what_was_written", lambda g: (columns(update_of(g.a, g.x, column(g.a, 1)), 1, 1), construct.expand_dims(g.x, (1,)))),
+    Case("updates.rule_3_view_beside", lambda g: (every_other(update_of(g.x, g.s, every_other(g.x, 0, 2)), 1, 2), every_other(g.x, 1, 2))),
+    Case("updates.rule_3_view_beside", lambda g: (column(update_of(g.a, g.x, column(g.a, 1)), 2), column(g.a, 2))),
+    Case("updates.rule_3_view_beside", lambda g: (column(update_of(g.a, g.x, column(g.a, 2)), 1), column(g.a, 1))),
+    Case("updates.rule_4_written_over", lambda g: (update_of(update_of(g.x, g.s, every_other(g.x, 0, 2)), part(g.y, 0, 2), every_other(g.x, 0, 2)), update_of(g.x, part(g.y, 0, 2), every_other(g.x, 0, 2)))),
+    Case("reductions.rule_1_axes_of_one", lambda g: (reduced("max", part(g.w, 0, 1), 0, 1), reduced("max", construct.squeeze(part(g.w, 0, 1), (0,)), 0))),
+    Case("reductions.rule_1_axes_of_one", lambda g: (reduced("sum", part(g.t, 0, 1), 0), construct.squeeze(part(g.t, 0, 1), (0,)))),
+    Case("reductions.rule_2_of_dimensions_in_another_order", lambda g: (reduced("argmax", construct.transpose(g.a), 1), reduced("argmax", g.a, 0))),
+    Case("reductions.rule_3_of_reduction", lambda g: (reduced("any", reduced("any", g.a, 1), 0), reduced("any", g.a, 0, 1))),
+    Case("reductions.rule_4_of_broadcast", lambda g: (reduced("sum", spread(g.r, g.n, g.m), 0), e("multiply", g.r, construct.extent(g.n, "float32"))), fast_math=True),
+    Case("reductions.rule_5_before_cast", lambda g: (reduced("any", cast(g.x, "float64"), 0), reduced("any", g.x, 0))),
+    Case("reductions.rule_6_factor_of_sum", lambda g: (reduced("sum", e("multiply", g.a, 3.0), 1), e("multiply", reduced("sum", g.a, 1), 3.0)), fast_math=True),
+    Case("reductions.rule_7_of_inverted_truths", lambda g: (reduced("all", e("logical_not", g.x), 0), e("logical_not", reduced("any", g.x, 0)))),
     # writes
     Case("writes.rule_1_argument_written_to_itself", lambda g: (Graph(tuple(g.inputs), (g.x,), ((g.x, g.x), (g.y, g.x))), Graph(tuple(g.inputs), (g.x,), ((g.y, g.x),)))),
 ]  # fmt: skip
@@ -275,6 +299,32 @@ def bare_view(one: Node, like: Node) -> Node:
 def joined(*nodes: Node) -> Node:
     count: Any = sum((node.shape[0] for node in nodes[1:]), nodes[0].shape[0])
     return Node("concatenate", nodes, nodes[0].dtype, (count, *nodes[0].shape[1:]), {"axis": 0})
+
+
+def update_of(node: Node, value: Node, region: Node) -> Node:
+    """An update of the region that a view shows."""
+    options = {"map": region.options["map"], "extents": region.shape}
+    return Node("update", (node, value), node.dtype, node.shape, options)
+
+
+def every_other(node: Node, start: Any, count: Any) -> Node:
+    return construct.view(node, ((start, ((0, 2),)),), (count,))
+
+
+def column(node: Node, i: Any) -> Node:
+    return construct.view(node, ((0, ((0, 1),)), (i, ())), node.shape[:1])
+
+
+def columns(node: Node, start: Any, count: Any) -> Node:
+    return construct.view(node, ((0, ((0, 1),)), (start, ((1, 1),))), (node.shape[0], count))
+
+
+def diagonal(node: Node) -> Node:
+    return construct.view(node, ((0, ((0, 1),)), (0, ((0, 1),))), node.shape[:1])
+
+
+def row(node: Node, i: Any) -> Node:
+    return construct.view(node, ((i, ()), (0, ((0, 1),))), node.shape[1:])
 
 
 def matmul(one: Node, other: Node) -> Node:
@@ -357,6 +407,47 @@ STAYING: dict[str, Callable[[Given], Roots]] = {
     "reductions that are read": lambda g: also(reduced("max", g.a, 1), lambda v: reduced("max", v, 0)),
     "reductions of regions": lambda g: reduced("max", part(g.a, 1, 2), 0),
     "concatenations along others": lambda g: joined(sideways(g.a, g.b), sideways(g.b, g.a)),
+    "truths of extents": lambda g: cast(construct.extent(g.n), "bool"),
+    "extents that are small": lambda g: cast(construct.extent(g.n, "int8"), "int64"),
+    "constants that are written": lambda g: update(spread(c(0.0), g.n), g.s, 1, 2),
+    "another choice": lambda g: e("where", e("logical_not", g.x), g.y, g.z),
+    "a choice of numbers": lambda g: e("where", g.p, 1.0, 0.0),
+    "a choice of one truth": lambda g: e("where", g.p, g.q, True),
+    "integers that are added": lambda g: cast(e("add", cast(g.u, "int32"), cast(e("invert", g.u), "int32")), "float32"),
+    "one bound alone": lambda g: e("maximum", e("maximum", g.x, g.y), 2.0),
+    "quotients of two": lambda g: e("floor_divide", g.i, g.j),
+    "remainders of two": lambda g: e("remainder", g.i, g.j),
+    "quotients by 0": lambda g: e("floor_divide", g.i, 0),
+    "integers twice": lambda g: e("multiply", g.i, 2),
+    "chains of truths": lambda g: e("add", e("add", cast(g.a, "bool"), e("isnan", g.a)), cast(g.r, "bool")),
+    "products of integers": lambda g: e("add", e("add", e("multiply", g.i, g.j), g.j), g.i),
+    "squares of integers in products": lambda g: e("multiply", e("multiply", e("square", g.i), g.j), g.i),
+    "sums that are read": lambda g: also(e("add", g.i, g.j), lambda v: e("subtract", g.i, v)),
+    "sums twice": lambda g: doubled(e("add", g.i, g.j)),
+    "concatenations that are read": lambda g: also(joined(g.x, g.y), lambda v: joined(v, g.z)),
+    "cheap of what is no input": lambda g: also(neg(exp(g.x)), lambda v: e("sqrt", flip(v))),
+    "cheap, but reduced": lambda g: also(neg(g.x), lambda v: reduced("max", flip(v), 0)),
+    "cheap, but transposed for a product": lambda g: also(neg(g.w), lambda v: matmul(construct.transpose(v), g.a)),
+    "written windows": lambda g: windows(update_of(g.x, g.s, windows(g.x, 2)), 2),
+    "more columns": lambda g: columns(update_of(g.a, g.x, column(g.a, 1)), 0, 2),
+    "some of every other": lambda g: part(update_of(g.x, part(g.y, 0, 2), every_other(g.x, 0, 2)), 0, 2),
+    "every other of some": lambda g: every_other(update_of(g.x, g.s, every_other(g.x, 0, 2)), g.n - 4, 2),
+    "steps of unknown sign": lambda g: steps(update(g.x, part(g.y, 0, 4), 0, 4), g.n - g.m - 1),
+    "written diagonals": lambda g: part(update_of(g.w, g.x, diagonal(g.w)), 1, 1),
+    "reductions of flipped": lambda g: reduced("max", flip(g.x), 0),
+    "reductions of rows": lambda g: reduced("max", row(g.a, 0), 0),
+    "reductions of windows": lambda g: reduced("max", windows(g.x, 2), 0),
+    "reductions of every other": lambda g: reduced("max", every_other(g.x, 0, 3), 0),
+    "reductions of diagonals": lambda g: reduced("max", diagonal(g.w), 0),
+    "reductions of what may be empty": lambda g: reduced("max", spread(g.r, g.n - 2, g.m), 0),
+    "places of places": lambda g: reduced("argmax", reduced("argmax", g.t, 1), 0),
+    "sums in other dtypes": lambda g: reduced("sum", wide_sum(g.a), 0),
+    "largest of truths": lambda g: reduced("max", cast(g.p, "int32"), 0),
+    "largest of inverted": lambda g: reduced("max", e("logical_not", g.p), 0),
+    "truths of inverted bits": lambda g: reduced("any", e("invert", g.i), 0),
+    "largest of products": lambda g: reduced("max", e("multiply", g.t, 3), 1),
+    "products that are read": lambda g: also(e("multiply", g.t, 3), lambda v: reduced("sum", v, 1)),
+    "sums of two products": lambda g: reduced("sum", e("multiply", g.t, construct.expand_dims(reduced("sum", g.t, 1), (1,))), 1),
     "different inputs": lambda g: e("subtract", exp(g.x), exp(g.y)),
     "different orders": lambda g: e("add", e("subtract", g.x, g.y), e("subtract", g.y, g.x)),
     "orders of extremes": lambda g: e("add", e("maximum", g.x, g.y), e("maximum", g.y, g.x)),
@@ -372,3 +463,31 @@ def sideways(*nodes: Node) -> Node:
 
 def called(node: Node) -> Node:
     return Node("call", (node,), node.dtype, node.shape, {"function": math.sin})
+
+
+def doubled(node: Node) -> Node:
+    return e("add", node, node)
+
+
+def steps(node: Node, step: Any) -> Node:
+    """Two elements, of which the second lies so far behind the first."""
+    return construct.view(node, ((1, ((0, step),)),), (2,))
+
+
+def wide_sum(node: Node) -> Node:
+    return Node("reduce", (node,), "float64", node.shape[:1], {"kind": "sum", "axes": (1,)})
+
+
+STAYING_FAST: dict[str, Callable[[Given], Roots]] = {
+    "quotients of as many": lambda g: e("divide", g.x, g.y),
+    "quotients by 0": lambda g: e("divide", g.x, 0.0),
+    "quotients by inf": lambda g: e("divide", g.x, math.inf),
+    "products that are read": lambda g: also(e("multiply", g.x, g.y), lambda v: e("add", v, e("multiply", g.x, g.z))),
+    "more products that are read": lambda g: also(e("multiply", g.x, g.y), lambda v: e("add", e("multiply", g.x, g.z), v)),
+    "products twice": lambda g: doubled(e("multiply", g.x, g.y)),
+    "integers": lambda g: e("add", e("multiply", g.i, g.j), e("multiply", g.i, e("invert", g.j))),
+    "one function twice": lambda g: e("log", e("log", g.x)),
+    "powers of two": lambda g: (e("power", g.x, g.y), e("power", g.x, 0.3), e("power", g.x, 65.0)),
+}
+"""The same with `fast_math`."""
+

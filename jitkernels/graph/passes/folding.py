@@ -7,8 +7,6 @@
 5. An update with a constant of an array that is that constant changes nothing.
 """
 
-from typing import Any
-
 import numpy as np
 
 from jitkernels.graph import construct, interpreter
@@ -31,11 +29,7 @@ def rule_1_operation_of_constants(node: Node, facts: Facts) -> Node | None:
             result = interpreter.of_node(node, arrays, int)
     except (ValueError, TypeError):
         return None  # NumPy refuses, and does so when it is called
-    return constant_like(_item(result, node.dtype), node)
-
-
-def _item(array: Any, dtype: str) -> Any:
-    return float(array) if KINDS[dtype] == "f" else array.astype(dtype).item()
+    return constant_like(result.astype(node.dtype).item(), node)
 
 
 @folding.rule("cast")

@@ -56,8 +56,6 @@ def rule_2_of_dimensions_in_another_order(node: Node, facts: Facts) -> Node | No
     array = shown.inputs[0]
     place = {steps[0][0]: i for i, (_, steps) in enumerate(shown.options["map"]) if steps}
     over = [place[axis] for axis in axes if axis in place]
-    if kind in PLACES and len(over) != 1:
-        return None
     result = reduced(kind, array, over, node.dtype)
     kept = [axis for axis in range(shown.ndim) if axis not in axes]
     back = {place[axis]: i for i, axis in enumerate(kept) if axis in place}
@@ -121,7 +119,7 @@ def rule_6_factor_of_sum(node: Node, facts: Facts) -> Node | None:
     if node.options["kind"] != "sum" or inner.operation != "multiply" or not facts.is_read_once(inner):
         return None
     pair = with_number(inner)
-    if pair is None or is_bool(inner) or (is_float(node) and not facts.fast_math):
+    if pair is None or (is_float(node) and not facts.fast_math):
         return None
     whole = shaped(pair[0], inner.shape)
     if whole is None:

@@ -26,7 +26,6 @@ from jitkernels.graph.passes.matching import (
     common_shape,
     constant,
     constant_like,
-    is_bool,
     is_float,
     is_integer,
     is_number,
@@ -116,7 +115,7 @@ def rule_5_power_of_two(node: Node, facts: Facts) -> Node | None:
 @strength.rule("multiply")
 def rule_6_square(node: Node, facts: Facts) -> Node | None:
     one, other = node.inputs
-    return made("square", (one,), node) if one is other and not is_bool(node) else None
+    return made("square", (one,), node) if one is other else None
 
 
 @strength.rule("divide")
@@ -127,11 +126,11 @@ def rule_7_reciprocal(node: Node, facts: Facts) -> Node | None:
 @strength.rule("divide")
 def rule_8_division_by_power_of_two(node: Node, facts: Facts) -> Node | None:
     value = number(node.inputs[1])
-    if value is None or not math.isfinite(value) or abs(math.frexp(value)[0]) != 0.5:
+    if value is None or abs(math.frexp(value)[0]) != 0.5:
         return None
     with np.errstate(all="ignore"):
         inverse = float(np.dtype(node.dtype).type(1) / np.dtype(node.dtype).type(value))
-    if not math.isfinite(inverse) or inverse * value != 1:
+    if inverse * value != 1:
         return None
     return made("multiply", (node.inputs[0], constant(inverse, node.dtype)), node)
 
