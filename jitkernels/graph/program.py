@@ -19,7 +19,7 @@ from jitkernels.graph.emit.values import Array
 from jitkernels.graph.extents import Extent, Guard, Number, Scope
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.products import Product
-from jitkernels.graph.schedule import Nest, Schedule, Single, scheduled
+from jitkernels.graph.schedule import Nest, Schedule, Single, copied, scheduled
 from jitkernels.native import load, vectorcall
 from jitkernels.native.source import External
 from jitkernels.native.language.lanes import Library
@@ -193,6 +193,21 @@ class Program:
         return sum(len(step.nests) for step in self.steps if isinstance(step, Segment))
 
 
+def _separated(graph: Graph) -> Graph:
+    """The graph with copies where results, or what is written, would be an argument or one another."""
+    seen = {id(node) for node in graph.inputs}
+    outputs = []
+    for node in graph.outputs:
+        outputs.append(copied(node, node.shape) if id(node) in seen else node)
+        seen.add(id(node))
+    given = {id(node) for node in graph.inputs}
+    writes = tuple(
+        (target, copied(value, value.shape) if id(value) in given and len(graph.writes) > 1 else value)
+        for target, value in graph.writes
+    )
+    return Graph(graph.inputs, tuple(outputs), writes, graph.notes)
+
+
 def _apart(arrays: Sequence[Any], others: Sequence[Any]) -> list[Any]:
     """The arrays, copied where they share memory with others, or with those before them."""
     found: list[Any] = []
@@ -204,7 +219,7 @@ def _apart(arrays: Sequence[Any], others: Sequence[Any]) -> list[Any]:
 
 def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
     """The program of a graph."""
-    graph = products.lowered(_optimised(graph, config))
+    graph = _separated(products.lowered(_optimised(graph, config)))
     program = Program(graph, config)
     program.symbols = {name: 0 for name in scope.values}
     schedule = scheduled(graph, fuse=abs(config.opt_level) >= 3)
