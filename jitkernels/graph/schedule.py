@@ -114,18 +114,18 @@ def _pieces(node: Node) -> list[tuple[Node, IndexMap | None]]:
     found: list[tuple[Node, IndexMap | None]] = []
     if node.operation == "update":
         base, value = node.inputs
-        found.append((_copy(base, node.shape), None))
-        found.append((_copy(value, node.options["extents"]), node.options["map"]))
+        found.append((copied(base, node.shape), None))
+        found.append((copied(value, node.options["extents"]), node.options["map"]))
         return found
     axis, start = node.options["axis"], 0
     for one in node.inputs:
         region = tuple((start if i == axis else 0, ((i, 1),)) for i in range(one.ndim))
-        found.append((_copy(one, one.shape), region))
+        found.append((copied(one, one.shape), region))
         start = start + one.shape[axis]
     return found
 
 
-def _copy(node: Node, shape: Iterable[Number]) -> Node:
+def copied(node: Node, shape: Iterable[Number]) -> Node:
     """All of a node, broadcast, as a root of its own."""
     wanted = tuple(shape)
     missing = len(wanted) - node.ndim
@@ -236,7 +236,7 @@ def _written(graph: Graph, shared: dict[int, Node], kept: set[int]) -> list[Step
     found: list[Step] = []
     for target, value in graph.writes:
         if _memory(value, shared) is not target:
-            cone = Cone(_copy(value, target.shape), kept)
+            cone = Cone(copied(value, target.shape), kept)
             rows, columns, order = split(cone)
             found.append(Nest(rows, columns, [Store(cone, order, target)]))
     return found
