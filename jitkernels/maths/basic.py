@@ -214,14 +214,14 @@ def minimum(a: Any, b: Any) -> Any:
 @inlined()
 def fmax(a: Any, b: Any) -> Any:
     """The larger one, the other one where one is NaN"""
-    larger = b if b > a else a
+    larger = a if a > b else b  # one instruction, which gives b where either is NaN
     return a if b != b else larger
 
 
 @inlined()
 def fmin(a: Any, b: Any) -> Any:
     """The smaller one, the other one where one is NaN"""
-    smaller = b if b < a else a
+    smaller = a if a < b else b
     return a if b != b else smaller
 
 
