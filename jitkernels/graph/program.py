@@ -204,7 +204,7 @@ def _apart(arrays: Sequence[Any], others: Sequence[Any]) -> list[Any]:
 
 def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
     """The program of a graph."""
-    graph = products.lowered(_optimised(graph, config))
+    graph = products.lowered(_with_results_apart(_optimised(graph, config)))
     program = Program(graph, config)
     program.symbols = {name: 0 for name in scope.values}
     schedule = scheduled(graph, fuse=abs(config.opt_level) >= 3)
@@ -223,6 +223,20 @@ def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
         if isinstance(step, Single):
             program.steps.append(step.node)
     return program
+
+
+def _with_results_apart(graph: Graph) -> Graph:
+    """Results that are arrays of their own: copies of inputs, made before these are written, and of other results."""
+    taken = {id(node) for node in graph.inputs}
+    outputs = []
+    for node in graph.outputs:
+        outputs.append(_copy(node) if id(node) in taken else node)
+        taken.add(id(node))
+    return Graph(graph.inputs, tuple(outputs), graph.writes, graph.notes)
+
+
+def _copy(node: Node) -> Node:
+    return Node("view", (node,), node.dtype, node.shape, {"map": cones.identity(node.ndim)})
 
 
 def _optimised(graph: Graph, config: JitConfig) -> Graph:
