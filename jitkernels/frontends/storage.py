@@ -100,6 +100,8 @@ class View:
             raise ValueError("assignment destination is read-only")
         if self.parent is None:
             self.storage.change(value)
+        elif any(same(extent, 0) for extent in self.shape):
+            self.storage.change(self.storage.node)
         elif self.map is None:
             self.parent.write(construct.reshape(value, self.parent.shape))
         elif construct.is_identity(self.parent.shape, self.map, self.shape):

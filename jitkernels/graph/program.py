@@ -18,6 +18,7 @@ from jitkernels.graph.emit.nests import Emitter, Variant
 from jitkernels.graph.emit.values import Array
 from jitkernels.graph.extents import Extent, Guard, Number, Scope
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.passes import optimised
 from jitkernels.graph.products import Product
 from jitkernels.graph.schedule import Nest, Schedule, Single, scheduled
 from jitkernels.native import load, vectorcall
@@ -206,7 +207,7 @@ def _with_own_results(graph: Graph) -> Graph:
 
 def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
     """The program of a graph."""
-    graph = _with_own_results(products.lowered(_optimised(graph, config)))
+    graph = _with_own_results(products.lowered(optimised(graph, config)))
     program = Program(graph, config)
     program.symbols = {name: 0 for name in scope.values}
     schedule = scheduled(graph, fuse=abs(config.opt_level) >= 3)
@@ -225,14 +226,6 @@ def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
         if isinstance(step, Single):
             program.steps.append(step.node)
     return program
-
-
-def _optimised(graph: Graph, config: JitConfig) -> Graph:
-    try:
-        from jitkernels.graph.passes import optimised
-    except ImportError:
-        return graph
-    return optimised(graph, config)
 
 
 def _arrays(program: Program, graph: Graph, schedule: Schedule) -> dict[int, Array]:

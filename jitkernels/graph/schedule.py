@@ -209,7 +209,7 @@ def _overwritten(roots: list[Node], made: Made, shared: dict[int, Node], kept: s
                     value = cone.root.inputs[0] if region is not None else None
                     if value is not None and id(value) not in kept:
                         more[id(value)] = value
-                    elif value is None:
+                    else:
                         shared.pop(id(node), None)
     return more
 

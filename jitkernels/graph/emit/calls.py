@@ -100,7 +100,7 @@ class Caller:
         return (
             f"{declared}\n@jk_ndarray = external global i8\n@jk_tuple = external global i8\n@jk_none = external global i8\n"
             f"define ptr @entry(ptr %context, ptr %objects, ptr %out) nounwind {{\n"
-            f"  %frame = alloca [{self.words} x i64], align 64\n{body}\nno:\n  ret ptr null\n}}\n"
+            f"  %frame = alloca [{self.words} x i64], align 64\n{body}\n{self._undone()}\nno:\n  ret ptr null\n}}\n"
             '!9 = !{!"branch_weights", i32 1000, i32 1}\n'
         )
 
@@ -116,9 +116,23 @@ class Caller:
         self.dtypes.add(name)
         return f"@jk_dtype_{name}"
 
-    def require(self, condition: str) -> None:
+    def require(self, condition: str, otherwise: str = "no") -> None:
+        """Go on if a condition holds; ``undo`` gives back what was made or taken."""
         label = self.function.label()
-        self.block.lines += [f"  br i1 {condition}, label %{label}, label %no, !prof !9", f"{label}:"]
+        self.block.lines += [f"  br i1 {condition}, label %{label}, label %{otherwise}, !prof !9", f"{label}:"]
+
+    def _undone(self) -> str:
+        """What becomes of results that were made, or of those given, where memory is short."""
+        lines = ["undo:"]
+        if self.results:
+            lines += ["  %undo.given = icmp ne ptr %out, null", "  br i1 %undo.given, label %undo.out, label %undo.made"]
+            lines += ["undo.out:", "  call void @Py_DecRef(ptr %out)", "  br label %no", "undo.made:"]
+        for number, place in enumerate(self.places):
+            lines += [
+                f"  %undo.{number} = load ptr, ptr {place}",
+                f"  call void @Py_DecRef(ptr %undo.{number})",
+            ]
+        return "\n".join([*lines, "  br label %no"])
 
     def keep(self, word: int, kind: str, value: str) -> None:
         at = self.new(f"getelementptr i64, ptr %frame, i64 {word}")
@@ -216,6 +230,7 @@ class Caller:
         check, make, go = (self.function.label() for _ in range(3))
         places = [self.function.variable("ptr") for _ in self.results]
         self.places = places
+        self.block.lines += [f"  store ptr null, ptr {place}" for place in places]
         self.block.lines += [f"  br i1 {given}, label %{check}, label %{make}", f"{check}:"]
         # Extents are computed in front of the branch, where both sides see them.
         block, self.block.lines = self.block, self.block.lines
@@ -233,9 +248,8 @@ class Caller:
             block.lines.append(f"  store ptr {array}, ptr {place}")
         if self.is_tuple and len(self.results) > 1:
             self._all_apart()
-        for place in places:
-            taken = self.new(f"load ptr, ptr {place}")
-            block.lines.append(f"  call void @Py_IncRef(ptr {taken})")
+        if self.results:
+            block.lines.append("  call void @Py_IncRef(ptr %out)")
         block.lines += [f"  br label %{go}", f"{make}:"]
         for result, place in zip(self.results, places, strict=True):
             array = self._empty(result)
@@ -308,7 +322,7 @@ class Caller:
                 self.require(self.new(f"and i1 {after}, {before}"))
 
     def _empty(self, result: Result) -> str:
-        """A new array. Where there is no memory for it, those made before are lost with the exception that is set."""
+        """A new array. Where there is no memory for it, those made before are given up, and the exception is set."""
         count = max(len(result.shape), 1)
         shape = self.function.variable(f"[{count} x i64]")
         for i, extent in enumerate(result.shape):
@@ -319,7 +333,7 @@ class Caller:
         array = self.new(
             f"call ptr @PyArray_Empty(i32 {len(result.shape)}, ptr {shape}, ptr {dtype}, i32 {int(result.fortran)})"
         )
-        self.require(self.new(f"icmp ne ptr {array}, null"))
+        self.require(self.new(f"icmp ne ptr {array}, null"), "undo")
         return array
 
     def _lent(self) -> None:
@@ -333,7 +347,7 @@ class Caller:
             starts.append(total)
             total = total + (extents.product(kept.shape) * kept.size + 127) // 64 * 64
         self.memory = self.new(f"call ptr @malloc(i64 {self._here(total)})")
-        self.require(self.new(f"icmp ne ptr {self.memory}, null"))
+        self.require(self.new(f"icmp ne ptr {self.memory}, null"), "undo")
         address = self.new(f"ptrtoint ptr {self.memory} to i64")
         aligned = self.new(f"and i64 {address}, -64")
         for kept, start in zip(self.kept, starts, strict=True):
@@ -374,8 +388,11 @@ class Caller:
             number = self.new(f"call ptr @PyArray_Return(ptr {loaded[0]})")
             self.block.lines.append(f"  ret ptr {number}")
             return
+        taken, made = self.function.label(), self.function.label()
+        self.block.lines += [f"  br i1 {given}, label %{taken}, label %{made}", f"{taken}:"]
+        self.block.lines += ["  ret ptr %out", f"{made}:"]
         whole = self.new(f"call ptr @PyTuple_New(i64 {len(loaded)})")
-        self.require(self.new(f"icmp ne ptr {whole}, null"))
+        self.require(self.new(f"icmp ne ptr {whole}, null"), "undo")
         for number, (array, result) in enumerate(zip(loaded, self.results, strict=True)):
             value = array
             if not result.shape:
@@ -386,7 +403,7 @@ class Caller:
 
 
 DECLARED = (
-    "ptr @PyArray_Empty(i32, ptr, ptr, i32)", "ptr @PyArray_Return(ptr)", "void @Py_IncRef(ptr)", "ptr @PyTuple_New(i64)",
+    "ptr @PyArray_Empty(i32, ptr, ptr, i32)", "ptr @PyArray_Return(ptr)", "void @Py_IncRef(ptr)", "void @Py_DecRef(ptr)", "ptr @PyTuple_New(i64)",
     "ptr @PyEval_SaveThread()", "void @PyEval_RestoreThread(ptr)", "ptr @malloc(i64)", "void @free(ptr)",
 )  # fmt: skip
 
