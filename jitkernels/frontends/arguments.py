@@ -7,6 +7,7 @@ refer to by name are arguments too, which are read again at each call.
 import dataclasses
 import enum
 import types
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from jitkernels.frontends import captured
 from jitkernels.frontends.tracer import INT64
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.scalars import DTYPES
+from jitkernels.graph.short import MANY, MOST
 
 MOST_LEAVES = 1024
 DEPTH = 12
@@ -198,9 +200,18 @@ class Flattener:
         )
 
 
+def short_extents(leaves: Sequence[Any]) -> frozenset[int]:
+    """Extents that are numbers of the code for these leaves, besides 0 and 1."""
+    return frozenset(
+        leaf.shape[-1]
+        for leaf in leaves
+        if type(leaf) is np.ndarray and leaf.ndim > 1 and 1 < leaf.shape[-1] <= MOST and leaf.size >= MANY
+    )
+
+
 def patterns(leaves: list[Any]) -> tuple[Any, ...]:
-    """For each leaf what code is made for: dtype; extents of 0, of 1 and others, which are equal; strides."""
-    found: dict[int, int] = {}
+    """For each leaf what code is made for: dtype; extents of 0, of 1, short ones, and others, which are equal; strides."""
+    found: dict[int, int] = {one: -one for one in short_extents(leaves)}
     result: list[Any] = []
     for leaf in leaves:
         if type(leaf) is np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitkernels.errors import TracingError
 from jitkernels.frontends import captured, outputs
-from jitkernels.frontends.arguments import strides_of
+from jitkernels.frontends.arguments import short_extents, strides_of
 from jitkernels.frontends.rebuilt import Rebuilder
 from jitkernels.frontends.standin import stand_in
 from jitkernels.frontends.storage import Storage, View, c_strides
@@ -167,7 +167,7 @@ def _traced(tracer: Tracer, structure: Any) -> tuple[Graph, Any]:
 
 def _inputs(tracer: Tracer) -> list[Any]:
     """What stands for each leaf."""
-    symbols: dict[int, Any] = {}
+    symbols: dict[int, Any] = {one: one for one in short_extents(tracer.leaves)}
     given: list[Any] = []
     for i, leaf in enumerate(tracer.leaves):
         if type(leaf) is not np.ndarray:

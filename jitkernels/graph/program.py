@@ -21,6 +21,7 @@ from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.passes import optimised
 from jitkernels.graph.products import Product
 from jitkernels.graph.schedule import Nest, Schedule, Single, scheduled
+from jitkernels.graph.unrolling import unrolled
 from jitkernels.native import load, vectorcall
 from jitkernels.native.source import External
 from jitkernels.native.language.lanes import Library
@@ -207,7 +208,10 @@ def _with_own_results(graph: Graph) -> Graph:
 
 def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
     """The program of a graph."""
-    graph = _with_own_results(products.lowered(optimised(graph, config)))
+    graph = products.lowered(optimised(graph, config))
+    if abs(config.opt_level) >= 3:
+        graph = optimised(unrolled(graph), config)
+    graph = _with_own_results(graph)
     program = Program(graph, config)
     program.symbols = {name: 0 for name in scope.values}
     schedule = scheduled(graph, fuse=abs(config.opt_level) >= 3)

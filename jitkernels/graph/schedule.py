@@ -298,16 +298,18 @@ def _grouped(
             if node.operation == "update" and region is None and id(node) in shared:
                 continue
             after = max((step_of.get(key, -1) for key in cone.leaves), default=-1)
-            if node.operation in IN_PIECES or id(node) in shared:
-                after = max(after, len(steps) - 1)  # behind all that reads what is written now
+            if node.operation == "update":
+                after = len(steps)  # behind all that reads what is written now, and alone
+            elif id(node) in shared:
+                after = max(after, len(steps) - 1)
             store = Store(cone, split(cone)[2], node, region)
             where = _placed(steps, max(after, barrier), store, step_of, kept) if fuse else None
             if where is None:
                 rows, columns, _ = split(cone)
                 where = len(steps)
                 steps.append(Nest(rows, columns, [store]))
-            step_of[id(node)] = where
-            if node.operation in IN_PIECES or id(node) in shared:
+            step_of[id(node)] = max(where, step_of.get(id(node), -1))
+            if node.operation == "update" or id(node) in shared:
                 barrier = len(steps) - 1
     return steps
 
@@ -336,6 +338,8 @@ def _at_hand(nest: Nest, store: Store, inside: set[int], kept: set[int]) -> bool
     """Whether a root can be computed in a nest with roots that it reads: where it needs each, the nest has it then."""
     own = {id(one.target): one for one in nest.stores}
     needed = [key for key in store.cone.leaves if key in inside]
+    if not needed:
+        return True
     if any(
         key not in own or own[key].region is not None or own[key].cone.root is not own[key].target
         for key in needed

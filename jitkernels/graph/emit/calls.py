@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from jitkernels.graph import extents
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.extents import Extent, Guard, Number, same
+from jitkernels.graph.short import MANY, MOST
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.layout import ALIGNED, CONTIGUOUS, WRITEABLE, Offset
 
@@ -174,6 +175,11 @@ class Caller:
         shape = self.load("ptr", array, Offset.ARRAY_EXTENTS) if argument.shape else ""
         for i, extent in enumerate(argument.shape):
             self._symbol(extent, self.load("i64", shape, 8 * i), least=2)
+        if len(argument.shape) > 1 and isinstance(argument.shape[-1], Extent):
+            # Large arrays whose last extent is short have code of their own.
+            long = self.new(f"icmp sgt i64 {self.extent(argument.shape[-1])}, {MOST}")
+            few = self.new(f"icmp slt i64 {self.extent(extents.product(argument.shape))}, {MANY}")
+            self.require(self.new(f"or i1 {long}, {few}"))
         if not argument.contiguous:
             strides = self.load("ptr", array, Offset.ARRAY_STRIDES)
             for i, stride in enumerate(argument.strides):
