@@ -185,7 +185,12 @@ class Emitter:
     def _collapse(self) -> None:
         """Make one loop of two where each array goes on at the end of the inner one as from one step to the next."""
         accesses = self._accesses()
-        for group in (self.rows, self.columns):
+        for group in (self.rows, self.columns):  # a loop of one step is none
+            single = [loop for loop in group if same(self.extents[loop], 1) and not self._is_reduced(loop)]
+            group[:] = [loop for loop in group if loop not in single]
+            self.dropped |= frozenset(single)
+        own = {target.loops for target in self.targets if target.loops and target.loops[0] >= cones.INNER}
+        for group in (self.rows, self.columns, *map(list, sorted(own))):
             for outer, inner in reversed([*zip(group, group[1:], strict=False)]):
                 extent = self.extents[inner]
                 if all(
@@ -207,6 +212,9 @@ class Emitter:
                     node, place = target.reduction
                     target.reduction = node, self._without(place)
 
+    def _is_reduced(self, loop: int) -> bool:
+        return any(target.reduction is not None and loop in target.loops for target in self.targets)
+
     def _lane_loop(self) -> int | None:
         """The loop along which most arrays lie without gaps; of equals, the innermost."""
         candidates = [
@@ -215,14 +223,7 @@ class Emitter:
         ]
         accesses = self._accesses()
         best, most = None, -1e9
-        reduces = any(target.reduction for target in self.targets)
         for loop in candidates:
-            if (
-                reduces
-                and loop in self.columns
-                and not any(loop in t.loops for t in self.targets if t.reduction)
-            ):
-                pass
             score = 0.0
             for access in accesses:
                 step = access.get(loop, 0)
