@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overlo
 
 import numpy as np
 
-from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
+from jitkernels.errors import ArgumentError, ArgumentTypeError, JitKernelsError, shown
 from jitkernels.frontends import (  # noqa: F401  # these fill the tables of what traced arrays do
     arranging,
     choosing,
@@ -89,9 +89,14 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         if found.direct is None and self._link(found, args, kwargs):
             # By the compiled function, which is in front of this one now.
             return self(*args) if out is None else self(*args, out=out)
+        before = [leaves[i].copy() for i in found.written] if found.may_raise else ()
         try:
             arrays = found.program.run([*leaves, *found.constants], values, None)
-        except Exception:  # noqa: BLE001  # nothing was written yet: the plain function raises as it would
+        except Exception as error:  # noqa: BLE001  # the plain function raises as it would, from where all was before
+            if isinstance(error, JitKernelsError):
+                found.note_failure(error)
+            for i, array in zip(found.written, before, strict=False):
+                leaves[i][...] = array
             return self._plain(args, kwargs, out)
         result = found.plan.make(leaves, arrays, values)
         return result if out is None else given_to(out, result)
@@ -110,10 +115,14 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             ):
                 return False
             structure, leaves = self._structure(args, kwargs)
-            source = direct.source_of(found, structure, leaves, len(args))
-            watches = direct.watches_of(self.__wrapped__) if source is not None else None
-            if watches is not None:
-                found.direct = direct.Direct(self._table, found, len(args), watches, source)
+            try:
+                source = direct.source_of(found, structure, leaves, len(args))
+                watches = direct.watches_of(self.__wrapped__) if source is not None else None
+                if watches is not None:
+                    found.direct = direct.Direct(self._table, found, len(args), watches, source)
+            except JitKernelsError as error:
+                found.note_failure(error)
+                return False
             return watches is not None
 
     def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:

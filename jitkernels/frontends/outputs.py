@@ -137,11 +137,7 @@ class _Planner:
             steps.insert(0, one)
             one = one.parent
         is_readonly = view.is_readonly
-        memo: list[Any] = [None, None]
-
         def made(leaves: Sequence[Any], arrays: Sequence[Any], values: Mapping[str, int]) -> Any:
-            if memo[0] is arrays and memo[1] is not None:
-                return memo[1]
             found = leaves[number] if is_leaf else arrays[number]
             if not steps:
                 return found.view()
@@ -153,7 +149,7 @@ class _Planner:
                     found = region_of(
                         found, step.map, shape, lambda extent: extents.evaluated(extent, values)
                     )
-            if is_readonly:
+            if is_readonly or (is_leaf and not leaves[number].flags.writeable):
                 found.flags.writeable = False
             return found
 

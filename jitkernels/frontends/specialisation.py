@@ -46,6 +46,23 @@ class Specialisation:
         self.written: tuple[int, ...] = ()
         self.seconds = 0.0
         self.calls = 0
+        self._may_raise: bool | None = None
+
+    @property
+    def may_raise(self) -> bool:
+        """Whether NumPy may refuse something when arguments are already written in part."""
+        if self._may_raise is None:
+            raising = ("call", "gather", "scatter")
+            self._may_raise = (
+                bool(self.written)
+                and self.graph is not None
+                and any(node.operation in raising for node in self.graph)
+            )
+        return self._may_raise
+
+    def note_failure(self, error: Exception) -> None:
+        """Remember what the compiler could not do; NumPy did it."""
+        self.notes += (f"the compiler failed ({type(error).__name__}: {error}): NumPy computes",)
 
     def values(self, leaves: Sequence[Any]) -> dict[str, int] | None:
         """The symbols for some arguments; None where a guard does not hold."""
@@ -144,7 +161,7 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
 
             specialisation.program = programs.compiled(graph, tracer.scope, config)
         except Exception as error:  # noqa: BLE001  # a mistake of the compiler must not be one of the results
-            specialisation.notes += (f"the compiler failed ({type(error).__name__}: {error}): NumPy computes",)
+            specialisation.note_failure(error)
             specialisation.program = programs.Interpreted(graph)
     finally:
         pop()
