@@ -125,7 +125,14 @@ def test_everything_else_is_static() -> None:
 
 def test_equal_extents_are_one_symbol() -> None:
     compiled = jk.jit(lambda x, y: x + y)
-    for one, other in (((3, 4), (3, 4)), ((5, 6), (5, 6)), ((3, 3), (3, 3)), ((4,), (4,)), ((1, 4), (3, 1)), ((2, 5), (5,))):
+    for one, other in (
+        ((3, 4), (3, 4)),
+        ((5, 6), (5, 6)),
+        ((3, 3), (3, 3)),
+        ((4,), (4,)),
+        ((1, 4), (3, 1)),
+        ((2, 5), (5,)),
+    ):
         same(compiled(array(*one), array(*other)), array(*one) + array(*other))
     with pytest.raises(ValueError, match="could not be broadcast together"):
         compiled(array(3), array(4))

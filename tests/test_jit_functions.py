@@ -118,7 +118,15 @@ def test_what_only_numpy_can(expression: str) -> None:
 @pytest.mark.parametrize("shape", [(0,), (1,), (0, 3), (3, 1), (1, 1), (2, 3, 4), ()])
 def test_shapes(shape: tuple[int, ...]) -> None:
     def function(x: Any) -> Any:
-        return x * 2 + x, np.exp(x).sum(), x.sum(-1) if x.ndim else x, x.reshape(-1), x.T, x[None], np.where(x > 0, x, -x)
+        return (
+            x * 2 + x,
+            np.exp(x).sum(),
+            x.sum(-1) if x.ndim else x,
+            x.reshape(-1),
+            x.T,
+            x[None],
+            np.where(x > 0, x, -x),
+        )
 
     agree(function, lambda: array(*shape))
 

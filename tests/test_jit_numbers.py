@@ -28,7 +28,9 @@ def mixed(a: Any, k: Any) -> Any:
 @pytest.mark.parametrize("dtype", TYPES)
 def test_promotion(dtype: str) -> None:
     for number in NUMBERS:
-        agree(mixed, lambda: array(4, dtype=dtype), lambda number=number: number, calls=2, backend="interpreter")  # type: ignore[misc]
+        agree(
+            mixed, lambda: array(4, dtype=dtype), lambda number=number: number, calls=2, backend="interpreter"
+        )  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("number", [300, -1, -200, 2**40, 2**63, 2**64])
@@ -52,7 +54,20 @@ def test_numbers_do_not_compile_anew() -> None:
 
 
 def sized(a: Any, k: int) -> Any:
-    return a[:k], a[k:] * 2, np.zeros(k), np.arange(k) + a.sum(), k * 2, k // 2, k % 3, k / 2, k**2, -k, k > 3, a / k
+    return (
+        a[:k],
+        a[k:] * 2,
+        np.zeros(k),
+        np.arange(k) + a.sum(),
+        k * 2,
+        k // 2,
+        k % 3,
+        k / 2,
+        k**2,
+        -k,
+        k > 3,
+        a / k,
+    )
 
 
 def test_ints_that_are_sizes() -> None:

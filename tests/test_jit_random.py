@@ -68,7 +68,11 @@ def compare(
         keywords["out"] = out if isinstance(right, tuple) else out[0]
     failed, got = run(compiled, given, **keywords)
     if failed or raised:
-        return "" if failed == raised else f"{failed or 'nothing'} raised instead of {raised or 'nothing'}: {got or right}"
+        return (
+            ""
+            if failed == raised
+            else f"{failed or 'nothing'} raised instead of {raised or 'nothing'}: {got or right}"
+        )
     if with_out and got is not keywords["out"]:
         return "what is given back is not `out`"
     gots, rights = ((one,) if len(program.returned) == 1 else one for one in (got, right))

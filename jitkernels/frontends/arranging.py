@@ -233,12 +233,18 @@ def _padded(given: Traced, axis: int, before: Any, after: Any, mode: str, values
             raise UnknownError("pad by more than there is")
         one, other, size = (_whole(given, number) for number in (first, last, extent))
         if mode == "wrap":
-            parts = [along(given, axis, slice(size - one, None)), given, along(given, axis, slice(None, other))]
+            parts = [
+                along(given, axis, slice(size - one, None)),
+                given,
+                along(given, axis, slice(None, other)),
+            ]
         else:
             parts = [
                 flip(along(given, axis, slice(shift, one + shift)), axis) if first > 0 else None,
                 given,
-                flip(along(given, axis, slice(size - other - shift, size - shift)), axis) if last > 0 else None,
+                flip(along(given, axis, slice(size - other - shift, size - shift)), axis)
+                if last > 0
+                else None,
             ]
     kept = [one for one in parts if one is not None and not extents.same(one.extents[axis], 0)]
     return concatenate(kept or [given], axis)  # type: ignore[no-any-return]
@@ -306,4 +312,3 @@ METHODS["nonzero"] = lambda *given: _refuse("nonzero")
 
 def _refuse(name: str) -> Any:
     raise UnknownError(f"ndarray.{name}")
-

@@ -180,9 +180,13 @@ def around(function: types.FunctionType) -> dict[str, Any]:
 def is_tracked(frame: types.FrameType) -> str:
     """What a function that is called while another is traced reads that no call would look at again; nothing if nothing."""
     name = frame.f_code.co_filename
-    if name.startswith((NUMPY, PACKAGE, "<frozen")) or (name.startswith(STANDARD) and not name.startswith(OTHERS)):
+    if name.startswith((NUMPY, PACKAGE, "<frozen")) or (
+        name.startswith(STANDARD) and not name.startswith(OTHERS)
+    ):
         return ""
-    if str(frame.f_globals.get("__name__")).partition(".")[0] in ("numpy", "jitkernels") or _is_importing(frame):
+    if str(frame.f_globals.get("__name__")).partition(".")[0] in ("numpy", "jitkernels") or _is_importing(
+        frame
+    ):
         return ""
     names = names_of(frame.f_code)
     if names.refused:

@@ -11,7 +11,16 @@ from jitkernels.frontends.shaping import copied, of_array, ravel
 from jitkernels.frontends.tables import METHODS, implements
 from jitkernels.frontends.traced import Traced, fresh, result, traced
 from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.universal import apply, cast_mask, cast_to, common, kind_of, operand, settled, stored
+from jitkernels.frontends.universal import (
+    apply,
+    cast_mask,
+    cast_to,
+    common,
+    kind_of,
+    operand,
+    settled,
+    stored,
+)
 from jitkernels.frontends.whole import as_whole
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
@@ -48,13 +57,22 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     for mask, choice in zip(reversed(list(condlist)), reversed(choices[:-1]), strict=True):
         node = cast_mask(tracer, operand(tracer, mask))
         nodes = (node, cast_to(tracer, choice, name), found.node)
-        found = fresh(tracer, Node("where", nodes, name, construct.broadcast_shapes([n.shape for n in nodes])))
+        found = fresh(
+            tracer, Node("where", nodes, name, construct.broadcast_shapes([n.shape for n in nodes]))
+        )
     return found
 
 
 @implements(np.clip, methods="clip")
 def clip(
-    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **keywords: Any  # noqa: A002
+    a: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    out: Any = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+    **keywords: Any,  # noqa: A002
 ) -> Any:
     if keywords:
         raise UnknownError("clip with options of a universal function")
@@ -69,9 +87,15 @@ def clip(
         name = settled(functools.reduce(common, [kind_of(one) for one in (given, *bounds)]))
         found = fresh(tracer, cast_to(tracer, given, name))
         if low is not None:
-            found = fresh(tracer, apply(tracer, "maximum", found, fresh(tracer, cast_to(tracer, operand(tracer, low), name))))
+            found = fresh(
+                tracer,
+                apply(tracer, "maximum", found, fresh(tracer, cast_to(tracer, operand(tracer, low), name))),
+            )
         if high is not None:
-            found = fresh(tracer, apply(tracer, "minimum", found, fresh(tracer, cast_to(tracer, operand(tracer, high), name))))
+            found = fresh(
+                tracer,
+                apply(tracer, "minimum", found, fresh(tracer, cast_to(tracer, operand(tracer, high), name))),
+            )
         found = result(tracer, found.node, given)
     return stored(tracer, found.node, out) if out is not None else found
 
@@ -101,7 +125,11 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
 @implements(np.nan_to_num)
 def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     given = of_array(x)
-    if given.dtype.kind != "f" or not copy or not all(type(one) is float or type(one) is int for one in (nan,)):
+    if (
+        given.dtype.kind != "f"
+        or not copy
+        or not all(type(one) is float or type(one) is int for one in (nan,))
+    ):
         raise UnknownError("nan_to_num with these arguments")
     limits = np.finfo(given.dtype)
     found = np.where(np.isnan(given), given.dtype.type(nan), given)
@@ -184,7 +212,9 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 
 def _sum_without_nan(kind: str, nothing: float) -> Any:
-    def sum_(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **others: Any) -> Any:
+    def sum_(
+        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **others: Any
+    ) -> Any:
         if any(is_given(one) for one in others.values()):
             raise UnknownError(f"nan{kind} with these options")
         tracer = tracer_of()
@@ -274,4 +304,3 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
         return reduced(tracer, "sum", size_, over, None, None, keepdims)
     total = reduced(tracer, "sum", np.power(size_, ord), over, None, None, keepdims)
     return np.power(total, given.dtype.type(1 / ord))
-

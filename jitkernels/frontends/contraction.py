@@ -46,7 +46,9 @@ def product_type(*operands: Traced) -> str:
 
 
 @implements(np.matmul)
-def matmul(x1: Any, x2: Any, /, out: Any = None, *, dtype: Any = None, casting: str = "same_kind", **others: Any) -> Any:
+def matmul(
+    x1: Any, x2: Any, /, out: Any = None, *, dtype: Any = None, casting: str = "same_kind", **others: Any
+) -> Any:
     if any(name not in ("order", "subok") for name in others):
         raise UnknownError(f"matmul with {', '.join(others)}")
     tracer = tracer_of()
@@ -54,7 +56,11 @@ def matmul(x1: Any, x2: Any, /, out: Any = None, *, dtype: Any = None, casting: 
     name = dtype_name(dtype) if is_given(dtype) else product_type(left, right)
     node = multiplied(tracer, left, right, name)
     target = out[0] if isinstance(out, tuple) else out
-    return stored(tracer, node, target, casting=casting) if target is not None else fresh(tracer, node, is_scalar=True)
+    return (
+        stored(tracer, node, target, casting=casting)
+        if target is not None
+        else fresh(tracer, node, is_scalar=True)
+    )
 
 
 @implements(np.vecdot)
@@ -81,7 +87,9 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
         node = found.node
     if out is not None:
         if out.dtype.name != name:
-            raise ValueError("output array is not acceptable (must have the right datatype, number of dimensions, and be a C-Array)")
+            raise ValueError(
+                "output array is not acceptable (must have the right datatype, number of dimensions, and be a C-Array)"
+            )
         return stored(tracer, node, out)
     return fresh(tracer, node, is_scalar=True)
 
@@ -129,7 +137,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     columns = [i for i in range(right.ndim) if i not in over[1]]
     shared = extents.product(left.extents[i] for i in over[0])
     first = construct.reshape(
-        construct.transpose(left.node, (*rows, *over[0])), (extents.product(left.extents[i] for i in rows), shared)
+        construct.transpose(left.node, (*rows, *over[0])),
+        (extents.product(left.extents[i] for i in rows), shared),
     )
     second = construct.reshape(
         construct.transpose(right.node, (*over[1], *columns)),
@@ -165,7 +174,9 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **others: Any
         node = construct.reduce("sum", node, gone) if name != "bool" else construct.reduce("any", node, gone)
         term = "".join(letter for letter in term if letter in result)
     if sorted(term) != sorted(result):
-        raise ValueError("einstein sum subscripts string included output subscript which never appeared in an input")
+        raise ValueError(
+            "einstein sum subscripts string included output subscript which never appeared in an input"
+        )
     node = construct.transpose(node, [term.index(letter) for letter in result])
     if out is not None:
         return stored(tracer, node, out)
@@ -180,7 +191,9 @@ def _parsed(text: str, arrays: Sequence[Traced]) -> tuple[list[str], str]:
     given, arrow, result = text.partition("->")
     terms = given.split(",")
     if len(terms) != len(arrays):
-        raise ValueError("more operands provided to einstein sum function than specified in the subscripts string")
+        raise ValueError(
+            "more operands provided to einstein sum function than specified in the subscripts string"
+        )
     spare = [chr(code) for code in range(0x100, 0x180)]
     dots = 0
     for i, (term, array) in enumerate(zip(terms, arrays, strict=True)):
@@ -189,7 +202,9 @@ def _parsed(text: str, arrays: Sequence[Traced]) -> tuple[list[str], str]:
             dots = max(dots, more)
             terms[i] = term.replace("...", "".join(spare[64 - more : 64]))
         if len(terms[i]) != array.ndim:
-            raise ValueError("einstein sum subscripts string has the wrong number of subscripts for an operand")
+            raise ValueError(
+                "einstein sum subscripts string has the wrong number of subscripts for an operand"
+            )
     if dots and any("..." in one for one in given.split(",")) and len({len(t) for t in terms}) > 0:
         shared = "".join(spare[64 - dots : 64])
     else:
@@ -213,13 +228,18 @@ def _without_repeats(node: Node, term: str) -> tuple[Node, str]:
     kept = "".join(dict.fromkeys(term))
     shape = [node.shape[term.index(letter)] for letter in kept]
     for i, letter in enumerate(term):
-        if not extents.same(node.shape[i], shape[kept.index(letter)]) and node.shape[i] != shape[kept.index(letter)]:
+        if (
+            not extents.same(node.shape[i], shape[kept.index(letter)])
+            and node.shape[i] != shape[kept.index(letter)]
+        ):
             raise ValueError("dimensions in single operand for collapsing index don't match")
     index_map = tuple((0, ((kept.index(letter), 1),)) for letter in term)
     return construct.view(node, index_map, shape), kept
 
 
-def _joined(tracer: Tracer, left: Node, first: str, right: Node, second: str, needed: set[str]) -> tuple[Node, str]:
+def _joined(
+    tracer: Tracer, left: Node, first: str, right: Node, second: str, needed: set[str]
+) -> tuple[Node, str]:
     """Two operands made one: letters of both that are needed no more are summed."""
     left, first = _summed(left, first, needed | set(second))
     right, second = _summed(right, second, needed | set(first))
@@ -241,7 +261,10 @@ def _joined(tracer: Tracer, left: Node, first: str, right: Node, second: str, ne
 
     def arranged(node: Node, letters: str, *groups: Sequence[str]) -> Node:
         order = [letters.index(letter) for group in (both, *groups) for letter in group]
-        shape = [*(size[letter] for letter in both), *(extents.product(size[x] for x in group) for group in groups)]
+        shape = [
+            *(size[letter] for letter in both),
+            *(extents.product(size[x] for x in group) for group in groups),
+        ]
         return construct.reshape(construct.transpose(node, order), shape)
 
     a, b = arranged(left, first, rows, over), arranged(right, second, over, columns)

@@ -35,7 +35,15 @@ def _own_type(value: Any) -> str:
 
 
 def _maker(value: Any) -> Any:
-    def make(tracer: Tracer, shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    def make(
+        tracer: Tracer,
+        shape: Any,
+        dtype: Any = float,
+        order: str = "C",
+        *,
+        device: Any = None,
+        like: Any = None,
+    ) -> Any:
         return filled(tracer, shape, value, float if dtype is None else dtype, order)
 
     return make
@@ -54,10 +62,21 @@ def full(
 
 
 def _like(value: Any) -> Any:
-    def make(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None) -> Any:
+    def make(
+        a: Any,
+        dtype: Any = None,
+        order: str = "K",
+        subok: bool = True,
+        shape: Any = None,
+        *,
+        device: Any = None,
+    ) -> Any:
         given = of_array(a)
         made = filled(
-            given.tracer, given.shape if shape is None else shape, value, dtype if is_given(dtype) else given.dtype
+            given.tracer,
+            given.shape if shape is None else shape,
+            value,
+            dtype if is_given(dtype) else given.dtype,
         )
         made.view.storage.is_c = given.view.is_c() is True or made.ndim < 2 or None
         return made
@@ -119,9 +138,7 @@ def linspace(
 ) -> Any:  # fmt: skip
     parts = (start, stop)
     if all(type(one) in (int, float) for one in parts) and type(num) is int:
-        return _concrete(
-            tracer, np.linspace, (start, stop, num, endpoint, retstep, dtype, axis), {}
-        )
+        return _concrete(tracer, np.linspace, (start, stop, num, endpoint, retstep, dtype, axis), {})
     if retstep or axis != 0 or not all(type(one) in (int, float, Whole) or _is_number(one) for one in parts):
         raise UnknownError("linspace with these arguments")
     count = as_extent(num)
@@ -150,7 +167,9 @@ def eye(
     device: Any = None, like: Any = None,
 ) -> Any:  # fmt: skip
     rows, columns = as_extent(N), as_extent(N if M is None else M)
-    return fresh(tracer, construct.cast(_on_diagonal(rows, columns, as_extent(k), "equal"), dtype_name(dtype)))
+    return fresh(
+        tracer, construct.cast(_on_diagonal(rows, columns, as_extent(k), "equal"), dtype_name(dtype))
+    )
 
 
 @creates(np.identity)
@@ -169,7 +188,9 @@ def _on_diagonal(rows: Number, columns: Number, shift: Number, compared: str) ->
 @creates(np.tri)
 def tri(tracer: Tracer, N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:  # noqa: N803
     rows, columns = as_extent(N), as_extent(N if M is None else M)
-    return fresh(tracer, construct.cast(_on_diagonal(rows, columns, as_extent(k), "less_equal"), dtype_name(dtype)))
+    return fresh(
+        tracer, construct.cast(_on_diagonal(rows, columns, as_extent(k), "less_equal"), dtype_name(dtype))
+    )
 
 
 def _triangle(compared: str) -> Any:
@@ -179,7 +200,12 @@ def _triangle(compared: str) -> Any:
             raise UnknownError("a triangle of a vector")
         rows, columns = given.extents[-2:]
         mask = _on_diagonal(rows, columns, as_extent(k), compared)
-        node = Node("where", (mask, given.node, construct.constant(0, given.node.dtype)), given.node.dtype, given.extents)
+        node = Node(
+            "where",
+            (mask, given.node, construct.constant(0, given.node.dtype)),
+            given.node.dtype,
+            given.extents,
+        )
         return fresh(given.tracer, node)
 
     return cut

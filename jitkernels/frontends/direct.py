@@ -40,12 +40,7 @@ def source_of(specialisation: Specialisation, structure: Any, leaves: Sequence[A
     plan, program = specialisation.plan, specialisation.program
     if named or len(parts) != count or any(part not in ("A", "F", "N") for part in parts):
         return None
-    if (
-        plan is None
-        or plan.is_tuple is None
-        or "float" in plan.kinds
-        or specialisation.value_guards
-    ):
+    if plan is None or plan.is_tuple is None or "float" in plan.kinds or specialisation.value_guards:
         return None
     if not hasattr(program, "caller") or any(binding.kind == "value" for binding in specialisation.bindings):
         return None

@@ -119,7 +119,9 @@ def computed(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords
     given = [tracer.value(node) for node in nodes]
     found = call(*given)
     listed = found if isinstance(found, tuple) else (found,)
-    if any(np.may_share_memory(one, array) for one in listed if isinstance(one, np.ndarray) for array in given):
+    if any(
+        np.may_share_memory(one, array) for one in listed if isinstance(one, np.ndarray) for array in given
+    ):
         raise UnknownError(f"numpy.{name} that gives a view")
     if not all(type(one) is np.ndarray or isinstance(one, np.generic) for one in listed) or any(
         one.dtype.name not in DTYPES for one in listed
@@ -147,6 +149,6 @@ def shaped(tracer: Tracer, function: Any, name: str, dtype: str, like: Traced, *
     """A call by NumPy whose result has the shape of an array, whatever that is."""
     tracer.note(f"numpy.{name} is computed by NumPy")
     nodes = [one.node for one in arrays]
-    return fresh(tracer, Node("call", nodes, dtype, like.extents, {"function": function}), is_scalar=not like.ndim)
-
-
+    return fresh(
+        tracer, Node("call", nodes, dtype, like.extents, {"function": function}), is_scalar=not like.ndim
+    )

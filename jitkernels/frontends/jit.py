@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overlo
 
 import numpy as np
 
-from jitkernels.errors import ArgumentError, ArgumentTypeError, JitKernelsError, shown
+from jitkernels.errors import ArgumentError, ArgumentTypeError, JitKernelsError, NotUsableError, shown
 from jitkernels.frontends import (  # noqa: F401  # these fill the tables of what traced arrays do
     arranging,
     choosing,
@@ -25,6 +25,15 @@ from jitkernels.frontends import (  # noqa: F401  # these fill the tables of wha
 from jitkernels.frontends import specialisation as specialisations
 from jitkernels.frontends.arguments import Flattener, patterns, static
 from jitkernels.frontends.captured import Constant
+from jitkernels.frontends.drawing import Drawing
+from jitkernels.frontends.groups import groups_of, moved
+from jitkernels.frontends.inspection import (
+    FunctionExplanation,
+    JitStats,
+    argument_names,
+    explanation,
+    names_of,
+)
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
@@ -52,6 +61,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         self._specialisations: dict[Any, list[Specialisation]] = {}
         self._lock = threading.RLock()
         self._plain_calls: dict[str, int] = {}
+        self._hits = 0
         self._takes_out = self._signature.takes("out")
         self._slow = self._from_python
         if _base is not object:
@@ -109,6 +119,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             found.direct = False
             if (
                 _base is object
+                or self.config.profile
                 or kwargs
                 or self._takes_out
                 or type(self.__wrapped__) is not types.FunctionType
@@ -139,11 +150,12 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             kept = self._specialisations.get(key)
         except (UnknownError, TypeError) as error:
             text = str(error)
-            self._plain_calls[text] = self._plain_calls.get(text, 0) + 1
+            self._plain_calls[text] = self._plain_calls.pop(text, 0) + 1
             return None, [], None
         for one in kept or ():
             values = one.values(leaves)
             if values is not None:
+                self._hits += 1
                 return one, leaves, values
         with self._lock:
             return self._made(key, leaves)
@@ -185,6 +197,45 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             self._specialisations.pop(next(iter(self._specialisations)))
         self._specialisations[key] = [new, *kept[: MOST_OF_A_KEY - 1]]
         return new, leaves, values
+
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> FunctionExplanation:
+        """What becomes of a call with such arguments, whose code is made but not run."""
+        found, leaves, structure = self._looked_at(args, kwargs)
+        if isinstance(found, str):
+            return FunctionExplanation(self.__name__, (), {}, (), found, 0, 0)
+        return explanation(self.__name__, found, argument_names(structure, self._signature.names))
+
+    def graph(self, *args: P.args, **kwargs: P.kwargs) -> Drawing:
+        """A picture of what becomes of such a call. Raises NotUsableError where it is left to NumPy."""
+        found, leaves, structure = self._looked_at(args, kwargs)
+        if isinstance(found, str) or found.graph is None:
+            reason = found if isinstance(found, str) else found.reason
+            raise NotUsableError(f"{self.__name__} has no graph: it is left to NumPy: {reason}")
+        graph = getattr(found.program, "graph", found.graph)
+        groups = groups_of(found.program, graph)
+        names = names_of(graph, groups, argument_names(structure, self._signature.names))
+        return Drawing(graph, groups, names)
+
+    def _looked_at(self, args: Any, kwargs: Any) -> tuple[Any, list[Any], Any]:
+        kwargs = {name: one for name, one in kwargs.items() if name != "out" or self._takes_out}
+        found, leaves, _ = self._found(args, kwargs)
+        if found is None:
+            return next(reversed(self._plain_calls)), [], None
+        return found, leaves, self._structure(args, kwargs)[0]
+
+    def stats(self) -> JitStats:
+        """Numbers about all code that was made."""
+        made = [one for kept in list(self._specialisations.values()) for one in kept]
+        compiled = [(one, groups_of(one.program, one.graph)) for one in made if one.graph is not None]
+        kernels = [sum(group.kind != "NumPy" for group in groups) for _, groups in compiled]
+        return JitStats(
+            compiles=len(made),
+            kernels=sum(kernels),
+            launches=sum(one.calls * count for (one, _), count in zip(compiled, kernels, strict=True)),
+            bytes_moved=sum(moved(groups) * one.calls for one, groups in compiled),
+            compile_seconds=sum(one.seconds for one in made),
+            cache_hits=self._hits,
+        )
 
     def release(self) -> None:
         """Forget all code that was made."""

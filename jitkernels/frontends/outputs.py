@@ -137,6 +137,7 @@ class _Planner:
             steps.insert(0, one)
             one = one.parent
         is_readonly = view.is_readonly
+
         def made(leaves: Sequence[Any], arrays: Sequence[Any], values: Mapping[str, int]) -> Any:
             found = leaves[number] if is_leaf else arrays[number]
             if not steps:

@@ -169,7 +169,9 @@ def refuse(what: Any) -> None:
     if frame is None or frame.f_code.co_filename.startswith(NUMPY):
         raise UnknownError("NumPy's own code asks for a value")
     expression = _expression(frame)
-    names = [name for name, value in frame.f_locals.items() if value is what or _is_in(name, value, expression)]
+    names = [
+        name for name, value in frame.f_locals.items() if value is what or _is_in(name, value, expression)
+    ]
     variable = f"variable {' and '.join(map(repr, names))}" if names else "the value of an expression"
     shown = f", in `{expression}`" if expression else ""
     raise TracingError(

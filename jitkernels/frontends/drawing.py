@@ -1,0 +1,115 @@
+"""A picture of what a function became: operations and what flows between them, with a box around each kernel."""
+
+import html
+from collections.abc import Iterator, Sequence
+
+from jitkernels.frontends.groups import SILENT, Group, label
+from jitkernels.frontends.inspection import described
+from jitkernels.graph.ir import Graph, Node
+
+WIDTH, HEIGHT, GAP, MARGIN, CHARACTER = 24, 30, 26, 16, 7.2
+COLOURS = {"kernel": "#e3f0e3", "product": "#e3e8f5", "NumPy": "#f7ead7", "": "none"}
+
+
+class Drawing:
+    """Notebooks show it; ``str`` of it is the picture as SVG."""
+
+    def __init__(self, graph: Graph, groups: Sequence[Group], names: dict[int, str]) -> None:
+        self._graph, self._groups, self._names = graph, groups, names
+        self._places: dict[int, tuple[float, float, float]] = {}
+        self._boxes: list[tuple[str, float, float, float, float]] = []
+
+    def __str__(self) -> str:
+        return self._repr_svg_()
+
+    def _repr_svg_(self) -> str:
+        self._places, self._boxes = {}, []
+        bottom = self._row(list(self._graph.inputs), MARGIN)
+        for number, group in enumerate(self._groups, 1):
+            bottom = self._box(number, group, bottom)
+        width = (
+            max(
+                [x + w for x, _, w in self._places.values()]
+                + [x + w for _, x, _, w, _ in self._boxes]
+                + [200]
+            )
+            + MARGIN
+        )
+        return "\n".join(
+            [
+                f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{bottom + MARGIN:.0f}" '
+                f'font-family="sans-serif" font-size="12">',
+                '<defs><marker id="to" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+                'orient="auto"><path d="M0 0L8 4L0 8z" fill="#666"/></marker></defs>',
+                f'<rect width="{width:.0f}" height="{bottom + MARGIN:.0f}" fill="white"/>',
+                *self._drawn_boxes(),
+                *self._edges(),
+                *self._nodes(),
+                "</svg>",
+            ]
+        )
+
+    def _text(self, node: Node) -> str:
+        name = self._names.get(id(node))
+        if node.operation == "input":
+            return f"{name or 'constant'}: {described(node)}"
+        return f"{label(node)} = {name}: {described(node)}" if name else label(node)
+
+    def _row(self, nodes: Sequence[Node], top: float, left: float = MARGIN) -> float:
+        """Nodes side by side; gives where the next row may be."""
+        for node in nodes:
+            width = len(self._text(node)) * CHARACTER + WIDTH
+            self._places[id(node)] = (left, top, width)
+            left += width + GAP
+        return top + HEIGHT + GAP if nodes else top
+
+    def _box(self, number: int, group: Group, top: float) -> float:
+        inside = {id(node) for node in group.nodes}
+        ranks: dict[int, int] = {}
+        for node in group.nodes:
+            ranks[id(node)] = 1 + max(
+                [ranks[id(one)] for one in node.inputs if id(one) in inside], default=-1
+            )
+        start, where = top, top + 22
+        for rank in range(max(ranks.values(), default=0) + 1):
+            row = [node for node in group.nodes if ranks[id(node)] == rank]
+            where = self._row(row, where, 2 * MARGIN)
+        for node in group.writes:  # a region of an array, or an argument, is where the last operation writes
+            if id(node) not in self._places and group.nodes:
+                self._places[id(node)] = self._places[id(group.nodes[-1])]
+        width = max([self._places[key][0] + self._places[key][2] for key in inside], default=100.0)
+        title = f"{number} {group.kind}"
+        self._boxes.append((title, MARGIN, start, width, where - start - 10))
+        return where + 8
+
+    def _drawn_boxes(self) -> Iterator[str]:
+        for title, x, y, width, height in self._boxes:
+            colour = COLOURS[title.split(" ")[1]]
+            yield (
+                f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}" rx="8" fill="{colour}" '
+                f'stroke="#999" stroke-dasharray="4 3"/><text x="{x + 8:.0f}" y="{y + 15:.0f}" fill="#555">{title}</text>'
+            )
+
+    def _nodes(self) -> Iterator[str]:
+        for node in [*self._graph.inputs, *(one for group in self._groups for one in group.nodes)]:
+            x, y, width = self._places[id(node)]
+            colour = "#f4f4f4" if node.operation in SILENT else "white"
+            yield (
+                f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{HEIGHT}" rx="5" fill="{colour}" stroke="#444"/>'
+                f'<text x="{x + width / 2:.0f}" y="{y + 19:.0f}" text-anchor="middle">{html.escape(self._text(node))}</text>'
+            )
+
+    def _edges(self) -> Iterator[str]:
+        for group in self._groups:
+            for node in group.nodes:
+                for one in node.inputs:
+                    if id(one) in self._places:
+                        yield self._edge(one, node)
+
+    def _edge(self, one: Node, other: Node) -> str:
+        x1, y1, w1 = self._places[id(one)]
+        x2, y2, w2 = self._places[id(other)]
+        a, b, c, d = x1 + w1 / 2, y1 + HEIGHT, x2 + w2 / 2, y2
+        bend = max(12.0, (d - b) / 2)
+        path = f"M{a:.0f} {b:.0f}C{a:.0f} {b + bend:.0f} {c:.0f} {d - bend:.0f} {c:.0f} {d:.0f}"
+        return f'<path d="{path}" fill="none" stroke="#666" marker-end="url(#to)"/>'

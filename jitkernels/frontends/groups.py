@@ -1,0 +1,95 @@
+"""What a program runs, step by step: loop nests with all that they compute, products, and calls of NumPy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitkernels.graph import extents
+from jitkernels.graph.ir import Graph, Node
+
+SILENT = frozenset({"input", "constant", "extent"})
+"""What is no work in itself."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """One step. `kind`: ``kernel``, ``product`` or ``NumPy``; `reads` and `writes` are arrays in memory."""
+
+    kind: str
+    nodes: tuple[Node, ...]
+    reads: tuple[Node, ...]
+    writes: tuple[Node, ...]
+
+    @property
+    def text(self) -> str:
+        """The operations, in order."""
+        return ", ".join(
+            label(node) for node in self.nodes if node.operation not in (*SILENT, "view", "cast")
+        )
+
+
+def groups_of(program: Any, graph: Graph) -> list[Group]:
+    """The steps of a program; of one that NumPy runs, every operation is one."""
+    if not hasattr(program, "steps"):
+        return [
+            Group("NumPy", (node,), node.inputs, (node,)) for node in graph if node.operation not in SILENT
+        ]
+    found: list[Group] = []
+    for step in program.steps:
+        if isinstance(step, Node):
+            found.append(Group("NumPy", (step,), step.inputs, (step,)))
+            continue
+        found += [_group(nest) for nest in step.nests]
+    return found
+
+
+def _group(nest: Any) -> Group:
+    if not hasattr(nest, "stores"):
+        return Group("product", (nest.node,), (nest.left, nest.right), (nest.node,))
+    nodes: dict[int, Node] = {}
+    reads: dict[int, Node] = {}
+    for cone in nest.cones:
+        nodes |= {id(node): node for node in cone.nodes}
+        reads |= cone.leaves
+    writes = {id(store.target): store.target for store in nest.stores}
+    return Group("kernel", tuple(nodes.values()), tuple(reads.values()), tuple(writes.values()))
+
+
+def label(node: Node) -> str:
+    """What an operation is called."""
+    match node.operation:
+        case "reduce" | "scan":
+            over = node.options["axes"] if node.operation == "reduce" else node.options["axis"]
+            kind = node.options["kind"] if node.operation == "reduce" else f"cum{node.options['kind']}"
+            return f"{kind} over {', '.join(map(str, over)) if isinstance(over, tuple) else over}"
+        case "call":
+            function = node.options["function"]
+            return f"numpy.{getattr(function, '__name__', getattr(getattr(function, 'func', None), '__name__', 'call'))}"
+        case "constant":
+            return f"{node.options['value']}"
+        case "extent":
+            return str(node.options["extent"])
+    return node.operation
+
+
+def size_of(node: Node) -> int:
+    """Bytes of an array, for the extents of the call that was traced."""
+    return int(np.dtype(node.dtype).itemsize * extents.value_of(extents.product(node.shape)))
+
+
+def moved(groups: Sequence[Group]) -> int:
+    """Bytes that steps read from memory and write to it."""
+    return sum(size_of(node) for group in groups for node in (*group.reads, *group.writes))
+
+
+def moved_by_numpy(graph: Graph) -> int:
+    """Bytes that are read and written if every operation is one of NumPy's."""
+    total = 0
+    for node in graph:
+        if node.operation not in (*SILENT, "view", "reshape"):
+            total += size_of(node) + sum(
+                size_of(one) for one in node.inputs if one.operation not in SILENT - {"input"}
+            )
+    return total

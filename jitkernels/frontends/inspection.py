@@ -1,0 +1,148 @@
+"""What became of a function: which operations are one kernel, what is left to NumPy and why, and how much memory moves."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jitkernels.frontends.groups import Group, groups_of, moved, moved_by_numpy
+from jitkernels.frontends.specialisation import Specialisation
+from jitkernels.graph import extents
+from jitkernels.graph.ir import Node
+
+
+@dataclass(frozen=True)
+class JitStats:
+    """Sums over all code of a function.
+
+    `kernels`: loop nests and products; `launches`: how many of them calls have started, and `cache_hits`: calls that
+    found their code. Calls that go without Python count neither, unless the function has ``profile=True``.
+    """
+
+    compiles: int
+    kernels: int
+    launches: int
+    bytes_moved: int
+    compile_seconds: float
+    cache_hits: int
+
+
+@dataclass(frozen=True)
+class FunctionExplanation:
+    """What `explain` of a compiled function tells. `reason`: why NumPy runs all of it; nothing where code does."""
+
+    title: str
+    groups: tuple[Group, ...]
+    names: dict[int, str]
+    notes: tuple[str, ...]
+    reason: str
+    bytes_before: int
+    bytes_after: int
+
+    @property
+    def kernels(self) -> int:
+        return sum(group.kind != "NumPy" for group in self.groups)
+
+    def __str__(self) -> str:
+        if self.reason:
+            return f"{self.title}: left to NumPy: {self.reason}"
+        calls = len(self.groups) - self.kernels
+        lines = [f"{self.title}: {_counted(self.kernels, 'kernel')}, {_counted(calls, 'call')} of NumPy"]
+        for number, group in enumerate(self.groups, 1):
+            reads = ", ".join(self._name(node) for node in group.reads) or "nothing"
+            writes = ", ".join(self._name(node) for node in group.writes)
+            lines.append(f"  {number} {group.kind}: {group.text or 'copy'}; reads {reads}; writes {writes}")
+        lines.append(f"  memory moved: {self.bytes_after:,} bytes, by NumPy {self.bytes_before:,}")
+        lines += [f"  {note}" for note in self.notes]
+        return "\n".join(lines)
+
+    def _name(self, node: Node) -> str:
+        return f"{self.names.get(id(node), 'an array')}: {described(node)}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def described(node: Node) -> str:
+    """Dtype and shape."""
+    return f"{node.dtype}[{', '.join(map(str, node.shape))}]"
+
+
+def explanation(name: str, made: Specialisation, arguments: Sequence[str]) -> FunctionExplanation:
+    """What became of a function for one kind of arguments, which have names."""
+    symbols = ", ".join(f"{symbol}={value}" for symbol, value in made.scope.values.items())
+    title = f"{name} for {symbols}" if symbols else name
+    if made.graph is None:
+        return FunctionExplanation(title, (), {}, made.notes, made.reason, 0, 0)
+    graph = getattr(made.program, "graph", made.graph)
+    groups = tuple(groups_of(made.program, graph))
+    names = names_of(graph, groups, arguments)
+    return FunctionExplanation(
+        title, groups, names, made.notes, "", moved_by_numpy(made.graph), moved(groups)
+    )
+
+
+def names_of(graph: Any, groups: Sequence[Group], arguments: Sequence[str]) -> dict[int, str]:
+    """Readable names of the arrays in memory: arguments as the function calls them, results, and what lies between."""
+    names = {id(node): name for node, name in zip(graph.inputs, arguments, strict=False)}
+    for i, node in enumerate(graph.inputs[len(arguments) :]):
+        names[id(node)] = f"constant {i}"
+    for i, node in enumerate(graph.outputs):
+        names.setdefault(id(node), "result" if len(graph.outputs) == 1 else f"result {i}")
+    count = 0
+    for group in groups:
+        for node in group.writes:
+            if id(node) not in names:
+                count += 1
+                names[id(node)] = f"{node.operation} {count}"
+    return names
+
+
+def argument_names(structure: Any, names: Sequence[str]) -> list[str]:
+    """The names of leaves, in order: `weights`, ``layers[0]``, ``model.bias``."""
+    function, (_, parts), (_, keywords, named) = structure
+    found = list(_named("", function))
+    more = [*names, *(f"argument {i}" for i in range(len(names), len(parts)))]
+    for name, part in zip(more, parts, strict=False):
+        found += _named(name, part)
+    for name, part in zip(keywords, named, strict=True):
+        found += _named(name, part)
+    return found
+
+
+def _named(name: str, part: Any) -> Iterator[str]:
+    if isinstance(part, str):
+        yield name
+        return
+    kind = part[0]
+    if kind in (tuple, list):
+        for i, one in enumerate(part[1]):
+            yield from _named(f"{name}[{i}]", one)
+    elif kind is dict:
+        for key, one in zip(part[1], part[2], strict=True):
+            yield from _named(f"{name}[{key!r}]", one)
+    elif kind == "named":
+        for field, one in zip(part[1]._fields, part[2], strict=True):
+            yield from _named(f"{name}.{field}", one)
+    elif kind == "object":
+        for field, one in zip(part[2], part[3], strict=True):
+            yield from _named(f"{name}.{field}", one)
+        for field, (what, one) in part[4]:
+            if what == "function":
+                yield from _named(f"{name}.{field}", one)
+    elif kind == "function":
+        yield from _of_function(name, part)
+    elif kind in ("slice", "method"):
+        for i, one in enumerate(part[1:]):
+            yield from _named(f"{name}[{i}]", one)
+
+
+def _of_function(name: str, part: Any) -> Iterator[str]:
+    code, _, cells, defaults, keywords, bound, _ = part[1:]
+    prefix = f"{name}." if name else ""
+    for variable, one in zip(code.co_freevars, cells, strict=True):
+        yield from _named(f"{prefix}{variable}", one)
+    for i, one in enumerate(defaults):
+        yield from _named(f"{prefix}default {i}", one)
+    for variable, one in (*keywords, *bound):
+        yield from _named(f"{prefix}{variable}", one)

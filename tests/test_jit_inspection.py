@@ -1,0 +1,107 @@
+"""What compiled functions tell of themselves: what was fused, what was left to NumPy and why, pictures, numbers."""
+
+import xml.dom.minidom
+from typing import Any
+
+import numpy as np
+import pytest
+from jitted import array
+
+import jitkernels as jk
+
+OFFSET = np.ones(4)
+
+
+def softmax(x: Any, scale: float = 1.0) -> Any:
+    e = np.exp((x - x.max(axis=-1, keepdims=True)) * scale + OFFSET)
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def mixed(x: Any, layers: list[Any]) -> Any:
+    y = np.sort(x @ layers[0], axis=0) * 2
+    return y, np.linalg.inv(y)
+
+
+def test_what_is_one_kernel() -> None:
+    explained = jk.jit(softmax).explain(array(3, 4))
+    assert explained.kernels == 1
+    assert explained.bytes_after < explained.bytes_before / 3
+    text = str(explained)
+    for part in (
+        "1 kernel, 0 calls of NumPy",
+        "exp",
+        "max over 1",
+        "x: float64[n1, n0]",
+        "scale: float64[]",
+        "OFFSET",
+    ):
+        assert part in text, text
+    assert not explained.reason
+
+
+def test_what_is_left_to_numpy() -> None:
+    text = str(jk.jit(mixed).explain(array(4, 4), [array(4, 4, seed=2)]))
+    assert "2 calls of NumPy" in text
+    assert "NumPy: numpy.sort" in text
+    assert "numpy.inv is computed by NumPy, for these shapes" in text
+    assert "layers[0]" in text
+    assert str(jk.jit(np.unique).explain(array(4))).endswith("left to NumPy: numpy.unique")
+    assert "dtype complex128" in jk.jit(lambda x: x + 1).explain(array(4).astype(complex)).reason
+    with pytest.raises(jk.NotUsableError, match=r"left to NumPy: numpy\.unique"):
+        jk.jit(np.unique).graph(array(4))
+
+
+def test_nothing_is_run_to_be_explained() -> None:
+    def writing(x: Any) -> None:
+        x += 1
+
+    x = np.zeros(3)
+    compiled = jk.jit(writing)
+    assert compiled.explain(x).kernels == 1
+    compiled.graph(x)
+    assert not x.any()
+
+
+@pytest.mark.parametrize("backend", ["native", "interpreter"])
+def test_pictures(backend: str) -> None:
+    for function, arguments in ((softmax, (array(3, 4),)), (mixed, (array(4, 4), [array(4, 4)]))):
+        drawing = jk.jit(function, backend=backend).graph(*arguments)  # type: ignore[arg-type]
+        picture = xml.dom.minidom.parseString(drawing._repr_svg_())
+        texts = [one.firstChild.data for one in picture.getElementsByTagName("text")]  # type: ignore[union-attr]
+        assert any("result" in text for text in texts)
+        assert len(picture.getElementsByTagName("path")) > 3
+        assert str(drawing) == drawing._repr_svg_()
+
+
+def test_numbers() -> None:
+    compiled = jk.jit(softmax, profile=True)
+    assert compiled.stats().compiles == 0
+    x = array(3, 4)
+    for _ in range(5):
+        compiled(x)
+    compiled(x.astype("f4"))
+    stats = compiled.stats()
+    assert (stats.compiles, stats.kernels, stats.launches, stats.cache_hits) == (2, 2, 6, 4)
+    assert stats.compile_seconds > 0
+    assert (
+        stats.bytes_moved
+        == 5 * compiled.explain(x).bytes_after + compiled.explain(x.astype("f4")).bytes_after
+    )
+    compiled.release()
+    assert compiled.stats().compiles == 0
+
+
+def test_levels_fuse_or_do_not() -> None:
+    assert jk.jit(softmax, opt_level=0).explain(array(3, 4)).kernels > 3
+    assert jk.jit(softmax, opt_level=3).explain(array(3, 4)).kernels == 1
+
+
+def test_settings_choose_the_back_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JITKERNELS_BACKEND", "interpreter")
+    monkeypatch.setenv("JITKERNELS_OPT_LEVEL", "1")
+    assert jk.JitConfig().backend == "interpreter"
+    assert jk.JitConfig().opt_level == 1
+    assert jk.jit(softmax).explain(array(3, 4)).kernels == 0
+    monkeypatch.setenv("JITKERNELS_OPT_LEVEL", "4")
+    with pytest.raises(jk.UnknownNameError, match="JITKERNELS_OPT_LEVEL: expected an int from -3 to 3"):
+        jk.jit(softmax)
