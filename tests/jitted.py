@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 import jitkernels as jk
 
@@ -15,6 +16,11 @@ TOLERANCE = {np.dtype("f2"): 1e-2, np.dtype("f4"): 2e-5, np.dtype("f8"): 1e-10}
 def array(*shape: int, dtype: str = "f8", seed: int = 1) -> Any:
     """Numbers from -2 to 6, or as many of them as the type has."""
     return (np.random.default_rng(seed).random(shape) * 8 - (0 if dtype[0] == "u" else 2)).astype(dtype)
+
+
+def given(value: Any) -> Callable[[], Any]:
+    """What makes an argument that is always the same."""
+    return lambda: value
 
 
 def reasons(function: Any) -> list[str]:
@@ -41,17 +47,14 @@ def agree(
     expected: Any = None
     try:
         expected = function(*expected_arguments)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # whatever the function raises
         raised = error
     for _ in range(calls):
         arguments = [one() for one in make]
         if raised is not None:
-            try:
+            with pytest.raises(type(raised)) as caught:
                 compiled(*arguments)
-            except type(raised) as error:
-                assert str(error) == str(raised)
-            else:
-                raise AssertionError(f"{raised!r} is not raised")
+            assert str(caught.value) == str(raised)
         else:
             result = compiled(*arguments)
             same(result, expected)
@@ -75,11 +78,12 @@ def same(found: Any, expected: Any) -> None:
         for name, value in expected.items():
             same(found[name], value)
     elif isinstance(expected, np.ndarray | np.generic):
+        right: Any = expected
         assert found.dtype == expected.dtype
         assert found.shape == expected.shape
         tolerance = TOLERANCE.get(expected.dtype, 0)
         if tolerance:
-            np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+            np.testing.assert_allclose(found, right, rtol=tolerance, atol=tolerance, equal_nan=True)
         else:
             np.testing.assert_array_equal(found, expected)
         if isinstance(expected, np.ndarray):

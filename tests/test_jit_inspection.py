@@ -65,7 +65,7 @@ def test_nothing_is_run_to_be_explained() -> None:
 @pytest.mark.parametrize("backend", ["native", "interpreter"])
 def test_pictures(backend: str) -> None:
     for function, arguments in ((softmax, (array(3, 4),)), (mixed, (array(4, 4), [array(4, 4)]))):
-        drawing = jk.jit(function, backend=backend).graph(*arguments)  # type: ignore[arg-type]
+        drawing = jk.jit(function, backend=backend).graph(*arguments)
         picture = xml.dom.minidom.parseString(drawing._repr_svg_())
         texts = [one.firstChild.data for one in picture.getElementsByTagName("text")]  # type: ignore[union-attr]
         assert any("result" in text for text in texts)

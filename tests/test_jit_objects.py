@@ -133,10 +133,21 @@ def test_exceptions_of_the_function() -> None:
 
 def test_errors_of_numpy() -> None:
     for function in (
-        lambda x: x + np.ones(7), lambda x: x.reshape(5, 5), lambda x: x[10], lambda x: x[:, 0, 0], lambda x: x.sum(axis=4),
-        lambda x: np.concatenate([x, np.ones(3)]), lambda x: x @ np.ones(7), lambda x: x.nonsense, lambda x: np.nonsense(x),
-        lambda x: x["a"], lambda x: np.zeros(-1) + x.sum(), lambda x: x[[0, 99]], lambda x: ~x, lambda x: x.max(axis=0)[()][5],
-    ):  # fmt: skip
+        lambda x: x + np.ones(7),
+        lambda x: x.reshape(5, 5),
+        lambda x: x[10],
+        lambda x: x[:, 0, 0],
+        lambda x: x.sum(axis=4),
+        lambda x: np.concatenate([x, np.ones(3)]),
+        lambda x: x @ np.ones(7),
+        lambda x: x.nonsense,
+        lambda x: np.nonsense(x),  # type: ignore[attr-defined]
+        lambda x: x["a"],
+        lambda x: np.zeros(-1) + x.sum(),
+        lambda x: x[[0, 99]],
+        lambda x: ~x,
+        lambda x: x.max(axis=0)[()][5],
+    ):
         agree(function, lambda: array(3, 4))
     agree(lambda x: x.max(), lambda: array(0))
     agree(lambda x: x.argmin(), lambda: array(0))

@@ -1,4 +1,4 @@
-"""Compiled functions that write: to arguments, to views, to outputs; what overlaps, what is read-only, what is twice there."""
+"""Compiled functions that write: to arguments, views and outputs; what overlaps, is read-only, or is there twice."""
 
 from collections.abc import Callable
 from typing import Any
@@ -249,12 +249,12 @@ def test_elements_that_lie_on_one_another() -> None:
 
 
 def test_out_is_where_the_result_goes() -> None:
-    compiled = jk.jit(lambda x: (x * 2, x.sum(axis=0)))
+    compiled: Any = jk.jit(lambda x: (x * 2, x.sum(axis=0)))
     x, doubled, total = array(3, 4), np.empty((3, 4)), np.empty(4, "f4")
     assert compiled(x, out=(doubled, total))[0] is doubled
     same(doubled, x * 2)
     np.testing.assert_allclose(total, x.sum(axis=0), rtol=1e-6)
-    single = jk.jit(lambda x: x[::-1] + 1)
+    single: Any = jk.jit(lambda x: x[::-1] + 1)
     expected = x[::-1] + 1
     for _ in range(3):
         assert single(x, out=doubled) is doubled

@@ -132,9 +132,9 @@ class Flattener:
                 raise UnknownError(f"an argument of type {kind.__name__}, which has __slots__")
             names = tuple(vars(value))
         parts = tuple([self.flatten(getattr(value, name)) for name in names])
-        return "object", kind, names, parts, self._methods(value, kind, names)
+        return "object", kind, names, parts, self._methods(kind, names)
 
-    def _methods(self, value: Any, kind: type, own: tuple[str, ...]) -> tuple[Any, ...]:
+    def _methods(self, kind: type, own: tuple[str, ...]) -> tuple[Any, ...]:
         """What a class gives its objects: methods and plain values that the function asks for by name."""
         found: dict[str, Any] = {}
         while True:

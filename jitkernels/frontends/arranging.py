@@ -1,5 +1,6 @@
 """Functions that repeat, shift, join, split and pick elements: taken together from views, or gathered by numbers."""
 
+import itertools
 import operator
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from jitkernels.frontends.creation import counted
 from jitkernels.frontends.reductions import axes_of, is_given, tracer_of
-from jitkernels.frontends.shaping import broadcast_to, concatenate, flip, of_array, ravel, transpose
+from jitkernels.frontends.shaping import broadcast_to, concatenate, flip, moveaxis, of_array, ravel, transpose
 from jitkernels.frontends.tables import METHODS, implements
 from jitkernels.frontends.traced import Traced, fresh, traced
 from jitkernels.frontends.universal import cast_to, operand, stored
@@ -140,7 +141,7 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
 
 
 @implements(np.diff)
-def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:  # noqa: SLF001
+def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
     given = of_array(a)
     if is_given(prepend) or is_given(append) or type(n) is not int:
         raise UnknownError("diff with these options")
@@ -167,7 +168,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
         cuts = [0]
         for i in range(sections):
             cuts.append(cuts[-1] + each + (1 if i < extras else 0))
-    return [along(given, position, slice(one, other)) for one, other in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [along(given, position, slice(one, other)) for one, other in itertools.pairwise(cuts)]
 
 
 @implements(np.split)
@@ -181,7 +182,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     if extent % sections != 0:
         raise ValueError("array split does not result in an equal division")
     each = extent // sections
-    part = each if type(each) is int else Whole(given.tracer, each)
+    part: Any = each if type(each) is int else Whole(given.tracer, each)
     return [along(given, position, slice(i * part, (i + 1) * part)) for i in range(sections)]
 
 
@@ -218,7 +219,11 @@ def _padded(given: Traced, axis: int, before: Any, after: Any, mode: str, values
     if first < 0 or last < 0:
         raise ValueError("index can't contain negative values")
     if mode == "constant":
-        parts = [_constant(given, axis, first, values[0]), given, _constant(given, axis, last, values[1])]
+        parts: list[Any] = [
+            _constant(given, axis, first, values[0]),
+            given,
+            _constant(given, axis, last, values[1]),
+        ]
     elif mode == "edge":
         if extent == 0:
             raise UnknownError("pad of nothing")
@@ -297,17 +302,17 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
     one, other = of_array(a), of_array(b)
     if axis is not None:
         axisa = axisb = axisc = axis
-    one, other = np.moveaxis(one, axisa, -1), np.moveaxis(other, axisb, -1)
+    one, other = moveaxis(one, axisa, -1), moveaxis(other, axisb, -1)
     if one.extents[-1] != 3 or other.extents[-1] != 3:
         raise UnknownError("cross of vectors of other than three elements")
     x = [one[..., i] for i in range(3)]
     y = [other[..., i] for i in range(3)]
     parts = [x[i] * y[j] - x[j] * y[i] for i, j in ((1, 2), (2, 0), (0, 1))]
-    return np.moveaxis(np.stack(parts, axis=-1), -1, axisc)
+    return moveaxis(np.stack(parts, axis=-1), -1, axisc)
 
 
-METHODS["put"] = lambda *given: _refuse("put")
-METHODS["nonzero"] = lambda *given: _refuse("nonzero")
+METHODS["put"] = lambda *_: _refuse("put")
+METHODS["nonzero"] = lambda *_: _refuse("nonzero")
 
 
 def _refuse(name: str) -> Any:

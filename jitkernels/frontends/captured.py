@@ -178,7 +178,7 @@ def around(function: types.FunctionType) -> dict[str, Any]:
 
 
 def is_tracked(frame: types.FrameType) -> str:
-    """What a function that is called while another is traced reads that no call would look at again; nothing if nothing."""
+    """What a function that is called in a trace reads and no later call would look at again; nothing if nothing."""
     name = frame.f_code.co_filename
     if name.startswith((NUMPY, PACKAGE, "<frozen")) or (
         name.startswith(STANDARD) and not name.startswith(OTHERS)

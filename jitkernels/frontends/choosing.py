@@ -65,15 +65,8 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 @implements(np.clip, methods="clip")
 def clip(
-    a: Any,
-    a_min: Any = None,
-    a_max: Any = None,
-    out: Any = None,
-    *,
-    min: Any = None,
-    max: Any = None,
-    **keywords: Any,  # noqa: A002
-) -> Any:
+    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **keywords: Any,  # noqa: A002
+) -> Any:  # fmt: skip
     if keywords:
         raise UnknownError("clip with options of a universal function")
     low = a_min if is_given(a_min) else min if is_given(min) else None
@@ -132,7 +125,7 @@ def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neg
     ):
         raise UnknownError("nan_to_num with these arguments")
     limits = np.finfo(given.dtype)
-    found = np.where(np.isnan(given), given.dtype.type(nan), given)
+    found: Any = np.where(np.isnan(given), given.dtype.type(nan), given)
     found = np.where(given == np.inf, given.dtype.type(limits.max if posinf is None else posinf), found)
     found = np.where(given == -np.inf, given.dtype.type(limits.min if neginf is None else neginf), found)
     return found if given.ndim else result(given.tracer, found.node)
@@ -145,10 +138,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         raise UnknownError("copyto to an array that is no argument")
     value = operand(tracer, src)
     kind = kind_of(value)
-    if kind in (int, float, bool):
-        node = _number(tracer, value, dst.node.dtype)
-    else:
-        node = traced(tracer, value).node
+    is_python = kind in (int, float, bool)
+    node = _number(tracer, value, dst.node.dtype) if is_python else traced(tracer, value).node
     stored(tracer, node, dst, where, casting)
 
 
@@ -201,7 +192,7 @@ def imag(val: Any) -> Any:
 def result_type(*arrays_and_dtypes: Any) -> Any:
     stand = {int: 1, float: 1.0, bool: True}
     tracer = tracer_of()
-    given = []
+    given: list[Any] = []
     for one in arrays_and_dtypes:
         if isinstance(one, np.dtype | type | str):
             given.append(one)
@@ -220,7 +211,7 @@ def _sum_without_nan(kind: str, nothing: float) -> Any:
         tracer = tracer_of()
         given = traced(tracer, a)
         if given.dtype.kind == "f":
-            given = result(tracer, np.where(np.isnan(given), given.dtype.type(nothing), given).node, given)
+            given = result(tracer, where(np.isnan(given), given.dtype.type(nothing), given).node, given)
         return reduced(tracer, kind, given, axis, dtype, out, bool(keepdims) if is_given(keepdims) else False)
 
     return sum_
@@ -293,7 +284,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
         return np.sqrt(total)
     if len(over) != 1 or type(ord) not in (int, float):
         raise UnknownError("norm of matrices by this order")
-    size_ = np.abs(given)
+    size_: Any = np.abs(given)
     if ord == np.inf:
         return np.max(size_, axis=over, keepdims=keepdims)
     if ord == -np.inf:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.frontends.reductions import axes_of, dtype_name, is_given, reduced, tracer_of
-from jitkernels.frontends.shaping import common_type, of_array, ravel, transpose
+from jitkernels.frontends.shaping import common_type, moveaxis, of_array, ravel
 from jitkernels.frontends.tables import METHODS, implements
 from jitkernels.frontends.traced import Traced, fresh, traced
 from jitkernels.frontends.tracer import Tracer
@@ -20,9 +20,7 @@ from jitkernels.graph.ir import Node
 def multiplied(tracer: Tracer, left: Traced, right: Traced, dtype: str) -> Node:
     """``numpy.matmul`` of arrays in one dtype; those of one dimension are rows and columns."""
     if not left.ndim or not right.ndim:
-        raise ValueError(
-            "matmul: Input operand does not have enough dimensions (has 0, gufunc core with signature (n?,k),(k,m?)->(n?,m?) requires 1)"
-        )
+        raise ValueError("matmul: Input operand does not have enough dimensions (has 0, requires 1)")
     a, b = construct.cast(left.node, dtype), construct.cast(right.node, dtype)
     if left.ndim == 1:
         a = construct.expand_dims(a, (0,))
@@ -68,7 +66,7 @@ def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: Any = -1, **others: An
     if others:
         raise UnknownError("vecdot with options")
     tracer = tracer_of()
-    left, right = np.moveaxis(of_array(x1), axis, -1), np.moveaxis(of_array(x2), axis, -1)
+    left, right = moveaxis(of_array(x1), axis, -1), moveaxis(of_array(x2), axis, -1)
     found = reduced(tracer, "sum", left * right, -1, product_type(left, right))
     return stored(tracer, found.node, out[0] if isinstance(out, tuple) else out) if out is not None else found
 

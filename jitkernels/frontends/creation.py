@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.frontends.reductions import dtype_name, is_given
-from jitkernels.frontends.shaping import common_type, extents_of, of_array, stacked
+from jitkernels.frontends.shaping import extents_of, of_array, stacked
 from jitkernels.frontends.standin import creates
 from jitkernels.frontends.tables import SERVICES, implements
 from jitkernels.frontends.traced import Traced, fresh, traced
@@ -17,6 +17,7 @@ from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Number
 from jitkernels.graph.ir import Node
+from jitkernels.graph.scalars import DTYPES
 
 
 def filled(tracer: Tracer, shape: Any, value: Any, dtype: Any, order: Any = "C") -> Traced:
@@ -119,7 +120,7 @@ def arange(
     count: Number = 0
     if distance > 0:
         count = distance if abs(by) == 1 else (distance + (abs(by) - 1)) // abs(by)
-        count = 1 if not type(count) is int and count == 1 else count
+        count = 1 if type(count) is not int and count == 1 else count
     name = dtype_name(dtype) if is_given(dtype) else "int64"
     if name == "bool":
         raise UnknownError("arange of bool")
@@ -304,7 +305,7 @@ def _concrete(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keyword
 def _wrapped(tracer: Tracer, found: Any) -> Any:
     if isinstance(found, tuple):
         return tuple(_wrapped(tracer, one) for one in found)
-    if type(found) is not np.ndarray or found.dtype.name not in construct.DTYPES:
+    if type(found) is not np.ndarray or found.dtype.name not in DTYPES:
         return found
     return fresh(tracer, tracer.constant_array(found))
 
@@ -313,7 +314,7 @@ def _wrapped(tracer: Tracer, found: Any) -> Any:
 def meshgrid(tracer: Tracer, *xi: Any, copy: Any = True, sparse: Any = False, indexing: str = "xy") -> Any:
     listed = [SERVICES["raveled"](traced(tracer, one)) for one in xi]
     total = len(listed)
-    made = []
+    made: list[Any] = []
     for i, one in enumerate(listed):
         new = [j for j in range(total) if j != i]
         made.append(fresh(tracer, construct.expand_dims(one.node, new)))

@@ -1,4 +1,4 @@
-"""Calls that need no Python: a specialisation whose arguments are arrays and floats as they come, linked to its function.
+"""Calls that need no Python: code whose arguments are arrays and floats as they come, linked to its function.
 
 What the function refers to by name is watched: as long as each name is bound to the same object, and that cannot change
 in itself, the code is right for it. All other calls are Python's, which finds or makes their code.
@@ -75,7 +75,7 @@ def source_of(specialisation: Specialisation, structure: Any, leaves: Sequence[A
 
 
 def watches_of(function: types.FunctionType) -> list[Any] | None:
-    """All names that a function and those called by it refer to; None where what they are bound to may change in itself."""
+    """All names that a function and those it calls refer to; None where what they are bound to may change in itself."""
     found: list[Any] = []
     pending, seen = [function], {id(function)}
     while pending:

@@ -37,9 +37,9 @@ class Drawing:
         )
         return "\n".join(
             [
-                f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{bottom + MARGIN:.0f}" '
-                f'font-family="sans-serif" font-size="12">',
-                '<defs><marker id="to" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+                f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{bottom + MARGIN:.0f}"',
+                'font-family="sans-serif" font-size="12">',
+                '<defs><marker id="to" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7"',
                 'orient="auto"><path d="M0 0L8 4L0 8z" fill="#666"/></marker></defs>',
                 f'<rect width="{width:.0f}" height="{bottom + MARGIN:.0f}" fill="white"/>',
                 *self._drawn_boxes(),
@@ -87,7 +87,8 @@ class Drawing:
             colour = COLOURS[title.split(" ")[1]]
             yield (
                 f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}" rx="8" fill="{colour}" '
-                f'stroke="#999" stroke-dasharray="4 3"/><text x="{x + 8:.0f}" y="{y + 15:.0f}" fill="#555">{title}</text>'
+                f'stroke="#999" stroke-dasharray="4 3"/>'
+                f'<text x="{x + 8:.0f}" y="{y + 15:.0f}" fill="#555">{title}</text>'
             )
 
     def _nodes(self) -> Iterator[str]:
@@ -95,8 +96,9 @@ class Drawing:
             x, y, width = self._places[id(node)]
             colour = "#f4f4f4" if node.operation in SILENT else "white"
             yield (
-                f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{HEIGHT}" rx="5" fill="{colour}" stroke="#444"/>'
-                f'<text x="{x + width / 2:.0f}" y="{y + 19:.0f}" text-anchor="middle">{html.escape(self._text(node))}</text>'
+                f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{HEIGHT}" rx="5" fill="{colour}" '
+                f'stroke="#444"/><text x="{x + width / 2:.0f}" y="{y + 19:.0f}" text-anchor="middle">'
+                f"{html.escape(self._text(node))}</text>"
             )
 
     def _edges(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""NumPy's functions that graphs have no operation for: those written in Python are traced, others are called as nodes."""
+"""NumPy's functions that no operation stands for: those written in Python are traced, others are called as nodes."""
 
 import builtins
 import types

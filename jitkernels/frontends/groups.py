@@ -66,7 +66,8 @@ def label(node: Node) -> str:
             return f"{kind} over {', '.join(map(str, over)) if isinstance(over, tuple) else over}"
         case "call":
             function = node.options["function"]
-            return f"numpy.{getattr(function, '__name__', getattr(getattr(function, 'func', None), '__name__', 'call'))}"
+            function = getattr(function, "func", function)
+            return f"numpy.{getattr(function, '__name__', 'call')}"
         case "constant":
             return f"{node.options['value']}"
         case "extent":
@@ -89,7 +90,6 @@ def moved_by_numpy(graph: Graph) -> int:
     total = 0
     for node in graph:
         if node.operation not in (*SILENT, "view", "reshape"):
-            total += size_of(node) + sum(
-                size_of(one) for one in node.inputs if one.operation not in SILENT - {"input"}
-            )
+            read = [one for one in node.inputs if one.operation not in ("constant", "extent")]
+            total += size_of(node) + sum(map(size_of, read))
     return total

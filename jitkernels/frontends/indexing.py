@@ -17,6 +17,11 @@ from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Extent, Number
 from jitkernels.graph.ir import Node
 
+INVALID = (
+    "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid "
+    "indices"
+)
+
 
 class Picked(NamedTuple):
     """A key taken apart: the view by its slices, and arrays for some of the view's dimensions."""
@@ -148,15 +153,11 @@ def _inside(value: Any, extent: Number) -> Number:
     if isinstance(value, bool | np.bool_):
         raise UnknownError("a bool as an index")
     if isinstance(value, float) or (type(value) is Traced and value.dtype.kind not in "iu"):
-        raise IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
-        )
+        raise IndexError(INVALID)
     try:
         index = as_extent(value)
     except TypeError:
-        raise IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
-        ) from None
+        raise IndexError(INVALID) from None
     if index < 0:
         index = index + extent
     if index < 0 or index >= extent:

@@ -1,4 +1,4 @@
-"""What became of a function: which operations are one kernel, what is left to NumPy and why, and how much memory moves."""
+"""What became of a function: which operations are one kernel, what NumPy does and why, how much memory moves."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from typing import Any
 
 from jitkernels.frontends.groups import Group, groups_of, moved, moved_by_numpy
 from jitkernels.frontends.specialisation import Specialisation
-from jitkernels.graph import extents
 from jitkernels.graph.ir import Node
 
 

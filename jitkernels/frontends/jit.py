@@ -1,4 +1,4 @@
-"""`jit`: a NumPy function that is traced when it meets new kinds of arguments, and from then on runs as compiled code."""
+"""`jit`: a NumPy function that is traced for each new kind of arguments, and runs as compiled code from then on."""
 
 import functools
 import inspect
@@ -34,6 +34,7 @@ from jitkernels.frontends.inspection import (
     explanation,
     names_of,
 )
+from jitkernels.frontends.outputs import Known
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
@@ -98,7 +99,8 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         found.calls += 1
         if found.direct is None and self._link(found, args, kwargs):
             # By the compiled function, which is in front of this one now.
-            return self(*args) if out is None else self(*args, out=out)
+            linked: Any = self
+            return linked(*args) if out is None else linked(*args, out=out)
         before = [leaves[i].copy() for i in found.written] if found.may_raise else ()
         try:
             arrays = found.program.run([*leaves, *found.constants], values, None)
@@ -108,7 +110,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             for i, array in zip(found.written, before, strict=False):
                 leaves[i][...] = array
             return self._plain(args, kwargs, out)
-        result = found.plan.make(leaves, arrays, values)
+        result = found.plan.make(Known(leaves, arrays, values))
         return result if out is None else given_to(out, result)
 
     def _link(self, found: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -200,14 +202,14 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> FunctionExplanation:
         """What becomes of a call with such arguments, whose code is made but not run."""
-        found, leaves, structure = self._looked_at(args, kwargs)
+        found, structure = self._looked_at(args, kwargs)
         if isinstance(found, str):
             return FunctionExplanation(self.__name__, (), {}, (), found, 0, 0)
         return explanation(self.__name__, found, argument_names(structure, self._signature.names))
 
     def graph(self, *args: P.args, **kwargs: P.kwargs) -> Drawing:
         """A picture of what becomes of such a call. Raises NotUsableError where it is left to NumPy."""
-        found, leaves, structure = self._looked_at(args, kwargs)
+        found, structure = self._looked_at(args, kwargs)
         if isinstance(found, str) or found.graph is None:
             reason = found if isinstance(found, str) else found.reason
             raise NotUsableError(f"{self.__name__} has no graph: it is left to NumPy: {reason}")
@@ -216,12 +218,12 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         names = names_of(graph, groups, argument_names(structure, self._signature.names))
         return Drawing(graph, groups, names)
 
-    def _looked_at(self, args: Any, kwargs: Any) -> tuple[Any, list[Any], Any]:
+    def _looked_at(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         kwargs = {name: one for name, one in kwargs.items() if name != "out" or self._takes_out}
-        found, leaves, _ = self._found(args, kwargs)
+        found, _, _ = self._found(args, kwargs)
         if found is None:
-            return next(reversed(self._plain_calls)), [], None
-        return found, leaves, self._structure(args, kwargs)[0]
+            return next(reversed(self._plain_calls)), None
+        return found, self._structure(args, kwargs)[0]
 
     def stats(self) -> JitStats:
         """Numbers about all code that was made."""
@@ -310,6 +312,15 @@ class _Signature:
 
 @overload
 def jit(function: Callable[P, R], /) -> JitFunction[P, R]: ...
+@overload
+def jit(
+    function: Callable[P, R],
+    /,
+    *,
+    static_argnames: str | tuple[str, ...] | list[str] = (),
+    config: JitConfig | None = None,
+    **options: Any,
+) -> JitFunction[P, R]: ...
 @overload
 def jit(
     *,

@@ -1,4 +1,4 @@
-"""Elements that a mask chooses: how many there are is known only when code runs, what becomes of them often does not matter.
+"""Elements that a mask chooses: how many there are is known only when code runs, and often does not matter.
 
 ``a[mask] += 1``, ``a[mask] = b[mask] * 2`` and ``a[mask].sum()`` are computed for all elements, and the mask decides
 which count. All else has to know the number, and is left to NumPy.
@@ -63,9 +63,8 @@ class Masked:
             if not self._same(value):
                 raise UnknownError("elements chosen by different masks")
             return value._now()
-        if type(value) is Traced and value.ndim:
-            raise UnknownError("elements chosen by a mask meet an array")
-        if isinstance(value, np.ndarray | list | tuple) and type(value) is not Traced:
+        is_array = value.ndim > 0 if type(value) is Traced else isinstance(value, np.ndarray | list | tuple)
+        if is_array:
             raise UnknownError("elements chosen by a mask meet an array")
         return value
 
@@ -148,16 +147,15 @@ def _operators() -> None:
     def backward(ufunc: Any) -> Any:
         return lambda self, other: _operate(self, ufunc, other, self)
 
+    def applied(ufunc: Any) -> Any:
+        return lambda self: ufunc(self)
+
     for name, ufunc in table.items():
         setattr(Masked, f"__{name}__", forward(ufunc))
         setattr(Masked, f"__r{name}__", backward(ufunc))
-    for name, ufunc in {
-        "neg": np.negative,
-        "pos": np.positive,
-        "abs": np.absolute,
-        "invert": np.invert,
-    }.items():
-        setattr(Masked, f"__{name}__", (lambda one: lambda self: one(self))(ufunc))
+    alone: dict[str, Any] = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+    for name, one in alone.items():
+        setattr(Masked, f"__{name}__", applied(one))
 
 
 def _operate(masked: Masked, ufunc: Any, left: Any, right: Any) -> Any:

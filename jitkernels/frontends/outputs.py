@@ -1,10 +1,10 @@
-"""What a traced function returned: which nodes the graph computes, and how results are made of them and of arguments."""
+"""What a traced function returned: what the graph computes, and how results are made of that and of arguments."""
 
 import dataclasses
 import enum
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,16 @@ from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.operations import region_of
 
-Make = Callable[[Sequence[Any], Sequence[Any], Mapping[str, int]], Any]
-"""A result, from the arguments' leaves, the arrays that were computed, and the values of symbols."""
+
+class Known(NamedTuple):
+    """What results are made of: the leaves of the arguments, the arrays that were computed, the values of symbols."""
+
+    leaves: Sequence[Any]
+    arrays: Sequence[Any]
+    values: Mapping[str, int]
+
+
+Make = Callable[[Known], Any]
 IMMUTABLE = (
     type(None), bool, int, float, complex, str, bytes, np.generic, np.dtype, type, enum.Enum, slice, range,
     types.FunctionType, types.BuiltinFunctionType, np.ufunc,
@@ -68,12 +76,12 @@ class _Planner:
         if type(value) is Whole:
             return self._whole(value)
         if value is None or isinstance(value, IMMUTABLE):
-            return lambda leaves, arrays, values: value
+            return lambda _: value
         if type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._sequence(value)
         if type(value) is dict:
             parts = {name: self.make(one) for name, one in value.items()}
-            return lambda *given: {name: one(*given) for name, one in parts.items()}
+            return lambda known: {name: one(known) for name, one in parts.items()}
         if dataclasses.is_dataclass(value):
             return self._dataclass(value)
         raise UnknownError(f"a result of type {type(value).__name__}")
@@ -82,10 +90,10 @@ class _Planner:
         parts = [self.make(one) for one in value]
         kind = type(value)
         if kind is list:
-            return lambda *given: [one(*given) for one in parts]
+            return lambda known: [one(known) for one in parts]
         if kind is tuple:
-            return lambda *given: tuple([one(*given) for one in parts])
-        return lambda *given: kind(*[one(*given) for one in parts])
+            return lambda known: tuple([one(known) for one in parts])
+        return lambda known: kind(*[one(known) for one in parts])
 
     def _dataclass(self, value: Any) -> Make:
         kind = type(value)
@@ -96,10 +104,10 @@ class _Planner:
         )
         parts = [(name, self.make(getattr(value, name))) for name in names]
 
-        def made(*given: Any) -> Any:
+        def made(known: Known) -> Any:
             result = object.__new__(kind)
             for name, one in parts:
-                object.__setattr__(result, name, one(*given))
+                object.__setattr__(result, name, one(known))
             return result
 
         return made
@@ -107,14 +115,14 @@ class _Planner:
     def _whole(self, value: Whole) -> Make:
         if value.leaf is not None:
             leaf = value.leaf
-            return lambda leaves, arrays, values: leaves[leaf]
+            return lambda known: known.leaves[leaf]
         extent = value.extent
-        return lambda leaves, arrays, values: extents.evaluated(extent, values)
+        return lambda known: extents.evaluated(extent, known.values)
 
     def _array(self, value: Traced) -> Make:
         leaf = self.arguments.get(id(value))
         if leaf is not None:
-            return lambda leaves, arrays, values: leaves[leaf]
+            return lambda known: known.leaves[leaf]
         view, storage = value.view, value.view.storage
         if storage.leaf is not None:
             return self._view(view, storage.leaf, is_leaf=True)
@@ -123,10 +131,10 @@ class _Planner:
         if view.parent is None or not (shared or whole):
             number = self.output(view.node, storage if view.parent is None else value)
             if value.is_weak:
-                return lambda leaves, arrays, values: float(arrays[number])
+                return lambda known: float(known.arrays[number])
             if value.is_scalar:
-                return lambda leaves, arrays, values: arrays[number][()]
-            return lambda leaves, arrays, values: arrays[number]
+                return lambda known: known.arrays[number][()]
+            return lambda known: known.arrays[number]
         return self._view(view, self.output(storage.node, storage), is_leaf=False)
 
     def _view(self, view: View, number: int, *, is_leaf: bool) -> Make:
@@ -138,19 +146,19 @@ class _Planner:
             one = one.parent
         is_readonly = view.is_readonly
 
-        def made(leaves: Sequence[Any], arrays: Sequence[Any], values: Mapping[str, int]) -> Any:
-            found = leaves[number] if is_leaf else arrays[number]
+        def made(known: Known) -> Any:
+            found = (known.leaves if is_leaf else known.arrays)[number]
             if not steps:
                 return found.view()
             for step in steps:
-                shape = tuple([extents.evaluated(extent, values) for extent in step.shape])
+                shape = tuple([extents.evaluated(extent, known.values) for extent in step.shape])
                 if step.map is None:
                     found = found.reshape(shape)
                 else:
                     found = region_of(
-                        found, step.map, shape, lambda extent: extents.evaluated(extent, values)
+                        found, step.map, shape, lambda extent: extents.evaluated(extent, known.values)
                     )
-            if is_readonly or (is_leaf and not leaves[number].flags.writeable):
+            if is_readonly or (is_leaf and not known.leaves[number].flags.writeable):
                 found.flags.writeable = False
             return found
 

@@ -10,7 +10,8 @@ from jitkernels.graph.construct import UnknownError
 class Rebuilder:
     """Makes values of structures. `leaf` gives what stands for each leaf, `static` what for constants.
 
-    Containers are new ones, so that the caller's stay as they are. Where the function changes one, NumPy has to do that.
+    Containers are new ones, so that the caller's stay as they are. Where the function changes one, NumPy
+    has to do that.
     """
 
     def __init__(self, leaf: Callable[[str], Any], static: Callable[[Any], Any]) -> None:
@@ -51,7 +52,7 @@ class Rebuilder:
     def _object(
         self, kind: type, names: tuple[str, ...], parts: tuple[Any, ...], methods: tuple[Any, ...]
     ) -> Any:
-        made = object.__new__(kind)
+        made: Any = object.__new__(kind)
         for name, part in zip(names, parts, strict=True):
             object.__setattr__(made, name, self.rebuild(part))
         for name, (what, one) in methods:
@@ -78,7 +79,7 @@ class Rebuilder:
         self.tables.add(id(names))
         self._kept.append(names)
         made = types.FunctionType(code, names, code.co_name, given or None, closure)
-        made.__kwdefaults__ = named or None  # type: ignore[assignment]
+        made.__kwdefaults__ = named or None
         return made
 
     def check(self) -> None:

@@ -37,7 +37,7 @@ def is_given(value: Any) -> bool:
 
 def dtype_name(dtype: Any) -> str:
     """A dtype argument's name."""
-    name = np.dtype(dtype).name
+    name = str(np.dtype(dtype).name)
     if name not in DTYPES:
         raise UnknownError(f"dtype {name}")
     return name

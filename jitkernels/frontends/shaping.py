@@ -248,7 +248,7 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 
 @implements(methods="astype")
 def astype(
-    a: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: Any = True
+    a: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: Any = True
 ) -> Any:
     name = dtype_name(dtype)
     if not np.can_cast(a.dtype, name, casting):
@@ -283,7 +283,7 @@ def conjugate(a: Any) -> Any:
 
 @implements(np.concatenate)
 def concatenate(
-    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
     tracer = tracer_of()
     if type(arrays) is Traced:
@@ -333,7 +333,7 @@ def common_type(tracer: Tracer, operands: Any) -> str:
 
 @implements(np.stack)
 def stack(
-    arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+    arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
     listed = [of_array(one) for one in arrays]
     if not listed:
@@ -359,7 +359,7 @@ def stacked(tracer: Tracer, values: Any) -> Traced:
 
 
 def _joined(spread: Any, axis: int) -> Any:
-    def join(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    def join(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
         listed = [spread(of_array(one)) for one in tup]
         along = 0 if axis == 1 and listed and listed[0].ndim == 1 else axis
         return concatenate(listed, along, dtype=dtype, casting=casting)

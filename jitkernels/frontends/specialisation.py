@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -124,7 +124,7 @@ class Watch:
         self._tables = tables
         self._before: Any = None
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> Self:
         self._before = sys.getprofile()
         sys.setprofile(self._called)
         return self
@@ -172,7 +172,7 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
 def _traced(tracer: Tracer, structure: Any) -> tuple[Graph, Any]:
     given = _inputs(tracer)
     remaining = iter(given)
-    rebuilder = Rebuilder(lambda mark: next(remaining), stand_in)
+    rebuilder = Rebuilder(lambda _: next(remaining), stand_in)
     function, positional, keywords = (rebuilder.rebuild(one) for one in structure)
     with Watch(rebuilder.tables) as watch:
         found = function(*positional, **keywords)

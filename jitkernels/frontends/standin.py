@@ -6,6 +6,7 @@ reaches the trace for these. So the globals of a traced function have this modul
 
 import math
 import types
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,10 @@ CREATION: dict[Any, Any] = {}
 """NumPy's functions that make arrays, and what each does in a trace."""
 
 
-def creates(*functions: Any) -> Any:
+def creates(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Let a function stand for functions that make arrays; it takes the trace first."""
 
-    def enter(implementation: Any) -> Any:
+    def enter(implementation: Callable[..., Any]) -> Callable[..., Any]:
         CREATION.update(dict.fromkeys(functions, implementation))
         return implementation
 

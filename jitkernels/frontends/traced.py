@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Number
 from jitkernels.graph.ir import Node
+from jitkernels.graph.scalars import DTYPES
 
 MOST_ROWS = 4096
 
@@ -66,7 +67,7 @@ class Traced:
         return tuple(as_whole(self._tracer, extent) for extent in self._view.shape)
 
     @shape.setter
-    def shape(self, shape: Any) -> None:
+    def shape(self, _: Any) -> None:
         raise UnknownError("assignment to shape")
 
     @property
@@ -94,11 +95,11 @@ class Traced:
         return self.size * self.itemsize
 
     @property
-    def T(self) -> "Traced":  # noqa: N802  # NumPy's name
+    def T(self) -> Any:  # noqa: N802  # NumPy's name
         return METHODS["transpose"](self)
 
     @property
-    def mT(self) -> "Traced":  # noqa: N802  # NumPy's name
+    def mT(self) -> Any:  # noqa: N802  # NumPy's name
         if self.ndim < 2:
             raise ValueError("matrix transpose with ndim < 2 is undefined")
         return METHODS["swapaxes"](self, -1, -2)
@@ -227,6 +228,18 @@ class Traced:
             return self._operate(ufunc, self, other)
         return SERVICES["ufunc"](self.tracer, ufunc, "__call__", (self, other), {"out": (self,)})
 
+    if TYPE_CHECKING:  # which `_operators` makes
+
+        def __add__(self, other: Any) -> Any: ...
+        def __sub__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __floordiv__(self, other: Any) -> Any: ...
+        def __rfloordiv__(self, other: Any) -> Any: ...
+        def __mod__(self, other: Any) -> Any: ...
+        def __rmod__(self, other: Any) -> Any: ...
+        def __eq__(self, other: object) -> Any: ...
+        def __ne__(self, other: object) -> Any: ...
+
     def __neg__(self) -> Any:
         return SERVICES["sign"](self, np.negative)
 
@@ -237,7 +250,7 @@ class Traced:
         return SERVICES["sign"](self, np.absolute)
 
     def __invert__(self) -> Any:
-        return np.invert(self)  # type: ignore[call-overload]
+        return np.invert(self)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -254,7 +267,8 @@ def _operators() -> None:
         "xor": np.bitwise_xor,
     }  # fmt: skip
     compared = {
-        "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+        "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+        "ge": np.greater_equal,
     }  # fmt: skip
 
     def forward(ufunc: Any) -> Any:
@@ -307,7 +321,7 @@ def traced(tracer: Tracer, value: Any) -> Traced:
 
 def known_array(tracer: Tracer, array: Any) -> Node:
     """The node of a concrete array. Raises UnknownError for one that the function was not seen to make."""
-    if array.dtype.name not in construct.DTYPES or type(array) is not np.ndarray:
+    if array.dtype.name not in DTYPES or type(array) is not np.ndarray:
         raise UnknownError(f"an array of dtype {array.dtype}")
     if id(array) not in tracer.made:
         raise UnknownError("an array that is no argument, global or closure variable of the function")
@@ -316,6 +330,6 @@ def known_array(tracer: Tracer, array: Any) -> Node:
 
 def scalar_node(value: Any) -> Node:
     """A NumPy scalar's node."""
-    if value.dtype.name not in construct.DTYPES:
+    if value.dtype.name not in DTYPES:
         raise UnknownError(f"a number of dtype {value.dtype}")
     return construct.constant(value.item(), value.dtype.name)

@@ -175,19 +175,19 @@ def refuse(what: Any) -> None:
     variable = f"variable {' and '.join(map(repr, names))}" if names else "the value of an expression"
     shown = f", in `{expression}`" if expression else ""
     raise TracingError(
-        f"{frame.f_code.co_filename}:{frame.f_lineno}: {variable} is known only when the compiled code runs, and Python "
-        f"asks for its value now{shown}: expected control flow that depends on shapes, ints, static arguments and the "
-        f"like. Write `np.where(condition, a, b)` for a choice between elements, take the branch outside of the compiled "
-        f"function, or name the argument in `static_argnames`"
+        f"{frame.f_code.co_filename}:{frame.f_lineno}: {variable} is known only when the compiled code runs, and "
+        f"Python asks for its value now{shown}: expected control flow that depends on shapes, ints, static arguments "
+        f"and the like. Write `np.where(condition, a, b)` for a choice between elements, take the branch outside of "
+        f"the compiled function, or name the argument in `static_argnames`"
     )
 
 
 def _expression(frame: FrameType) -> str:
     """The text of what a frame is at, where its file can be read."""
     positions = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
-    if positions is None or positions[0] is None:
+    first, last, start, end = positions or (None, None, None, None)
+    if first is None:
         return ""
-    first, last, start, end = positions
     line = linecache.getline(frame.f_code.co_filename, first).rstrip("\n")
     if first != last or start is None or end is None:
         return line.strip()

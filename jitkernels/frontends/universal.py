@@ -216,7 +216,7 @@ def _dtype_of(ufunc: Any, keywords: dict[str, Any]) -> str | None:
 
 
 def stored(
-    tracer: Tracer, node: Node, out: Any, where: Any = True, casting: str = "same_kind", ufunc: Any = None
+    tracer: Tracer, node: Node, out: Any, where: Any = True, casting: Any = "same_kind", ufunc: Any = None
 ) -> Traced:
     """Let an output have a result where it is to."""
     if out is None:
@@ -229,7 +229,8 @@ def stored(
     if not np.can_cast(node.dtype, out.node.dtype, casting):
         name = getattr(ufunc, "__name__", "function")
         raise TypeError(
-            f"Cannot cast ufunc '{name}' output from {np.dtype(node.dtype)!r} to {out.dtype!r} with casting rule {casting!r}"
+            f"Cannot cast ufunc '{name}' output from {np.dtype(node.dtype)!r} to {out.dtype!r} with casting rule "
+            f"{casting!r}"
         )
     value = construct.cast(node, out.node.dtype)
     if where is not True:
@@ -332,7 +333,7 @@ def _of_floats(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
 
 
 @serves("quotient")
-def quotient(tracer: Tracer, left: Any, right: Any) -> Traced:
+def quotient(tracer: Tracer, left: Any, right: Any) -> Any:
     """A quotient of Python numbers, the second of which is not zero."""
     return weak(tracer, fresh(tracer, elementwise(tracer, np.true_divide, (left, right))[0]))
 

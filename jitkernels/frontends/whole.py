@@ -5,7 +5,7 @@ code is for that one.
 """
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitkernels.frontends.tables import SERVICES
 from jitkernels.frontends.tracer import Binding, Tracer
@@ -111,6 +111,12 @@ class Whole:
 
     def __round__(self, digits: Any = None) -> Any:
         return self if digits is None else round(int(self), digits)
+
+    if TYPE_CHECKING:  # which `_operators` makes
+
+        def __mul__(self, other: Any) -> Any: ...
+        def __rmul__(self, other: Any) -> Any: ...
+        def __gt__(self, other: Any) -> bool: ...
 
     def __neg__(self) -> Any:
         return as_whole(self.tracer, -self.extent)
@@ -226,8 +232,8 @@ def _operators() -> None:
         setattr(Whole, f"__r{name.strip('_')}__", with_numbers(function, is_swapped=True))
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
         setattr(Whole, f"__{name}__", compared(getattr(operator, name)))
-    Whole.__truediv__ = lambda self, other: divide(self, other)  # type: ignore[attr-defined]
-    Whole.__rtruediv__ = lambda self, other: divide(other, self)  # type: ignore[attr-defined]
+    for name, function in (("truediv", divide), ("rtruediv", lambda self, other: divide(other, self))):
+        setattr(Whole, f"__{name}__", function)
 
 
 _operators()
