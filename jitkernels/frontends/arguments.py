@@ -210,7 +210,7 @@ def short_extents(leaves: Sequence[Any]) -> frozenset[int]:
 
 
 def patterns(leaves: list[Any]) -> tuple[Any, ...]:
-    """For each leaf what code is made for: dtype; extents of 0, of 1, short ones, and others, which are equal; strides."""
+    """For each leaf what code is made for: dtype; extents of 0 or 1, short ones, others, which are equal; strides."""
     found: dict[int, int] = {one: -one for one in short_extents(leaves)}
     result: list[Any] = []
     for leaf in leaves:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.frontends.creation import counted
+from jitkernels.frontends.joining import concatenate
 from jitkernels.frontends.reductions import axes_of, is_given, tracer_of
-from jitkernels.frontends.shaping import broadcast_to, concatenate, flip, moveaxis, of_array, ravel, transpose
+from jitkernels.frontends.shaping import broadcast_to, flip, moveaxis, of_array, ravel, transpose
 from jitkernels.frontends.tables import METHODS, implements
 from jitkernels.frontends.traced import Traced, fresh, traced
 from jitkernels.frontends.universal import cast_to, operand, stored

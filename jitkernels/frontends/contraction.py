@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.frontends.joining import common_type
 from jitkernels.frontends.reductions import axes_of, dtype_name, is_given, reduced, tracer_of
-from jitkernels.frontends.shaping import common_type, moveaxis, of_array, ravel
+from jitkernels.frontends.shaping import moveaxis, of_array, ravel
 from jitkernels.frontends.tables import METHODS, implements
 from jitkernels.frontends.traced import Traced, fresh, traced
 from jitkernels.frontends.tracer import Tracer

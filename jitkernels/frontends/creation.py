@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.frontends.joining import stacked
 from jitkernels.frontends.reductions import dtype_name, is_given
-from jitkernels.frontends.shaping import extents_of, of_array, stacked
+from jitkernels.frontends.shaping import extents_of, of_array
 from jitkernels.frontends.standin import creates
 from jitkernels.frontends.tables import SERVICES, implements
 from jitkernels.frontends.traced import Traced, fresh, traced

@@ -1,7 +1,6 @@
 """`jit`: a NumPy function that is traced for each new kind of arguments, and runs as compiled code from then on."""
 
 import functools
-import inspect
 import threading
 import types
 from collections.abc import Callable
@@ -18,6 +17,8 @@ from jitkernels.frontends import (  # noqa: F401  # these fill the tables of wha
     direct,
     functions,
     indexing,
+    joining,
+    moments,
     reductions,
     shaping,
     universal,
@@ -35,6 +36,7 @@ from jitkernels.frontends.inspection import (
     names_of,
 )
 from jitkernels.frontends.outputs import Known
+from jitkernels.frontends.signatures import Signature
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
@@ -58,7 +60,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         functools.update_wrapper(self, function)
         self.__wrapped__ = function
         self.config, self.static_argnames = config, static_argnames
-        self._signature = _Signature(function, static_argnames)
+        self._signature = Signature(function, static_argnames)
         self._specialisations: dict[Any, list[Specialisation]] = {}
         self._lock = threading.RLock()
         self._plain_calls: dict[str, int] = {}
@@ -265,49 +267,6 @@ def given_to(out: Any, result: Any) -> Any:
     for target, one in zip(outs, results, strict=True):
         np.copyto(target, one, casting="same_kind")
     return out
-
-
-class _Signature:
-    """The parameters of a function: brings the arguments of a call into one order."""
-
-    def __init__(self, function: Any, static_argnames: tuple[str, ...]) -> None:
-        self.signature: inspect.Signature | None = None
-        try:
-            self.signature = inspect.signature(function)
-        except (TypeError, ValueError):
-            self.names: tuple[str, ...] = ()
-            self.statics: frozenset[int] = frozenset()
-            return
-        parameters = self.signature.parameters.values()
-        ordinary = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        self.names = tuple(one.name for one in parameters if one.kind in ordinary)
-        self.is_plain = all(one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for one in parameters)
-        self.defaults = {one.name: one.default for one in parameters if one.default is not one.empty}
-        unknown = [name for name in static_argnames if name not in self.signature.parameters]
-        if unknown:
-            raise ArgumentError(
-                f"static_argnames: expected names of parameters of the function, got {', '.join(unknown)}"
-            )
-        self.statics = frozenset(i for i, name in enumerate(self.names) if name in static_argnames)
-
-    def takes(self, name: str) -> bool:
-        """Whether a keyword is one of the function's own."""
-        if self.signature is None:
-            return True
-        kinds = {one.kind for one in self.signature.parameters.values()}
-        return name in self.signature.parameters or inspect.Parameter.VAR_KEYWORD in kinds
-
-    def ordered(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Positional arguments, defaults among them, and keyword ones. Raises TypeError as the call would."""
-        if self.signature is None:
-            return args, kwargs
-        if self.is_plain and not kwargs and len(args) == len(self.names):
-            return args, kwargs
-        bound = self.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        return bound.args, bound.kwargs
 
 
 @overload

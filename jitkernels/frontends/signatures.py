@@ -1,0 +1,49 @@
+"""The parameters of a compiled function: calls that mean the same must look the same."""
+
+import inspect
+from typing import Any
+
+from jitkernels.errors import ArgumentError
+
+
+class Signature:
+    """The parameters of a function: brings the arguments of a call into one order."""
+
+    def __init__(self, function: Any, static_argnames: tuple[str, ...]) -> None:
+        self.signature: inspect.Signature | None = None
+        try:
+            self.signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            self.names: tuple[str, ...] = ()
+            self.statics: frozenset[int] = frozenset()
+            return
+        parameters = self.signature.parameters.values()
+        ordinary = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        self.names = tuple(one.name for one in parameters if one.kind in ordinary)
+        self.is_plain = all(one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for one in parameters)
+        self.defaults = {one.name: one.default for one in parameters if one.default is not one.empty}
+        unknown = [name for name in static_argnames if name not in self.signature.parameters]
+        if unknown:
+            raise ArgumentError(
+                f"static_argnames: expected names of parameters of the function, got {', '.join(unknown)}"
+            )
+        self.statics = frozenset(i for i, name in enumerate(self.names) if name in static_argnames)
+
+    def takes(self, name: str) -> bool:
+        """Whether a keyword is one of the function's own."""
+        if self.signature is None:
+            return True
+        kinds = {one.kind for one in self.signature.parameters.values()}
+        return name in self.signature.parameters or inspect.Parameter.VAR_KEYWORD in kinds
+
+    def ordered(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional arguments, defaults among them, and keyword ones. Raises TypeError as the call would."""
+        if self.signature is None:
+            return args, kwargs
+        if self.is_plain and not kwargs and len(args) == len(self.names):
+            return args, kwargs
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
