@@ -93,7 +93,10 @@ class Program:
             frame[word] = values[name]
         for step in self.steps:
             if isinstance(step, Node):
-                found = interpreter.of_node(step, [known[id(one)] for one in step.inputs], value)
+                given = [known[id(one)] for one in step.inputs]
+                found = interpreter.of_node(step, given, value)
+                if step.operation == "reshape" and (step in self.graph.outputs or self.graph.writes):
+                    found = np.array(found)  # it may be a view of what belongs to the caller, or is written later
                 if id(step) in known:
                     known[id(step)][...] = found
                 else:
