@@ -205,10 +205,11 @@ class Maker:
         )  # fmt: skip
         found: list[Argument] = []
         special = self.chance(0.25)
+        nested = self.chance(0.3)  # views of one array, most of them
         main = self.pick(DTYPES)
         for _ in range(int(self.chosen.integers(1, 5))):
             dtype = main if self.chance(0.6) else self.pick(DTYPES)
-            if found and self.chance(0.08):
+            if found and self.chance(0.6 if nested else 0.05):
                 other = int(self.chosen.integers(len(found)))
                 one = found[other]
                 if one.dims and one.view_of is None:
