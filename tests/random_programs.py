@@ -205,10 +205,11 @@ class Maker:
         )  # fmt: skip
         found: list[Argument] = []
         special = self.chance(0.25)
+        nested = self.chance(0.3)  # views of one array, most of them
         main = self.pick(DTYPES)
         for _ in range(int(self.chosen.integers(1, 5))):
             dtype = main if self.chance(0.6) else self.pick(DTYPES)
-            if found and self.chance(0.08):
+            if found and self.chance(0.6 if nested else 0.05):
                 other = int(self.chosen.integers(len(found)))
                 one = found[other]
                 if one.dims and one.view_of is None:
@@ -299,9 +300,9 @@ class Maker:
             try:
                 exec(line, self.scope)
             except (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError, AttributeError):
-                self.scope.pop("__builtins__", None)
+                self.tidy()
                 return
-        self.scope.pop("__builtins__", None)
+        self.tidy()
         name = line.split(" ")[0].split("[")[0].split("(")[0] if is_new else text[1:].split(" ")[0].split("[")[0]
         if not is_new and name.startswith("np"):
             name = text.rsplit("out=", 1)[1].rstrip(")")
@@ -316,6 +317,11 @@ class Maker:
         self.lines.append(line)
         self.count = int(self.count) + 1
         self.exactness(value, exactness)
+
+    def tidy(self) -> None:
+        """Drop what Python enters beside variables."""
+        for name in [name for name in self.scope if name.startswith("__")]:
+            del self.scope[name]
 
     def undo(self, name: str, is_new: bool) -> None:
         """Forget a new variable. What is written in place stays written, which is no matter but for values."""
@@ -594,9 +600,9 @@ def write(maker: Maker) -> Statement | None:
     y = maker.exactness_of(other)
     if maker.scope[one].dtype.kind in "iub":
         if y.error or np.asarray(eval(other, maker.scope)).dtype.kind == "f":
-            maker.scope.pop("__builtins__", None)
+            maker.tidy()
             return None
-        maker.scope.pop("__builtins__", None)
+        maker.tidy()
     if kind < 0.3:
         return f"!{target} = {other}", y
     if kind < 0.5:

@@ -181,5 +181,7 @@ def test_many_random_programs() -> None:
 if __name__ == "__main__":
     count, first, *rest = [*map(int, sys.argv[1:3]), 0][:2]
     for number in range(first, first + count):
+        if number % 500 == 0:
+            print(number, file=sys.stderr, flush=True)  # noqa: T201
         for text in failures(range(number, number + 1), backend=(sys.argv[3:] or ["native"])[0]):
             print(text, flush=True)  # noqa: T201

@@ -199,7 +199,7 @@ class Program:
 
 def _with_own_results(graph: Graph) -> Graph:
     """The graph with copies where it gives back, or writes, an input as it is, or the same node twice."""
-    seen = {id(node) for node in graph.inputs}
+    seen = {id(node) for node in (*graph.inputs, *(value for _, value in graph.writes))}
     outputs = []
     for node in graph.outputs:
         outputs.append(construct.copy(node) if id(node) in seen else node)
@@ -295,6 +295,8 @@ def _segment(nests: list[Nest | Product], arrays: dict[int, Array], program: Pro
     found: list[External] = []
     for number, nest in enumerate(nests):
         function = Function(library, program.symbols)
+        if isinstance(nest, Nest) and all(_is_empty(store.cone.root) for store in nest.stores):
+            continue
         if isinstance(nest, Product):
             external = nest.external
             assert external is not None, "chosen for it"
@@ -315,6 +317,10 @@ def _segment(nests: list[Nest | Product], arrays: dict[int, Array], program: Pro
     text = programs.segment_text(library, texts, made, program.symbols, parallel=parallel)
     source = programs.Fused("fused", text, 64, (*programs.externals(parallel=parallel), *dict.fromkeys(found)))
     return Segment(nests, source, sum((call.work for call in made), 0))
+
+
+def _is_empty(node: Node) -> bool:
+    return any(extents.same(extent, 0) for extent in node.shape)
 
 
 def _native(step: Nest | Single, program: Program) -> Nest | Single | Product:

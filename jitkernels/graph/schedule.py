@@ -172,7 +172,8 @@ def _shared(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node]:
                 own = (
                     final.get(id(node)) is _memory(base, shared) or _memory(base, shared) not in graph.inputs
                 )
-            if (own or ours) and last_read.get(id(base), -1) <= position and id(base) not in outputs:
+            apart = id(base) not in outputs and id(node) not in outputs
+            if (own or ours) and last_read.get(id(base), -1) <= position and apart:
                 shared[id(node)] = base
         elif id(node) in targets and id(node) in made and id(node) not in outputs:
             target = targets[id(node)]

@@ -1,0 +1,135 @@
+"""How a compiled call reaches its arguments: those inside of tuples, lists, dicts and objects, and what must be as it was.
+
+Every step needs those before it alone. Words of the context are objects to compare with.
+"""
+
+from typing import NamedTuple, Protocol
+
+from jitkernels.native.layout import Offset
+
+
+class Step(NamedTuple):
+    """One step. `of`: the step whose object is looked at; `number`: which argument, part, or how many; `word`: of the context.
+
+    ``argument`` gives an argument, ``item`` one of a tuple, ``element`` one of a list, ``value`` the next one of a dict under
+    a key, ``attribute`` one by its name. ``type``, ``size``, ``same`` and ``equal`` require something of an object.
+    """
+
+    kind: str
+    of: int = 0
+    number: int = 0
+    word: int = 0
+
+
+class Writer(Protocol):
+    """What writes instructions of the function."""
+
+    def new(self, expression: str) -> str: ...
+    def load(self, kind: str, base: str, offset: int) -> str: ...
+    def require(self, condition: str, otherwise: str = "no") -> None: ...
+    def line(self, text: str) -> None: ...
+    def variable(self, kind: str) -> str: ...
+
+
+DECLARED = (
+    "i32 @PyDict_Next(ptr, ptr, ptr, ptr)", "ptr @PyObject_GetAttr(ptr, ptr)", "i32 @PyObject_RichCompareBool(ptr, ptr, i32)",
+    "void @PyErr_Clear()", "ptr @PyErr_Occurred()", "i64 @PyLong_AsLong(ptr)",
+)  # fmt: skip
+TEXT = """
+define internal i1 @jk_attribute(ptr %object, ptr %name, ptr %place) nounwind {
+  %found = call ptr @PyObject_GetAttr(ptr %object, ptr %name)
+  store ptr %found, ptr %place
+  %none = icmp eq ptr %found, null
+  br i1 %none, label %missing, label %there
+missing:
+  call void @PyErr_Clear()
+  ret i1 false
+there:
+  call void @Py_DecRef(ptr %found)
+  ret i1 true
+}
+define internal i1 @jk_equal(ptr %object, ptr %other) nounwind {
+  %same = icmp eq ptr %object, %other
+  br i1 %same, label %yes, label %look
+look:
+  %type.at = getelementptr i8, ptr %object, i64 8
+  %type = load ptr, ptr %type.at
+  %wanted.at = getelementptr i8, ptr %other, i64 8
+  %wanted = load ptr, ptr %wanted.at
+  %alike = icmp eq ptr %type, %wanted
+  br i1 %alike, label %compare, label %no
+compare:
+  %found = call i32 @PyObject_RichCompareBool(ptr %object, ptr %other, i32 2)
+  %equal = icmp eq i32 %found, 1
+  ret i1 %equal
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+define internal i1 @jk_whole(ptr %object, ptr %place) nounwind {
+  %number = call i64 @PyLong_AsLong(ptr %object)
+  store i64 %number, ptr %place
+  %doubtful = icmp eq i64 %number, -1
+  br i1 %doubtful, label %look, label %fine
+look:
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %large, label %fine
+large:
+  call void @PyErr_Clear()
+  ret i1 false
+fine:
+  ret i1 true
+}
+"""
+"""Attributes are the object's own, which keeps them; whole numbers may be too large."""
+
+
+def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
+    """The objects of the steps, by their numbers."""
+    found: list[str] = []
+    places: dict[int, str] = {}
+    for step in steps:
+        base = found[step.of] if step.of < len(found) else ""
+        word = writer.load("ptr", "%context", 8 * step.word) if step.kind in WORDED else ""
+        text = ""
+        match step.kind:
+            case "argument":
+                text = writer.load("ptr", "%objects", 8 * step.number)
+            case "type":
+                writer.require(writer.new(f"icmp eq ptr {writer.load('ptr', base, Offset.TYPE)}, {word}"))
+            case "size":
+                size = writer.load("i64", base, Offset.TUPLE_SIZE)
+                writer.require(writer.new(f"icmp eq i64 {size}, {step.number}"))
+            case "item":
+                text = writer.load("ptr", base, Offset.TUPLE_ITEMS + 8 * step.number)
+            case "element":
+                text = writer.load("ptr", writer.load("ptr", base, Offset.LIST_ITEMS), 8 * step.number)
+            case "value":
+                text = _value(writer, places, base, step, word)
+            case "attribute":
+                place = writer.variable("ptr")
+                writer.require(writer.new(f"call i1 @jk_attribute(ptr {base}, ptr {word}, ptr {place})"))
+                text = writer.new(f"load ptr, ptr {place}")
+            case "same":
+                writer.require(writer.new(f"icmp eq ptr {base}, {word}"))
+            case _:
+                writer.require(writer.new(f"call i1 @jk_equal(ptr {base}, ptr {word})"))
+        found.append(text)
+    return found
+
+
+WORDED = frozenset({"type", "value", "attribute", "same", "equal"})
+
+
+def _value(writer: Writer, places: dict[int, str], base: str, step: Step, word: str) -> str:
+    """The next value of a dict, whose key has to be this very one; dicts are in order."""
+    if step.of not in places:
+        places[step.of] = writer.variable("i64")
+        writer.line(f"  store i64 0, ptr {places[step.of]}")
+    key, value = writer.variable("ptr"), writer.variable("ptr")
+    more = writer.new(f"call i32 @PyDict_Next(ptr {base}, ptr {places[step.of]}, ptr {key}, ptr {value})")
+    writer.require(writer.new(f"icmp ne i32 {more}, 0"))
+    writer.require(writer.new(f"icmp eq ptr {writer.new(f'load ptr, ptr {key}')}, {word}"))
+    return writer.new(f"load ptr, ptr {value}")
