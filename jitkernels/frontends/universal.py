@@ -28,6 +28,9 @@ def loop_of(
     asked = tuple(
         np.dtype(bool) if one is bool else one if one in (int, float) else np.dtype(one) for one in given
     )
+    if casting == "equiv" and any(one in (int, float) for one in given):
+        # NumPy's search for a loop ends the process where Python's numbers cannot be cast to its type.
+        raise UnknownError(f"{ufunc.__name__} of Python's numbers with casting=equiv")
     options: dict[str, Any] = {"casting": casting}
     if dtype is not None:
         options["signature"] = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
@@ -212,7 +215,12 @@ def _dtype_of(ufunc: Any, keywords: dict[str, Any]) -> str | None:
     if keywords.get("order", "K") != "K" or keywords.get("signature") is not None:
         raise UnknownError("order= or signature= of a universal function")
     dtype = keywords.get("dtype")
-    return None if dtype is None else np.dtype(dtype).name
+    if dtype is None:
+        return None
+    name = np.dtype(dtype).name
+    if name not in DTYPES:
+        raise UnknownError(f"numpy.{ufunc.__name__} with dtype={name}")
+    return name
 
 
 def stored(

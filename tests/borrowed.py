@@ -1,0 +1,123 @@
+"""The text of a test module, changed so that what it does with arrays goes through calls that can be redirected."""
+
+import ast
+from typing import Any
+
+BINARY: dict[type[ast.AST], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift",
+    ast.MatMult: "matmul", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
+}  # fmt: skip
+INPLACE: dict[type[ast.AST], str] = {
+    ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.FloorDiv: "ifloordiv",
+    ast.Mod: "imod", ast.Pow: "ipow", ast.BitAnd: "iand", ast.BitOr: "ior", ast.BitXor: "ixor",
+    ast.LShift: "ilshift", ast.RShift: "irshift",
+}  # fmt: skip
+UNARY: dict[type[ast.AST], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
+
+
+class Borrower(ast.NodeTransformer):
+    """Changes one module. `methods` are names of methods of arrays, `modules` those that have a stand-in."""
+
+    def __init__(self, methods: tuple[str, ...], modules: tuple[str, ...]) -> None:
+        self.methods, self.modules = methods, modules
+        self.depth = 0
+
+    def call(self, node: ast.AST, name: str, *arguments: Any, keywords: Any = ()) -> ast.Call:
+        function = ast.Attribute(ast.Name("__suite__", ast.Load()), name, ast.Load())
+        made = ast.Call(function, [ast.Constant(one) if isinstance(one, str) else one for one in arguments], [*keywords])
+        return ast.copy_location(made, node)
+
+    def visit_Import(self, node: ast.Import) -> Any:  # noqa: N802
+        found: list[ast.stmt] = [node]
+        for alias in node.names:
+            if alias.name in self.modules and (alias.asname or "." not in alias.name):
+                target = ast.Name(alias.asname or alias.name, ast.Store())
+                found.append(ast.copy_location(ast.Assign([target], self.call(node, "module", alias.name)), node))
+        return found
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:  # noqa: N802
+        if node.module not in self.modules:
+            return node
+        names = [alias.asname or alias.name for alias in node.names if alias.name != "*"]
+        return [
+            node,
+            *(
+                ast.copy_location(
+                    ast.Assign([ast.Name(name, ast.Store())], self.call(node, "standin", ast.Name(name, ast.Load()))),
+                    node,
+                )
+                for name in names
+            ),
+        ]
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:  # noqa: N802
+        """Decorators and defaults stay as they are."""
+        self.depth += 1
+        node.body = [one for statement in node.body for one in _listed(self.visit(statement))]
+        self.depth -= 1
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:  # noqa: N802
+        self.depth += 1
+        node.body = self.visit(node.body)
+        self.depth -= 1
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:  # noqa: N802
+        self.generic_visit(node)
+        return self.call(node, "binary", BINARY[type(node.op)], node.left, node.right) if self.depth else node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:  # noqa: N802
+        self.generic_visit(node)
+        if not self.depth or type(node.op) not in UNARY or isinstance(node.operand, ast.Constant):
+            return node
+        return self.call(node, "unary", UNARY[type(node.op)], node.operand)
+
+    def visit_Compare(self, node: ast.Compare) -> Any:  # noqa: N802
+        self.generic_visit(node)
+        if not self.depth or len(node.ops) != 1 or type(node.ops[0]) not in BINARY:
+            return node
+        return self.call(node, "binary", BINARY[type(node.ops[0])], node.left, node.comparators[0])
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:  # noqa: N802
+        self.generic_visit(node)
+        if not self.depth or not isinstance(node.ctx, ast.Load):
+            return node
+        return self.call(node, "get", node.value, index_of(node.slice))
+
+    def visit_Assign(self, node: ast.Assign) -> Any:  # noqa: N802
+        self.generic_visit(node)
+        if not self.depth or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Subscript):
+            return node
+        target = node.targets[0]
+        made = self.call(node, "set", target.value, index_of(target.slice), node.value)
+        return ast.copy_location(ast.Expr(made), node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:  # noqa: N802
+        self.generic_visit(node)
+        if not self.depth or not isinstance(node.target, ast.Name) or type(node.op) not in INPLACE:
+            return node
+        made = self.call(node, "binary", INPLACE[type(node.op)], ast.Name(node.target.id, ast.Load()), node.value)
+        return ast.copy_location(ast.Assign([node.target], made), node)
+
+    def visit_Call(self, node: ast.Call) -> Any:  # noqa: N802
+        self.generic_visit(node)
+        function = node.func
+        if not self.depth or not isinstance(function, ast.Attribute) or function.attr not in self.methods:
+            return node
+        return self.call(node, "method", function.value, function.attr, *node.args, keywords=node.keywords)
+
+
+def _listed(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else [] if found is None else [found]
+
+
+def index_of(node: ast.expr) -> ast.expr:
+    """An index as an expression of its own."""
+    if isinstance(node, ast.Slice):
+        nothing = ast.Constant(None)
+        return ast.Call(ast.Name("slice", ast.Load()), [one or nothing for one in (node.lower, node.upper, node.step)], [])
+    if isinstance(node, ast.Tuple):
+        return ast.Tuple([index_of(one) for one in node.elts], ast.Load())
+    return node
