@@ -275,6 +275,11 @@ CASES: list[Case] = [
     Case("reductions.rule_5_before_cast", lambda g: (reduced("any", cast(g.x, "float64"), 0), reduced("any", g.x, 0))),
     Case("reductions.rule_6_factor_of_sum", lambda g: (reduced("sum", e("multiply", g.a, 3.0), 1), e("multiply", reduced("sum", g.a, 1), 3.0)), fast_math=True),
     Case("reductions.rule_7_of_inverted_truths", lambda g: (reduced("all", e("logical_not", g.x), 0), e("logical_not", reduced("any", g.x, 0)))),
+    Case("sinking.rule_3_reshape_of_elementwise", lambda g: (exp(whole(exp(matmul(g.w, construct.transpose(g.w))), (g.n * g.n,))), exp(exp(whole(matmul(g.w, construct.transpose(g.w)), (g.n * g.n,)))))),
+    Case("reductions.rule_1_axes_of_one", lambda g: (reduced("sum", part(g.w, 0, 1), 0, 1), reduced("sum", construct.squeeze(part(g.w, 0, 1), (0,)), 0))),
+    Case("reductions.rule_5_before_cast", lambda g: (reduced("any", cast(g.p, "int32"), 0), reduced("any", g.p, 0))),
+    Case("reductions.rule_7_of_inverted_truths", lambda g: (reduced("any", e("invert", g.p), 0), e("logical_not", reduced("all", g.p, 0)))),
+    Case("updates.rule_3_view_beside", lambda g: (steps(update_of(g.x, g.s, every_other(g.x, 0, 2)), 4), steps(g.x, 4))),
     # writes
     Case("writes.rule_1_argument_written_to_itself", lambda g: (Graph(tuple(g.inputs), (g.x,), ((g.x, g.x), (g.y, g.x))), Graph(tuple(g.inputs), (g.x,), ((g.y, g.x),)))),
 ]  # fmt: skip
@@ -321,6 +326,16 @@ def columns(node: Node, start: Any, count: Any) -> Node:
 
 def diagonal(node: Node) -> Node:
     return construct.view(node, ((0, ((0, 1),)), (0, ((0, 1),))), node.shape[:1])
+
+
+def again(node: Node) -> Node:
+    """One element three times."""
+    return construct.view(node, ((1, ()),), (3,))
+
+
+def in_place(node: Node) -> Node:
+    """The same, by steps that go nowhere."""
+    return construct.view(node, ((1, ((0, 0),)),), (3,))
 
 
 def row(node: Node, i: Any) -> Node:
@@ -429,9 +444,14 @@ STAYING: dict[str, Callable[[Given], Roots]] = {
     "cheap, but reduced": lambda g: also(neg(g.x), lambda v: reduced("max", flip(v), 0)),
     "cheap, but transposed for a product": lambda g: also(neg(g.w), lambda v: matmul(construct.transpose(v), g.a)),
     "written windows": lambda g: windows(update_of(g.x, g.s, windows(g.x, 2)), 2),
+    "written again and again": lambda g: again(update_of(g.x, part(g.y, 0, 3), again(g.x))),
+    "written at one place": lambda g: in_place(update_of(g.x, part(g.y, 0, 3), in_place(g.x))),
+    "what takes long, at one place": lambda g: in_place(exp(g.x)),
+    "flipped beyond": lambda g: flip(part(update(g.x, part(g.y, 0, 2), 1, 2), 0, 3)),
+    "columns beyond": lambda g: columns(update_of(g.a, g.x, column(g.a, 1)), 1, 2),
     "more columns": lambda g: columns(update_of(g.a, g.x, column(g.a, 1)), 0, 2),
     "some of every other": lambda g: part(update_of(g.x, part(g.y, 0, 2), every_other(g.x, 0, 2)), 0, 2),
-    "every other of some": lambda g: every_other(update_of(g.x, g.s, every_other(g.x, 0, 2)), g.n - 4, 2),
+    "every other of some": lambda g: every_other(update_of(g.x, g.s, every_other(g.x, 0, 2)), g.n - 3, 2),
     "steps of unknown sign": lambda g: steps(update(g.x, part(g.y, 0, 4), 0, 4), g.n - g.m - 1),
     "written diagonals": lambda g: part(update_of(g.w, g.x, diagonal(g.w)), 1, 1),
     "reductions of flipped": lambda g: reduced("max", flip(g.x), 0),
