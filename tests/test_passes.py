@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from random_graphs import Maker
-from rule_cases import CASES, STAYING, STAYING_FAST, Case, Given, M, N, graph_of, part
+from rule_cases import CASES, Case, Given, M, N, graph_of, part
+from staying_cases import STAYING, STAYING_FAST
 
 from jitkernels.errors import GraphError
 from jitkernels.graph import construct, interpreter, scalars

@@ -35,9 +35,7 @@ def only_places(node: Node) -> bool:
     """Whether a view shows all of an array, its dimensions in another order or with others of one element between."""
     index_map, inner = node.options["map"], node.inputs[0]
     used: list[int] = []
-    for (start, steps), extent in zip(index_map, inner.shape, strict=True):
-        if not same(start, 0):
-            return False
+    for (_, steps), extent in zip(index_map, inner.shape, strict=True):
         if not steps:
             if not same(extent, 1):
                 return False

@@ -133,8 +133,6 @@ def rule_7_of_inverted_truths(node: Node, facts: Facts) -> Node | None:
     inner, kind = node.inputs[0], node.options["kind"]
     if kind not in TRUTHS or inner.operation not in ("logical_not", "invert") or not is_bool(inner):
         return None
-    if not is_bool(inner.inputs[0]) and inner.operation == "invert":
-        return None
     opposite = "all" if kind == "any" else "any"
     return made(
         "logical_not", (reduced(opposite, inner.inputs[0], list(node.options["axes"]), "bool"),), node

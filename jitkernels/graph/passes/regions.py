@@ -1,5 +1,6 @@
 """How the regions of an array that two index maps show lie to each other; provable for every value of the extents."""
 
+import math
 from collections.abc import Sequence
 
 from jitkernels.graph.construct import IndexMap
@@ -20,11 +21,10 @@ def _key(index_map: IndexMap) -> object:
 
 
 def shows_each_once(index_map: IndexMap, shape: Sequence[Number]) -> bool:
-    """Whether no element is shown twice: each dimension of the view has steps in a dimension of its own."""
-    used = [dimension for _, steps in index_map for dimension, _ in steps]
+    """Whether no element is shown twice: the view has steps in all its dimensions, no two of them in one."""
     plain = all(len(steps) <= 1 and all(not same(step, 0) for _, step in steps) for _, steps in index_map)
     wide = {i for i, extent in enumerate(shape) if not same(extent, 1)}
-    return plain and len(set(used)) == len(used) and wide <= dimensions_read(index_map)
+    return plain and wide <= dimensions_read(index_map)
 
 
 def bounds(
@@ -57,19 +57,12 @@ def are_apart(one: IndexMap, its: Sequence[Number], other: IndexMap, others: Seq
             continue
         if is_at_least(there[0] - here[1], 1) or is_at_least(here[0] - there[1], 1):
             return True
-        strides = (
-            {step for _, step in (*steps, *further)}
-            if all(_is_int(s) for _, s in (*steps, *further))
-            else set()
-        )
+        strides = [step for _, step in (*steps, *further)]
+        stride = math.gcd(*strides) if all(isinstance(step, int) for step in strides) else 0
         apart = begin - start
-        if len(strides) == 1 and strides != {0} and isinstance(apart, int) and apart % abs(strides.pop()):
+        if stride and isinstance(apart, int) and apart % stride:
             return True
     return False
-
-
-def _is_int(value: Number) -> bool:
-    return isinstance(value, int)
 
 
 def within(
@@ -98,5 +91,4 @@ def within(
             return None
         found.add(dimension)
         result[dimension] = (start - begin, tuple(steps))
-    repeated = any(i not in found and not same(extent, 1) for i, extent in enumerate(outers))
-    return None if repeated else tuple(result)
+    return tuple(result)
