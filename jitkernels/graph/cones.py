@@ -182,7 +182,7 @@ class Cone:
 def own_cost(node: Node) -> float:
     """What a node costs beside its inputs, in additions."""
     scalar = OPERATIONS[node.operation].scalar
-    return scalar.cost if scalar is not None else 20.0 if node.operation == "reduce" else 0.5
+    return scalar.cost if scalar is not None else 2.0 if node.operation == "reduce" else 0.5
 
 
 def topological(roots: list[Node]) -> dict[int, int]:

@@ -344,9 +344,9 @@ def _work_now(work: Number, scope: Scope) -> int:
 
 
 def _cost(nest: Nest) -> float:
-    return sum(cones.own_cost(node) for cone in nest.cones for node in cone.nodes)
+    return sum(min(cones.own_cost(node), 15.0) for node in {id(n): n for c in nest.cones for n in c.nodes}.values())
 
 
 def _unroll(nest: Nest) -> int:
     cost = _cost(nest)
-    return 4 if cost < 30 else 2 if cost < 60 else 1
+    return 4 if cost < 12 else 2 if cost < 60 else 1
