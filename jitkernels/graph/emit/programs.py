@@ -15,6 +15,8 @@ from jitkernels.native.language.lanes import Library
 from jitkernels.native.link import parsed
 from jitkernels.native.source import External
 
+LONG, OFTEN = 1500, 6
+"""Characters of a function, and calls of it, from which on it is not made part of what calls it: LLVM would take too long."""
 WORK = 262144
 """What a thread gets at least, in additions: less is done before another thread has woken up."""
 
@@ -77,13 +79,25 @@ def segment_text(
             *([PARALLEL] if parallel else []),
             *texts,
             entry,
-            library.text,
+            _definitions(library, texts),
             "!0 = distinct !{!0, !1, !2}",
             '!1 = !{!"llvm.loop.unroll.disable"}',
             '!2 = !{!"llvm.loop.vectorize.enable", i1 false}',
             "",
         ]
     )
+
+
+def _definitions(library: Library, texts: Sequence[str]) -> str:
+    """The scalar code that nests call: a long function that is called often stays a function."""
+    whole = "\n".join(texts)
+    lines = [*library.declared.values()]
+    for symbol, made in library.definitions.items():
+        text = made.text
+        if len(text) > LONG and whole.count(f" {symbol}(") > OFTEN:
+            text = text.replace(" alwaysinline ", " noinline ", 1)
+        lines.append(text)
+    return "\n".join([*lines, ""])
 
 
 PARALLEL = f"""declare i64 @jk_team(i64)
