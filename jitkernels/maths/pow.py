@@ -106,9 +106,7 @@ def raised_float32(t: np.float64) -> np.float32:
     """2**t for numbers of less than 1000."""
     shifted = t + MAGIC_32
     r = t - (shifted - MAGIC_32)
-    square = r * r
-    p = ((E6_32 * r + E5_32) * square + (E4_32 * r + E3_32)) * square + (E2_32 * r + E1_32)
-    p = p * r + E0_32
+    p = (((((E6_32 * r + E5_32) * r + E4_32) * r + E3_32) * r + E2_32) * r + E1_32) * r + E0_32
     return np.float32((p.view(np.int64) + (shifted.view(np.int64) << 52)).view(np.float64))
 
 
