@@ -1,8 +1,8 @@
 """x**y for float32 and float64: exp2(y * log2(x)) with a logarithm of more digits than the result has.
 
-An error of log2(x) counts y times, which may be 2**7 or 2**10 in the result. So log2(x) is the sum of two numbers, as in
-fdlibm's e_pow.c: s = f / (2 + f) is rounded to few bits and what that leaves out is kept, so that products of the high
-parts are exact, with or without fused multiply-adds; so are the first terms of the series. y is cut likewise.
+An error of log2(x) counts y times, which may be 2**7 or 2**10 in the result. So log2(x) is the sum of two numbers, as
+in fdlibm's e_pow.c: s = f / (2 + f) is rounded to few bits and what that leaves out is kept, so that products of the
+high parts are exact, with or without fused multiply-adds; so are the first terms of the series. y is cut likewise.
 
 float32 is wrong by more units the further log2 of the result is from 0. Beyond 64 it is computed in float64, and so is
 what is no power of a normal positive number; that is a path of its own behind one test of all lanes. For float64 the
@@ -185,13 +185,13 @@ def pow_float32(x: np.float32, y: np.float32) -> np.float32:
 @inlined("contract")
 def logarithm_float64(k: np.float64, f: np.float64) -> tuple[np.float64, np.float64]:
     """k + log2(1 + f), to 62 bits: a number of 21 bits, and the rest."""
-    sum_ = f + TWO_64
-    inverse = ONE_64 / sum_
+    denominator = f + TWO_64
+    inverse = ONE_64 / denominator
     s = f * inverse
     s_high = high_float64(s)
-    sum_high = high_float64(sum_)
-    sum_low = f - (sum_high - TWO_64)
-    s_low = inverse * ((f - s_high * sum_high) - s_high * sum_low)
+    denominator_high = high_float64(denominator)
+    denominator_low = f - (denominator_high - TWO_64)
+    s_low = inverse * ((f - s_high * denominator_high) - s_high * denominator_low)
     square = s * s
     fourth = square * square
     even = (R12_64 * fourth + R8_64) * fourth + R4_64
