@@ -4,9 +4,8 @@ An error of log2(x) counts y times, which may be 2**7 or 2**10 in the result. So
 in fdlibm's e_pow.c: s = f / (2 + f) is rounded to few bits and what that leaves out is kept, so that products of the
 high parts are exact, with or without fused multiply-adds; so are the first terms of the series. y is cut likewise.
 
-float32 is wrong by more units the further log2 of the result is from 0. Beyond 64 it is computed in float64, and so is
-what is no power of a normal positive number; that is a path of its own behind one test of all lanes. For float64 the
-path differs in that 2**k is applied as two factors. The special values are those of C's `pow`.
+What is no power of a normal positive number, or is none itself, has a path of its own behind one test of all lanes: for
+float32 in float64, for float64 with 2**k applied as two factors. The special values are those of C's `pow`.
 """
 
 import numpy as np
@@ -70,7 +69,7 @@ E5_32 = np.float64(0.001339993106994021)
 E6_32 = np.float64(0.00015345818488912626)
 LOWEST_32 = np.float64(-160)
 HIGHEST_32 = np.float64(140)
-MOST_32 = np.float32(64)  # as errors grow with t
+MOST_32 = np.float32(125)  # for which 2**t is a normal number
 MAGIC_32 = np.float64(1.5 * 2.0**52)  # whose sum has an integer in its low bits
 ROUNDING_32 = np.float32(1.5 * 2.0**23)
 HIGH_BITS_32 = np.int32(-(2**12))
@@ -83,6 +82,7 @@ S3_32 = np.float32(0.9617967)
 S5_32 = np.float32(0.5770788)
 S7_32 = np.float32(0.41192728)
 S9_32 = np.float32(0.33648953)
+THREE_32 = np.float32(3)
 TWO_32 = np.float32(2)
 SMALLEST_32 = np.float32(2.0**-126)
 
@@ -153,7 +153,8 @@ def parted_float32(k: np.float32, f: np.float32) -> tuple[np.float32, np.float32
     s_low = inverse * (((f - TWO_32 * s_high) - s_high * f_high) - s_high * (f - f_high))
     square = s * s
     series = ((S9_32 * square + S7_32) * square + S5_32) * square + S3_32
-    low = (s * square) * series + (times(s_low, FACTOR_32) + s_high * FACTOR_LOW_32)
+    low = (times(s_low, FACTOR_32) + s_high * FACTOR_LOW_32) + s_high * ((s_high * s_high) * series)
+    low = low + times(THREE_32 * s_low, s * s_high) * series  # what s**3 is more than s_high**3
     start = s_high * FACTOR_HIGH_32
     whole = k + start
     low = ((k - whole) + start) + low
@@ -163,7 +164,7 @@ def parted_float32(k: np.float32, f: np.float32) -> tuple[np.float32, np.float32
 
 @inlined("contract")
 def pow_float32(x: np.float32, y: np.float32) -> np.float32:
-    """x**y for all float32; at most 3.2 ULP (4e7 pairs measured)."""
+    """x**y for all float32; at most 3.0 ULP (1e8 pairs measured)."""
     k, f = parts_float32(x)
     high, low = parted_float32(k, f)
     y_high = high_float32(y)
@@ -245,7 +246,7 @@ def signed_float64(x: np.float64, y: np.float64, power: np.float64) -> np.float6
 
 @inlined("contract")
 def pow_float64(x: np.float64, y: np.float64) -> np.float64:
-    """x**y for all float64; at most 1.6 ULP (3e6 pairs measured)."""
+    """x**y for all float64; at most 3.8 ULP (3e7 pairs measured)."""
     k, f = parts_float64(x)
     high, low = logarithm_float64(k, f)
     t, t_low = times_float64(y, high, low)
