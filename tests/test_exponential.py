@@ -133,7 +133,9 @@ def test_powers(dtype: str) -> None:
     random, info = np.random.default_rng(8), np.finfo(dtype)
     bases = np.exp2(random.uniform(info.minexp - 5, info.maxexp, 600)).astype(dtype)
     beside_one = 1 + np.ldexp(random.uniform(-0.9, 1, 600), -random.integers(0, info.nmant, 600))
-    x = np.concatenate([bases, beside_one.astype(dtype), random.uniform(0.5, 2, 600).astype(dtype)])
+    # Whose mantissas are furthest from 1, where logarithms are least accurate.
+    far = random.uniform(0.7, 0.73, 600), random.uniform(1.37, 1.42, 600)
+    x = np.concatenate([bases, *(one.astype(dtype) for one in (beside_one, *far))])
     logs = random.uniform(info.minexp - info.nmant, info.maxexp, x.size)
     with np.errstate(divide="ignore"):
         y = np.nan_to_num(logs / np.log2(x.astype(np.float64)), posinf=3, neginf=-3).astype(dtype)
