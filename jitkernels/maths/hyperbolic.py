@@ -84,7 +84,7 @@ def parts_float64(x: np.float64) -> tuple[np.float64, np.float64, np.float64, np
 
 @inlined("contract")
 def cosh_float32(x: np.float32) -> np.float32:
-    """cosh(x) for every float32; at most 1.04 ULP (4e7 inputs measured)."""
+    """cosh(x) for every float32; at most 1.04 ULP (1.1e9 inputs measured)."""
     up, down, r, sinh, cosh = parts_float32(abs(x))
     minus = up - down
     h = (r * minus + (cosh * (up + down) + (sinh * minus + down))) + up  # as up + down may round down away
@@ -102,7 +102,7 @@ def cosh_float64(x: np.float64) -> np.float64:
 
 @inlined("contract")
 def sinh_float32(x: np.float32) -> np.float32:
-    """sinh(x) for every float32; at most 1.20 ULP (4e7 inputs measured)."""
+    """sinh(x) for every float32; at most 1.24 ULP (1.1e9 inputs measured)."""
     size = abs(x)
     up, down, r, sinh, cosh = parts_float32(size)
     plus, minus = up + down, up - down

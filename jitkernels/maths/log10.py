@@ -67,7 +67,7 @@ def joined_float64(k: np.float64, f: np.float64) -> np.float64:
 
 @inlined("contract")
 def log10_float32(x: np.float32) -> np.float32:
-    """log10(x) for every float32; at most 1.28 ULP (4e7 inputs measured)."""
+    """log10(x) for every float32; at most 1.35 ULP (1.1e9 inputs measured)."""
     k, f = parts_float32(x)
     result = joined_float32(k, f)
     if unusual_float32(x):
@@ -78,7 +78,7 @@ def log10_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def log10_float64(x: np.float64) -> np.float64:
-    """log10(x) for every float64; at most 0.83 ULP (2.8e7 inputs measured)."""
+    """log10(x) for every float64; at most 0.84 ULP (2.8e7 inputs measured)."""
     k, f = parts_float64(x)
     result = joined_float64(k, f)
     if unusual_float64(x):

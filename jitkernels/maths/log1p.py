@@ -55,7 +55,7 @@ def plus_log1p_float32(start: np.float32, x: np.float32, low: np.float32) -> np.
 
 @inlined("contract")
 def log1p_float32(x: np.float32) -> np.float32:
-    """log1p(x) for every float32; at most 1.51 ULP (4e7 inputs measured)."""
+    """log1p(x) for every float32; at most 1.48 ULP (1.1e9 inputs measured)."""
     u = x + ONE_32
     k, f, _ = raised_parts_float32(x)
     result = joined_float32(k, f)
@@ -84,7 +84,7 @@ def plus_log1p_float64(start: np.float64, x: np.float64, low: np.float64) -> np.
 
 @inlined("contract")
 def log1p_float64(x: np.float64) -> np.float64:
-    """log1p(x) for every float64; at most 1.20 ULP (2.8e7 inputs measured)."""
+    """log1p(x) for every float64; at most 1.30 ULP (2.8e7 inputs measured)."""
     u = x + ONE_64
     k, f, _ = raised_parts_float64(x)
     result = joined_float64(k, f)

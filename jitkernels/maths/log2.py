@@ -76,7 +76,7 @@ def joined_float64(k: np.float64, f: np.float64) -> np.float64:
 
 @inlined("contract")
 def log2_float32(x: np.float32) -> np.float32:
-    """log2(x) for every float32; at most 1.20 ULP (4e7 inputs measured)."""
+    """log2(x) for every float32; at most 1.26 ULP (1.1e9 inputs measured)."""
     k, f = parts_float32(x)
     result = joined_float32(k, f)
     if unusual_float32(x):

@@ -80,7 +80,7 @@ def decay_float64(x: np.float64) -> tuple[np.float64, np.float64]:
 
 @inlined("contract")
 def softplus_float32(x: np.float32) -> np.float32:
-    """softplus(x) for every float32; at most 1.58 ULP (4e7 inputs measured)."""
+    """softplus(x) for every float32; at most 1.65 ULP (1.1e9 inputs measured)."""
     e, low = decay_float32(abs(x))
     return plus_log1p_float32(max(x, ZERO_32), e, low)
 

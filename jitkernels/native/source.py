@@ -14,6 +14,7 @@ import reprlib
 import textwrap
 import tokenize
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, Protocol, TypeVar
@@ -290,9 +291,13 @@ def _cure(value: Any) -> str:
     return f"; NumPy's is written np.{value.__name__}" if known else ""
 
 
-def references(function: Callable[..., Any]) -> dict[str, Any]:
-    """The global and closure names that a function uses, with their values, in a fixed order."""
-    _, _, names = _syntax(function.__code__)
+def references(function: Callable[..., Any], names: AbstractSet[str] | None = None) -> dict[str, Any]:
+    """The global and closure names that a function uses, with their values, in a fixed order.
+
+    `names` are those in its syntax that are not behind a dot, if the caller has it at hand.
+    """
+    if names is None:
+        _, _, names = _syntax(function.__code__)
     try:
         found = inspect.getclosurevars(function)
     except ValueError:  # an empty cell
