@@ -46,7 +46,7 @@ def atan2_float32(y: np.float32, x: np.float32) -> np.float32:
 
 @inlined("contract")
 def atan2_float64(y: np.float64, x: np.float64) -> np.float64:
-    """atan2(y, x) for every pair of float64, infinities and NaN included; at most 1.75 ULP (6e7 inputs measured)."""
+    """atan2(y, x) for every pair of float64, infinities and NaN included; at most 1.80 ULP (6e7 inputs measured)."""
     height, width = abs(y), abs(x)
     is_steep, is_left = height > width, x.view(np.int64) < 0
     smaller, larger = width if is_steep else height, height if is_steep else width

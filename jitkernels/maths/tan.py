@@ -46,7 +46,7 @@ T29_64 = np.float64(2.0850001272181032e-05)
 
 @inlined("contract")
 def tan_float32(x: np.float32) -> np.float32:
-    """tan(x) for every float32; NaN for infinities and NaN; at most 1.70 ULP (all inputs measured)."""
+    """tan(x) for every float32; NaN for infinities and NaN; at most 1.75 ULP (all inputs measured)."""
     k, r, rest = quarter_turns_float32(abs(x))
     z = r * r
     square = z * z
@@ -60,7 +60,7 @@ def tan_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def tan_float64(x: np.float64) -> np.float64:
-    """tan(x) for every float64; NaN for infinities and NaN; at most 1.75 ULP (6e7 inputs measured)."""
+    """tan(x) for every float64; NaN for infinities and NaN; at most 1.80 ULP (6e7 inputs measured)."""
     k, r, rest = quarter_turns_float64(abs(x))
     z = r * r
     square = z * z
