@@ -73,7 +73,7 @@ def asin_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def asin_float64(x: np.float64) -> np.float64:
-    """asin(x) for every float64; NaN for NaN and where |x| > 1; at most 1.75 ULP (6e7 inputs measured)."""
+    """asin(x) for every float64; NaN for NaN and where |x| > 1; at most 1.75 ULP (2e7 inputs measured)."""
     size = abs(x)
     is_outer = size > HALF_64
     z = (ONE_64 - size) * HALF_64 if is_outer else x * x

@@ -87,7 +87,7 @@ def atan_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def atan_float64(x: np.float64) -> np.float64:
-    """atan(x) for every float64, infinities and NaN included; at most 1.50 ULP (6e7 inputs measured)."""
+    """atan(x) for every float64, infinities and NaN included; at most 1.50 ULP (2e7 inputs measured)."""
     size = abs(x)
     is_outer = size > ONE_64
     q = (ONE_64 if is_outer else size) / (size if is_outer else ONE_64)

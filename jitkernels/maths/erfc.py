@@ -145,7 +145,7 @@ def inverse(y: np.float64) -> tuple[np.float64, np.float64]:
 
 @inlined("contract")
 def erfc_float64(x: np.float64) -> np.float64:
-    """erfc(x) for every float64, infinities and NaN included; at most 1.65 ULP (6e7 inputs measured)."""
+    """erfc(x) for every float64, infinities and NaN included; at most 1.70 ULP (2e7 inputs measured)."""
     size = abs(x)
     y = min(size, HIGHEST)
     # exp(-y * y) = 2**k * (e + e_rest), as in `exp`.

@@ -61,7 +61,7 @@ def tan_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def tan_float64(x: np.float64) -> np.float64:
-    """tan(x) for every float64; NaN for infinities and NaN; at most 1.80 ULP (6e7 inputs measured)."""
+    """tan(x) for every float64; NaN for infinities and NaN; at most 1.80 ULP (2e7 inputs measured)."""
     k, r, rest = quarter_turns_float64(abs(x))
     z = r * r
     square = z * z
