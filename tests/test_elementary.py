@@ -3,6 +3,7 @@
 Truth comes from mpmath, in 160 bits. Special values are C's (annex F of C99), as Python's `math` has them.
 """
 
+import functools
 import itertools
 import math
 import re
@@ -19,8 +20,6 @@ MOST = 2
 CIRCULAR = ("sin", "cos", "tan")
 INVERSE = ("asin", "acos", "atan")
 ONE_ARGUMENT = (*CIRCULAR, *INVERSE, "erf", "erfc")
-NEAREST = (math.ldexp(6381956970095103, 797), math.ldexp(6411027962775774, -47))
-"""The float64 that is nearest to a multiple of pi/2, and the one below 2**17 of them."""
 BORDERS: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(CIRCULAR, (200, 2.0**17 * 1.57, 2.0**31 * 1.57, math.pi / 4)),
     **dict.fromkeys(INVERSE, (0.5, 1)),
@@ -36,6 +35,21 @@ def beside(points: Any, dtype: str, steps: int) -> Array:
     return (bits + np.arange(-steps, steps + 1, dtype=bits.dtype)).view(dtype).ravel()
 
 
+@functools.cache
+def nearest_to_turns() -> Array:
+    """Of every exponent, the float64 nearest to a multiple of pi/2: the best approximation of 2**e * 2 / pi."""
+    found = []
+    with mpmath.workprec(1400):
+        for exponent in range(-54, 972):
+            rest, before, last = mpmath.ldexp(2 / mpmath.pi, exponent), 0, 1
+            while last < 2**53:
+                best = last
+                rest = 1 / (rest - int(rest))
+                before, last = last, before + last * int(rest)
+            found.append(math.ldexp(best, exponent))
+    return np.array(found)
+
+
 def hard(name: str, dtype: str) -> Array:
     """Numbers of every size, those beside borders, random ones where a function is not constant, of both signs."""
     random, info = np.random.default_rng(5), np.finfo(dtype)
@@ -45,16 +59,19 @@ def hard(name: str, dtype: str) -> Array:
     parts = [powers, np.ldexp(random.uniform(1, 2, 300), random.integers(-30, 6, 300)).astype(dtype)]
     parts += [beside(BORDERS[name], dtype, 30), random.uniform(0, 1, 300).astype(dtype)]
     if name in CIRCULAR:
-        turns = np.concatenate([np.arange(1, 200), random.integers(200, 2**17, 200), 2 ** np.arange(17, 50)])
+        turns = np.concatenate([np.arange(1, 200), random.integers(200, 2**31, 400)])
         with mpmath.workprec(160):
             near = [float(k * mpmath.pi / 2) for k in turns.tolist()]
         parts += [beside(near, dtype, 1), random.integers(1, 2**31, 400).astype("u8").astype(dtype)]
-        parts += [np.array(NEAREST)] if dtype == "float64" else []
+        parts += [nearest_to_turns()] if dtype == "float64" else []
         far = random.integers(
             info.tiny.view(f"u{info.dtype.itemsize}"), info.max.view(f"u{info.dtype.itemsize}"), 500
         )
         parts.append(far.astype(f"u{info.dtype.itemsize}").view(dtype))
+    if name in INVERSE:
+        parts.append(random.uniform(0.5, 1, 2000).astype(dtype))
     if name.startswith("erf"):
+        parts.append(random.uniform(0.75, 1.25, 700).astype(dtype))
         parts.append(random.uniform(0, 28 if name == "erfc" else 6, 700).astype(dtype))
     every = np.concatenate(parts)
     return np.concatenate([every, -every])

@@ -23,7 +23,7 @@ from jitkernels.native.source import inlined
 
 @inlined("contract")
 def acos_float32(x: np.float32) -> np.float32:
-    """acos(x) for every float32; NaN for NaN and where |x| > 1; at most 1.15 ULP (all inputs measured)."""
+    """acos(x) for every float32; NaN for NaN and where |x| > 1; at most 1.20 ULP (all inputs measured)."""
     size = abs(x)
     is_outer = size > HALF_32
     z = (ONE_32 - size) * HALF_32 if is_outer else x * x
@@ -35,7 +35,7 @@ def acos_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def acos_float64(x: np.float64) -> np.float64:
-    """acos(x) for every float64; NaN for NaN and where |x| > 1; at most 1.25 ULP (6e7 inputs measured)."""
+    """acos(x) for every float64; NaN for NaN and where |x| > 1; at most 1.25 ULP (2e7 inputs measured)."""
     size = abs(x)
     is_outer = size > HALF_64
     z = (ONE_64 - size) * HALF_64 if is_outer else x * x

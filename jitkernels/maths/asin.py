@@ -10,6 +10,7 @@ to asin(s); coefficients were rounded to the type one by one, lowest power first
 
 import numpy as np
 
+from jitkernels.maths.exact import times
 from jitkernels.native.source import inlined
 
 ONE_32, HALF_32, TWO_32 = np.float32(1), np.float32(0.5), np.float32(2)
@@ -43,7 +44,7 @@ def beyond_float32(s: np.float32, z: np.float32) -> np.float32:
     """asin(s) - s, where z = s**2 <= 1/4."""
     square = z * z
     p = (A11_32 * square + (A9_32 * z + A7_32)) * square + (A5_32 * z + A3_32)
-    return p * (z * s)
+    return times(p, z * s)
 
 
 @inlined("contract")
@@ -53,7 +54,7 @@ def beyond_float64(s: np.float64, z: np.float64) -> np.float64:
     p = (A25_64 * z + A23_64) * square + (A21_64 * z + A19_64)
     p = (p * square + (A17_64 * z + A15_64)) * square + (A13_64 * z + A11_64)
     p = (p * square + (A9_64 * z + A7_64)) * square + (A5_64 * z + A3_64)
-    return p * (z * s)
+    return times(p, z * s)
 
 
 @inlined("contract")
@@ -72,7 +73,7 @@ def asin_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def asin_float64(x: np.float64) -> np.float64:
-    """asin(x) for every float64; NaN for NaN and where |x| > 1; at most 1.75 ULP (6e7 inputs measured)."""
+    """asin(x) for every float64; NaN for NaN and where |x| > 1; at most 1.75 ULP (2e7 inputs measured)."""
     size = abs(x)
     is_outer = size > HALF_64
     z = (ONE_64 - size) * HALF_64 if is_outer else x * x

@@ -10,6 +10,7 @@ float32 are one unit larger than that, with which 1 has exactly the angle pi/4, 
 
 import numpy as np
 
+from jitkernels.maths.exact import times
 from jitkernels.native.source import inlined
 
 ONE_32 = np.float32(1)
@@ -56,7 +57,7 @@ def beyond_float32(q: np.float32) -> np.float32:
     square = z * z
     p = (A19_32 * square + (A17_32 * z + A15_32)) * square + (A13_32 * z + A11_32)
     p = (p * square + (A9_32 * z + A7_32)) * square + (A5_32 * z + A3_32)
-    return p * (z * q)
+    return times(p, z * q)
 
 
 @inlined("contract")
@@ -69,12 +70,12 @@ def beyond_float64(q: np.float64) -> np.float64:
     p = (p * square + (A21_64 * z + A19_64)) * square + (A17_64 * z + A15_64)
     p = (p * square + (A13_64 * z + A11_64)) * square + (A9_64 * z + A7_64)
     p = p * square + (A5_64 * z + A3_64)
-    return p * (z * q)
+    return times(p, z * q)
 
 
 @inlined("contract")
 def atan_float32(x: np.float32) -> np.float32:
-    """atan(x) for every float32, infinities and NaN included; at most 1.25 ULP (all inputs measured)."""
+    """atan(x) for every float32, infinities and NaN included; at most 1.30 ULP (all inputs measured)."""
     size = abs(x)
     is_outer = size > ONE_32
     q = (ONE_32 if is_outer else size) / (size if is_outer else ONE_32)
@@ -86,7 +87,7 @@ def atan_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def atan_float64(x: np.float64) -> np.float64:
-    """atan(x) for every float64, infinities and NaN included; at most 1.45 ULP (6e7 inputs measured)."""
+    """atan(x) for every float64, infinities and NaN included; at most 1.50 ULP (2e7 inputs measured)."""
     size = abs(x)
     is_outer = size > ONE_64
     q = (ONE_64 if is_outer else size) / (size if is_outer else ONE_64)

@@ -28,7 +28,7 @@ PI_64, PI_REST_64 = np.float64(3.141592653589793), np.float64(1.2246467991473532
 
 @inlined("contract")
 def atan2_float32(y: np.float32, x: np.float32) -> np.float32:
-    """atan2(y, x) for every pair of float32, infinities and NaN included; at most 1.60 ULP (6e7 inputs measured)."""
+    """atan2(y, x) for every pair of float32, infinities and NaN included; at most 1.60 ULP (2e7 inputs measured)."""
     height, width = abs(y), abs(x)
     is_steep, is_left = height > width, x.view(np.int32) < 0
     smaller, larger = width if is_steep else height, height if is_steep else width
@@ -46,7 +46,7 @@ def atan2_float32(y: np.float32, x: np.float32) -> np.float32:
 
 @inlined("contract")
 def atan2_float64(y: np.float64, x: np.float64) -> np.float64:
-    """atan2(y, x) for every pair of float64, infinities and NaN included; at most 1.75 ULP (6e7 inputs measured)."""
+    """atan2(y, x) for every pair of float64, infinities and NaN included; at most 1.80 ULP (2e7 inputs measured)."""
     height, width = abs(y), abs(x)
     is_steep, is_left = height > width, x.view(np.int64) < 0
     smaller, larger = width if is_steep else height, height if is_steep else width

@@ -19,7 +19,7 @@ def cos_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def cos_float64(x: np.float64) -> np.float64:
-    """cos(x) for every float64; NaN for infinities and NaN; at most 0.80 ULP (6e7 inputs measured)."""
+    """cos(x) for every float64; NaN for infinities and NaN; at most 0.80 ULP (2e7 inputs measured)."""
     turns, r, rest = quarter_turns_float64(abs(x))
     k = turns + 1
     result = sine_float64(r, rest) if k & 1 == 0 else cosine_float64(r, rest)

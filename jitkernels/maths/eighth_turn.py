@@ -8,6 +8,7 @@ result is hardly further off than its own rounding.
 
 import numpy as np
 
+from jitkernels.maths.exact import times
 from jitkernels.native.source import inlined
 
 ONE_32, HALF_32 = np.float32(1), np.float32(0.5)
@@ -48,7 +49,7 @@ def cosine_float32(r: np.float32, rest: np.float32) -> np.float32:
     p = (C8_32 * z + C6_32) * z + C4_32
     half = HALF_32 * z
     most = ONE_32 - half
-    return most + (((ONE_32 - most) - half) + (p * (z * z) - r * rest))
+    return most + (((ONE_32 - most) - half) + (p * (z * z) - times(r, rest)))
 
 
 @inlined("contract")
@@ -68,4 +69,4 @@ def cosine_float64(r: np.float64, rest: np.float64) -> np.float64:
     p = ((C14_64 * z + C12_64) * square + (C10_64 * z + C8_64)) * square + (C6_64 * z + C4_64)
     half = HALF_64 * z
     most = ONE_64 - half
-    return most + (((ONE_64 - most) - half) + (p * square - r * rest))
+    return most + (((ONE_64 - most) - half) + (p * square - times(r, rest)))

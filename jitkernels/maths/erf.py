@@ -106,7 +106,7 @@ def log_of_rest_float64(x: np.float64) -> np.float64:
 
 @inlined("contract")
 def erf_float32(x: np.float32) -> np.float32:
-    """erf(x) for every float32, infinities and NaN included; at most 1.15 ULP (all inputs measured)."""
+    """erf(x) for every float32, infinities and NaN included; at most 1.25 ULP (all inputs measured)."""
     size = abs(x)
     large = ONE_32 - limited_exp_float32(log_of_rest_float32(min(size, HIGHEST_32)))
     found = x + beyond_float32(x) if size < ONE_32 else large
@@ -116,7 +116,7 @@ def erf_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def erf_float64(x: np.float64) -> np.float64:
-    """erf(x) for every float64, infinities and NaN included; at most 1.10 ULP (6e7 inputs measured)."""
+    """erf(x) for every float64, infinities and NaN included; at most 1.25 ULP (2e7 inputs measured)."""
     size = abs(x)
     large = ONE_64 - limited_exp_float64(log_of_rest_float64(min(size, HIGHEST_64)))
     found = x + beyond_float64(x) if size < ONE_64 else large

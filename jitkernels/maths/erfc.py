@@ -18,6 +18,7 @@ Coefficients were rounded to the type one by one, lowest power first, and the re
 import numpy as np
 
 from jitkernels.maths.erf import beyond_float64
+from jitkernels.maths.exact import times
 from jitkernels.maths.exp import (
     C2_64,
     C3_64,
@@ -144,7 +145,7 @@ def inverse(y: np.float64) -> tuple[np.float64, np.float64]:
 
 @inlined("contract")
 def erfc_float64(x: np.float64) -> np.float64:
-    """erfc(x) for every float64, infinities and NaN included; at most 1.55 ULP (6e7 inputs measured)."""
+    """erfc(x) for every float64, infinities and NaN included; at most 1.70 ULP (2e7 inputs measured)."""
     size = abs(x)
     y = min(size, HIGHEST)
     # exp(-y * y) = 2**k * (e + e_rest), as in `exp`.
@@ -153,7 +154,7 @@ def erfc_float64(x: np.float64) -> np.float64:
     shifted = MAGIC_64 - square * LOG2E_64
     k = MAGIC_64 - shifted
     near = k * LN2_HIGH_64 - square
-    behind = k * LN2_LOW_64 - (y - y_head) * (y + y_head)
+    behind = k * LN2_LOW_64 - times(y - y_head, y + y_head)
     r = near + behind
     power = r * r
     p = ((C11_64 * r + C10_64) * power + (C9_64 * r + C8_64)) * power + (C7_64 * r + C6_64)
@@ -165,9 +166,10 @@ def erfc_float64(x: np.float64) -> np.float64:
     # The product of the first two, again in two parts, then that of all.
     e_head, u_head = head(e), head(u)
     product = e_head * u_head
-    product_rest = e_head * (u - u_head + u_rest) + (e - e_head + e_rest) * u
+    product_rest = e_head * (u - u_head + u_rest) + times(e - e_head + e_rest, u)
     first, g_head = head(product), head(g)
-    found = first * g_head + (first * (g - g_head + g_rest) + (product - first + product_rest) * g)
+    found_rest = first * (g - g_head + g_rest) + times(product - first + product_rest, g)
+    found = first * g_head + found_rest
     bits = shifted.view(np.int64)
     floor_half = bits << 51 & EXPONENT_64
     ceil_half = (bits << 52) - floor_half

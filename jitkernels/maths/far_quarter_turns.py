@@ -10,7 +10,7 @@ Rare, and slow beside anything else here: it stands apart and runs number by num
 
 import numpy as np
 
-from jitkernels.native.source import apart, inlined
+from jitkernels.native.source import apart
 
 # The digits of 2 / pi in words of 64 bits, from the point on.
 W1 = np.uint64(0xA2F9836E4E441529)
@@ -59,7 +59,14 @@ def digits(i: np.int64) -> np.uint64:
     )  # fmt: skip
 
 
-@inlined()
+@apart()
+def window(place: np.int64) -> np.uint64:
+    """The 64 digits from a place on."""
+    word, skipped = place >> 6, np.uint64(place & 63)
+    return digits(word) << skipped | digits(word + 1) >> 64 - skipped
+
+
+@apart()
 def high_product(a: np.uint64, b: np.uint64) -> np.uint64:
     """The upper half of the 128 bits of a * b."""
     a_low, a_high, b_low, b_high = a & LOW_32, a >> 32, b & LOW_32, b >> 32
@@ -74,11 +81,7 @@ def far_quarter_turns(size: np.float64) -> tuple[np.int64, np.float64, np.float6
     bits = size.view(np.int64)
     m = np.uint64(bits & MANTISSA | HIDDEN_BIT)
     place = (bits >> 52) - 1075 + BEFORE
-    word, skipped = place >> 6, np.uint64(place & 63)
-    kept = 64 - skipped
-    first = digits(word) << skipped | digits(word + 1) >> kept
-    second = digits(word + 1) << skipped | digits(word + 2) >> kept
-    third = digits(word + 2) << skipped | digits(word + 3) >> kept
+    first, second, third = window(place), window(place + 64), window(place + 128)
     low = m * second
     product_low = low + high_product(m, third)
     carry = 1 if product_low < low else 0

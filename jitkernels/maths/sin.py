@@ -26,7 +26,7 @@ def sin_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def sin_float64(x: np.float64) -> np.float64:
-    """sin(x) for every float64; NaN for infinities and NaN; at most 0.80 ULP (6e7 inputs measured)."""
+    """sin(x) for every float64; NaN for infinities and NaN; at most 0.80 ULP (2e7 inputs measured)."""
     k, r, rest = quarter_turns_float64(abs(x))
     result = sine_float64(r, rest) if k & 1 == 0 else cosine_float64(r, rest)
     sign = (k << 62 ^ x.view(np.int64)) & SIGN_64

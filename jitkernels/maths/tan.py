@@ -4,7 +4,7 @@
 12, but rounded once instead of twice, and quotients of the two are off by 2.3 ULP. In every second quarter the result
 is -1 / tan(r); everywhere it is one quotient, of tan(r) and 1 in one order or the other.
 
-The rest of r is multiplied by the derivative, 1 + tan(r)**2, of which 1 + r**2 + 0.8 * r**4 is near enough.
+The rest of r is multiplied by the derivative, 1 + tan(r)**2, to which 1 + 1.5 * r**2 is near enough.
 
 The polynomials come from a Remez exchange in 50-digit arithmetic for (tan(r) - r) / r**3, the error weighted relative
 to tan(r); coefficients were rounded to the type one by one, lowest power first, and the rest fitted again.
@@ -12,12 +12,13 @@ to tan(r); coefficients were rounded to the type one by one, lowest power first,
 
 import numpy as np
 
+from jitkernels.maths.exact import times
 from jitkernels.maths.quarter_turns import quarter_turns_float32, quarter_turns_float64
 from jitkernels.maths.sin import SIGN_32, SIGN_64
 from jitkernels.native.source import inlined
 
 ONE_32 = np.float32(1)
-T4_32 = np.float32(0.8)  # of the derivative
+SLOPE_32 = np.float32(1.5)
 T3_32 = np.float32(0.3333335)  # relative error of the whole tangent: 2**-29.6
 T5_32 = np.float32(0.13332675)
 T7_32 = np.float32(0.054058913)
@@ -27,7 +28,7 @@ T13_32 = np.float32(9.825518e-05)
 T15_32 = np.float32(0.004372686)
 
 ONE_64 = np.float64(1)
-T4_64 = np.float64(0.8)
+SLOPE_64 = np.float64(1.5)
 T3_64 = np.float64(0.3333333333333278)  # relative error of the whole tangent: 2**-56.2
 T5_64 = np.float64(0.13333333333414132)
 T7_64 = np.float64(0.053968253926883335)
@@ -46,13 +47,13 @@ T29_64 = np.float64(2.0850001272181032e-05)
 
 @inlined("contract")
 def tan_float32(x: np.float32) -> np.float32:
-    """tan(x) for every float32; NaN for infinities and NaN; at most 1.70 ULP (all inputs measured)."""
+    """tan(x) for every float32; NaN for infinities and NaN; at most 1.75 ULP (all inputs measured)."""
     k, r, rest = quarter_turns_float32(abs(x))
     z = r * r
     square = z * z
     p = (T15_32 * square + (T13_32 * z + T11_32)) * square + (T9_32 * z + T7_32)
     p = p * square + (T5_32 * z + T3_32)
-    tangent = r + (p * (z * r) + ((T4_32 * z + ONE_32) * z + ONE_32) * rest)
+    tangent = r + (p * (z * r) + times(SLOPE_32 * z + ONE_32, rest))
     quotient = (tangent if k & 1 == 0 else ONE_32) / (ONE_32 if k & 1 == 0 else tangent)
     sign = (k << 31 ^ x.view(np.int32)) & SIGN_32
     return (quotient.view(np.int32) ^ sign).view(np.float32)
@@ -60,7 +61,7 @@ def tan_float32(x: np.float32) -> np.float32:
 
 @inlined("contract")
 def tan_float64(x: np.float64) -> np.float64:
-    """tan(x) for every float64; NaN for infinities and NaN; at most 1.75 ULP (6e7 inputs measured)."""
+    """tan(x) for every float64; NaN for infinities and NaN; at most 1.80 ULP (2e7 inputs measured)."""
     k, r, rest = quarter_turns_float64(abs(x))
     z = r * r
     square = z * z
@@ -68,7 +69,7 @@ def tan_float64(x: np.float64) -> np.float64:
     p = (p * square + (T21_64 * z + T19_64)) * square + (T17_64 * z + T15_64)
     p = (p * square + (T13_64 * z + T11_64)) * square + (T9_64 * z + T7_64)
     p = p * square + (T5_64 * z + T3_64)
-    tangent = r + (p * (z * r) + ((T4_64 * z + ONE_64) * z + ONE_64) * rest)
+    tangent = r + (p * (z * r) + times(SLOPE_64 * z + ONE_64, rest))
     quotient = (tangent if k & 1 == 0 else ONE_64) / (ONE_64 if k & 1 == 0 else tangent)
     sign = (k << 63 ^ x.view(np.int64)) & SIGN_64
     return (quotient.view(np.int64) ^ sign).view(np.float64)
