@@ -76,7 +76,12 @@ def scheduled(graph: Graph, *, fuse: bool = True) -> Schedule:
     known: dict[int, Cone] = {}
     more: dict[int, Node] = {}
     while True:
-        known = {key: cone for key, cone in known.items() if not any(one in cone.inside for one in more)}
+        # A cone that was cut short has what it was cut at outside.
+        known = {
+            key: cone
+            for key, cone in known.items()
+            if not any(one in cone.inside or one in cone.misfits for one in more)
+        }
         roots = [node for node in order if id(node) in kept and node.operation != "input"]
         made: Made = {}
         for node in roots:
@@ -99,6 +104,7 @@ def scheduled(graph: Graph, *, fuse: bool = True) -> Schedule:
         shared = _shared(graph, roots, made)
         if not more:
             more = _overwritten(roots, made, shared, kept)
+        more = {key: node for key, node in more.items() if key not in kept}
         if not more:
             steps = _grouped(roots, made, shared, kept, fuse=fuse)
             return Schedule([*steps, *_written(graph, shared, kept)], shared)
