@@ -424,8 +424,7 @@ class Emitter:
             assert target.reduction is not None, "chosen"
             if not vertical:
                 accumulator = accumulator.narrowed(block, 1)
-            count = self.function.extent(extents.product(self.extents[loop] for loop in loops))
-            register = accumulator.result(block, count)
+            register = accumulator.result(block)
             self.values.reduced[self.values.key(*target.reduction)] = block, register
 
     def _inner(

@@ -187,26 +187,21 @@ class Accumulator:
         )
         self._store(block, self.lost, zero)
 
-    def result(self, block: Block, count: str) -> Register:
-        """What is reduced, where `count` elements were; of none, a sum is a positive zero."""
+    def result(self, block: Block) -> Register:
+        """What all elements are reduced to."""
         function = self.values.function
         self.settle(block)
         if self.is_index:
             kind = llvm_type("int64", self.lanes)
             return Register(function.new(block, f"load {kind}, ptr {self.index}"), "int64", self.lanes)
         text = self._load(block, self.place)
-        if self.in_parts:
-            kind, zero = llvm_type(self.inner, self.lanes), constant(NUMBERS[self.inner], 0.0)
-            none = function.new(block, f"icmp eq i64 {count}, 0")
-            zeros = splat(zero, llvm_type(self.inner), self.lanes)
-            text = function.new(block, f"select i1 {none}, {kind} {zeros}, {kind} {text}")
         return converted(function, block, Register(text, self.inner, self.lanes), self.dtype)
 
     def _first(self) -> str:
-        """What changes nothing: zero is negative, so that a sum of negative zeros is one."""
+        """What changes nothing; a sum of negative zeros is a positive one, as NumPy's is."""
         sort = NUMBERS[self.inner]
         if self.kind in ("sum", "prod"):
-            number: float | int = {"sum": -0.0, "prod": 1}[self.kind]
+            number: float | int = {"sum": 0.0, "prod": 1}[self.kind]
         elif self.kind in ("any", "all"):
             number = self.kind == "all"
         else:

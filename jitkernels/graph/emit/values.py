@@ -230,7 +230,7 @@ class Values:
             function.library.declare(name, vector, ["ptr", f"<{lanes} x i1>", vector])
             text = function.new(
                 home,
-                f"call {vector} @{name}(ptr align {size} {pointer}, <{lanes} x i1> {mask}, {vector} zeroinitializer)",
+                f"call {vector} @{name}(ptr align {size} {pointer}, <{lanes} x i1> {mask}, {vector} {_off(array.dtype)})",
             )
         elif not mask and not isinstance(apart, extents.Extent) and 2 <= int(apart) <= min(WIDEST, lanes):
             text = self._picked(home, lanes, array.dtype, pointer, int(apart))
@@ -280,7 +280,7 @@ class Values:
         on = mask or "splat (i1 true)"
         return function.new(
             block,
-            f"call {vector} @{name}(<{lanes} x ptr> align {size} {pointers}, <{lanes} x i1> {on}, {vector} zeroinitializer)",
+            f"call {vector} @{name}(<{lanes} x ptr> align {size} {pointers}, <{lanes} x i1> {on}, {vector} {_off(dtype)})",
         )
 
     def _pointers(self, block: Block, lanes: int, dtype: str, pointer: str, apart: Number) -> str:
@@ -369,3 +369,9 @@ class Values:
                 f"  call void @{name}({kind} {text}, <{lanes} x ptr> align {size} {pointers}, "
                 f"<{lanes} x i1> {mask or 'splat (i1 true)'})"
             )
+
+
+def _off(dtype: str) -> str:
+    """What is in lanes that are off: ones, of which no function has to think long."""
+    kind = NUMBERS[dtype]
+    return f"splat ({kind.memory} {constant(kind, 1.0)})" if kind.kind == "float" else "zeroinitializer"
