@@ -1,5 +1,6 @@
 """`jit`: a NumPy function that is traced for each new kind of arguments, and runs as compiled code from then on."""
 
+import contextlib
 import functools
 import math
 import threading
@@ -107,7 +108,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             if not any(one.graph is not None for kept in self._specialisations.values() for one in kept):
                 self._gate.open(args, math.inf)  # behind the call: where that raises, others may not
             return result
-        if found.written and not found.may_write(leaves):
+        if (found.written and not found.may_write(leaves)) or not errors_pass():
             return self._plain(args, kwargs, out)
         found.calls += 1
         if found.direct is None and self._link(found, args, kwargs):
@@ -124,7 +125,8 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             return self._plain(args, kwargs, out)
         before = [leaves[i].copy() for i in found.written] if found.may_raise else ()
         try:
-            arrays = found.program.run([*leaves, *found.constants], values, None)
+            with np.errstate(all="ignore") if found.is_quiet else contextlib.nullcontext():
+                arrays = found.program.run([*leaves, *found.constants], values, None)
         except Exception as error:  # noqa: BLE001  # the plain function raises as it would, from where all was before
             if isinstance(error, JitKernelsError):
                 found.note_failure(error)
@@ -268,6 +270,11 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
 if _base is not object:
     vectorcall.prepare(JitFunction)
+
+
+def errors_pass() -> bool:
+    """Whether floating-point errors are ignored or warned of: where they raise or call, NumPy has to find them."""
+    return all(mode in ("ignore", "warn") for mode in np.geterr().values())
 
 
 def given_to(out: Any, result: Any) -> Any:

@@ -39,6 +39,7 @@ class Specialisation:
         self.captured: tuple[Any, ...] = ()
         self.direct: Any = None
         self.notes: tuple[str, ...] = tuple(tracer.notes)
+        self.is_quiet = tracer.is_quiet
         self.graph: Graph | None = None
         self.reason = ""
         self.plan: Any = None
