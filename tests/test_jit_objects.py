@@ -164,6 +164,36 @@ def test_indices_are_checked_at_each_call() -> None:
     same(compiled(x, np.array([1, 2])), x[[1, 2]] * 2)
 
 
+@pytest.mark.parametrize("mode", ["raise", "call"])
+def test_floating_point_errors_are_found_where_they_matter(mode: Any) -> None:
+    compiled, told = jk.jit(lambda v: {"a": 1 / v}), []
+    x = np.array([0.0, 1.0])
+    with np.errstate(all="ignore"):
+        same(compiled(x), {"a": 1 / x})
+    with np.errstate(all=mode, call=lambda *found: told.append(found)):
+        if mode == "raise":
+            with pytest.raises(FloatingPointError, match="divide by zero"):
+                compiled(x)
+        else:
+            compiled(x)
+            assert told[0][0] == "divide by zero"
+
+    def careful(v: Any) -> Any:
+        with np.errstate(divide="ignore"):
+            return [1 / v]
+
+    compiled = jk.jit(careful, backend="interpreter")
+    same(compiled(x), careful(x))
+    assert not reasons(compiled)
+
+    def strict(v: Any) -> Any:
+        with np.errstate(divide="raise"):
+            return 1 / v
+
+    with pytest.raises(FloatingPointError):
+        jk.jit(strict)(x)
+
+
 def test_control_flow_on_values_is_explained() -> None:
     def branching(x: Any) -> Any:
         total = x.sum()

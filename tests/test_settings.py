@@ -21,6 +21,8 @@ REFUSED = {
     "JITKERNELS_CACHE_DIR": ("/proc/nowhere", "x" * 5000, "/dev/null"),
     "JITKERNELS_KEEP_INTERM": ("yes", "2", "\udcff"),
     "JITKERNELS_WORKDIR": ("/proc/nowhere", "/dev/null"),
+    "JITKERNELS_OPT_LEVEL": ("4", "-4", "high", "1.0", "\udcff"),
+    "JITKERNELS_BACKEND": ("Native", "numba", "\udcff"),
     "JITKERNELS_CPU_NAME": ("\udcff", "../x", "a b", "-v", "é", "a\n"),
     "JITKERNELS_CPU_FEATURES": ("avx2", "-nonsense", "-", "\udcff"),
 }
@@ -31,6 +33,7 @@ RUN = """
 import jitkernels as jk
 from jitkernels import settings
 try:
+    jk.JitConfig()
     print(jk.vmul([1.0], [2.0]))
 except jk.errors.JitKernelsError as error:
     print("error:", ascii(str(error)))

@@ -1,6 +1,8 @@
 """`jit`: a NumPy function that is traced for each new kind of arguments, and runs as compiled code from then on."""
 
+import contextlib
 import functools
+import math
 import threading
 import types
 from collections.abc import Callable
@@ -16,6 +18,7 @@ from jitkernels.frontends import (  # noqa: F401  # these fill the tables of wha
     creation,
     direct,
     functions,
+    gates,
     indexing,
     joining,
     moments,
@@ -27,6 +30,7 @@ from jitkernels.frontends import specialisation as specialisations
 from jitkernels.frontends.arguments import Flattener, patterns, static
 from jitkernels.frontends.captured import Constant
 from jitkernels.frontends.drawing import Drawing
+from jitkernels.frontends.gates import Gate
 from jitkernels.frontends.groups import groups_of, moved
 from jitkernels.frontends.inspection import (
     FunctionExplanation,
@@ -65,6 +69,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         self._lock = threading.RLock()
         self._plain_calls: dict[str, int] = {}
         self._hits = 0
+        self._gate = Gate()
         self._takes_out = self._signature.takes("out")
         self._slow = self._from_python
         if _base is not object:
@@ -78,6 +83,8 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def _from_python(self, *args: Any, **kwargs: Any) -> Any:
         """What serves calls that no compiled function takes."""
+        if self._gate.is_open and self._gate.lets_pass(args) and ("out" not in kwargs or self._takes_out):
+            return self.__wrapped__(*args, **kwargs)
         return self._call(args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -96,16 +103,30 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             kwargs = dict(kwargs)
             out = kwargs.pop("out")
         found, leaves, values = self._found(args, kwargs)
-        if found is None or found.graph is None or (found.written and not found.may_write(leaves)):
+        if found is None or found.graph is None:
+            result = self._plain(args, kwargs, out)
+            if not any(one.graph is not None for kept in self._specialisations.values() for one in kept):
+                self._gate.open(args, math.inf)  # behind the call: where that raises, others may not
+            return result
+        if (found.written and not found.may_write(leaves)) or not errors_pass():
             return self._plain(args, kwargs, out)
         found.calls += 1
         if found.direct is None and self._link(found, args, kwargs):
             # By the compiled function, which is in front of this one now.
             linked: Any = self
             return linked(*args) if out is None else linked(*args, out=out)
+        if (
+            not found.direct
+            and self.config.backend == "native"
+            and not self.config.profile
+            and gates.is_small(found, leaves)
+        ):
+            self._gate.open(args)
+            return self._plain(args, kwargs, out)
         before = [leaves[i].copy() for i in found.written] if found.may_raise else ()
         try:
-            arrays = found.program.run([*leaves, *found.constants], values, None)
+            with np.errstate(all="ignore") if found.is_quiet else contextlib.nullcontext():
+                arrays = found.program.run([*leaves, *found.constants], values, None)
         except Exception as error:  # noqa: BLE001  # the plain function raises as it would, from where all was before
             if isinstance(error, JitKernelsError):
                 found.note_failure(error)
@@ -244,11 +265,16 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
     def release(self) -> None:
         """Forget all code that was made."""
         with self._lock:
-            self._specialisations = {}
+            self._specialisations, self._gate = {}, Gate()
 
 
 if _base is not object:
     vectorcall.prepare(JitFunction)
+
+
+def errors_pass() -> bool:
+    """Whether floating-point errors are ignored or warned of: where they raise or call, NumPy has to find them."""
+    return all(mode in ("ignore", "warn") for mode in np.geterr().values())
 
 
 def given_to(out: Any, result: Any) -> Any:

@@ -39,13 +39,14 @@ class Specialisation:
         self.captured: tuple[Any, ...] = ()
         self.direct: Any = None
         self.notes: tuple[str, ...] = tuple(tracer.notes)
+        self.is_quiet = tracer.is_quiet
         self.graph: Graph | None = None
         self.reason = ""
         self.plan: Any = None
         self.program: Any = None
         self.written: tuple[int, ...] = ()
         self.seconds = 0.0
-        self.calls = 0
+        self.calls = self.operations = 0
         self._may_raise: bool | None = None
 
     @property
@@ -155,6 +156,9 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
     else:
         specialisation = Specialisation(tracer)
         specialisation.graph, specialisation.plan = graph, plan
+        specialisation.operations = sum(
+            node.operation not in ("input", "constant", "extent") for node in graph
+        )
         specialisation.written = tuple(target.options["index"] for target, _ in graph.writes)
         try:
             from jitkernels.frontends import programs

@@ -81,7 +81,7 @@ class Tracer:
         self.constants: list[Any] = []
         self.made: dict[int, tuple[Any, Any]] = {}
         self.notes: dict[str, None] = {}
-        self.is_open = True
+        self.is_open, self.is_quiet = True, False
         self._values: dict[int, Any] = {}
 
     def guard(self, leaf: int, operation: str, bound: Any, truth: bool = True) -> None:
