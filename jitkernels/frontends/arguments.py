@@ -233,6 +233,23 @@ def strides_of(array: Any) -> tuple[int | None, ...]:
     )
 
 
+def counted(structure: Any) -> int:
+    """How many leaves a structure has; None and names are no structures."""
+    if type(structure) is str:
+        return int(structure in ("A", "F", "I", "N"))
+    if not isinstance(structure, tuple):
+        return 0
+    if structure and structure[0] == "static":
+        return 0
+    if structure and structure[0] == "named":
+        return counted(structure[2])
+    if structure and structure[0] == dict and len(structure) == 3:
+        return counted(structure[2])
+    if structure and structure[0] == "object":
+        return counted(structure[3]) + counted(structure[4])
+    return sum(map(counted, structure))
+
+
 def static(value: Any) -> Any:
     """A key of a static argument: equal for equal ones of the same types."""
     if isinstance(value, tuple | list):

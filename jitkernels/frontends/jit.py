@@ -46,6 +46,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 MOST_KEYS = 4096
 MOST_OF_A_KEY = 32
+MOST_FORMS = 16
+"""Ways of passing the same arguments, by position or by name, that are linked."""
 
 
 _base: Any = vectorcall.base() or object
@@ -99,10 +101,10 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         if found is None or found.graph is None or (found.written and not found.may_write(leaves)):
             return self._plain(args, kwargs, out)
         found.calls += 1
-        if found.direct is None and self._link(found, args, kwargs):
+        if self._link(found, args, kwargs):
             # By the compiled function, which is in front of this one now.
             linked: Any = self
-            return linked(*args) if out is None else linked(*args, out=out)
+            return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
         before = [leaves[i].copy() for i in found.written] if found.may_raise else ()
         try:
             arrays = found.program.run([*leaves, *found.constants], values, None)
@@ -117,28 +119,25 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def _link(self, found: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Let calls like this one go without Python from now on, if they can; whether they do."""
+        form, function = (len(args), tuple(kwargs)), self.__wrapped__
+        if form in found.direct or len(found.direct) >= MOST_FORMS:
+            return False
         with self._lock:
-            if found.direct is not None:
+            if form in found.direct:
                 return False
-            found.direct = False
-            if (
-                _base is object
-                or self.config.profile
-                or kwargs
-                or self._takes_out
-                or type(self.__wrapped__) is not types.FunctionType
-            ):
+            found.direct[form] = None
+            if _base is object or self.config.profile or self._takes_out or type(function) is not types.FunctionType:
                 return False
             structure, leaves = self._structure(args, kwargs)
+            bound = self._signature.ordered(args, kwargs)
             try:
-                source = direct.source_of(found, structure, leaves, len(args))
-                watches = direct.watches_of(self.__wrapped__) if source is not None else None
-                if watches is not None:
-                    found.direct = direct.Direct(self._table, found, len(args), watches, source)
+                call = direct.call_of(function, structure, bound, args, kwargs, found.constants)
+                source = direct.source_of(found, leaves, call) if call is not None else None
+                if call is not None and source is not None:
+                    found.direct[form] = direct.Direct(self._table, source, call)
             except JitKernelsError as error:
                 found.note_failure(error)
-                return False
-            return watches is not None
+            return found.direct[form] is not None
 
     def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         result = self.__wrapped__(*args, **kwargs)

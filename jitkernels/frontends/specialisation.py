@@ -36,8 +36,7 @@ class Specialisation:
         self.value_guards: tuple[ValueGuard, ...] = tuple(tracer.guards)
         self.bindings: tuple[Binding, ...] = tuple(tracer.bindings)
         self.constants: tuple[Any, ...] = tuple(tracer.constants)
-        self.captured: tuple[Any, ...] = ()
-        self.direct: Any = None
+        self.direct: dict[Any, Any] = {}
         self.notes: tuple[str, ...] = tuple(tracer.notes)
         self.graph: Graph | None = None
         self.reason = ""
