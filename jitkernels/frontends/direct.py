@@ -19,6 +19,7 @@ from jitkernels.graph.emit.calls import Bound, Reach, Whole
 from jitkernels.graph.emit.objects import Step
 from jitkernels.native import load, vectorcall
 
+
 class Direct:
     """One link, and what it needs to stay alive."""
 
@@ -26,7 +27,9 @@ class Direct:
         self.context = np.array([id(one) for one in call.objects] or [0], np.int64)
         self.kept = (call, table)
         address = load.address_of(source)
-        self.link = vectorcall.link(table, address, self.context.ctypes.data, call.count, call.watches, call.names)
+        self.link = vectorcall.link(
+            table, address, self.context.ctypes.data, call.count, call.watches, call.names
+        )
 
 
 class Call:
@@ -92,7 +95,9 @@ DEFAULTS = 56
 
 def _watch_defaults(function: types.FunctionType, call: Call) -> bool:
     place = id(function) + DEFAULTS
-    if ctypes.c_int64.from_address(place).value != (id(function.__defaults__) if function.__defaults__ else 0):
+    if ctypes.c_int64.from_address(place).value != (
+        id(function.__defaults__) if function.__defaults__ else 0
+    ):
         return False
     if function.__defaults__:
         call.watches.append((None, vectorcall.Word(place), function.__defaults__))

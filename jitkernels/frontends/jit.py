@@ -126,7 +126,12 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             if form in found.direct:
                 return False
             found.direct[form] = None
-            if _base is object or self.config.profile or self._takes_out or type(function) is not types.FunctionType:
+            if (
+                _base is object
+                or self.config.profile
+                or self._takes_out
+                or type(function) is not types.FunctionType
+            ):
                 return False
             structure, leaves = self._structure(args, kwargs)
             bound = self._signature.ordered(args, kwargs)

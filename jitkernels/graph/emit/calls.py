@@ -469,8 +469,8 @@ class Caller:
             taken, made = self.function.label(), self.function.label()
             self.block.lines += [f"  br i1 {given}, label %{taken}, label %{made}", f"{taken}:"]
             self.block.lines += [f"  ret ptr {loaded[0]}", f"{made}:"]
-            number = self.new(f"call ptr @PyArray_Return(ptr {loaded[0]})")
-            self.block.lines.append(f"  ret ptr {number}")
+            scalar = self.new(f"call ptr @PyArray_Return(ptr {loaded[0]})")
+            self.block.lines.append(f"  ret ptr {scalar}")
             return
         taken, made = self.function.label(), self.function.label()
         self.block.lines += [f"  br i1 {given}, label %{taken}, label %{made}", f"{taken}:"]
