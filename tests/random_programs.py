@@ -32,6 +32,8 @@ LAYOUTS = (
 )  # fmt: skip
 SIZES = (*[0] * 1, *[1] * 2, *range(2, 71))
 MOST_ELEMENTS = 20_000
+LEAST = 1e-150
+"""What values of no known grain are multiples of."""
 _MANTISSA = {"float16": 11, "float32": 24, "float64": 53}
 
 
@@ -380,7 +382,7 @@ def either(one: Exactness, other: Exactness) -> Exactness:
 
 def product_of(one: Exactness, other: Exactness) -> Exactness:
     error = one.error * other.bound + other.error * one.bound
-    return Exactness(one.bound * other.bound, one.grain * other.grain, error)
+    return Exactness(one.bound * other.bound, max(one.grain * other.grain, LEAST), error)
 
 
 def rough(bound: float, error: float, dtype: Any) -> Exactness:
@@ -388,7 +390,7 @@ def rough(bound: float, error: float, dtype: Any) -> Exactness:
     name = np.dtype(dtype).name if np.dtype(dtype).kind == "f" else "float64"
     name = "float16" if np.dtype(dtype).name in ("int8", "uint8", "bool") else name
     name = "float32" if np.dtype(dtype).name in ("int16", "uint16") else name
-    return Exactness(bound, 0.0 or 1e-300, error + bound * 8 * 2.0 ** -_MANTISSA[name])
+    return Exactness(bound, LEAST, error + bound * 8 * 2.0 ** -_MANTISSA[name])
 
 
 def arithmetic(maker: Maker) -> Statement | None:

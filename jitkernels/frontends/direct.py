@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.reaching import Reaching, Unreachable, sources
+from jitkernels.frontends.reaching import Reaching, UnreachableError, sources
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.frontends.tracer import INT64
 from jitkernels.graph.emit.calls import Bound, Reach, Whole
 from jitkernels.graph.emit.objects import Step
-from jitkernels.native import load, vectorcall
+from jitkernels.graph.scalars import DTYPES
+from jitkernels.native import load, plain, vectorcall
 
 
 class Direct:
@@ -29,6 +30,46 @@ class Direct:
         address = load.address_of(source)
         self.link = vectorcall.link(
             table, address, self.context.ctypes.data, call.count, call.watches, call.names
+        )
+
+
+NUMBERS = frozenset(
+    {np.ndarray, float, int, bool, str, type(None), *(np.dtype(name).type for name in DTYPES)}
+)
+"""Types of arguments whose size shows without looking into them."""
+
+
+CHOICES = (str, bool, type(None), type)
+"""Types of arguments by which functions choose what to do."""
+
+
+class Plain:
+    """A link by which calls like one are the plain function's at once, which takes less time than looking for code.
+
+    Such are calls with arguments of the same types by position and by name, arrays of the same dtypes, dimensions and flags,
+    with no more elements in each than `most`.
+    """
+
+    def __init__(
+        self, table: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], most: int
+    ) -> None:
+        names = tuple(map(sys.intern, kwargs))
+        self.kept = (function, names, [type(one) for one in (*args, *kwargs.values())], table)
+        words = [id(function), len(args), id(names) if names else 0, most, len(args) + len(names)]
+        for one in (*args, *kwargs.values()):
+            words.append(id(type(one)))
+            if type(one) is np.ndarray:
+                self.kept[2].append(one.dtype)
+                words += [id(one.dtype), one.ndim, one.flags.num & plain.FLAGS]
+            elif isinstance(one, CHOICES):
+                self.kept[2].append(one)
+                words += [id(one), 0, 0]
+            else:
+                words += [0, 0, 0]
+        self.context = np.array(words, np.int64)
+        address = load.address_of(plain.source())
+        self.link = vectorcall.link(
+            table, address, self.context.ctypes.data, len(args), (), names, is_last=True
         )
 
 
@@ -77,7 +118,7 @@ def call_of(
             else:
                 defaults = True
                 reaching.default(one, value)
-    except Unreachable:
+    except UnreachableError:
         return None
     if defaults and not _watch_defaults(function, made):
         return None

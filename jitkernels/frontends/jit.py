@@ -37,7 +37,7 @@ from jitkernels.frontends.inspection import (
 )
 from jitkernels.frontends.outputs import Known
 from jitkernels.frontends.signatures import Signature
-from jitkernels.frontends.specialisation import Specialisation
+from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
 from jitkernels.native import vectorcall
@@ -46,6 +46,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 MOST_KEYS = 4096
 MOST_OF_A_KEY = 32
+MOST_LINKS = 4096
 MOST_FORMS = 16
 """Ways of passing the same arguments, by position or by name, that are linked."""
 
@@ -68,6 +69,8 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         self._plain_calls: dict[str, int] = {}
         self._hits = 0
         self._takes_out = self._signature.takes("out")
+        self._links: list[Any] = []
+        self._old_links: list[Any] = []
         self._slow = self._from_python
         if _base is not object:
             self._table = vectorcall.new_table(self._slow)
@@ -98,13 +101,27 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             kwargs = dict(kwargs)
             out = kwargs.pop("out")
         found, leaves, values = self._found(args, kwargs)
-        if found is None or found.graph is None or (found.written and not found.may_write(leaves)):
+        if found is None or found.graph is None:
+            self._link_plain(args, kwargs, out, MANY_ELEMENTS)
+            return self._plain(args, kwargs, out)
+        if found.written and not found.may_write(leaves):
             return self._plain(args, kwargs, out)
         found.calls += 1
         if self._link(found, args, kwargs):
             # By the compiled function, which is in front of this one now.
             linked: Any = self
             return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
+        largest = max((leaf.size for leaf in leaves if type(leaf) is np.ndarray), default=0)
+        counts = self.config.profile or self.config.backend != "native"
+        if largest <= found.plain_up_to and not counts:
+            self._link_plain(args, kwargs, out, found.plain_up_to)
+            return self._plain(args, kwargs, out)
+        return self._computed(found, leaves, values, args, kwargs, out)
+
+    def _computed(
+        self, found: Specialisation, leaves: Any, values: Any, args: Any, kwargs: Any, out: Any
+    ) -> Any:
+        """The results of compiled code, started from Python."""
         before = [leaves[i].copy() for i in found.written] if found.may_raise else ()
         try:
             arrays = found.program.run([*leaves, *found.constants], values, None)
@@ -117,6 +134,15 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         result = found.plan.make(Known(leaves, arrays, values))
         return result if out is None else given_to(out, result)
 
+    def _link_plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, most: int) -> None:
+        """Let calls like this one be the plain function's without more ado, up to so many elements of an array."""
+        if _base is object or out is not None or self._takes_out or len(self._links) >= MOST_LINKS:
+            return
+        kinds = {type(one) for one in (*args, *kwargs.values())}
+        if most == MANY_ELEMENTS or kinds <= direct.NUMBERS:
+            with self._lock:
+                self._links.append(direct.Plain(self._table, self.__wrapped__, args, kwargs, most))
+
     def _link(self, found: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Let calls like this one go without Python from now on, if they can; whether they do."""
         form, function = (len(args), tuple(kwargs)), self.__wrapped__
@@ -125,7 +151,10 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         with self._lock:
             if form in found.direct:
                 return False
-            found.direct[form] = None
+            found.direct[form] = False
+            if len(self._links) >= MOST_LINKS:
+                self._unlink()
+                found.direct[form] = False
             if (
                 _base is object
                 or self.config.profile
@@ -139,10 +168,11 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
                 call = direct.call_of(function, structure, bound, args, kwargs, found.constants)
                 source = direct.source_of(found, leaves, call) if call is not None else None
                 if call is not None and source is not None:
-                    found.direct[form] = direct.Direct(self._table, source, call)
+                    found.direct[form] = True
+                    self._links.append(direct.Direct(self._table, source, call))
             except JitKernelsError as error:
                 found.note_failure(error)
-            return found.direct[form] is not None
+            return found.direct[form]
 
     def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         result = self.__wrapped__(*args, **kwargs)
@@ -249,6 +279,16 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         """Forget all code that was made."""
         with self._lock:
             self._specialisations = {}
+            self._unlink()
+
+    def _unlink(self) -> None:
+        """Take all links out. They live on for a while, since calls may be under way."""
+        if _base is not object:
+            vectorcall.clear(self._table)
+        for kept in self._specialisations.values():
+            for one in kept:
+                one.direct = {}
+        self._old_links, self._links = self._links, []
 
 
 if _base is not object:

@@ -20,7 +20,7 @@ SAME: tuple[type, ...] = (
 """Constants that cannot change."""
 
 
-class Unreachable(Exception):
+class UnreachableError(Exception):
     """What compiled code does not look into."""
 
 
@@ -34,21 +34,21 @@ class Reaching:
         self._seen: dict[int, Any] = {}
 
     def argument(self, number: int, structure: Any, value: Any) -> None:
-        """An argument of the call. Raises Unreachable."""
+        """An argument of the call. Raises UnreachableError."""
         self._look(self._step("argument", number=number), structure, value)
 
     def default(self, structure: Any, value: Any) -> None:
-        """A default, which is part of the code. Raises Unreachable."""
+        """A default, which is part of the code. Raises UnreachableError."""
         if type(structure) is str:
             self.leaves.append(~self._word(value))
         elif structure[0] != "static" or not isinstance(value, (*EQUAL, *SAME)):
-            raise Unreachable
+            raise UnreachableError
 
     def captured(self, structure: Any, function: types.FunctionType) -> None:
-        """What a function refers to by name, which is looked up again. Raises Unreachable."""
+        """What a function refers to by name, which is looked up again. Raises UnreachableError."""
         _, _, _, cells, _, keywords, names, read = structure
         if keywords or read:
-            raise Unreachable
+            raise UnreachableError
         for cell, part in zip(function.__closure__ or (), cells, strict=True):
             self._look(self._step("cell", word=self._word(cell)), part, cell.cell_contents)
         table = function.__globals__
@@ -67,6 +67,8 @@ class Reaching:
 
     def _look(self, step: int, structure: Any, value: Any) -> None:
         if type(structure) is str:
+            if structure == "D":
+                raise UnreachableError
             self.leaves.append(step)
             return
         kind = structure[0]
@@ -75,12 +77,12 @@ class Reaching:
             self._step("same", step, word=self._word(value))
             function = value if inner is None else inner(value)
             if kind != "function" or type(function) is not types.FunctionType or structure[4]:
-                raise Unreachable
+                raise UnreachableError
             if id(function) not in self._seen:
                 self._seen[id(function)] = function
                 self.captured(structure, function)
             elif counted(structure):
-                raise Unreachable
+                raise UnreachableError
         elif kind == "static":
             self._static(step, structure[2], value)
         elif kind in (tuple, list, "named"):
@@ -96,7 +98,7 @@ class Reaching:
         elif kind == "object" and not structure[4]:
             self._object(step, structure, value)
         else:
-            raise Unreachable
+            raise UnreachableError
 
     def _typed(self, step: int, kind: type, count: int) -> None:
         self._step("type", step, word=self._word(kind))
@@ -110,15 +112,15 @@ class Reaching:
         elif isinstance(value, SAME) or (type(value) is types.FunctionType and is_library(value)):
             self._step("same", step, word=self._word(value))
         else:
-            raise Unreachable
+            raise UnreachableError
 
     def _object(self, step: int, structure: Any, value: Any) -> None:
         _, kind, names, parts, _ = structure
         own = getattr(value, "__dict__", None)
         if own is None or type(value) is not kind or any(name not in own for name in names):
-            raise Unreachable
+            raise UnreachableError
         if any(hasattr(getattr(kind, name, None), "__set__") for name in names):
-            raise Unreachable
+            raise UnreachableError
         self._step("type", step, word=self._word(kind))
         for name, part in zip(names, parts, strict=True):
             inner = self._step("attribute", step, word=self._word(name))
@@ -128,7 +130,7 @@ class Reaching:
 def _own(value: dict[Any, Any], key: Any) -> Any:
     """The very key that a dict has; a name, which others are the same as."""
     if type(key) is not str:
-        raise Unreachable
+        raise UnreachableError
     return next(one for one in value if one == key)
 
 

@@ -4,7 +4,8 @@ An object has two words beside what Python gives it: the function that Python ca
 a table. A table has the callable that serves what nothing else does, and a chain of links, each for a kind of arguments:
 
     table: slow callable, first link
-    link: next link, function, context, number of arguments by position, of those by name, of watches, names, watches
+    link: next link, function, context, number of arguments by position, of those by name, of watches, whether it
+        stays behind others, names, watches
     watch: a dict and a key in it, or null and a closure cell; the object that has to be there still
 
 Python calls of the function are ``ptr f(ptr context, ptr objects, ptr out)``, see `jitkernels.graph.emit.calls`; the last one is
@@ -89,7 +90,7 @@ name.look:
   %item.base = getelementptr i8, ptr %names, i64 {int(Offset.TUPLE_ITEMS)}
   %item.at = getelementptr ptr, ptr %item.base, i64 %name.number
   %item = load ptr, ptr %item.at
-  %name.word = add i64 %name.number, 6
+  %name.word = add i64 %name.number, 7
   %wanted.at = getelementptr i64, ptr %link, i64 %name.word
   %wanted = load ptr, ptr %wanted.at
   %name.after = add i64 %name.number, 1
@@ -100,7 +101,7 @@ name.same:
 look:
   %watches.at = getelementptr i64, ptr %link, i64 5
   %watches = load i64, ptr %watches.at
-  %behind = add i64 %by.name, 6
+  %behind = add i64 %by.name, 7
   br label %watch
 watch:
   %number = phi i64 [ 0, %look ], [ %number.next, %unchanged ]
@@ -138,7 +139,26 @@ call:
   %context = load ptr, ptr %context.at
   %result = call ptr %function(ptr %context, ptr %objects, ptr %out)
   %done = icmp ne ptr %result, null
-  br i1 %done, label %return, label %why
+  br i1 %done, label %took, label %why
+took:
+  ; What was called last is looked at first; unless it stays behind others, or the chain has changed meanwhile.
+  %is.head = icmp eq ptr %at, %head.at
+  br i1 %is.head, label %return, label %stays
+stays:
+  %flags.at = getelementptr i64, ptr %link, i64 6
+  %flags = load i64, ptr %flags.at
+  %may.move = icmp eq i64 %flags, 0
+  %there = load ptr, ptr %at
+  %unmoved = icmp eq ptr %there, %link
+  %moves = and i1 %may.move, %unmoved
+  br i1 %moves, label %move, label %return
+move:
+  %behind.link = load ptr, ptr %link
+  store ptr %behind.link, ptr %at
+  %head = load ptr, ptr %head.at
+  store ptr %head, ptr %link
+  store ptr %link, ptr %head.at
+  br label %return
 return:
   ret ptr %result
 why:
@@ -250,17 +270,27 @@ def link(
     count: int,
     watches: Sequence[Watch] = (),
     names: Sequence[str] = (),
+    *,
+    is_last: bool = False,
 ) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """Put a function for so many arguments, and others by these names, in front of the chain.
+    """Put a function for so many arguments, and others by these names, in front of the chain, or at its end for good.
 
     The caller keeps what comes back, names and watches alive.
     """
-    words = [table[1], function, context, count, len(names), len(watches), *map(id, names)]
+    words = [0, function, context, count, len(names), len(watches), int(is_last), *map(id, names)]
     for place, key, value in watches:
         at = key.address - CELL if isinstance(key, Word) else id(key)
         words += [0 if place is None else id(place), at, id(value)]
     made = np.array(words, np.int64)
-    table[1] = made.ctypes.data
+    address = made.ctypes.data
+    if not is_last:
+        made[0] = table[1]
+        table[1] = address
+        return made
+    end = table.ctypes.data + table.itemsize
+    while next_one := ctypes.c_int64.from_address(end).value:
+        end = next_one
+    ctypes.c_int64.from_address(end).value = address
     return made
 
 
