@@ -12,13 +12,28 @@ from typing import Any
 
 import numpy as np
 
-DTYPES = ("float64", "float32", "float32", "float64", "float16", "int64", "int32", "int8", "uint8", "uint64", "bool", "int16")
+DTYPES = (
+    "float64",
+    "float32",
+    "float32",
+    "float64",
+    "float16",
+    "int64",
+    "int32",
+    "int8",
+    "uint8",
+    "uint64",
+    "bool",
+    "int16",
+)
 CASTS = ("float64", "float32", "float16", "int64", "int32", "int16", "uint8", "bool")
 LAYOUTS = (
     *["plain"] * 6, "steps", "reversed", "fortran", "transposed", "readonly", "unaligned", "part", "broadcast", "swapped",
 )  # fmt: skip
 SIZES = (*[0] * 1, *[1] * 2, *range(2, 71))
 MOST_ELEMENTS = 20_000
+LEAST = 1e-150
+"""What values of no known grain are multiples of."""
 _MANTISSA = {"float16": 11, "float32": 24, "float64": 53}
 
 
@@ -45,7 +60,11 @@ class Argument:
         if self.view_of is not None:
             return eval(self.view_of[1], {"a": others[self.view_of[0]], "np": np})
         if self.layout == "python":
-            return chosen.integers(-3, 4).item() / 2 if self.dtype == "float64" else chosen.integers(-3, 9).item()
+            return (
+                chosen.integers(-3, 4).item() / 2
+                if self.dtype == "float64"
+                else chosen.integers(-3, 9).item()
+            )
         shape = tuple(sizes[d] if isinstance(d, str) else d for d in self.dims)
         if self.layout == "scalar":
             return _values((), self.dtype, chosen, self.special)[()]
@@ -85,7 +104,9 @@ def laid_out(values: Any, layout: str) -> Any:
         found = np.empty((values.shape[1], values.shape[0], *values.shape[2:]), values.dtype).swapaxes(0, 1)
     elif layout == "unaligned":
         raw = np.zeros(values.nbytes + 1, np.uint8)
-        found = raw[1:].view(values.dtype)[: values.size].reshape(values.shape) if values.size else values.copy()
+        found = (
+            raw[1:].view(values.dtype)[: values.size].reshape(values.shape) if values.size else values.copy()
+        )
     elif layout == "broadcast" and values.ndim and values.shape[0]:
         return np.broadcast_to(values[:1], values.shape)
     else:
@@ -303,7 +324,9 @@ class Maker:
                 self.tidy()
                 return
         self.tidy()
-        name = line.split(" ")[0].split("[")[0].split("(")[0] if is_new else text[1:].split(" ")[0].split("[")[0]
+        name = (
+            line.split(" ")[0].split("[")[0].split("(")[0] if is_new else text[1:].split(" ")[0].split("[")[0]
+        )
         if not is_new and name.startswith("np"):
             name = text.rsplit("out=", 1)[1].rstrip(")")
         value = self.scope[name]
@@ -359,7 +382,7 @@ def either(one: Exactness, other: Exactness) -> Exactness:
 
 def product_of(one: Exactness, other: Exactness) -> Exactness:
     error = one.error * other.bound + other.error * one.bound
-    return Exactness(one.bound * other.bound, one.grain * other.grain, error)
+    return Exactness(one.bound * other.bound, max(one.grain * other.grain, LEAST), error)
 
 
 def rough(bound: float, error: float, dtype: Any) -> Exactness:
@@ -367,7 +390,7 @@ def rough(bound: float, error: float, dtype: Any) -> Exactness:
     name = np.dtype(dtype).name if np.dtype(dtype).kind == "f" else "float64"
     name = "float16" if np.dtype(dtype).name in ("int8", "uint8", "bool") else name
     name = "float32" if np.dtype(dtype).name in ("int16", "uint16") else name
-    return Exactness(bound, 0.0 or 1e-300, error + bound * 8 * 2.0 ** -_MANTISSA[name])
+    return Exactness(bound, LEAST, error + bound * 8 * 2.0 ** -_MANTISSA[name])
 
 
 def arithmetic(maker: Maker) -> Statement | None:
@@ -398,15 +421,33 @@ def unary(maker: Maker) -> Statement | None:
     x = maker.exactness_of(one)
     kind = maker.scope[one].dtype.kind
     dtype = maker.scope[one].dtype
-    same = ["-@", "abs(@)", "np.abs(@)", "np.positive(@)", "@.copy()", "np.copy(@)", "np.ascontiguousarray(@)"]
-    steps = ["np.sign(@)", "np.floor(@)", "np.ceil(@)", "np.trunc(@)", "np.rint(@)", "@.round()", "np.logical_not(@)"]
+    same = [
+        "-@",
+        "abs(@)",
+        "np.abs(@)",
+        "np.positive(@)",
+        "@.copy()",
+        "np.copy(@)",
+        "np.ascontiguousarray(@)",
+    ]
+    steps = [
+        "np.sign(@)",
+        "np.floor(@)",
+        "np.ceil(@)",
+        "np.trunc(@)",
+        "np.rint(@)",
+        "@.round()",
+        "np.logical_not(@)",
+    ]
     tests = ["np.isnan(@)", "np.isinf(@)", "np.isfinite(@)", "np.signbit(@)", "@ > 0", "@ != @"]
     smooth = {
         "np.sin(@)": 1, "np.cos(@)": 1, "np.tanh(@)": 1, "np.arctan(@)": 2, "np.log(abs(@) + 1)": 100, "np.arcsinh(@)": 100,
     }  # fmt: skip
     choice = maker.chosen.random()
     if kind in "iub" and choice < 0.3:
-        return f"~{one}" if maker.chance(0.5) else f"np.invert({one})", Exactness(max(x.bound + 1, 2.0**64 if kind == "u" else 0))
+        return f"~{one}" if maker.chance(0.5) else f"np.invert({one})", Exactness(
+            max(x.bound + 1, 2.0**64 if kind == "u" else 0)
+        )
     if choice < 0.35:
         bound = x.bound if kind != "u" else 2.0**64
         return maker.pick(same).replace("@", one), Exactness(bound, x.grain, x.error)
@@ -476,7 +517,9 @@ def division(maker: Maker) -> Statement | None:
     other = maker.operand(one)
     y = maker.exactness_of(other)
     if maker.chance(0.4) and not x.error and not y.error:
-        return f"{one} {maker.pick(('//', '%'))} {maker.pick(('2', '0.75', '-3', '0'))}", Exactness(x.bound * 2 + 3, x.grain / 4)
+        return f"{one} {maker.pick(('//', '%'))} {maker.pick(('2', '0.75', '-3', '0'))}", Exactness(
+            x.bound * 2 + 3, x.grain / 4
+        )
     return f"{one} / (abs({other}) + 1)", rough(x.bound, x.error + x.bound * y.error, dtype)
 
 
@@ -510,7 +553,9 @@ def cast(maker: Maker) -> Statement | None:
         source = f"np.clip(np.nan_to_num({one}), {0 if dtype[0] == 'u' else -100}, 100)"
         x = Exactness(100)
     if np.dtype(dtype).kind in "iu":
-        x = Exactness(max(x.bound, 2.0 ** (8 * np.dtype(dtype).itemsize)) if x.bound > 100 else max(x.bound, 256))
+        x = Exactness(
+            max(x.bound, 2.0 ** (8 * np.dtype(dtype).itemsize)) if x.bound > 100 else max(x.bound, 256)
+        )
     if dtype == "bool":
         if x.error:
             return None
@@ -550,7 +595,24 @@ def reduction(maker: Maker) -> Statement | None:
     axis = maker.pick(axes)
     keep = maker.pick(("", "", ", keepdims=True"))
     count = max(value.size, 4900)
-    name = maker.pick(("sum", "sum", "max", "min", "mean", "any", "all", "argmax", "argmin", "prod", "cumsum", "count", "ptp", "var"))
+    name = maker.pick(
+        (
+            "sum",
+            "sum",
+            "max",
+            "min",
+            "mean",
+            "any",
+            "all",
+            "argmax",
+            "argmin",
+            "prod",
+            "cumsum",
+            "count",
+            "ptp",
+            "var",
+        )
+    )
     large = 2.0**63 if value.dtype.kind in "iu" else 0.0
     if name in ("any", "all", "argmax", "argmin", "prod", "count") and x.error:
         return None
@@ -578,7 +640,13 @@ def reduction(maker: Maker) -> Statement | None:
         axis = axis if axis in ("None", "0", "-1") else "0"
         return f"{one}.cumsum(axis={axis})", total
     if name == "sum":
-        return maker.pick((f"{one}.sum(axis={axis}{keep})", f"np.sum({one}, axis={axis}{keep})", f"np.add.reduce({one}, axis={axis if axis != 'None' or value.ndim else '0'})")), total
+        return maker.pick(
+            (
+                f"{one}.sum(axis={axis}{keep})",
+                f"np.sum({one}, axis={axis}{keep})",
+                f"np.add.reduce({one}, axis={axis if axis != 'None' or value.ndim else '0'})",
+            )
+        ), total
     dtype = value.dtype if value.dtype.kind == "f" else np.dtype("float64")
     if name == "mean":
         return f"{one}.mean(axis={axis}{keep})", rough(x.bound, x.error + total.error / count, dtype)
@@ -592,9 +660,13 @@ def write(maker: Maker) -> Statement | None:
     if one is None:
         return None
     x = maker.exactness_of(one)
-    target = maker.pick(("@[1:-1]", "@[...]", "@[:]", "@[::2]", "@[0]", "@[1:]", "@[:-1]", "@[::-1]", "@[-1]")).replace("@", one)
+    target = maker.pick(
+        ("@[1:-1]", "@[...]", "@[:]", "@[::2]", "@[0]", "@[1:]", "@[:-1]", "@[::-1]", "@[-1]")
+    ).replace("@", one)
     if maker.scope[one].ndim > 1 and maker.chance(0.5):
-        target = maker.pick(("@[:, 0]", "@[1:, 1:]", "@[:, ::2]", "@[0, :]", "@[:, 1:-1]", "@[..., 0]")).replace("@", one)
+        target = maker.pick(
+            ("@[:, 0]", "@[1:, 1:]", "@[:, ::2]", "@[0, :]", "@[:, 1:-1]", "@[..., 0]")
+        ).replace("@", one)
     other = maker.operand(one)
     kind = maker.chosen.random()
     y = maker.exactness_of(other)
@@ -634,7 +706,9 @@ def joined(maker: Maker) -> Statement | None:
     )  # fmt: skip
     bound = Exactness(max(found.bound * 2, 20_000 if True else 0), found.grain, found.error * 2)
     text = maker.pick(texts)
-    return text.replace("@", one).replace("$", other), bound if "diff" in text or "- @" in text or "arange" in text else found
+    return text.replace("@", one).replace(
+        "$", other
+    ), bound if "diff" in text or "- @" in text or "arange" in text else found
 
 
 STATEMENTS = (

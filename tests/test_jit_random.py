@@ -181,7 +181,7 @@ def test_many_random_programs() -> None:
 
 
 if __name__ == "__main__":
-    count, first, *rest = [*map(int, sys.argv[1:3]), 0][:2]
+    count, first = [*map(int, sys.argv[1:3]), 0][:2]
     for number in range(first, first + count):
         if number % 500 == 0:
             print(number, file=sys.stderr, flush=True)  # noqa: T201

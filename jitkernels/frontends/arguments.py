@@ -26,10 +26,11 @@ CONSTANTS: tuple[type, ...] = (
     type(np.sum),
 )  # fmt: skip
 STATEFUL = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+LEAVES = ("A", "D", "F", "I", "N")
 _numbers = {np.dtype(name).type for name in DTYPES}
 _dtypes = {np.dtype(name) for name in DTYPES}
 Leaf = str
-"""``A`` an array, ``F`` a Python float, ``I`` an int, ``N`` a NumPy scalar."""
+"""``A`` an array, ``D`` one of another library, ``F`` a Python float, ``I`` an int, ``N`` a NumPy scalar."""
 
 
 class Flattener:
@@ -116,7 +117,8 @@ class Flattener:
         array = np.asarray(value) if hasattr(value, "__array_interface__") else np.from_dlpack(value)
         if type(array) is not np.ndarray:
             raise UnknownError(f"an argument of type {type(value).__name__}")
-        return self._array(array)
+        self._array(array)
+        return "D"
 
     def _object(self, value: Any, kind: type) -> Any:
         if isinstance(value, STATEFUL):
@@ -231,6 +233,30 @@ def strides_of(array: Any) -> tuple[int | None, ...]:
             for extent, step in zip(array.shape, array.strides, strict=True)
         ]
     )
+
+
+def counted(structure: Any) -> int:
+    """How many leaves a structure has; names are no structures."""
+    if type(structure) is str:
+        return int(structure in LEAVES)
+    if not isinstance(structure, tuple):
+        return 0
+    if structure and structure[0] == "static":
+        return 0
+    if structure and structure[0] == "named":
+        return counted(structure[2])
+    if structure and structure[0] is dict and len(structure) == 3:
+        return counted(structure[2])
+    if structure and structure[0] == "object":
+        return counted(structure[3]) + counted(structure[4])
+    return sum(map(counted, structure))
+
+
+def has_foreign(structure: Any) -> bool:
+    """Whether arrays of other libraries are among the arguments of a structure, which NumPy may not take."""
+    if type(structure) is str:
+        return structure == "D"
+    return isinstance(structure, tuple) and structure[:1] != ("static",) and any(map(has_foreign, structure))
 
 
 def static(value: Any) -> Any:

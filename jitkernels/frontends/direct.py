@@ -1,48 +1,156 @@
-"""Calls that need no Python: code whose arguments are arrays and floats as they come, linked to its function.
+"""Calls that need no Python: a specialisation linked to compiled code that takes a call's arguments apart itself.
 
-What the function refers to by name is watched: as long as each name is bound to the same object, and that cannot change
-in itself, the code is right for it. All other calls are Python's, which finds or makes their code.
+What the function refers to by name is looked up in each call: arrays and numbers are arguments, and all else has to be
+what it was, and nothing that can change in itself. All other calls are Python's, which finds or makes their code.
 """
 
+import ctypes
+import sys
 import types
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends import captured
+from jitkernels.frontends.reaching import Reaching, UnreachableError, sources
 from jitkernels.frontends.specialisation import Specialisation
-from jitkernels.native import load, vectorcall
-
-UNCHANGING: tuple[type, ...] = (
-    type(None), bool, int, float, complex, str, bytes, types.ModuleType, types.BuiltinFunctionType, np.ufunc, type,
-    np.dtype, type(np.sum), types.MethodDescriptorType, types.WrapperDescriptorType,
-)  # fmt: skip
-"""Types of objects that stay what they are; modules are taken for such."""
+from jitkernels.frontends.tracer import INT64
+from jitkernels.graph.emit.calls import Bound, Reach, Whole
+from jitkernels.graph.emit.objects import Step
+from jitkernels.graph.scalars import DTYPES
+from jitkernels.native import load, plain, vectorcall
 
 
 class Direct:
     """One link, and what it needs to stay alive."""
 
-    def __init__(
-        self, table: Any, specialisation: Specialisation, count: int, watches: Sequence[Any], source: Any
-    ) -> None:
-        objects = [*specialisation.captured, *specialisation.constants]
-        self.context = np.array([id(one) for one in objects] or [0], np.int64)
-        self.kept = (objects, watches, table)
+    def __init__(self, table: Any, source: Any, call: "Call") -> None:
+        self.context = np.array([id(one) for one in call.objects] or [0], np.int64)
+        self.kept = (call, table)
         address = load.address_of(source)
-        self.link = vectorcall.link(table, address, self.context.ctypes.data, count, watches)
+        self.link = vectorcall.link(
+            table, address, self.context.ctypes.data, call.count, call.watches, call.names
+        )
 
 
-def source_of(specialisation: Specialisation, structure: Any, leaves: Sequence[Any], count: int) -> Any:
+NUMBERS = frozenset(
+    {np.ndarray, float, int, bool, str, type(None), *(np.dtype(name).type for name in DTYPES)}
+)
+"""Types of arguments whose size shows without looking into them."""
+
+
+CHOICES = (str, bool, type(None), type)
+"""Types of arguments by which functions choose what to do."""
+
+
+class Plain:
+    """A link by which calls like one are the plain function's at once, which takes less time than looking for code.
+
+    Such are calls with arguments of the same types by position and by name, arrays of the same dtypes, dimensions and flags,
+    with no more elements in each than `most`.
+    """
+
+    def __init__(
+        self, table: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], most: int
+    ) -> None:
+        names = tuple(map(sys.intern, kwargs))
+        self.kept = (function, names, [type(one) for one in (*args, *kwargs.values())], table)
+        words = [id(function), len(args), id(names) if names else 0, most, len(args) + len(names)]
+        for one in (*args, *kwargs.values()):
+            words.append(id(type(one)))
+            if type(one) is np.ndarray:
+                self.kept[2].append(one.dtype)
+                words += [id(one.dtype), one.ndim, one.flags.num & plain.FLAGS]
+            elif isinstance(one, CHOICES):
+                self.kept[2].append(one)
+                words += [id(one), 0, 0]
+            else:
+                words += [0, 0, 0]
+        self.context = np.array(words, np.int64)
+        address = load.address_of(plain.source())
+        self.link = vectorcall.link(
+            table, address, self.context.ctypes.data, len(args), (), names, is_last=True
+        )
+
+
+class Call:
+    """A kind of call: so many arguments by position, others by name; `objects` are the words of the context.
+
+    `places` says of each leaf which step gives it, or, from 0 down by -1, which word of the context.
+    """
+
+    def __init__(self, count: int, names: tuple[str, ...]) -> None:
+        self.count, self.names = count, tuple(map(sys.intern, names))
+        self.objects: list[Any] = []
+        self.places: list[int] = []
+        self.steps: tuple[Step, ...] = ()
+        self.watches: list[Any] = []
+
+
+def call_of(
+    function: types.FunctionType,
+    structure: Any,
+    bound: tuple[tuple[Any, ...], dict[str, Any]],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    constants: Sequence[Any],
+) -> Call | None:
+    """How calls like one reach their arguments; None where they are for Python."""
+    made = Call(len(args), tuple(kwargs))
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    positional, named = bound
+    if len(positional) > len(names) or function.__code__.co_flags & (VARIABLE | BY_NAME):
+        return None
+    reaching = Reaching()
+    part, (_, parts), (_, keywords, named_parts) = structure
+    listed = [
+        *zip(names, parts, positional, strict=False),
+        *zip(keywords, named_parts, named.values(), strict=True),
+    ]
+    defaults = False
+    try:
+        reaching.captured(part, function)
+        for i, (name, one, value) in enumerate(listed):
+            if i < len(args):
+                reaching.argument(i, one, value)
+            elif name in kwargs:
+                reaching.argument(len(args) + made.names.index(name), one, value)
+            else:
+                defaults = True
+                reaching.default(one, value)
+    except UnreachableError:
+        return None
+    if defaults and not _watch_defaults(function, made):
+        return None
+    made.objects = [*reaching.context, *constants]
+    made.places = [*reaching.leaves, *(~(len(reaching.context) + i) for i in range(len(constants)))]
+    made.steps = tuple(reaching.steps)
+    return made
+
+
+VARIABLE, BY_NAME = 4, 8
+"""Python's flags of functions that take any arguments by position, or by name."""
+DEFAULTS = 56
+"""Bytes from the start of a function to its defaults."""
+
+
+def _watch_defaults(function: types.FunctionType, call: Call) -> bool:
+    place = id(function) + DEFAULTS
+    if ctypes.c_int64.from_address(place).value != (
+        id(function.__defaults__) if function.__defaults__ else 0
+    ):
+        return False
+    if function.__defaults__:
+        call.watches.append((None, vectorcall.Word(place), function.__defaults__))
+    for name, value in (function.__kwdefaults__ or {}).items():
+        call.watches.append((function.__kwdefaults__, name, value))
+    return True
+
+
+def source_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) -> Any:
     """The source of the compiled function for calls of a specialisation; None where they are Python's."""
-    _, (_, parts), (_, _, named) = structure
     plan, program = specialisation.plan, specialisation.program
-    if named or len(parts) != count or any(part not in ("A", "F", "N") for part in parts):
-        return None
-    if plan is None or plan.is_tuple is None or "float" in plan.kinds or specialisation.value_guards:
-        return None
-    if not hasattr(program, "caller") or any(binding.kind == "value" for binding in specialisation.bindings):
+    if plan is None or plan.is_tuple is None or "float" in plan.kinds or not hasattr(program, "caller"):
         return None
     if any(id(node) not in program.words for node in program.graph.outputs):
         return None
@@ -51,56 +159,25 @@ def source_of(specialisation: Specialisation, structure: Any, leaves: Sequence[A
         for kind, node in zip(plan.kinds, program.graph.outputs, strict=False)
     ):
         return None
-    first = len(leaves) - count
-    specialisation.captured = tuple(leaves[:first])
     objects = [*leaves, *specialisation.constants]
-    sources = []
-    for number, one in enumerate(objects[: len(program.graph.inputs)]):
-        where = number - first
-        if where < 0:
-            where = ~number
-        elif where >= count:
-            where = ~(number - count)
-        if type(one) is np.ndarray:
-            sources.append((where, ""))
-        elif type(one) is float:
-            sources.append((where, "float"))
-        elif isinstance(one, np.generic):
-            sources.append((where, one.dtype.name))
-        else:
-            return None
-    if len(sources) != len(program.graph.inputs):
+    inputs = program.graph.inputs
+    if len(objects) < len(inputs) or len(call.places) < len(inputs):
         return None
-    return program.caller(specialisation.guards, sources, is_tuple=plan.is_tuple)
+    found = sources(objects[: len(inputs)], call.places[: len(inputs)])
+    wholes = [
+        Whole(one.symbol, one.leaf, one.kind == "negated")
+        for one in specialisation.bindings
+        if one.kind not in ("extent", "stride")
+    ]
+    bounds = [Bound(one.leaf, one.operation, one.bound, one.truth) for one in specialisation.value_guards]
+    if found is None or any(_is_strange(one, objects[one.input]) for one in bounds):
+        return None
+    reach = Reach(call.steps, tuple(wholes), tuple(bounds))
+    return program.caller(specialisation.guards, found, reach, is_tuple=plan.is_tuple)
 
 
-def watches_of(function: types.FunctionType) -> list[Any] | None:
-    """All names that a function and those it calls refer to; None where what they are bound to may change in itself."""
-    found: list[Any] = []
-    pending, seen = [function], {id(function)}
-    while pending:
-        one = pending.pop()
-        names = captured.names_of(one.__code__)
-        if names.refused or any(captured.attributes_of(names, captured.around(one), one.__globals__)):
-            return None
-        values = []
-        for cell in one.__closure__ or ():
-            values.append(captured.cell_value(cell))
-            found.append((None, cell, values[-1]))
-        for name, value in captured.globals_of(one, names.names).items():
-            values.append(value)
-            found.append((one.__globals__, name, value))
-        if one is not function and (one.__defaults__ or one.__kwdefaults__):
-            return None
-        for value in values:
-            if type(value) is types.FunctionType and not captured.is_library(value):
-                if id(value) not in seen:
-                    seen.add(id(value))
-                    pending.append(value)
-            elif not (
-                type(value) is np.ndarray
-                or isinstance(value, UNCHANGING)
-                or type(value) is types.FunctionType
-            ):
-                return None
-    return found
+def _is_strange(bound: Bound, value: Any) -> bool:
+    """Whether a number is compared with what code is not made for."""
+    if type(value) is int:
+        return type(bound.bound) is not int or bound.bound not in INT64
+    return type(value) is not float or type(bound.bound) is not float

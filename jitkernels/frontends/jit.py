@@ -18,7 +18,6 @@ from jitkernels.frontends import (  # noqa: F401  # these fill the tables of wha
     creation,
     direct,
     functions,
-    gates,
     indexing,
     joining,
     moments,
@@ -30,7 +29,6 @@ from jitkernels.frontends import specialisation as specialisations
 from jitkernels.frontends.arguments import Flattener, patterns, static
 from jitkernels.frontends.captured import Constant
 from jitkernels.frontends.drawing import Drawing
-from jitkernels.frontends.gates import Gate
 from jitkernels.frontends.groups import groups_of, moved
 from jitkernels.frontends.inspection import (
     FunctionExplanation,
@@ -41,7 +39,7 @@ from jitkernels.frontends.inspection import (
 )
 from jitkernels.frontends.outputs import Known
 from jitkernels.frontends.signatures import Signature
-from jitkernels.frontends.specialisation import Specialisation
+from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
 from jitkernels.native import vectorcall
@@ -50,6 +48,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 MOST_KEYS = 4096
 MOST_OF_A_KEY = 32
+MOST_LINKS = 4096
+MOST_FORMS = 16
+"""Ways of passing the same arguments, by position or by name, that are linked."""
 
 
 _base: Any = vectorcall.base() or object
@@ -69,8 +70,9 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         self._lock = threading.RLock()
         self._plain_calls: dict[str, int] = {}
         self._hits = 0
-        self._gate = Gate()
         self._takes_out = self._signature.takes("out")
+        self._links: list[Any] = []
+        self._old_links: list[Any] = []
         self._slow = self._from_python
         if _base is not object:
             self._table = vectorcall.new_table(self._slow)
@@ -83,8 +85,6 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def _from_python(self, *args: Any, **kwargs: Any) -> Any:
         """What serves calls that no compiled function takes."""
-        if self._gate.is_open and self._gate.lets_pass(args) and ("out" not in kwargs or self._takes_out):
-            return self.__wrapped__(*args, **kwargs)
         return self._call(args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -104,25 +104,26 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             out = kwargs.pop("out")
         found, leaves, values = self._found(args, kwargs)
         if found is None or found.graph is None:
-            result = self._plain(args, kwargs, out)
-            if not any(one.graph is not None for kept in self._specialisations.values() for one in kept):
-                self._gate.open(args, math.inf)  # behind the call: where that raises, others may not
-            return result
+            self._link_plain(args, kwargs, out, MANY_ELEMENTS)
+            return self._plain(args, kwargs, out)
         if (found.written and not found.may_write(leaves)) or not errors_pass():
             return self._plain(args, kwargs, out)
         found.calls += 1
-        if found.direct is None and self._link(found, args, kwargs):
+        if self._link(found, args, kwargs):
             # By the compiled function, which is in front of this one now.
             linked: Any = self
-            return linked(*args) if out is None else linked(*args, out=out)
-        if (
-            not found.direct
-            and self.config.backend == "native"
-            and not self.config.profile
-            and gates.is_small(found, leaves)
-        ):
-            self._gate.open(args)
+            return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
+        largest = max((leaf.size for leaf in leaves if type(leaf) is np.ndarray), default=0)
+        counts = self.config.profile or self.config.backend != "native"
+        if largest <= found.plain_up_to and not counts:
+            self._link_plain(args, kwargs, out, found.plain_up_to)
             return self._plain(args, kwargs, out)
+        return self._computed(found, leaves, values, args, kwargs, out)
+
+    def _computed(
+        self, found: Specialisation, leaves: Any, values: Any, args: Any, kwargs: Any, out: Any
+    ) -> Any:
+        """The results of compiled code, started from Python."""
         before = [leaves[i].copy() for i in found.written] if found.may_raise else ()
         try:
             with np.errstate(all="ignore") if found.is_quiet else contextlib.nullcontext():
@@ -136,30 +137,45 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         result = found.plan.make(Known(leaves, arrays, values))
         return result if out is None else given_to(out, result)
 
+    def _link_plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, most: int) -> None:
+        """Let calls like this one be the plain function's without more ado, up to so many elements of an array."""
+        if _base is object or out is not None or self._takes_out or len(self._links) >= MOST_LINKS:
+            return
+        kinds = {type(one) for one in (*args, *kwargs.values())}
+        if most == MANY_ELEMENTS or kinds <= direct.NUMBERS:
+            with self._lock:
+                self._links.append(direct.Plain(self._table, self.__wrapped__, args, kwargs, most))
+
     def _link(self, found: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Let calls like this one go without Python from now on, if they can; whether they do."""
+        form, function = (len(args), tuple(kwargs)), self.__wrapped__
+        if form in found.direct or len(found.direct) >= MOST_FORMS:
+            return False
         with self._lock:
-            if found.direct is not None:
+            if form in found.direct:
                 return False
-            found.direct = False
+            found.direct[form] = False
+            if len(self._links) >= MOST_LINKS:
+                self._unlink()
+                found.direct[form] = False
             if (
                 _base is object
                 or self.config.profile
-                or kwargs
                 or self._takes_out
-                or type(self.__wrapped__) is not types.FunctionType
+                or type(function) is not types.FunctionType
             ):
                 return False
             structure, leaves = self._structure(args, kwargs)
+            bound = self._signature.ordered(args, kwargs)
             try:
-                source = direct.source_of(found, structure, leaves, len(args))
-                watches = direct.watches_of(self.__wrapped__) if source is not None else None
-                if watches is not None:
-                    found.direct = direct.Direct(self._table, found, len(args), watches, source)
+                call = direct.call_of(function, structure, bound, args, kwargs, found.constants)
+                source = direct.source_of(found, leaves, call) if call is not None else None
+                if call is not None and source is not None:
+                    found.direct[form] = True
+                    self._links.append(direct.Direct(self._table, source, call))
             except JitKernelsError as error:
                 found.note_failure(error)
-                return False
-            return watches is not None
+            return found.direct[form]
 
     def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         result = self.__wrapped__(*args, **kwargs)
@@ -265,7 +281,17 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
     def release(self) -> None:
         """Forget all code that was made."""
         with self._lock:
-            self._specialisations, self._gate = {}, Gate()
+            self._specialisations = {}
+            self._unlink()
+
+    def _unlink(self) -> None:
+        """Take all links out. They live on for a while, since calls may be under way."""
+        if _base is not object:
+            vectorcall.clear(self._table)
+        for kept in self._specialisations.values():
+            for one in kept:
+                one.direct = {}
+        self._old_links, self._links = self._links, []
 
 
 if _base is not object:

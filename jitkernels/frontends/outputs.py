@@ -89,6 +89,9 @@ class _Planner:
     def _sequence(self, value: Any) -> Make:
         parts = [self.make(one) for one in value]
         kind = type(value)
+        first = [next(i for i, other in enumerate(value) if other is one) for one in value]
+        if len(set(first)) < len(first):
+            return lambda known: _repeated(kind, parts, first, known)
         if kind is list:
             return lambda known: [one(known) for one in parts]
         if kind is tuple:
@@ -163,6 +166,14 @@ class _Planner:
             return found
 
         return made
+
+
+def _repeated(kind: Any, parts: Sequence[Make], first: Sequence[int], known: Known) -> Any:
+    """A sequence in which the same array is more than once."""
+    made: list[Any] = []
+    for i, part in enumerate(parts):
+        made.append(part(known) if first[i] == i else made[first[i]])
+    return kind(made) if kind in (list, tuple) else kind(*made)
 
 
 def _children(value: Any) -> Sequence[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitkernels.errors import TracingError
 from jitkernels.frontends import captured, outputs
-from jitkernels.frontends.arguments import short_extents, strides_of
+from jitkernels.frontends.arguments import has_foreign, short_extents, strides_of
 from jitkernels.frontends.rebuilt import Rebuilder
 from jitkernels.frontends.standin import stand_in
 from jitkernels.frontends.storage import Storage, View, c_strides
@@ -22,6 +22,13 @@ from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Guard, Scope
 from jitkernels.graph.ir import Graph, Node
+
+
+MANY_ELEMENTS = 2**62
+SECONDS_OF_PYTHON, SECONDS_OF_NUMPY, SECONDS_OF_ELEMENT = 40e-6, 1e-6, 0.5e-9
+"""A call of compiled code by Python; a call of NumPy, and what it takes for each element more than compiled code."""
+FREE = frozenset({"input", "constant", "extent", "view", "reshape"})
+"""Operations that take NumPy no time to speak of."""
 
 
 class Specialisation:
@@ -36,8 +43,7 @@ class Specialisation:
         self.value_guards: tuple[ValueGuard, ...] = tuple(tracer.guards)
         self.bindings: tuple[Binding, ...] = tuple(tracer.bindings)
         self.constants: tuple[Any, ...] = tuple(tracer.constants)
-        self.captured: tuple[Any, ...] = ()
-        self.direct: Any = None
+        self.direct: dict[Any, bool] = {}
         self.notes: tuple[str, ...] = tuple(tracer.notes)
         self.is_quiet = tracer.is_quiet
         self.graph: Graph | None = None
@@ -46,8 +52,22 @@ class Specialisation:
         self.program: Any = None
         self.written: tuple[int, ...] = ()
         self.seconds = 0.0
+        self.has_foreign = False
         self.calls = self.operations = 0
         self._may_raise: bool | None = None
+
+    @property
+    def plain_up_to(self) -> int:
+        """The largest arrays for which the plain function takes less time than what Python does for compiled code.
+
+        An estimate, not a measurement: the same arguments give the same bits each time.
+        """
+        if self.graph is None:
+            return MANY_ELEMENTS
+        if self.has_foreign:
+            return -1
+        operations = sum(node.operation not in FREE for node in self.graph)
+        return int((SECONDS_OF_PYTHON / max(operations, 1) - SECONDS_OF_NUMPY) / SECONDS_OF_ELEMENT)
 
     @property
     def may_raise(self) -> bool:
@@ -170,6 +190,7 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
     finally:
         pop()
     specialisation.seconds = time.perf_counter() - began
+    specialisation.has_foreign = has_foreign(structure[1:])
     return specialisation
 
 

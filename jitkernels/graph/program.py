@@ -120,11 +120,11 @@ class Program:
         return results
 
     def caller(
-        self, guards: Sequence[Guard], sources: Sequence[tuple[int, str]], *, is_tuple: bool
+        self, guards: Sequence[Guard], sources: Sequence[tuple[int, str]], reach: calls.Reach, *, is_tuple: bool
     ) -> "programs.Fused | None":
         """The source of the function that Python calls may begin with; None where there is work for Python.
 
-        `sources` says of each input which argument it is, and its type if it is a number (see `calls.Argument`); results
+        `sources` says of each input which step of `reach` gives it, and its type if it is a number (see `calls.Argument`); results
         are the outputs, in a tuple if `is_tuple`.
         """
         if len(self.steps) != 1 or not isinstance(self.steps[0], Segment):
@@ -156,7 +156,7 @@ class Program:
             return None
         caller = calls.Caller(
             arguments, results, kept, guards, self.symbols, len(self.words) + len(self.symbols) + 1, segment.work,
-            is_tuple,
+            is_tuple, reach,
         )  # fmt: skip
         own = caller.text()
         text = segment.source.text.replace("define i64 @entry(", "define internal i64 @segment(")

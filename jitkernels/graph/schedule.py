@@ -310,7 +310,7 @@ def _grouped(
             elif id(node) in shared:
                 after = max(after, len(steps) - 1)
             store = Store(cone, split(cone)[2], node, region)
-            where = _placed(steps, max(after, barrier), store, step_of, kept) if fuse else None
+            where = _placed(steps, max(after, barrier), store, step_of, kept, shared) if fuse else None
             if where is None:
                 rows, columns, _ = split(cone)
                 where = len(steps)
@@ -322,7 +322,7 @@ def _grouped(
 
 
 def _placed(
-    steps: list[Step], after: int, store: Store, step_of: dict[int, int], kept: set[int]
+    steps: list[Step], after: int, store: Store, step_of: dict[int, int], kept: set[int], shared: dict[int, Node]
 ) -> int | None:
     """Put a root in a nest of the same loops behind all that it reads, or in which that is at hand; None if there is none."""
     rows, columns, _ = split(store.cone)
@@ -334,11 +334,28 @@ def _placed(
             continue
         if i == after and not _at_hand(step, store, {key for key, at in step_of.items() if at == i}, kept):
             continue
+        if id(store.target) in shared and any(_is_read_elsewhere(one, store, shared) for one in step.stores):
+            continue
         if not step.columns:
             step.columns = columns
         step.stores.append(store)
         return i
     return None
+
+
+def _is_read_elsewhere(one: Store, store: Store, shared: dict[int, Node]) -> bool:
+    """Whether a root of a nest reads the memory that another is stored in, but for the element that is stored then."""
+    memory = _memory(store.target, shared)
+    at_once = (
+        store.region is None
+        and one.order == store.order
+        and not (one.cone.reductions or store.cone.reductions)
+    )
+    own = {cones.key_of(cones.identity(one.cone.root.ndim))}
+    return any(
+        _memory(leaf, shared) is memory and not (at_once and set(one.cone.places[key]) == own)
+        for key, leaf in one.cone.leaves.items()
+    )
 
 
 def _at_hand(nest: Nest, store: Store, inside: set[int], kept: set[int]) -> bool:
@@ -359,6 +376,8 @@ def _at_hand(nest: Nest, store: Store, inside: set[int], kept: set[int]) -> bool
         return False
     for key in needed:
         order = own[key].order
+        if len(order) > len(store.order):
+            return False
         place = tuple((0, ((store.order[order.index(i)], 1),)) for i in range(own[key].cone.root.ndim))
         if set(store.cone.places[key]) != {cones.key_of(place)}:
             return False

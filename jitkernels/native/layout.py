@@ -187,6 +187,7 @@ class Offset(IntEnum):
     TUPLE_ITEMS = 24
     LIST_ITEMS = 24
     FLOAT_VALUE = 16
+    CELL_VALUE = 16
 
 
 def constants() -> dict[str, int]:

@@ -4,7 +4,8 @@ An object has two words beside what Python gives it: the function that Python ca
 a table. A table has the callable that serves what nothing else does, and a chain of links, each for a kind of arguments:
 
     table: slow callable, first link
-    link: next link, function, context, number of arguments, number of watches, watches
+    link: next link, function, context, number of arguments by position, of those by name, of watches, whether it
+        stays behind others, names, watches
     watch: a dict and a key in it, or null and a closure cell; the object that has to be there still
 
 Python calls of the function are ``ptr f(ptr context, ptr objects, ptr out)``, see `jitkernels.graph.emit.calls`; the last one is
@@ -27,6 +28,8 @@ from jitkernels.native.source import External
 VECTORCALL, TABLE, SIZE = 16, 24, 32
 """Bytes from the start of an object."""
 HAVE_VECTORCALL, BASETYPE, FLAGS_OFFSET = 1 << 11, 1 << 10, 168
+CELL = 16
+"""Bytes from the start of a cell to what it holds."""
 _Words = "np.ndarray[Any, np.dtype[np.int64]]"
 
 TEXT = f"""@jk_out = external global i8
@@ -44,21 +47,22 @@ start:
 named:
   %size.at = getelementptr i8, ptr %names, i64 {int(Offset.TUPLE_SIZE)}
   %size = load i64, ptr %size.at
-  %single = icmp eq i64 %size, 1
-  br i1 %single, label %which, label %slow
-which:
-  %name.at = getelementptr i8, ptr %names, i64 {int(Offset.TUPLE_ITEMS)}
+  %before = sub i64 %size, 1
+  %names.at = getelementptr i8, ptr %names, i64 {int(Offset.TUPLE_ITEMS)}
+  %name.at = getelementptr ptr, ptr %names.at, i64 %before
   %name = load ptr, ptr %name.at
   %is_out = icmp eq ptr %name, @jk_out
-  br i1 %is_out, label %given, label %slow
+  br i1 %is_out, label %given, label %first
 given:
-  %out.at = getelementptr ptr, ptr %objects, i64 %count
+  %all = add i64 %count, %before
+  %out.at = getelementptr ptr, ptr %objects, i64 %all
   %found = load ptr, ptr %out.at
   %none = icmp eq ptr %found, @jk_none
   %taken = select i1 %none, ptr null, ptr %found
   br label %first
 first:
-  %out = phi ptr [ null, %start ], [ %taken, %given ]
+  %out = phi ptr [ null, %start ], [ null, %named ], [ %taken, %given ]
+  %named.count = phi i64 [ 0, %start ], [ %size, %named ], [ %before, %given ]
   %head.at = getelementptr i64, ptr %table, i64 1
   br label %next
 next:
@@ -70,12 +74,34 @@ try:
   %own.at = getelementptr i64, ptr %link, i64 3
   %own = load i64, ptr %own.at
   %same = icmp eq i64 %own, %count
-  br i1 %same, label %look, label %other
+  br i1 %same, label %called, label %other
 other:
   br label %next
+called:
+  %by.name.at = getelementptr i64, ptr %link, i64 4
+  %by.name = load i64, ptr %by.name.at
+  %as.many = icmp eq i64 %by.name, %named.count
+  br i1 %as.many, label %name.next, label %other
+name.next:
+  %name.number = phi i64 [ 0, %called ], [ %name.after, %name.same ]
+  %more.names = icmp slt i64 %name.number, %by.name
+  br i1 %more.names, label %name.look, label %look
+name.look:
+  %item.base = getelementptr i8, ptr %names, i64 {int(Offset.TUPLE_ITEMS)}
+  %item.at = getelementptr ptr, ptr %item.base, i64 %name.number
+  %item = load ptr, ptr %item.at
+  %name.word = add i64 %name.number, 7
+  %wanted.at = getelementptr i64, ptr %link, i64 %name.word
+  %wanted = load ptr, ptr %wanted.at
+  %name.after = add i64 %name.number, 1
+  %agrees = icmp eq ptr %item, %wanted
+  br i1 %agrees, label %name.same, label %other
+name.same:
+  br label %name.next
 look:
-  %watches.at = getelementptr i64, ptr %link, i64 4
+  %watches.at = getelementptr i64, ptr %link, i64 5
   %watches = load i64, ptr %watches.at
+  %behind = add i64 %by.name, 7
   br label %watch
 watch:
   %number = phi i64 [ 0, %look ], [ %number.next, %unchanged ]
@@ -83,7 +109,7 @@ watch:
   br i1 %more, label %inspect, label %call
 inspect:
   %word = mul i64 %number, 3
-  %first.word = add i64 %word, 5
+  %first.word = add i64 %word, %behind
   %watch.at = getelementptr i64, ptr %link, i64 %first.word
   %place = load ptr, ptr %watch.at
   %key.at = getelementptr i64, ptr %watch.at, i64 1
@@ -93,7 +119,7 @@ inspect:
   %is_cell = icmp eq ptr %place, null
   br i1 %is_cell, label %cell, label %entry_of
 cell:
-  %held.at = getelementptr i8, ptr %key, i64 16
+  %held.at = getelementptr i8, ptr %key, i64 {CELL}
   %held = load ptr, ptr %held.at
   br label %compare
 entry_of:
@@ -113,7 +139,26 @@ call:
   %context = load ptr, ptr %context.at
   %result = call ptr %function(ptr %context, ptr %objects, ptr %out)
   %done = icmp ne ptr %result, null
-  br i1 %done, label %return, label %why
+  br i1 %done, label %took, label %why
+took:
+  ; What was called last is looked at first; unless it stays behind others, or the chain has changed meanwhile.
+  %is.head = icmp eq ptr %at, %head.at
+  br i1 %is.head, label %return, label %stays
+stays:
+  %flags.at = getelementptr i64, ptr %link, i64 6
+  %flags = load i64, ptr %flags.at
+  %may.move = icmp eq i64 %flags, 0
+  %there = load ptr, ptr %at
+  %unmoved = icmp eq ptr %there, %link
+  %moves = and i1 %may.move, %unmoved
+  br i1 %moves, label %move, label %return
+move:
+  %behind.link = load ptr, ptr %link
+  store ptr %behind.link, ptr %at
+  %head = load ptr, ptr %head.at
+  store ptr %head, ptr %link
+  store ptr %link, ptr %head.at
+  br label %return
 return:
   ret ptr %result
 why:
@@ -164,6 +209,7 @@ def externals() -> tuple[External, ...]:
             for name in DTYPES
         ),
         External("jk_type_float", "void", (), functools.partial(id, float)),
+        External("jk_type_int", "void", (), functools.partial(id, int)),
     )
 
 
@@ -207,7 +253,14 @@ def attach(target: object, table: "np.ndarray[Any, np.dtype[np.int64]]") -> None
 
 
 Watch = tuple[object, object, object]
-"""A dict, a key and a value; or None, a closure cell and what it holds."""
+"""A dict, a key and a value; or None, a closure cell or Word and what it holds."""
+
+
+class Word:
+    """A word of memory that is watched as if it were what a cell holds."""
+
+    def __init__(self, address: int) -> None:
+        self.address = address
 
 
 def link(
@@ -216,13 +269,28 @@ def link(
     context: int,
     count: int,
     watches: Sequence[Watch] = (),
+    names: Sequence[str] = (),
+    *,
+    is_last: bool = False,
 ) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """Put a function for so many arguments in front of the chain. The caller keeps what comes back, and watches, alive."""
-    words = [table[1], function, context, count, len(watches)]
+    """Put a function for so many arguments, and others by these names, in front of the chain, or at its end for good.
+
+    The caller keeps what comes back, names and watches alive.
+    """
+    words = [0, function, context, count, len(names), len(watches), int(is_last), *map(id, names)]
     for place, key, value in watches:
-        words += [0 if place is None else id(place), id(key), id(value)]
+        at = key.address - CELL if isinstance(key, Word) else id(key)
+        words += [0 if place is None else id(place), at, id(value)]
     made = np.array(words, np.int64)
-    table[1] = made.ctypes.data
+    address = made.ctypes.data
+    if not is_last:
+        made[0] = table[1]
+        table[1] = address
+        return made
+    end = table.ctypes.data + table.itemsize
+    while next_one := ctypes.c_int64.from_address(end).value:
+        end = next_one
+    ctypes.c_int64.from_address(end).value = address
     return made
 
 

@@ -5,10 +5,12 @@ takes those given as ``out``, lends the memory between nests, calls the segment,
 means that the arguments are of another kind (nothing has happened then), or that an exception is set.
 """
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jitkernels.graph import extents
+from jitkernels.graph.emit import objects
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.extents import Extent, Guard, Number, same
 from jitkernels.graph.short import MANY, MOST
@@ -23,8 +25,8 @@ LONG = 400_000
 class Argument:
     """An array that is given: its word in the frame, dtype, bytes of an element, shape, strides in elements.
 
-    `contiguous`: it lies without gaps. `may_be_out`: a result may be the very same memory. `source`: which argument it is,
-    or, from 0 down by -1, which of the objects in the context. `number`: it is no array but a number of this type.
+    `contiguous`: it lies without gaps. `may_be_out`: a result may be the very same memory. `source`: the step that gives
+    it, or, from 0 down by -1, which of the objects in the context. `number`: it is no array but a number of this type.
     """
 
     word: int
@@ -59,6 +61,34 @@ class Kept:
     shape: tuple[Number, ...]
 
 
+@dataclass(frozen=True)
+class Whole:
+    """A symbol that is the value of an argument, or that with its sign changed. `input`: the number of the argument."""
+
+    symbol: str
+    input: int
+    negated: bool
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What an argument that is a number has to be: ``truth == (argument <operation> bound)``; ``is`` compares bits."""
+
+    input: int
+    operation: str
+    bound: float | int
+    truth: bool
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How arguments are reached, and what is required of those that are numbers."""
+
+    steps: tuple[objects.Step, ...]
+    wholes: tuple[Whole, ...] = ()
+    bounds: tuple[Bound, ...] = ()
+
+
 @dataclass
 class Caller:
     """Writes the function."""
@@ -71,6 +101,7 @@ class Caller:
     words: int
     work: Number
     is_tuple: bool
+    reach: Reach
     library: Library = field(default_factory=Library)
 
     def text(self) -> str:
@@ -80,8 +111,19 @@ class Caller:
         self.known: set[str] = set()
         self.dtypes: set[str] = set()
         self.types: set[str] = set()
-        for argument in self.arguments:
-            self._argument(argument)
+        self.reached = objects.reached(self, self.reach.steps)
+        self.given = [self._object(argument) for argument in self.arguments]
+        self.numbers = [
+            self._number(argument, found) if argument.number else ""
+            for argument, found in zip(self.arguments, self.given, strict=True)
+        ]
+        for whole in self.reach.wholes:
+            self._whole(whole)
+        for bound in self.reach.bounds:
+            self._bound(bound)
+        for argument, found in zip(self.arguments, self.given, strict=True):
+            if not argument.number:
+                self._argument(argument, found)
         for guard in self.guards:
             self._guard(guard)
         self._written_apart()
@@ -90,16 +132,17 @@ class Caller:
         self._run()
         self._given(outs)
         body = "\n".join([*self.function.memory, *self.block.lines])
-        objects = [
+        named = [
             *(f"jk_dtype_{name}" for name in sorted(self.dtypes)),
             *(f"jk_type_{name}" for name in sorted(self.types)),
         ]
-        lines = [f"declare {text}" for text in DECLARED] + [
-            f"@{name} = external global i8" for name in objects
+        lines = [f"declare {text}" for text in (*DECLARED, *objects.DECLARED)] + [
+            f"@{name} = external global i8" for name in named
         ]
         declared = "\n".join(lines)
         return (
             f"{declared}\n@jk_ndarray = external global i8\n@jk_tuple = external global i8\n@jk_none = external global i8\n"
+            f"{objects.TEXT if self.reach.steps else ''}"
             f"define ptr @entry(ptr %context, ptr %objects, ptr %out) nounwind {{\n"
             f"  %frame = alloca [{self.words} x i64], align 64\n{body}\n{self._undone()}\nno:\n  ret ptr null\n}}\n"
             '!9 = !{!"branch_weights", i32 1000, i32 1}\n'
@@ -155,21 +198,53 @@ class Caller:
         masked = self.new(f"and i32 {self.load('i32', array, Offset.ARRAY_FLAGS)}, {flags}")
         self.require(self.new(f"icmp eq i32 {masked}, {flags}"))
 
-    def _argument(self, argument: Argument) -> None:
-        inside = argument.source < 0
-        array = self.load(
-            "ptr", "%context" if inside else "%objects", 8 * (~argument.source if inside else argument.source)
-        )
-        if argument.number:
-            self.types.add(argument.number)
-            kind = self.load("ptr", array, Offset.TYPE)
-            self.require(self.new(f"icmp eq ptr {kind}, @jk_type_{argument.number}"))
-            self.keep(
-                argument.word,
-                "ptr",
-                self.new(f"getelementptr i8, ptr {array}, i64 {int(Offset.FLOAT_VALUE)}"),
-            )
-            return
+    def line(self, text: str) -> None:
+        self.block.lines.append(text)
+
+    def variable(self, kind: str) -> str:
+        return self.function.variable(kind)
+
+    def _object(self, argument: Argument) -> str:
+        if argument.source < 0:
+            return self.load("ptr", "%context", 8 * ~argument.source)
+        return self.reached[argument.source]
+
+    def _number(self, argument: Argument, found: str) -> str:
+        """Require a number of a type, and have its address in the frame; the address."""
+        self.types.add(argument.number)
+        kind = self.load("ptr", found, Offset.TYPE)
+        self.require(self.new(f"icmp eq ptr {kind}, @jk_type_{argument.number}"))
+        if argument.number == "int":
+            place = self.variable("i64")
+            self.require(self.new(f"call i1 @jk_whole(ptr {found}, ptr {place})"))
+        else:
+            place = self.new(f"getelementptr i8, ptr {found}, i64 {int(Offset.FLOAT_VALUE)}")
+        self.keep(argument.word, "ptr", place)
+        return place
+
+    def _whole(self, whole: Whole) -> None:
+        value = self.new(f"load i64, ptr {self.numbers[whole.input]}")
+        if whole.negated:
+            value = self.new(f"sub i64 0, {value}")
+        self.known.add(whole.symbol)
+        self.block.known["atom", whole.symbol] = value
+        if whole.symbol in self.symbols:
+            self.keep(self.symbols[whole.symbol], "i64", value)
+
+    def _bound(self, bound: Bound) -> None:
+        place = self.numbers[bound.input]
+        if self.arguments[bound.input].number == "int" or bound.operation == "is":
+            sign = {"<": "slt", "<=": "sle"}.get(bound.operation, "eq")
+            number = bound.bound if isinstance(bound.bound, int) else struct.unpack("<q", struct.pack("<d", bound.bound))[0]
+            text = f"icmp {sign} i64 {self.new(f'load i64, ptr {place}')}, {number}"
+        else:
+            sign = {"<": "olt", "<=": "ole"}.get(bound.operation, "oeq")
+            bits = struct.pack(">d", float(bound.bound)).hex().upper()
+            text = f"fcmp {sign} double {self.new(f'load double, ptr {place}')}, 0x{bits}"
+        holds = self.new(text)
+        self.require(holds if bound.truth else self.new(f"xor i1 {holds}, true"))
+
+    def _argument(self, argument: Argument, array: str) -> None:
         flags = ALIGNED | (CONTIGUOUS if argument.contiguous else 0) | (WRITEABLE if argument.is_written else 0)
         self._array(array, argument.dtype, len(argument.shape), flags)
         shape = self.load("ptr", array, Offset.ARRAY_EXTENTS) if argument.shape else ""
@@ -366,9 +441,12 @@ class Caller:
         self.block.lines += [
             f"  br i1 {long}, label %{apart}, label %{short}",
             f"{apart}:",
+            # What holds the arguments may let go of them meanwhile.
+            *(f"  call void @Py_IncRef(ptr {one})" for one in self.given),
             "  %state = call ptr @PyEval_SaveThread()",
             "  %long.status = call i64 @segment(ptr %frame)",
             "  call void @PyEval_RestoreThread(ptr %state)",
+            *(f"  call void @Py_DecRef(ptr {one})" for one in self.given),
             f"  br label %{after}",
             f"{short}:",
             "  %short.status = call i64 @segment(ptr %frame)",
@@ -391,8 +469,8 @@ class Caller:
             taken, made = self.function.label(), self.function.label()
             self.block.lines += [f"  br i1 {given}, label %{taken}, label %{made}", f"{taken}:"]
             self.block.lines += [f"  ret ptr {loaded[0]}", f"{made}:"]
-            number = self.new(f"call ptr @PyArray_Return(ptr {loaded[0]})")
-            self.block.lines.append(f"  ret ptr {number}")
+            scalar = self.new(f"call ptr @PyArray_Return(ptr {loaded[0]})")
+            self.block.lines.append(f"  ret ptr {scalar}")
             return
         taken, made = self.function.label(), self.function.label()
         self.block.lines += [f"  br i1 {given}, label %{taken}, label %{made}", f"{taken}:"]

@@ -11,7 +11,8 @@ from jitkernels.native.layout import Offset
 class Step(NamedTuple):
     """One step. `of`: the step whose object is looked at; `number`: which argument, part, or how many; `word`: of the context.
 
-    ``argument`` gives an argument, ``item`` one of a tuple, ``element`` one of a list, ``value`` the next one of a dict under
+    ``global`` gives what a dict of the context has under a name, ``cell`` what a closure cell of the context holds,
+    ``argument`` an argument, ``item`` one of a tuple, ``element`` one of a list, ``value`` the next one of a dict under
     a key, ``attribute`` one by its name. ``type``, ``size``, ``same`` and ``equal`` require something of an object.
     """
 
@@ -32,7 +33,7 @@ class Writer(Protocol):
 
 
 DECLARED = (
-    "i32 @PyDict_Next(ptr, ptr, ptr, ptr)", "ptr @PyObject_GetAttr(ptr, ptr)", "i32 @PyObject_RichCompareBool(ptr, ptr, i32)",
+    "i32 @PyDict_Next(ptr, ptr, ptr, ptr)", "ptr @PyDict_GetItemWithError(ptr, ptr)", "ptr @PyObject_GetAttr(ptr, ptr)", "i32 @PyObject_RichCompareBool(ptr, ptr, i32)",
     "void @PyErr_Clear()", "ptr @PyErr_Occurred()", "i64 @PyLong_AsLong(ptr)",
 )  # fmt: skip
 TEXT = """
@@ -95,6 +96,13 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
         word = writer.load("ptr", "%context", 8 * step.word) if step.kind in WORDED else ""
         text = ""
         match step.kind:
+            case "global":
+                table = writer.load("ptr", "%context", 8 * step.number)
+                text = writer.new(f"call ptr @PyDict_GetItemWithError(ptr {table}, ptr {word})")
+                writer.require(writer.new(f"icmp ne ptr {text}, null"))
+            case "cell":
+                text = writer.load("ptr", word, Offset.CELL_VALUE)
+                writer.require(writer.new(f"icmp ne ptr {text}, null"))
             case "argument":
                 text = writer.load("ptr", "%objects", 8 * step.number)
             case "type":
@@ -120,7 +128,7 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
     return found
 
 
-WORDED = frozenset({"type", "value", "attribute", "same", "equal"})
+WORDED = frozenset({"global", "cell", "type", "value", "attribute", "same", "equal"})
 
 
 def _value(writer: Writer, places: dict[int, str], base: str, step: Step, word: str) -> str:
