@@ -40,7 +40,7 @@ from jitkernels.frontends.signatures import Signature
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
-from jitkernels.native import vectorcall
+from jitkernels.native import floating_errors, vectorcall
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -95,6 +95,8 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         if not self._takes_out and "out" in kwargs:
             kwargs = dict(kwargs)
             out = kwargs.pop("out")
+        if floating_errors.are_told():
+            return self._plain(args, kwargs, out)
         found, leaves, values = self._found(args, kwargs)
         if found is None or found.graph is None or (found.written and not found.may_write(leaves)):
             return self._plain(args, kwargs, out)

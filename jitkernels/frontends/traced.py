@@ -168,6 +168,15 @@ class Traced:
             refuse(self)
         return self.tracer.number(self.node, self)
 
+    @property
+    def number_leaf(self) -> int | None:
+        """Which argument this is, if it is one of NumPy's ints."""
+        node = self.node
+        if not self.is_scalar or node.operation != "input" or self.dtype.kind not in "iu":
+            return None
+        leaf: int = node.options["index"]
+        return leaf if leaf < len(self.tracer.leaves) else None
+
     def __bool__(self) -> bool:
         if self._view.shape and not all(extents.same(one, 1) for one in self._view.shape):
             size = self.size

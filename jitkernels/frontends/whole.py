@@ -34,7 +34,7 @@ class Whole:
         """As an extent. An argument becomes a symbol when it is first asked for as one."""
         if self._extent is None:
             assert self.leaf is not None
-            value = self.tracer.leaves[self.leaf]
+            value = int(self.tracer.leaves[self.leaf])
             if abs(value) < 2 or abs(value) >= SMALL:
                 self.tracer.guard(self.leaf, "is", value)
                 self._extent = value
@@ -165,6 +165,9 @@ def as_extent(value: Any) -> Number:
         return value.extent
     if type(value) is int or isinstance(value, Extent):
         return value
+    argument = getattr(value, "number_leaf", None)
+    if argument is not None:  # one of NumPy's ints
+        return Whole(value.tracer, leaf=argument).extent
     return operator.index(value)
 
 
