@@ -179,22 +179,24 @@ def size(a: Any, axis: Any = None) -> Any:
 
 @implements(np.iscomplexobj)
 def iscomplexobj(x: Any) -> bool:
+    if type(x) is not Traced:
+        raise UnknownError("whether a list is complex")
     return False
 
 
 @implements(np.isrealobj)
 def isrealobj(x: Any) -> bool:
-    return True
+    return not iscomplexobj(x)
 
 
 @implements(np.real)
 def real(val: Any) -> Any:
-    return of_array(val)
+    return val if isinstance(val, int | float) else of_array(val)
 
 
 @implements(np.imag)
 def imag(val: Any) -> Any:
-    return of_array(val).imag
+    return 0 if isinstance(val, int) else of_array(val).imag
 
 
 @implements(np.result_type)

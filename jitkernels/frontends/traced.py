@@ -111,6 +111,9 @@ class Traced:
     @property
     def imag(self) -> "Traced":
         zeros = TABLE[np.zeros_like](self)
+        if self.is_scalar:
+            zeros.is_scalar, zeros.is_weak = True, self.is_weak
+            return zeros  # type: ignore[no-any-return]
         return zeros.region(tuple(construct.identity_map(self.ndim)), self.extents, is_readonly=True)  # type: ignore[no-any-return]
 
     @property

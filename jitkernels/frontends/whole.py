@@ -36,7 +36,7 @@ class Whole:
             assert self.leaf is not None
             value = int(self.tracer.leaves[self.leaf])
             if abs(value) < 2 or abs(value) >= SMALL:
-                self.tracer.guard(self.leaf, "is", value)
+                self.tracer.guard(self.leaf, "is", self.tracer.leaves[self.leaf])
                 self._extent = value
             else:
                 name = f"k{self.leaf}"
