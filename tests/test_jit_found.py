@@ -51,3 +51,18 @@ def test_views_are_of_the_argument() -> None:
 )
 def test_refusals_and_forms(function: Any) -> None:
     agree(function, lambda: array(3, 4))
+
+
+def test_outputs_of_reductions_have_the_shape_of_the_result() -> None:
+    for shape in ((3, 4), (1, 1), (), (1, 4)):
+        agree(lambda a, out: np.add.reduce(a, axis=0, out=out), lambda: array(3, 4), lambda: np.empty(shape))
+    agree(lambda a, out: a.sum(axis=0, out=out), lambda: array(3, 4), lambda: np.empty(4))
+
+
+def test_sums_that_begin_with_a_zero_of_a_sign() -> None:
+    agree(lambda a: np.signbit(np.sum(a, initial=-0.0)), lambda: np.full(3, -0.0))
+    agree(lambda a, first: np.sum(a, initial=first), lambda: array(3), given(2.5))
+
+
+def test_vectors_of_different_sizes() -> None:
+    agree(np.vecdot, lambda: array(3, 4), lambda: array(1))
