@@ -25,7 +25,9 @@ class Borrower(ast.NodeTransformer):
 
     def call(self, node: ast.AST, name: str, *arguments: Any, keywords: Any = ()) -> ast.Call:
         function = ast.Attribute(ast.Name("__suite__", ast.Load()), name, ast.Load())
-        made = ast.Call(function, [ast.Constant(one) if isinstance(one, str) else one for one in arguments], [*keywords])
+        made = ast.Call(
+            function, [ast.Constant(one) if isinstance(one, str) else one for one in arguments], [*keywords]
+        )
         return ast.copy_location(made, node)
 
     def visit_Import(self, node: ast.Import) -> Any:  # noqa: N802
@@ -33,7 +35,9 @@ class Borrower(ast.NodeTransformer):
         for alias in node.names:
             if alias.name in self.modules and (alias.asname or "." not in alias.name):
                 target = ast.Name(alias.asname or alias.name, ast.Store())
-                found.append(ast.copy_location(ast.Assign([target], self.call(node, "module", alias.name)), node))
+                found.append(
+                    ast.copy_location(ast.Assign([target], self.call(node, "module", alias.name)), node)
+                )
         return found
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:  # noqa: N802
@@ -44,7 +48,9 @@ class Borrower(ast.NodeTransformer):
             node,
             *(
                 ast.copy_location(
-                    ast.Assign([ast.Name(name, ast.Store())], self.call(node, "standin", ast.Name(name, ast.Load()))),
+                    ast.Assign(
+                        [ast.Name(name, ast.Store())], self.call(node, "standin", ast.Name(name, ast.Load()))
+                    ),
                     node,
                 )
                 for name in names
@@ -98,7 +104,9 @@ class Borrower(ast.NodeTransformer):
         self.generic_visit(node)
         if not self.depth or not isinstance(node.target, ast.Name) or type(node.op) not in INPLACE:
             return node
-        made = self.call(node, "binary", INPLACE[type(node.op)], ast.Name(node.target.id, ast.Load()), node.value)
+        made = self.call(
+            node, "binary", INPLACE[type(node.op)], ast.Name(node.target.id, ast.Load()), node.value
+        )
         return ast.copy_location(ast.Assign([node.target], made), node)
 
     def visit_Call(self, node: ast.Call) -> Any:  # noqa: N802
@@ -117,7 +125,9 @@ def index_of(node: ast.expr) -> ast.expr:
     """An index as an expression of its own."""
     if isinstance(node, ast.Slice):
         nothing = ast.Constant(None)
-        return ast.Call(ast.Name("slice", ast.Load()), [one or nothing for one in (node.lower, node.upper, node.step)], [])
+        return ast.Call(
+            ast.Name("slice", ast.Load()), [one or nothing for one in (node.lower, node.upper, node.step)], []
+        )
     if isinstance(node, ast.Tuple):
         return ast.Tuple([index_of(one) for one in node.elts], ast.Load())
     return node

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.frontends import gates
+from jitkernels.frontends import specialisation
 
-gates.COST_OF_PYTHON = 0.0  # small arrays are what tests are made of
+specialisation.SECONDS_OF_PYTHON = 0.0  # small arrays are what tests are made of
 TOLERANCE = {np.dtype("f2"): 1e-2, np.dtype("f4"): 2e-5, np.dtype("f8"): 1e-10}
 """Sums may be taken in another order, and products added in one step."""
 

@@ -4,7 +4,8 @@ The text of each test module is changed before it is run. ``np`` is a stand-in w
 functions of the same signature, and so do operators, elements and methods where an array takes part. A test is applicable
 if one call of it at least ran as compiled code; calls that were left to NumPy are counted, with the reasons.
 
-``NUMPY_SUITE_REPORT`` names a file for the results, ``NUMPY_SUITE_PLAIN=1`` leaves everything to NumPy.
+``NUMPY_SUITE_REPORT`` names a file for the results, ``NUMPY_SUITE_PLAIN=1`` leaves everything to NumPy, and after
+``NUMPY_SUITE_SECONDS`` no more tests are begun.
 """
 
 import ast
@@ -12,6 +13,7 @@ import json
 import operator
 import os
 import sys
+import time
 import types
 from collections import Counter
 from collections.abc import Iterator
@@ -31,6 +33,7 @@ from jitkernels.graph import program
 from jitkernels.graph.scalars import BY_UFUNC, DTYPES
 
 IS_PLAIN = os.environ.get("NUMPY_SUITE_PLAIN") == "1"
+SECONDS = float(os.environ.get("NUMPY_SUITE_SECONDS", "inf"))
 OURS: set[Any] = {*BY_UFUNC, *COMPOSED, *(one for one in TABLE if callable(one))}
 """NumPy's functions that graphs know."""
 WAYS = ("reduce", "accumulate", "outer")
@@ -215,6 +218,7 @@ class Plugin:
 
     def __init__(self) -> None:
         self.results: dict[str, dict[str, Any]] = {}
+        self.began = time.perf_counter()
 
     def pytest_pycollect_makemodule(self, module_path: Path, parent: Any) -> Any:
         return Borrowed.from_parent(parent, path=module_path)
@@ -222,9 +226,13 @@ class Plugin:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
         counts.clear()
+        began = time.perf_counter()
         result = self.results[item.nodeid] = {"outcome": "passed"}
         found = yield
-        result |= {"compiled": counts["compiled"], "numpy": counts["numpy"]}
+        seconds = round(time.perf_counter() - began, 2)
+        result |= {"compiled": counts["compiled"], "numpy": counts["numpy"], "seconds": seconds}
+        if time.perf_counter() - self.began > SECONDS:
+            item.session.shouldstop = "the time is over"
         return found
 
     def pytest_runtest_logreport(self, report: Any) -> None:

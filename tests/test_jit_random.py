@@ -14,9 +14,9 @@ import pytest
 from random_programs import Maker, RandomProgram, owner
 
 import jitkernels as jk
-from jitkernels.frontends import gates
+from jitkernels.frontends import specialisation
 
-gates.COST_OF_PYTHON = 0.0  # small arrays are what programs are made of
+specialisation.SECONDS_OF_PYTHON = 0.0  # small arrays are what programs are made of
 PROGRAMS, MANY_PROGRAMS = 400, 20_000
 SLACK = 4.0
 CALLS = ("first", "again", "other sizes", "out")

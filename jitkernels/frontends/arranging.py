@@ -130,7 +130,11 @@ def _rolled(given: Traced, shift: Number, axis: int) -> Traced:
 @implements(np.rot90)
 def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
     given = of_array(m)
+    if len(axes) != 2:
+        raise ValueError("len(axes) must be 2.")
     one, other = axes_of(tuple(axes), given.ndim)
+    if one == other:
+        raise ValueError("Axes must be different.")
     turns = operator.index(k) % 4
     if turns == 0:
         return given[:]

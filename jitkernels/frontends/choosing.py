@@ -63,12 +63,21 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     return found
 
 
-@implements(np.clip, methods="clip")
+@implements(methods="clip")
+def clip_method(a: Any, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:  # noqa: A002
+    return clip(a, min, max, out, **keywords)
+
+
+@implements(np.clip)
 def clip(
-    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **keywords: Any,  # noqa: A002
+    a: Any, a_min: Any = np._NoValue, a_max: Any = np._NoValue, out: Any = None, *, min: Any = np._NoValue,  # noqa: A002
+    max: Any = np._NoValue, **keywords: Any,  # noqa: A002
 ) -> Any:  # fmt: skip
     if keywords:
         raise UnknownError("clip with options of a universal function")
+    bounds_given = [one is not np._NoValue for one in (a_min, a_max, min, max)]
+    if bounds_given[0] != bounds_given[1] or (bounds_given[0] and any(bounds_given[2:])):
+        raise UnknownError("clip with one of its bounds, or with both twice")  # which NumPy refuses
     low = a_min if is_given(a_min) else min if is_given(min) else None
     high = a_max if is_given(a_max) else max if is_given(max) else None
     tracer = tracer_of()
@@ -170,22 +179,24 @@ def size(a: Any, axis: Any = None) -> Any:
 
 @implements(np.iscomplexobj)
 def iscomplexobj(x: Any) -> bool:
+    if type(x) is not Traced:
+        raise UnknownError("whether a list is complex")
     return False
 
 
 @implements(np.isrealobj)
 def isrealobj(x: Any) -> bool:
-    return True
+    return not iscomplexobj(x)
 
 
 @implements(np.real)
 def real(val: Any) -> Any:
-    return of_array(val)
+    return val if isinstance(val, int | float) else of_array(val)
 
 
 @implements(np.imag)
 def imag(val: Any) -> Any:
-    return of_array(val).imag
+    return 0 if isinstance(val, int) else of_array(val).imag
 
 
 @implements(np.result_type)

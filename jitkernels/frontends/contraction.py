@@ -64,10 +64,12 @@ def matmul(
 
 @implements(np.vecdot)
 def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: Any = -1, **others: Any) -> Any:
-    if others:
+    if others or type(axis) is not int:
         raise UnknownError("vecdot with options")
     tracer = tracer_of()
     left, right = moveaxis(of_array(x1), axis, -1), moveaxis(of_array(x2), axis, -1)
+    if not left.extents[-1] == right.extents[-1]:
+        raise UnknownError("vecdot of vectors of different sizes")  # which NumPy refuses
     found = reduced(tracer, "sum", left * right, -1, product_type(left, right))
     return stored(tracer, found.node, out[0] if isinstance(out, tuple) else out) if out is not None else found
 

@@ -74,13 +74,15 @@ def _like(value: Any) -> Any:
         device: Any = None,
     ) -> Any:
         given = of_array(a)
+        if order not in ("K", "C"):
+            raise UnknownError(f"an array like another in order {order}")
         made = filled(
             given.tracer,
             given.shape if shape is None else shape,
             value,
             dtype if is_given(dtype) else given.dtype,
         )
-        made.view.storage.is_c = given.view.is_c() is True or made.ndim < 2 or None
+        made.view.storage.is_c = order == "C" or given.view.is_c() is True or made.ndim < 2 or None
         return made
 
     return make

@@ -42,7 +42,7 @@ from jitkernels.frontends.signatures import Signature
 from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
-from jitkernels.native import vectorcall
+from jitkernels.native import floating_errors, vectorcall
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -102,6 +102,8 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         if not self._takes_out and "out" in kwargs:
             kwargs = dict(kwargs)
             out = kwargs.pop("out")
+        if floating_errors.are_told():
+            return self._plain(args, kwargs, out)
         found, leaves, values = self._found(args, kwargs)
         if found is None or found.graph is None:
             self._link_plain(args, kwargs, out, MANY_ELEMENTS)

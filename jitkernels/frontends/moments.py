@@ -71,6 +71,8 @@ def var(
     if is_given(mean) or (is_given(where) and where is not True):
         raise UnknownError("var with mean= or where=")
     if is_given(correction):
+        if ddof != 0:
+            raise UnknownError("var with ddof= and correction=")  # which NumPy refuses
         ddof = correction
     name = _working_type(dtype, given.dtype)
     middle = _mean_of(tracer, given, axis, name, True, True)

@@ -132,6 +132,8 @@ def reduced(
         node = construct.broadcast_to(cast_to(tracer, operand(tracer, initial), name), shape)
     found = construct.reduce(kind, node, over, keepdims=keepdims)
     if is_given(initial):
+        if kind == "sum" and np.dtype(name).kind == "f" and bool(initial == 0):
+            raise UnknownError("a sum that begins with a zero, which has a sign")
         found = apply(
             tracer,
             UFUNCS[kind].__name__,
@@ -139,6 +141,10 @@ def reduced(
             fresh(tracer, cast_to(tracer, operand(tracer, initial), name)),
         )
     if out is not None:
+        if type(out) is Traced and not (
+            out.ndim == found.ndim and all(one == other for one, other in zip(out.extents, found.shape, strict=True))
+        ):
+            raise UnknownError("an output of another shape than a reduction's result")  # which NumPy refuses
         return stored(tracer, found, out, casting="unsafe" if kind in ("any", "all") else "same_kind")
     return _laid_out(tracer, found, given)
 

@@ -98,7 +98,7 @@ class Specialisation:
             elif kind == "stride":
                 found[symbol] = value.strides[dimension] // value.itemsize
             else:
-                found[symbol] = value if kind == "value" else -value
+                found[symbol] = int(value) if kind == "value" else -int(value)
         for extent, sign in self.guards:
             now = extents.evaluated(extent, found)
             if not (

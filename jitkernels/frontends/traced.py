@@ -111,6 +111,9 @@ class Traced:
     @property
     def imag(self) -> "Traced":
         zeros = TABLE[np.zeros_like](self)
+        if self.is_scalar:
+            zeros.is_scalar, zeros.is_weak = True, self.is_weak
+            return zeros  # type: ignore[no-any-return]
         return zeros.region(tuple(construct.identity_map(self.ndim)), self.extents, is_readonly=True)  # type: ignore[no-any-return]
 
     @property
@@ -167,6 +170,15 @@ class Traced:
         if self._view.shape:
             refuse(self)
         return self.tracer.number(self.node, self)
+
+    @property
+    def number_leaf(self) -> int | None:
+        """Which argument this is, if it is one of NumPy's ints."""
+        node = self.node
+        if not self.is_scalar or node.operation != "input" or self.dtype.kind not in "iu":
+            return None
+        leaf: int = node.options["index"]
+        return leaf if leaf < len(self.tracer.leaves) else None
 
     def __bool__(self) -> bool:
         if self._view.shape and not all(extents.same(one, 1) for one in self._view.shape):

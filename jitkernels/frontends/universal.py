@@ -194,6 +194,8 @@ def call_ufunc(
         raise UnknownError(f"numpy.{ufunc.__name__} with {', '.join(keywords) or 'these operands'}")
     out, where = keywords.get("out"), keywords.get("where", True)
     outputs = (out if isinstance(out, tuple) else (out,)) if out is not None else (None,) * ufunc.nout
+    if where is not True and "out" not in keywords:
+        raise UnknownError(f"numpy.{ufunc.__name__} with where= and no out=")  # of which NumPy warns
     casting = keywords.get("casting", "same_kind")
     dtype = _dtype_of(ufunc, keywords)
     operands = [operand(tracer, one) for one in inputs]

@@ -34,9 +34,9 @@ class Whole:
         """As an extent. An argument becomes a symbol when it is first asked for as one."""
         if self._extent is None:
             assert self.leaf is not None
-            value = self.tracer.leaves[self.leaf]
+            value = int(self.tracer.leaves[self.leaf])
             if abs(value) < 2 or abs(value) >= SMALL:
-                self.tracer.guard(self.leaf, "is", value)
+                self.tracer.guard(self.leaf, "is", self.tracer.leaves[self.leaf])
                 self._extent = value
             else:
                 name = f"k{self.leaf}"
@@ -165,6 +165,9 @@ def as_extent(value: Any) -> Number:
         return value.extent
     if type(value) is int or isinstance(value, Extent):
         return value
+    argument = getattr(value, "number_leaf", None)
+    if argument is not None:  # one of NumPy's ints
+        return Whole(value.tracer, leaf=argument).extent
     return operator.index(value)
 
 

@@ -5,6 +5,7 @@ their own. A question about extents is answered by the values of the call that i
 of the code: it serves all calls for which every guard holds, whatever their sizes.
 """
 
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -328,7 +329,7 @@ def _holds(apart: Any, sign: str) -> bool:
 
 
 def _terms(value: Number) -> dict[Monomial, int]:
-    return value.terms if isinstance(value, Extent) else {(): int(value)} if value else {}
+    return value.terms if isinstance(value, Extent) else {(): operator.index(value)} if value else {}
 
 
 def _text(atom: Atom) -> str:

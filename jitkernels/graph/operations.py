@@ -67,10 +67,17 @@ def region_of(array: Any, index_map: Any, shape: tuple[int, ...], value: Callabl
     """The view of an array that an index map describes: element i of dimension d of it is start + the sum of steps."""
     strides = [0] * len(shape)
     first: list[Any] = []
+    offset = 0
     for stride, (start, steps) in zip(array.strides, index_map, strict=True):
         for dimension, step in steps:
             strides[dimension] += stride * value(step)
         first.append(slice(value(start), None))
+        offset += stride * value(start)
+    whole = array if array.flags.c_contiguous else array.base
+    if 0 not in shape and type(whole) is np.ndarray and whole.flags.c_contiguous:
+        # A buffer to NumPy, which then knows whose memory the view shows.
+        offset += array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+        return np.ndarray(shape, array.dtype, whole, offset, strides)
     return np.lib.stride_tricks.as_strided(array[tuple(first)] if first else array, shape, strides)
 
 

@@ -100,9 +100,10 @@ class Program:
                 if id(step) in known:
                     known[id(step)][...] = found
                 else:
-                    found = (
-                        np.ascontiguousarray(found) if isinstance(found, np.ndarray) and found.ndim else found
-                    )
+                    if isinstance(found, np.generic):
+                        found = np.asarray(found)  # nests read memory
+                    elif isinstance(found, np.ndarray) and found.ndim:
+                        found = np.ascontiguousarray(found)
                     known[id(step)] = found
                 continue
             for key, word in self.words.items():

@@ -8,8 +8,10 @@ a table. A table has the callable that serves what nothing else does, and a chai
         stays behind others, names, watches
     watch: a dict and a key in it, or null and a closure cell; the object that has to be there still
 
-Python calls of the function are ``ptr f(ptr context, ptr objects, ptr out)``, see `jitkernels.graph.emit.calls`; the last one is
-None's null or what is given by the keyword ``out``.
+Where NumPy is to raise for floating-point errors, the slow callable is asked (see `floating_errors`).
+
+Python calls of the function are ``ptr f(ptr context, ptr objects, ptr out)``, see `jitkernels.graph.emit.calls`; the last
+one is None's null or what is given by the keyword ``out``.
 """
 
 import ctypes
@@ -20,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.native import launch, load, parts
+from jitkernels.native import floating_errors, launch, load, parts
 from jitkernels.native.codegen import IRSource
 from jitkernels.native.layout import Offset
 from jitkernels.native.source import External
@@ -33,15 +35,29 @@ CELL = 16
 _Words = "np.ndarray[Any, np.dtype[np.int64]]"
 
 TEXT = f"""@jk_out = external global i8
+@jk_errors = external global i8
 @jk_none = external global i8
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyErr_Occurred()
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
+declare i32 @PyContextVar_Get(ptr, ptr, ptr)
+declare void @Py_DecRef(ptr)
 define ptr @entry(ptr %callable, ptr %objects, i64 %flagged, ptr %names) nounwind {{
-start:
-  %count = and i64 %flagged, {2**63 - 1}
+begin:
   %table.at = getelementptr i8, ptr %callable, i64 {TABLE}
   %table = load ptr, ptr %table.at
+  %errors.at = alloca ptr
+  %status = call i32 @PyContextVar_Get(ptr @jk_errors, ptr null, ptr %errors.at)
+  %errors = load ptr, ptr %errors.at
+  %settings.at = getelementptr i8, ptr %errors, i64 {floating_errors.POINTER}
+  %settings = load ptr, ptr %settings.at
+  %choices = load i32, ptr %settings
+  call void @Py_DecRef(ptr %errors)
+  %telling = and i32 %choices, {floating_errors.TELLING}
+  %quiet = icmp eq i32 %telling, 0
+  br i1 %quiet, label %start, label %slow
+start:
+  %count = and i64 %flagged, {2**63 - 1}
   %plain = icmp eq ptr %names, null
   br i1 %plain, label %first, label %named
 named:
@@ -203,6 +219,7 @@ def externals() -> tuple[External, ...]:
     return (
         *parts.externals(),
         External("jk_out", "void", (), functools.partial(id, sys.intern("out"))),
+        External("jk_errors", "void", (), functools.partial(id, floating_errors.variable)),
         *(External(f"jk_dtype_{name}", "void", (), functools.partial(id, np.dtype(name))) for name in DTYPES),
         *(
             External(f"jk_type_{name}", "void", (), functools.partial(id, np.dtype(name).type))
@@ -216,7 +233,7 @@ def externals() -> tuple[External, ...]:
 @functools.cache
 def base() -> type | None:
     """The type, from which others may be derived; None where Python serves all calls."""
-    if launch.reason_for_slow_path() is not None:
+    if launch.reason_for_slow_path() is not None or not floating_errors.is_word_known():
         return None
     entry = load.address_of(IRSource("vectorcall", TEXT, externals()))
     members = (_Member * 2)(

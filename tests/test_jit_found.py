@@ -1,0 +1,68 @@
+"""What NumPy's own tests found when they were run through `jit`, each as a case of its own."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from jitted import agree, array, given, reasons
+
+import jitkernels as jk
+
+
+def test_a_number_that_numpy_computes_is_read_by_compiled_code() -> None:
+    """It is no array, and compiled code reads memory."""
+    agree(lambda a: np.logical_xor.reduce(a) + a, lambda: array(3, dtype="i4"))
+
+
+def test_degrees_of_freedom_that_are_no_int() -> None:
+    agree(lambda a, ddof: a.var(ddof=ddof), lambda: array(5), given(0.5), plain=True)
+    agree(lambda a, ddof: a.var(ddof=ddof), lambda: array(5), given(1))
+
+
+def test_indices_of_numpys_ints_need_no_code_of_their_own() -> None:
+    compiled = jk.jit(lambda a, i: a[i])
+    a = array(50)
+    for i in np.arange(-50, 50):
+        assert compiled(a, i) == a[i]
+    assert sum(map(len, compiled._specialisations.values())) <= 5
+
+
+def test_views_are_of_the_argument() -> None:
+    for function in (lambda a: a[()], lambda a: a[...], lambda a: a[1:, ::2].T):
+        compiled: Any = jk.jit(function)
+        a = array(3, 4)
+        assert compiled(a).base is a
+        assert not reasons(compiled)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: np.clip(a, 2),
+        lambda a: np.clip(a, 1, 2, max=3),
+        lambda a: a.clip(2),
+        lambda a: np.var(a, ddof=1, correction=2),
+        lambda a: np.reshape(a, (True, -1)),
+        lambda a: np.rot90(a, axes=(1, 1)),
+        lambda a: np.zeros_like(a, order="F"),
+        lambda a: (np.real(1), np.imag(2.5), np.iscomplexobj([1, 2j])),
+        lambda a: np.add(3.0, 4.0, dtype="float32", casting="equiv"),
+    ],
+)
+def test_refusals_and_forms(function: Any) -> None:
+    agree(function, lambda: array(3, 4))
+
+
+def test_outputs_of_reductions_have_the_shape_of_the_result() -> None:
+    for shape in ((3, 4), (1, 1), (), (1, 4)):
+        agree(lambda a, out: np.add.reduce(a, axis=0, out=out), lambda: array(3, 4), lambda: np.empty(shape))
+    agree(lambda a, out: a.sum(axis=0, out=out), lambda: array(3, 4), lambda: np.empty(4))
+
+
+def test_sums_that_begin_with_a_zero_of_a_sign() -> None:
+    agree(lambda a: np.signbit(np.sum(a, initial=-0.0)), lambda: np.full(3, -0.0))
+    agree(lambda a, first: np.sum(a, initial=first), lambda: array(3), given(2.5))
+
+
+def test_vectors_of_different_sizes() -> None:
+    agree(np.vecdot, lambda: array(3, 4), lambda: array(1))
