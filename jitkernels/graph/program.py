@@ -350,4 +350,4 @@ def _cost(nest: Nest) -> float:
 
 def _unroll(nest: Nest) -> int:
     cost = _cost(nest)
-    return 4 if cost < 12 else 2 if cost < 60 else 1
+    return 4 if cost < 24 else 2 if cost < 60 else 1

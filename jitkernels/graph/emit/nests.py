@@ -20,6 +20,8 @@ from jitkernels.graph.ir import Node
 from jitkernels.graph.schedule import Nest
 from jitkernels.native.language.types import NUMBERS
 
+STASHED = 10.0
+"""What takes as many additions is not computed again for the same element of a row."""
 CHUNK = 4096
 """Elements of which a sum of floats is one part."""
 
@@ -68,6 +70,8 @@ class Emitter:
         self.targets = self._targets()
         self._collapse()
         self.values.lane_loop = self.lane_loop = self._lane_loop()
+        self.accumulators: list[Accumulator] = []
+        self.stashes = self._stashes()
 
     # What is computed -------------------------------------------------------------------------------------------------
 
@@ -164,6 +168,36 @@ class Emitter:
                 continue
             stack += [(inner, self.inside(one, i, where)) for i, inner in enumerate(one.inputs)]
         return last
+
+    def _stashes(self) -> list[Target]:
+        """What takes long in an early phase and is needed again where a root is stored: kept in the root's own array."""
+        found: list[Target] = []
+        read = {array.word for array in self.values.arrays.values()}
+        for target in self.targets:
+            array = target.array
+            if array is None or not target.loops or target.phase < 2 or array.word in read:
+                continue
+            early: dict[Any, int] = {}
+            for other in self.targets:
+                if other.reduction is not None and other.phase < target.phase and other.loops == target.loops:
+                    for pair in self.values.needed(other.node, other.place):
+                        early.setdefault(self.values.key(*pair), other.phase)
+            chosen = next(
+                (
+                    (node, place)
+                    for node, place in reversed(self.values.needed(target.node, target.place))
+                    if self.values.key(node, place) in early
+                    and cones.own_cost(node) >= STASHED
+                    and node.dtype == array.dtype
+                    and cones.key_of(place) == cones.key_of(target.place)
+                    and id(node) not in self.values.arrays
+                ),
+                None,
+            )
+            if chosen is not None:
+                phase = early[self.values.key(*chosen)]
+                found.append(Target(*chosen, phase, target.loops, array=array))
+        return found
 
     # Loops ------------------------------------------------------------------------------------------------------------
 
@@ -296,43 +330,19 @@ class Emitter:
             self.counted(block, loop, begin, end, 1, 1, body)
             return
         narrow, wide = self.lanes()
-        self.in_lanes(block, loop, (begin, end), narrow, wide, body, body)
+        self.in_lanes(block, loop, (begin, end), narrow, wide, body)
 
     def in_lanes(
-        self,
-        block: Block,
-        loop: int,
-        limits: tuple[str, str],
-        narrow: int,
-        wide: int,
-        body: Callable[[Block], None],
-        rest: Callable[[Block], None],
-        between: Callable[[Block], None] = lambda block: None,
-        part: int = 0,
-        around: tuple[Callable[[Block], None], Callable[[Block], None]] | None = None,
+        self, block: Block, loop: int, limits: tuple[str, str], narrow: int, wide: int, body: Callable[[Block], None]
     ) -> None:
-        """Whole steps by `body`, what is left by `rest`; `part`: elements after which something is done `around`."""
+        """A loop whose steps are lanes: whole steps, and what is left by vectors of which some lanes may be off."""
         begin, end = limits
         new = self.function.new
         count = new(block, f"sub nsw i64 {end}, {begin}")
         whole = new(block, f"and i64 {count}, {-wide}")
         stop = new(block, f"add nsw i64 {begin}, {whole}")
-        if part and around is not None:
-            first, last = around
-
-            def chunk(inside: Block) -> None:
-                first(inside)
-                ahead = new(inside, f"add nsw i64 {inside.index}, {part}")
-                less = new(inside, f"icmp slt i64 {ahead}, {stop}")
-                until = new(inside, f"select i1 {less}, i64 {ahead}, i64 {stop}")
-                self.counted(inside, loop, inside.index, until, wide, wide, body)
-                last(inside)
-
-            self.counted(block, None, begin, stop, part, 1, chunk)
-        else:
-            self.counted(block, loop, begin, stop, wide, wide, body)
-        between(block)
-        self.counted(block, loop, stop, end, narrow, narrow, rest, masked=narrow > 1)
+        self.counted(block, loop, begin, stop, wide, wide, body)
+        self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
 
     def counted(
         self,
@@ -394,138 +404,112 @@ class Emitter:
 
     def _phase(self, block: Block, loops: list[int], targets: list[Target]) -> None:
         """One nest of inner loops: reductions take their elements, roots are stored."""
-        vertical = self.lane_loop not in loops
         narrow, wide = self.lanes()
         reductions = [target for target in targets if target.reduction is not None]
-        lanes = self.values.lanes(block) if vertical else wide
-        found = [self._accumulator(target, lanes) for target in reductions]
-        for accumulator in found:
-            accumulator.begin(block)
-        state = {"accumulators": found}
+        stashes = [one for one in self.stashes if one.phase == targets[0].phase and set(one.loops) == set(loops)]
 
         def step(inside: Block) -> None:
             # All is read before anything is written: what is written may be what another root reads here.
             stored = [
                 (target, self.values.value(inside, target.node, target.place))
-                for target in targets
+                for target in (*targets, *stashes)
                 if target.reduction is None
             ]
-            for target, value in stored:
-                assert target.array is not None, "a root"
-                self.values.store(inside, target.array, target.place, value)
-            for target, accumulator in zip(reductions, state["accumulators"], strict=True):
+            for target, accumulator in zip(reductions, self.accumulators, strict=True):
                 value = self.values.in_lanes(inside, target.node, target.place)
                 index = self._index(inside, target) if accumulator.is_index else ""
                 accumulator.take(inside, value, self.values.mask(inside), index)
+            for target, value in stored:
+                assert target.array is not None, "a root"
+                self.values.store(inside, target.array, target.place, value)
 
-        parts = any(accumulator.in_parts for accumulator in found)
-        self._inner(block, loops, step, state, parts=parts, narrow=narrow)
-        for target, accumulator in zip(reductions, state["accumulators"], strict=True):
-            assert target.reduction is not None, "chosen"
-            if not vertical:
-                accumulator = accumulator.narrowed(block, 1)
-            register = accumulator.result(block)
-            self.values.reduced[self.values.key(*target.reduction)] = block, register
-
-    def _inner(
-        self,
-        block: Block,
-        loops: list[int],
-        step: Callable[[Block], None],
-        state: dict[str, list[Accumulator]],
-        *,
-        parts: bool,
-        narrow: int,
-    ) -> None:
-        loop, *others = loops
-        limits = self._limits(loop)
-        if others:
-            if self.lane_loop not in loops or not state["accumulators"]:
-                self._loop(
-                    block,
-                    loop,
-                    limits,
-                    lambda inside: self._inner(inside, others, step, state, parts=parts, narrow=narrow),
-                )
-                return
-            # Accumulators stay as wide as they are through all but the innermost loop.
-            self.counted(
-                block, loop, *limits, 1, 1,
-                lambda inside: self._innermost(inside, others, step, state, parts=parts),
-            )  # fmt: skip
-            return
-        accumulators = state["accumulators"]
-
-        def first(inside: Block) -> None:
-            for accumulator in accumulators:
-                accumulator.begin_part(inside)
-
-        def last(inside: Block) -> None:
-            for accumulator in accumulators:
-                accumulator.end_part(inside)
-
-        if loop != self.lane_loop:
-            if not parts:
-                self.counted(block, loop, *limits, 1, 1, step)
-                return
-            begin, end = limits
-
-            def chunk(inside: Block) -> None:
-                new = self.function.new
-                first(inside)
-                ahead = new(inside, f"add nsw i64 {inside.index}, {CHUNK // 16}")
-                less = new(inside, f"icmp slt i64 {ahead}, {end}")
-                until = new(inside, f"select i1 {less}, i64 {ahead}, i64 {end}")
-                self.counted(inside, loop, inside.index, until, 1, 1, step)
-                last(inside)
-
-            self.counted(block, None, begin, end, CHUNK // 16, 1, chunk)
-            return
-        _, wide = self.lanes()
-        if not accumulators:
-            self.in_lanes(block, loop, limits, narrow, wide, step, step)
-            return
-
-        def between(inside: Block) -> None:
-            if narrow == wide:
-                first(inside)
-                return
-            state["accumulators"] = [one.narrowed(inside, narrow) for one in accumulators]
-            for one in state["accumulators"]:
-                one.begin_part(inside)
-
-        part = max(CHUNK, wide) if parts else 0
-        self.in_lanes(block, loop, limits, narrow, wide, step, step, between, part, (first, last))
-        for one in state["accumulators"]:
-            one.end_part(block)
-
-    def _innermost(
-        self,
-        block: Block,
-        loops: list[int],
-        step: Callable[[Block], None],
-        state: dict[str, list[Accumulator]],
-        *,
-        parts: bool,
-    ) -> None:
-        """Inner loops inside of another loop of one reduction: with accumulators that all its steps share."""
-        loop, *others = loops
-        limits = self._limits(loop)
-        if others:
-            self.counted(
-                block, loop, *limits, 1, 1,
-                lambda inside: self._innermost(inside, others, step, state, parts=parts),
-            )  # fmt: skip
-            return
-        for one in state["accumulators"]:
-            one.begin_part(block)
-        _, wide = self.lanes()
-        if loop == self.lane_loop:
-            self.in_lanes(block, loop, limits, wide, wide, step, step)
+        if self.lane_loop not in loops or not reductions:
+            self.accumulators = self._begun(block, reductions, self.values.lanes(block), is_long=True)
+            self._inner(block, loops, step)
+        elif len(loops) > 1:
+            self.accumulators = self._begun(block, reductions, wide, is_long=True)
+            self._inner(block, loops, step)
+            self.accumulators = self._given(block, reductions, 1)
         else:
-            self.counted(block, loop, *limits, 1, 1, step)
-        for one in state["accumulators"]:
-            one.end_part(block)
+            self._in_two_widths(block, loops[0], reductions, narrow, wide, step)
+        for target, accumulator in zip(reductions, self.accumulators, strict=True):
+            assert target.reduction is not None, "chosen"
+            self.values.reduced[self.values.key(*target.reduction)] = block, accumulator.result(block)
+        for one in stashes:
+            assert one.array is not None, "a root's"
+            self.values.stashed[self.values.key(one.node, one.place)] = one.array
+
+    def _in_two_widths(
+        self, block: Block, loop: int, reductions: list[Target], narrow: int, wide: int, step: Callable[[Block], None]
+    ) -> None:
+        """A row that is reduced: by as many vectors as a step takes, if it is as long, and by single ones to its end."""
+        first, end = self._limits(loop)
+        new = self.function.new
+        rest = self._begun(block, reductions, narrow, is_long=False)
+        count = new(block, f"sub nsw i64 {end}, {first}")
+        whole = new(block, f"and i64 {count}, {-wide}")
+        stop = new(block, f"add nsw i64 {first}, {whole}")
+        inside = Block(block, -1)
+        self.accumulators = self._begun(inside, reductions, wide, is_long=True)
+        self._in_parts(inside, loop, (first, stop), wide, max(CHUNK, wide), step)
+        for one, other in zip(self.accumulators, rest, strict=True):
+            one.give(inside, other)
+        some, together, after = new(block, f"icmp sgt i64 {whole}, 0"), self.function.label(), self.function.label()
+        block.lines += [f"  br i1 {some}, label %{together}, label %{after}", f"{together}:", *inside.lines]
+        block.lines += [f"  br label %{after}", f"{after}:"]
+        self.accumulators = rest
+        self.counted(block, loop, stop, end, narrow, narrow, step, masked=narrow > 1)
+        self.accumulators = self._given(block, reductions, 1)
+
+    def _begun(self, block: Block, reductions: list[Target], lanes: int, *, is_long: bool) -> list[Accumulator]:
+        """Accumulators of so many lanes that have taken nothing."""
+        found = [self._accumulator(target, lanes, is_long=is_long) for target in reductions]
+        for one in found:
+            one.begin(block)
+        return found
+
+    def _given(self, block: Block, reductions: list[Target], lanes: int) -> list[Accumulator]:
+        """Accumulators of so many lanes that have taken what those at hand have."""
+        found = self._begun(block, reductions, lanes, is_long=False)
+        for one, other in zip(self.accumulators, found, strict=True):
+            one.give(block, other)
+        return found
+
+    def _inner(self, block: Block, loops: list[int], step: Callable[[Block], None]) -> None:
+        """Loops of columns, one in another, that of lanes last."""
+        loop, *others = loops
+        begin, end = self._limits(loop)
+        narrow, wide = self.lanes()
+        if others:
+            self.counted(block, loop, begin, end, 1, 1, lambda inside: self._inner(inside, others, step))
+        elif loop != self.lane_loop:
+            self._in_parts(block, loop, (begin, end), 1, CHUNK // 16, step)
+        elif self.accumulators:  # which are as wide through all loops
+            for one in self.accumulators:
+                one.next_part(block)
+            self.in_lanes(block, loop, (begin, end), wide, wide, step)
+        else:
+            self.in_lanes(block, loop, (begin, end), narrow, wide, step)
+
+    def _in_parts(
+        self, block: Block, loop: int, limits: tuple[str, str], width: int, part: int, step: Callable[[Block], None]
+    ) -> None:
+        """A loop in steps of a width; where sums are taken in parts, one loop for each of these."""
+        begin, end = limits
+        if not any(one.in_parts for one in self.accumulators):
+            self.counted(block, loop, begin, end, width, width, step)
+            return
+        new = self.function.new
+
+        def one_part(inside: Block) -> None:
+            for one in self.accumulators:
+                one.next_part(inside)
+            ahead = new(inside, f"add nsw i64 {inside.index}, {part}")
+            less = new(inside, f"icmp slt i64 {ahead}, {end}")
+            until = new(inside, f"select i1 {less}, i64 {ahead}, i64 {end}")
+            self.counted(inside, loop, inside.index, until, width, width, step)
+
+        self.counted(block, None, begin, end, part, 1, one_part)
 
     def _index(self, block: Block, target: Target) -> str:
         """The number of an element along the axis that is searched, in all lanes."""
@@ -543,9 +527,9 @@ class Emitter:
         numbers = "<" + ", ".join(f"i64 {lane}" for lane in range(lanes)) + ">"
         return everywhere.new(block, f"add nsw {llvm_type('int64', lanes)} {text}, {numbers}")
 
-    def _accumulator(self, target: Target, lanes: int) -> Accumulator:
+    def _accumulator(self, target: Target, lanes: int, *, is_long: bool) -> Accumulator:
         assert target.reduction is not None, "of a reduction"
         node = target.reduction[0]
         kind = node.options["kind"]
         dtype = target.node.dtype if kind in ("argmin", "argmax") else node.dtype
-        return Accumulator(self.values, kind, dtype, lanes)
+        return Accumulator(self.values, kind, dtype, lanes, is_long)

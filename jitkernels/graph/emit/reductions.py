@@ -23,11 +23,12 @@ class Accumulator:
     kind: str
     dtype: str
     lanes: int
+    is_long: bool = False
 
     def __post_init__(self) -> None:
         function = self.values.function
         self.is_index = self.kind in ("argmin", "argmax")
-        self.in_parts = self.kind == "sum" and NUMBERS[self.dtype].kind == "float"
+        self.in_parts = self.is_long and self.kind == "sum" and NUMBERS[self.dtype].kind == "float"
         # Sums of half-precision numbers are single, as NumPy's are within a row.
         self.inner = "float32" if self.dtype == "float16" else self.dtype
         kind = llvm_type(self.inner, self.lanes)
@@ -40,20 +41,17 @@ class Accumulator:
 
     def begin(self, block: Block) -> None:
         """What nothing at all reduces to."""
-        self._store(block, self.place, self._first())
+        self._store(block, self.part, self._first())
         if self.is_index:
             kind = llvm_type("int64", self.lanes)
             block.lines.append(f"  store {kind} {splat(str(LAST), 'i64', self.lanes)}, ptr {self.index}")
         if self.in_parts:
             zero = splat(constant(NUMBERS[self.inner], 0.0), llvm_type(self.inner), self.lanes)
             self._store(block, self.lost, zero)
+            self._store(block, self.place, zero)
 
-    def begin_part(self, block: Block) -> None:
-        if self.in_parts:
-            self._store(block, self.part, self._first())
-
-    def end_part(self, block: Block) -> None:
-        """Join a part to the whole."""
+    def next_part(self, block: Block) -> None:
+        """Join what was added up so far to the whole, and begin another part."""
         if not self.in_parts:
             return
         function, kind = self.values.function, llvm_type(self.inner, self.lanes)
@@ -68,6 +66,7 @@ class Accumulator:
         error = new("fadd", new("fsub", total, before), new("fsub", part, added))
         self._store(block, self.place, whole)
         self._store(block, self.lost, new("fadd", lost, error))
+        self._store(block, self.part, self._first())
 
     def take(self, block: Block, value: Register, mask: str, index: str) -> None:
         """One more element in every lane that is on."""
@@ -129,14 +128,10 @@ class Accumulator:
         first = new(f"and {bit} {equal}, {earlier}")
         return new(f"or {bit} {further}, {first}")
 
-    def narrowed(self, block: Block, lanes: int) -> "Accumulator":
-        """The same reduction in fewer lanes, with what is in these."""
-        if lanes == self.lanes:
-            return self
-        function = self.values.function
-        self.settle(block)
-        other = Accumulator(self.values, self.kind, self.dtype, lanes)
-        width, value = self.lanes, Register(self._load(block, self.place), self.inner, self.lanes)
+    def give(self, block: Block, other: "Accumulator") -> None:
+        """Let an accumulator of fewer lanes go on with what is in this one."""
+        function, lanes = self.values.function, other.lanes
+        width, value = self.lanes, Register(self._whole(block), self.inner, self.lanes)
         index = function.new(block, f"load <{width} x i64>, ptr {self.index}") if self.is_index else ""
         while width > lanes:
             width //= 2
@@ -151,14 +146,10 @@ class Accumulator:
                 text = function.new(block, f"select {bit} {better}, {kind} {high}, {kind} {low}")
                 value = Register(text, self.inner, width)
             else:
-                value = self.joined(
-                    block, Register(low, self.inner, width), Register(high, self.inner, width)
-                )
-        other.begin(block)
-        other._store(block, other.place, value.text)
+                value = self.joined(block, Register(low, self.inner, width), Register(high, self.inner, width))
+        other._store(block, other.part, value.text)
         if self.is_index:
             block.lines.append(f"  store {llvm_type('int64', lanes)} {index}, ptr {other.index}")
-        return other
 
     def _half(self, block: Block, text: str, dtype: str, width: int, first: int) -> str:
         vector = llvm_type(dtype, 2 * width)
@@ -169,32 +160,26 @@ class Accumulator:
             block, f"shufflevector {vector} {text}, {vector} poison, <{width} x i32> <{numbers}>"
         )
 
-    def settle(self, block: Block) -> None:
-        """Add to a sum what its parts lost; where that is not a number, infinities were added up."""
+    def _whole(self, block: Block) -> str:
+        """All that was taken: of a sum, its last part, those before it, and what these lost; infinities lose NaN."""
+        last = self._load(block, self.part)
         if not self.in_parts:
-            return
-        function, kind, bit = (
-            self.values.function,
-            llvm_type(self.inner, self.lanes),
-            llvm_type("bool", self.lanes),
-        )
+            return last
+        function, kind, bit = self.values.function, llvm_type(self.inner, self.lanes), llvm_type("bool", self.lanes)
         total, lost = self._load(block, self.place), self._load(block, self.lost)
         zero = splat(constant(NUMBERS[self.inner], 0.0), llvm_type(self.inner), self.lanes)
         some = function.new(block, f"fcmp one {kind} {lost}, {zero}")
         exact = function.new(block, f"fadd {kind} {total}, {lost}")
-        self._store(
-            block, self.place, function.new(block, f"select {bit} {some}, {kind} {exact}, {kind} {total}")
-        )
-        self._store(block, self.lost, zero)
+        settled = function.new(block, f"select {bit} {some}, {kind} {exact}, {kind} {total}")
+        return function.new(block, f"fadd {kind} {last}, {settled}")
 
     def result(self, block: Block) -> Register:
         """What all elements are reduced to."""
         function = self.values.function
-        self.settle(block)
         if self.is_index:
             kind = llvm_type("int64", self.lanes)
             return Register(function.new(block, f"load {kind}, ptr {self.index}"), "int64", self.lanes)
-        text = self._load(block, self.place)
+        text = self._whole(block)
         return converted(function, block, Register(text, self.inner, self.lanes), self.dtype)
 
     def _first(self) -> str:
