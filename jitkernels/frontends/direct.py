@@ -24,13 +24,11 @@ from jitkernels.native import load, plain, vectorcall
 class Direct:
     """One link, and what it needs to stay alive."""
 
-    def __init__(self, table: Any, source: Any, call: "Call") -> None:
+    def __init__(self, source: Any, call: "Call") -> None:
         self.context = np.array([id(one) for one in call.objects] or [0], np.int64)
-        self.kept = (call, table)
+        self.kept = call
         address = load.address_of(source)
-        self.link = vectorcall.link(
-            table, address, self.context.ctypes.data, call.count, call.watches, call.names
-        )
+        self.link = vectorcall.link(address, self.context.ctypes.data, call.count, call.watches, call.names)
 
 
 NUMBERS = frozenset(
@@ -50,12 +48,10 @@ class Plain:
     with no more elements in each than `most`.
     """
 
-    def __init__(
-        self, table: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], most: int
-    ) -> None:
+    def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], most: int) -> None:
         names = tuple(map(sys.intern, kwargs))
         held: list[Any] = [type(one) for one in (*args, *kwargs.values())]
-        self.kept = (function, names, held, table)
+        self.kept = (function, names, held)
         words = [id(function), len(args), id(names) if names else 0, most, len(args) + len(names)]
         for one in (*args, *kwargs.values()):
             words.append(id(type(one)))
@@ -69,9 +65,7 @@ class Plain:
                 words += [0, 0, 0]
         self.context = np.array(words, np.int64)
         address = load.address_of(plain.source())
-        self.link = vectorcall.link(
-            table, address, self.context.ctypes.data, len(args), (), names, is_last=True
-        )
+        self.link = vectorcall.link(address, self.context.ctypes.data, len(args), (), names, is_last=True)
 
 
 class Call:
