@@ -106,7 +106,9 @@ def compare(
 def wrong_with(program: RandomProgram, level: int, backend: str = "native") -> str:
     """What is wrong with a program; an empty text if all is as it should be."""
     plain = program.function()
-    compiled = jk.jit(plain, opt_level=level, backend=backend)
+    # With a profile calls are Python's; without it those of so little would be NumPy's, if compiled code cannot take them.
+    counts = bool((program.number + level) % 2)
+    compiled = jk.jit(plain, opt_level=level, backend=backend, profile=counts)
     other_sizes = program.other_sizes()
     for call, name in enumerate(CALLS):
         sizes = other_sizes if name == "other sizes" else program.sizes

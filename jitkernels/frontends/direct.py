@@ -24,13 +24,11 @@ from jitkernels.native import load, plain, vectorcall
 class Direct:
     """One link, and what it needs to stay alive."""
 
-    def __init__(self, table: Any, source: Any, call: "Call") -> None:
+    def __init__(self, source: Any, call: "Call") -> None:
         self.context = np.array([id(one) for one in call.objects] or [0], np.int64)
-        self.kept = (call, table)
+        self.kept = call
         address = load.address_of(source)
-        self.link = vectorcall.link(
-            table, address, self.context.ctypes.data, call.count, call.watches, call.names
-        )
+        self.link = vectorcall.link(address, self.context.ctypes.data, call.count, call.watches, call.names)
 
 
 NUMBERS = frozenset(
@@ -50,27 +48,24 @@ class Plain:
     with no more elements in each than `most`.
     """
 
-    def __init__(
-        self, table: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], most: int
-    ) -> None:
+    def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], most: int) -> None:
         names = tuple(map(sys.intern, kwargs))
-        self.kept = (function, names, [type(one) for one in (*args, *kwargs.values())], table)
+        held: list[Any] = [type(one) for one in (*args, *kwargs.values())]
+        self.kept = (function, names, held)
         words = [id(function), len(args), id(names) if names else 0, most, len(args) + len(names)]
         for one in (*args, *kwargs.values()):
             words.append(id(type(one)))
             if type(one) is np.ndarray:
-                self.kept[2].append(one.dtype)
+                held.append(one.dtype)
                 words += [id(one.dtype), one.ndim, one.flags.num & plain.FLAGS]
             elif isinstance(one, CHOICES):
-                self.kept[2].append(one)
+                held.append(one)
                 words += [id(one), 0, 0]
             else:
                 words += [0, 0, 0]
         self.context = np.array(words, np.int64)
         address = load.address_of(plain.source())
-        self.link = vectorcall.link(
-            table, address, self.context.ctypes.data, len(args), (), names, is_last=True
-        )
+        self.link = vectorcall.link(address, self.context.ctypes.data, len(args), (), names, is_last=True)
 
 
 class Call:
@@ -128,6 +123,8 @@ def call_of(
     return made
 
 
+EXACT = 2**53
+"""Up to which whole numbers are floats."""
 VARIABLE, BY_NAME = 4, 8
 """Python's flags of functions that take any arguments by position, or by name."""
 DEFAULTS = 56
@@ -180,4 +177,6 @@ def _is_strange(bound: Bound, value: Any) -> bool:
     """Whether a number is compared with what code is not made for."""
     if type(value) is int:
         return type(bound.bound) is not int or bound.bound not in INT64
+    if type(bound.bound) is int and bound.operation != "is":
+        return type(value) is not float or abs(bound.bound) > EXACT
     return type(value) is not float or type(bound.bound) is not float

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import math
-import threading
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
@@ -42,6 +41,7 @@ from jitkernels.frontends.signatures import Signature
 from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
+from jitkernels.locks import making
 from jitkernels.native import floating_errors, vectorcall
 
 P = ParamSpec("P")
@@ -67,7 +67,6 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         self.config, self.static_argnames = config, static_argnames
         self._signature = Signature(function, static_argnames)
         self._specialisations: dict[Any, list[Specialisation]] = {}
-        self._lock = threading.RLock()
         self._plain_calls: dict[str, int] = {}
         self._hits = 0
         self._takes_out = self._signature.takes("out")
@@ -145,15 +144,19 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             return
         kinds = {type(one) for one in (*args, *kwargs.values())}
         if most == MANY_ELEMENTS or kinds <= direct.NUMBERS:
-            with self._lock:
-                self._links.append(direct.Plain(self._table, self.__wrapped__, args, kwargs, most))
+            with making:
+                self._enter(direct.Plain(self.__wrapped__, args, kwargs, most))
+
+    def _enter(self, link: Any) -> None:
+        self._links.append(link)
+        vectorcall.enter(self._table, link.link)
 
     def _link(self, found: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Let calls like this one go without Python from now on, if they can; whether they do."""
         form, function = (len(args), tuple(kwargs)), self.__wrapped__
         if form in found.direct or len(found.direct) >= MOST_FORMS:
             return False
-        with self._lock:
+        with making:
             if form in found.direct:
                 return False
             found.direct[form] = False
@@ -173,8 +176,8 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
                 call = direct.call_of(function, structure, bound, args, kwargs, found.constants)
                 source = direct.source_of(found, leaves, call) if call is not None else None
                 if call is not None and source is not None:
+                    self._enter(direct.Direct(source, call))
                     found.direct[form] = True
-                    self._links.append(direct.Direct(self._table, source, call))
             except JitKernelsError as error:
                 found.note_failure(error)
             return found.direct[form]
@@ -200,7 +203,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             if values is not None:
                 self._hits += 1
                 return one, leaves, values
-        with self._lock:
+        with making:
             return self._made(key, leaves)
 
     def _structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
@@ -282,7 +285,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def release(self) -> None:
         """Forget all code that was made."""
-        with self._lock:
+        with making:
             self._specialisations = {}
             self._unlink()
 

@@ -142,7 +142,8 @@ def reduced(
         )
     if out is not None:
         if type(out) is Traced and not (
-            out.ndim == found.ndim and all(one == other for one, other in zip(out.extents, found.shape, strict=True))
+            out.ndim == found.ndim
+            and all(one == other for one, other in zip(out.extents, found.shape, strict=True))
         ):
             raise UnknownError("an output of another shape than a reduction's result")  # which NumPy refuses
         return stored(tracer, found, out, casting="unsafe" if kind in ("any", "all") else "same_kind")

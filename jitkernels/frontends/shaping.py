@@ -37,7 +37,9 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
     if order != "C" or copy is not None:
         raise UnknownError("reshape with order= or copy=")
     asked = shape if shape is not None else newshape
-    if any(isinstance(one, bool | np.bool) for one in (asked if isinstance(asked, tuple | list) else (asked,))):
+    if any(
+        isinstance(one, bool | np.bool) for one in (asked if isinstance(asked, tuple | list) else (asked,))
+    ):
         raise UnknownError("reshape to bools")  # which NumPy refuses
     wanted = extents_of(asked)
     if any(not extents.same(one, -1) and bool(one < 0) for one in wanted):

@@ -281,7 +281,6 @@ class Word:
 
 
 def link(
-    table: "np.ndarray[Any, np.dtype[np.int64]]",
     function: int,
     context: int,
     count: int,
@@ -290,25 +289,31 @@ def link(
     *,
     is_last: bool = False,
 ) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """Put a function for so many arguments, and others by these names, in front of the chain, or at its end for good.
+    """A link for a function that takes so many arguments, and others by these names; `is_last`: it stays behind others.
 
-    The caller keeps what comes back, names and watches alive.
+    Whoever has it enter a table keeps it, names and watches alive, from before on.
     """
     words = [0, function, context, count, len(names), len(watches), int(is_last), *map(id, names)]
     for place, key, value in watches:
         at = key.address - CELL if isinstance(key, Word) else id(key)
         words += [0 if place is None else id(place), at, id(value)]
-    made = np.array(words, np.int64)
-    address = made.ctypes.data
-    if not is_last:
+    return np.array(words, np.int64)
+
+
+LAST = 6
+"""The word of a link that says whether it stays behind others."""
+
+
+def enter(table: "np.ndarray[Any, np.dtype[np.int64]]", made: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
+    """Put a link in front of the chain of a table, or at its end for good."""
+    if not made[LAST]:
         made[0] = table[1]
-        table[1] = address
-        return made
+        table[1] = made.ctypes.data
+        return
     end = table.ctypes.data + table.itemsize
-    while next_one := ctypes.c_int64.from_address(end).value:
-        end = next_one
-    ctypes.c_int64.from_address(end).value = address
-    return made
+    while behind := ctypes.c_int64.from_address(end).value:
+        end = behind
+    ctypes.c_int64.from_address(end).value = made.ctypes.data
 
 
 def clear(table: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
