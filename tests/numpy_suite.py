@@ -33,6 +33,8 @@ from jitkernels.graph import program
 from jitkernels.graph.scalars import BY_UFUNC, DTYPES
 
 IS_PLAIN = os.environ.get("NUMPY_SUITE_PLAIN") == "1"
+LONG = {"test_sort_degraded", "test_ufunc_at_inner_loops"}
+"""Tests that look at arrays element by element, hundreds of thousands of times."""
 SECONDS = float(os.environ.get("NUMPY_SUITE_SECONDS", "inf"))
 OURS: set[Any] = {*BY_UFUNC, *COMPOSED, *(one for one in TABLE if callable(one))}
 """NumPy's functions that graphs know."""
@@ -222,6 +224,9 @@ class Plugin:
 
     def pytest_pycollect_makemodule(self, module_path: Path, parent: Any) -> Any:
         return Borrowed.from_parent(parent, path=module_path)
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        items[:] = [item for item in items if getattr(item, "originalname", "") not in LONG]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
