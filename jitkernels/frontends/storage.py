@@ -5,6 +5,7 @@ nodes never change, says what NumPy code does that writes in place: each write g
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from jitkernels.graph import construct
 from jitkernels.graph.construct import IndexMap, UnknownError
@@ -64,6 +65,10 @@ class View:
         self.parent, self.map, self.is_readonly = parent, index_map, is_readonly
         self._of: Node | None = None
         self._made: Node | None = None
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:  # noqa: ARG002
+        """`ndarray.view`, where traced code asks an array for it: arrays have this object by the same name."""
+        raise UnknownError("ndarray.view")
 
     @property
     def node(self) -> Node:

@@ -3,7 +3,7 @@
 The quotient n = rint(a / b) may be off by one, which leaves a multiple of the last place of b, at most b / 2 and a
 little: a number, and so is the sum with b that makes a negative one right. float32 has n * b in float64 up to 2**28.
 float64 takes b in two halves, so that n times either is exact, fused or not, up to 2**24; larger quotients are first
-reduced by 2**24 * b.
+reduced by 2**24 * b, in float64 for both types.
 
 Quotients that are larger still go digit by digit, and stand apart. NaN is left of infinities and by zeros.
 """
@@ -57,18 +57,6 @@ def near(a: Any, b: Any, quotient: Any) -> Any:
 
 
 @inlined()
-def positive_float32(a: Any, b: Any) -> Any:
-    """fmod(a, b) for a, b >= 0 and NaN."""
-    wide, by = np.float64(a), np.float64(b)
-    quotient = wide / by
-    left = wide - np.rint(quotient) * by
-    left = left + by if left < 0 else left
-    if quotient >= MANY_32:
-        left = far(wide, by)
-    return a if a < b else np.float32(left)
-
-
-@inlined()
 def positive_float64(a: Any, b: Any) -> Any:
     """fmod(a, b) for a, b >= 0 and NaN."""
     quotient = a / b
@@ -80,6 +68,18 @@ def positive_float64(a: Any, b: Any) -> Any:
         if quotient >= VERY_MANY_64:
             left = far(a, b)
     return a if a < b else left
+
+
+@inlined()
+def positive_float32(a: Any, b: Any) -> Any:
+    """fmod(a, b) for a, b >= 0 and NaN."""
+    wide, by = np.float64(a), np.float64(b)
+    quotient = wide / by
+    left = wide - np.rint(quotient) * by
+    left = left + by if left < 0 else left
+    if quotient >= MANY_32:
+        left = positive_float64(wide, by)
+    return a if a < b else np.float32(left)
 
 
 @inlined()

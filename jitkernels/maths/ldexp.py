@@ -10,30 +10,44 @@ import numpy as np
 
 from jitkernels.native.source import inlined
 
-UP_32, UP_BY_32 = np.float32(2.0**127), np.int64(127)
-DOWN_32, DOWN_BY_32 = np.float32(2.0**-102), np.int64(102)  # 2**-126 with room for all digits
+UP_32, UP_BY_32 = np.float32(2.0**127), np.int32(127)
+DOWN_32, DOWN_BY_32 = np.float32(2.0**-102), np.int32(102)  # 2**-126 with room for all digits
 UP_64, UP_BY_64 = np.float64(2.0**1023), np.int64(1023)
 DOWN_64, DOWN_BY_64 = np.float64(2.0**-969), np.int64(969)
-LEAST_32, LEAST_64 = np.int64(-126), np.int64(-1022)
+LEAST_32, LEAST_64 = np.int32(-126), np.int64(-1022)
 
 
 @inlined()
-def ldexp_float32(a: np.float32, n: Any) -> np.float32:
+def nearer_float32(a: Any, n: Any) -> Any:
+    """Another a and n of the same result, where n is not that of a number."""
+    scaled = a * UP_32 if n > UP_BY_32 else a * DOWN_32 if n < LEAST_32 else a
+    return scaled, n - UP_BY_32 if n > UP_BY_32 else n + DOWN_BY_32 if n < LEAST_32 else n
+
+
+@inlined()
+def nearer_float64(a: Any, n: Any) -> Any:
+    """Another a and n of the same result, where n is not that of a number."""
+    scaled = a * UP_64 if n > UP_BY_64 else a * DOWN_64 if n < LEAST_64 else a
+    return scaled, n - UP_BY_64 if n > UP_BY_64 else n + DOWN_BY_64 if n < LEAST_64 else n
+
+
+@inlined()
+def ldexp_float32(a: Any, n: Any) -> Any:
     """a * 2**n for every float32 and every n."""
-    left = min(max(np.int64(n), np.int64(-1000)), np.int64(1000))
-    for _step in range(2):
-        a = a * UP_32 if left > UP_BY_32 else a * DOWN_32 if left < LEAST_32 else a
-        left = left - UP_BY_32 if left > UP_BY_32 else left + DOWN_BY_32 if left < LEAST_32 else left
-    left = min(max(left, LEAST_32), UP_BY_32)
-    return a * (np.int32(left + UP_BY_32) << 23).view(np.float32)
+    left = np.int32(min(max(n, -1000), 1000))
+    if (left > UP_BY_32) | (left < LEAST_32):
+        a, left = nearer_float32(a, left)
+        a, left = nearer_float32(a, left)
+        left = min(max(left, LEAST_32), UP_BY_32)
+    return a * (left + UP_BY_32 << 23).view(np.float32)
 
 
 @inlined()
-def ldexp_float64(a: np.float64, n: Any) -> np.float64:
+def ldexp_float64(a: Any, n: Any) -> Any:
     """a * 2**n for every float64 and every n."""
-    left = min(max(np.int64(n), np.int64(-10000)), np.int64(10000))
-    for _step in range(2):
-        a = a * UP_64 if left > UP_BY_64 else a * DOWN_64 if left < LEAST_64 else a
-        left = left - UP_BY_64 if left > UP_BY_64 else left + DOWN_BY_64 if left < LEAST_64 else left
-    left = min(max(left, LEAST_64), UP_BY_64)
-    return a * ((left + UP_BY_64) << 52).view(np.float64)
+    left = np.int64(min(max(n, -10000), 10000))
+    if (left > UP_BY_64) | (left < LEAST_64):
+        a, left = nearer_float64(a, left)
+        a, left = nearer_float64(a, left)
+        left = min(max(left, LEAST_64), UP_BY_64)
+    return a * (left + UP_BY_64 << 52).view(np.float64)

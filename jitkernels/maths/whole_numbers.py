@@ -16,30 +16,59 @@ ONES = np.uint64(0x0101010101010101)
 
 
 @apart()
-def gcd(a: Any, b: Any) -> Any:
-    """The greatest common divisor; 0 of zeros. Of the smallest integer and 0 it wraps."""
+def common_divisor(a: Any, b: Any) -> Any:
+    """The greatest common divisor of numbers without a sign; 0 of zeros."""
     while b != 0:
         rest = a % b
         a = b
         b = rest
-    return abs(a)
+    return a
 
 
-@apart()
+@inlined()
+def gcd_of_numbers(a: Any, b: Any) -> Any:
+    """The greatest common divisor of numbers without a sign."""
+    return common_divisor(np.uint64(a), np.uint64(b))
+
+
+@inlined()
+def gcd(a: Any, b: Any) -> Any:
+    """The greatest common divisor. Of the smallest integer and 0 it wraps."""
+    return common_divisor(np.uint64(abs(np.int64(a))), np.uint64(abs(np.int64(b))))
+
+
+@inlined()
+def lcm_of_numbers(a: Any, b: Any) -> Any:
+    """The least common multiple of numbers without a sign, which wraps; 0 where either is 0."""
+    return np.uint64(a) // gcd_of_numbers(a, b) * np.uint64(b)
+
+
+@inlined()
 def lcm(a: Any, b: Any) -> Any:
     """The least common multiple, which wraps; 0 where either is 0."""
-    divisor = gcd(a, b)
-    return divisor if divisor == 0 else abs(a) // divisor * abs(b)
+    return np.uint64(abs(np.int64(a))) // gcd(a, b) * np.uint64(abs(np.int64(b)))
 
 
 @apart()
-def power(a: Any, b: Any) -> Any:
-    """a to the power of b >= 0, which wraps."""
-    found = a - a + 1
+def power_times(found: Any, a: Any, b: Any) -> Any:
+    """A number times a to the power of b >= 0, which wraps."""
     while b > 0:
         found = found * a if b & 1 != 0 else found
         a = a * a
         b = b >> 1
+    return found
+
+
+@inlined()
+def power(a: Any, b: Any) -> Any:
+    """a to the power of b >= 0, which wraps: what exponents have beyond six digits goes number by number."""
+    found = a - a + 1
+    for _digit in range(6):
+        found = found * a if b & 1 != 0 else found
+        a = a * a
+        b = b >> 1
+    if b > 0:
+        found = power_times(found, a, b)
     return found
 
 

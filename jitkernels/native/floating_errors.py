@@ -6,6 +6,7 @@ of error. 0 and 1, to ignore it and to warn, are what compiled code is for; with
 
 import ctypes
 import functools
+from typing import Any
 
 import numpy as np
 from numpy._core import umath
@@ -30,15 +31,14 @@ def _word() -> int:
 @functools.cache
 def is_word_known() -> bool:
     """Whether the word means what this module takes it for, in the NumPy that there is."""
-    choices = ("ignore", "warn", "raise", "log")
+    choices: tuple[Any, ...] = ("ignore", "warn", "raise", "log")
+    meant = {"ignore": 0, "warn": 1, "raise": 2, "log": 5}
     try:
         for turn in range(4):
-            divide, over, under, invalid = choices[turn:] + choices[:turn]
+            divide, over, under, invalid = settings = choices[turn:] + choices[:turn]
             with np.errstate(divide=divide, over=over, under=under, invalid=invalid):
                 found = [_word() >> shift & 7 for shift in (0, 3, 6, 9)]
-            if found != [
-                {"ignore": 0, "warn": 1, "raise": 2, "log": 5}[one] for one in (divide, over, under, invalid)
-            ]:
+            if found != [meant[one] for one in settings]:
                 return False
     except (AttributeError, TypeError, ValueError):
         return False
