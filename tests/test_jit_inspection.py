@@ -1,6 +1,7 @@
 """What compiled functions tell of themselves: what was fused, what was left to NumPy and why, pictures, numbers."""
 
 import xml.dom.minidom
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from jitted import array
 
 import jitkernels as jk
+from jitkernels.cli import function as command
 
 OFFSET = np.ones(4)
 
@@ -105,3 +107,20 @@ def test_settings_choose_the_back_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITKERNELS_OPT_LEVEL", "4")
     with pytest.raises(jk.UnknownNameError, match="JITKERNELS_OPT_LEVEL: expected an int from -3 to 3"):
         jk.jit(softmax)
+
+
+def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "some_functions.py"
+    file.write_text(
+        "import numpy as np\ndef norm(x, axis=0, scale=1.0):\n    return np.sqrt((x * x).sum(axis=axis)) * scale\n"
+    )
+    assert command.run(f"{file}:norm", ["float32[128,256]", "scale=2.5"]) == 0
+    said = capsys.readouterr().out
+    assert "norm for n0=128, n1=256: 1 kernel, 0 calls of NumPy" in said
+    assert "x: float32[n0, n1]" in said
+    with pytest.raises(jk.UnknownNameError, match="nothing"):
+        command.run(f"{file}:nothing", [])
+    with pytest.raises(jk.UnknownNameError, match="there is no file"):
+        command.run(f"{tmp_path}/other.py:norm", [])
+    with pytest.raises(jk.ArgumentError, match="expected an array such as"):
+        command.run(f"{file}:norm", ["float[3"])

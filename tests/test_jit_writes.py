@@ -103,6 +103,7 @@ def stencil(a: Any) -> Any:
 def filled(a: Any) -> None:
     np.copyto(a, 2 * a)
     a[1].fill(3)
+    np.fill_diagonal(a, 7)
 
 
 def scalars(a: Any) -> Any:

@@ -110,13 +110,19 @@ def bench(
 def explain(kernel: str, *fields: str) -> int:
     """Show every implementation of an attr: usable or why not, its time, who is chosen by which rule.
 
+    Of a function that `jit` compiles: which operations are one kernel, what is left to NumPy and why.
+
     Parameters
     ----------
     kernel
-        A kernel such as vmul.
+        A kernel such as vmul, or a function such as file.py:softmax.
     fields
-        Fields of its attr, such as n=1024 dtype=float32.
+        Fields of its attr, such as n=1024 dtype=float32; arguments of the function, such as float32[128,256] axis=0.
     """
+    if ".py:" in kernel:
+        from jitkernels.cli import function
+
+        return function.run(kernel, fields)
     from jitkernels.cli import explain as command
 
     return command.run(kernel, fields)

@@ -9,7 +9,7 @@ from jitkernels.frontends.joining import stacked
 from jitkernels.frontends.reductions import dtype_name, is_given
 from jitkernels.frontends.shaping import extents_of, of_array
 from jitkernels.frontends.standin import creates
-from jitkernels.frontends.tables import SERVICES, implements
+from jitkernels.frontends.tables import SERVICES, implements, serves
 from jitkernels.frontends.traced import Traced, fresh, traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.universal import apply, cast_to, kind_of, operand, settled
@@ -302,12 +302,14 @@ def _concrete(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keyword
     if any(type(one) is Traced for one in plain):
         plain = [float(one) if type(one) is Traced and one.is_weak else one for one in plain]
     found = function(*plain, **{name: one for name, one in keywords.items() if one is not None})
-    return _wrapped(tracer, found)
+    return constants(tracer, found)
 
 
-def _wrapped(tracer: Tracer, found: Any) -> Any:
-    if isinstance(found, tuple):
-        return tuple(_wrapped(tracer, one) for one in found)
+@serves("constants")
+def constants(tracer: Tracer, found: Any) -> Any:
+    """Arrays that NumPy made of plain numbers, as constants of the code."""
+    if type(found) in (tuple, list):
+        return type(found)(constants(tracer, one) for one in found)
     if type(found) is not np.ndarray or found.dtype.name not in DTYPES:
         return found
     return fresh(tracer, tracer.constant_array(found))

@@ -2,6 +2,7 @@
 
 import builtins
 import types
+import warnings
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,9 @@ def computed(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords
 
     call = Called(function, emptied(arguments), emptied(keywords), kinds)
     given = [tracer.value(node) for node in nodes]
-    found = call(*given)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # which are given when the code runs
+        found = call(*given)
     listed = found if isinstance(found, tuple) else (found,)
     if any(
         np.may_share_memory(one, array) for one in listed if isinstance(one, np.ndarray) for array in given

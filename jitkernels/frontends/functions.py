@@ -13,7 +13,7 @@ from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph.construct import UnknownError
 
 REFUSED = {
-    np.fill_diagonal, np.put, np.place, np.putmask, np.put_along_axis, np.save, np.savez, np.savez_compressed,
+    np.put, np.place, np.putmask, np.put_along_axis, np.save, np.savez, np.savez_compressed,
     np.savetxt, np.shares_memory, np.may_share_memory, np.apply_along_axis, np.apply_over_axes, np.piecewise,
     np.unique, np.nonzero, np.flatnonzero, np.argwhere, np.extract, np.compress, np.array2string, np.array_repr,
     np.array_str, np.array_equal, np.allclose, np.trim_zeros, np.intersect1d, np.union1d, np.setdiff1d,
@@ -49,7 +49,7 @@ def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], key
     return foreign.computed(tracer, function, arguments, keywords)
 
 
-TABLE_WRITES = {np.copyto}
+TABLE_WRITES = {np.copyto, np.fill_diagonal}
 """Functions of the table that write to what they are given."""
 
 

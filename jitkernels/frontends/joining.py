@@ -1,5 +1,6 @@
 """Functions that make one array of several."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ from jitkernels.frontends.shaping import atleast_1d, atleast_2d, atleast_3d, exp
 from jitkernels.frontends.tables import implements, serves
 from jitkernels.frontends.traced import Traced, fresh, result, traced
 from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.universal import cast_to, kind_of, operand, settled, stored
+from jitkernels.frontends.universal import cast_to, common, kind_of, operand, settled, stored
 from jitkernels.graph import construct, extents
+from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Number
 from jitkernels.graph.ir import Node
 
@@ -109,3 +111,23 @@ implements(np.dstack)(_joined(atleast_3d, 2))
 @implements(np.column_stack)
 def column_stack(tup: Any) -> Any:
     return concatenate([expand_dims(one, 1) if one.ndim == 1 else one for one in map(of_array, tup)], 1)
+
+
+@serves("r_")
+def rows(tracer: Tracer, parts: Any) -> Any:
+    """``numpy.r_`` of arrays and numbers."""
+    return concatenate(_parts(tracer, parts))
+
+
+@serves("c_")
+def columns(tracer: Tracer, parts: Any) -> Any:
+    """``numpy.c_`` of arrays and numbers."""
+    return concatenate([expand_dims(one, 1) if one.ndim == 1 else one for one in _parts(tracer, parts)], -1)
+
+
+def _parts(tracer: Tracer, values: Any) -> list[Any]:
+    if any(isinstance(one, slice | str) for one in values):
+        raise UnknownError("numpy.r_ with slices or options")
+    listed = [operand(tracer, one) for one in values]
+    name = settled(functools.reduce(common, map(kind_of, listed)))
+    return [atleast_1d(fresh(tracer, cast_to(tracer, one, name))) for one in listed]

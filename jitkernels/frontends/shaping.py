@@ -231,6 +231,16 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     return given.region(tuple(index_map), [*(given.extents[i] for i in kept), count], is_readonly=True)
 
 
+@implements(np.fill_diagonal)
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    given = of_array(a)
+    if given.ndim != 2 or wrap or given.extents[0] > given.extents[1]:
+        raise UnknownError("fill_diagonal of other than wide matrices")
+    count = given.extents[0]
+    target = given.region(((0, ((0, 1),)), (0, ((0, 1),))), (count,))
+    target[...] = val
+
+
 def _least(one: Number, other: Number) -> Number:
     """The smaller of two extents, or none at all; which one it is becomes part of the code."""
     found = one if one <= other else other
