@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import math
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
