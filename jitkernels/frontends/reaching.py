@@ -46,6 +46,8 @@ class Reaching:
 
     def captured(self, structure: Any, function: types.FunctionType) -> None:
         """What a function refers to by name, which is looked up again. Raises UnreachableError."""
+        if structure[0] == "static":
+            return  # of NumPy, Python's library or this package, where no name is bound anew
         _, _, _, cells, _, keywords, names, read = structure
         if keywords or read:
             raise UnreachableError
