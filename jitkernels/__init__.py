@@ -19,9 +19,11 @@ from jitkernels.errors import (
     AttrError,
     BuildError,
     DataIndexError,
+    GraphError,
     JitKernelsError,
     NotUsableError,
     RegistrationError,
+    TracingError,
     UnknownNameError,
     WorkspaceError,
 )
@@ -48,10 +50,11 @@ _own = frozenset(kernel_type.name.lower() for kernel_type in _rows)
 globals().update({row.__name__: row for row in _rows.values()})
 
 __all__ = [
-    "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "DataIndexError", "Explanation",
-    "JitConfig", "JitKernelsError", "Kernel", "KernelAttr", "KernelFuncs", "KernelType", "NotUsableError", "RegistrationError",
-    "UnknownNameError", "WorkspaceError", "errors", "explain", "get_all_candidates", "get_default_best",
-    "get_num_threads", "get_refer", "implements", "jit", "set_num_threads", "tune", "use",
+    "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "DataIndexError", "Explanation", "GraphError",
+    "JitConfig", "JitKernelsError", "Kernel", "KernelAttr", "KernelFuncs", "KernelType", "NotUsableError",
+    "RegistrationError", "TracingError", "UnknownNameError", "WorkspaceError", "errors", "explain",
+    "get_all_candidates", "get_default_best", "get_num_threads", "get_refer", "implements", "jit",
+    "set_num_threads", "tune", "use",
     *sorted(row.__name__ for row in _rows.values()),
     *sorted(kernel_type.name.lower() for kernel_type in _rows),
 ]  # fmt: skip
@@ -64,7 +67,7 @@ def set_num_threads(threads: int) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Everyday functions are made when first asked for, since they load the compiled dispatcher; `jit` is imported then.
+    """Everyday functions are made when first asked for, since they load the compiled dispatcher; so is `jit`.
 
     Other packages are looked through for names that are not ours, so that theirs are there whatever was called
     before.

@@ -21,9 +21,11 @@ from jitkernels.errors import ArgumentTypeError as ArgumentTypeError
 from jitkernels.errors import AttrError as AttrError
 from jitkernels.errors import BuildError as BuildError
 from jitkernels.errors import DataIndexError as DataIndexError
+from jitkernels.errors import GraphError as GraphError
 from jitkernels.errors import JitKernelsError as JitKernelsError
 from jitkernels.errors import NotUsableError as NotUsableError
 from jitkernels.errors import RegistrationError as RegistrationError
+from jitkernels.errors import TracingError as TracingError
 from jitkernels.errors import UnknownNameError as UnknownNameError
 from jitkernels.errors import WorkspaceError as WorkspaceError
 from jitkernels.explanation import Explanation as Explanation
@@ -49,6 +51,7 @@ __all__ = [
     "BuildError",
     "DataIndexError",
     "Explanation",
+    "GraphError",
     "JitConfig",
     "JitKernelsError",
     "Kernel",
@@ -57,6 +60,7 @@ __all__ = [
     "KernelType",
     "NotUsableError",
     "RegistrationError",
+    "TracingError",
     "UnknownNameError",
     "WorkspaceError",
     "errors",

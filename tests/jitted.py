@@ -10,7 +10,6 @@ import pytest
 import jitkernels as jk
 from jitkernels.frontends import specialisation
 
-specialisation.SECONDS_OF_PYTHON = 0.0  # small arrays are what tests are made of
 TOLERANCE = {np.dtype("f2"): 1e-2, np.dtype("f4"): 2e-5, np.dtype("f8"): 1e-10}
 """Sums may be taken in another order, and products added in one step."""
 
@@ -43,7 +42,14 @@ def agree(
 
     `plain`: whether it is one that has to be left to NumPy.
     """
-    compiled = jk.jit(function, **config)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(specialisation, "SECONDS_OF_PYTHON", 0.0)  # small arrays are what tests are made of
+        return _agree(jk.jit(function, **config), function, make, plain, calls)
+
+
+def _agree(
+    compiled: Any, function: Callable[..., Any], make: Sequence[Callable[[], Any]], plain: bool, calls: int
+) -> Any:
     expected_arguments = [one() for one in make]
     raised: Exception | None = None
     expected: Any = None

@@ -44,8 +44,8 @@ CHOICES = (str, bool, type(None), type)
 class Plain:
     """A link by which calls like one are the plain function's at once, which takes less time than looking for code.
 
-    Such are calls with arguments of the same types by position and by name, arrays of the same dtypes, dimensions and flags,
-    with no more elements in each than `most`.
+    Such are calls with arguments of the same types by position and by name, arrays of the same dtypes, dimensions and
+    flags, with no more elements in each than `most`.
     """
 
     def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], most: int) -> None:

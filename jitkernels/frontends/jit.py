@@ -194,8 +194,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             key = structure, patterns(leaves)
             kept = self._specialisations.get(key)
         except (UnknownError, TypeError) as error:
-            text = str(error)
-            self._plain_calls[text] = self._plain_calls.pop(text, 0) + 1
+            self._refused(str(error))
             return None, [], None
         for one in kept or ():
             values = one.values(leaves)
@@ -204,6 +203,10 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
                 return one, leaves, values
         with making:
             return self._made(key, leaves)
+
+    def _refused(self, reason: str) -> None:
+        """Remember why a call is left to NumPy."""
+        self._plain_calls[reason] = self._plain_calls.pop(reason, 0) + 1
 
     def _structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
         positional, named = self._signature.ordered(args, kwargs)
@@ -228,19 +231,24 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         structure = part, (tuple, tuple(parts)), (dict, tuple(named), tuple(named_parts))
         return structure, flattener.leaves
 
-    def _made(self, key: Any, leaves: list[Any]) -> tuple[Specialisation, list[Any], Any]:
-        for one in self._specialisations.get(key, ()):
+    def _made(self, key: Any, leaves: list[Any]) -> tuple[Specialisation | None, list[Any], Any]:
+        kept = self._specialisations.get(key, [])
+        for one in kept:
             values = one.values(leaves)
             if values is not None:
                 return one, leaves, values
+        if len(kept) >= MOST_OF_A_KEY:
+            self._refused(
+                f"the function is made anew for each number that it is given: {len(kept)} are enough"
+            )
+            return None, leaves, None
         new = specialisations.made(self.__wrapped__, key[0], leaves, self.config)
         values = new.values(leaves)
         if values is None:
             raise AssertionError("a trace whose guards do not hold for what was traced")
-        kept = self._specialisations.get(key, [])
         if key not in self._specialisations and len(self._specialisations) >= MOST_KEYS:
             self._specialisations.pop(next(iter(self._specialisations)))
-        self._specialisations[key] = [new, *kept[: MOST_OF_A_KEY - 1]]
+        self._specialisations[key] = [new, *kept]
         return new, leaves, values
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> FunctionExplanation:

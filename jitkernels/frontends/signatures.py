@@ -10,6 +10,13 @@ class Signature:
     """The parameters of a function: brings the arguments of a call into one order."""
 
     def __init__(self, function: Any, static_argnames: tuple[str, ...]) -> None:
+        self._function, self._static_argnames = function, static_argnames
+        self._read()
+
+    def _read(self) -> None:
+        """Look at the function, whose defaults may have become others."""
+        function, static_argnames = self._function, self._static_argnames
+        self._defaults = _defaults_of(function)
         self.signature: inspect.Signature | None = None
         try:
             self.signature = inspect.signature(function)
@@ -40,6 +47,10 @@ class Signature:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional arguments, defaults among them, and keyword ones. Raises TypeError as the call would."""
+        if any(
+            one is not other for one, other in zip(_defaults_of(self._function), self._defaults, strict=True)
+        ):
+            self._read()
         if self.signature is None:
             return args, kwargs
         if self.is_plain and not kwargs and len(args) == len(self.names):
@@ -47,3 +58,8 @@ class Signature:
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return bound.args, bound.kwargs
+
+
+def _defaults_of(function: Any) -> tuple[Any, Any]:
+    """What a function has as defaults now."""
+    return getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)

@@ -219,7 +219,7 @@ def _dtype_of(ufunc: Any, keywords: dict[str, Any]) -> str | None:
     dtype = keywords.get("dtype")
     if dtype is None:
         return None
-    name: str = np.dtype(dtype).name
+    name = str(np.dtype(dtype).name)
     if name not in DTYPES:
         raise UnknownError(f"numpy.{ufunc.__name__} with dtype={name}")
     return name
