@@ -439,7 +439,7 @@ def unary(maker: Maker) -> Statement | None:
         "@.round()",
         "np.logical_not(@)",
     ]
-    tests = ["np.isnan(@)", "np.isinf(@)", "np.isfinite(@)", "np.signbit(@)", "@ > 0", "@ != @"]
+    tests = ["np.isnan(@)", "np.isinf(@)", "np.isfinite(@)", "@ > 0", "@ != @"]
     smooth = {
         "np.sin(@)": 1, "np.cos(@)": 1, "np.tanh(@)": 1, "np.arctan(@)": 2, "np.log(abs(@) + 1)": 100, "np.arcsinh(@)": 100,
     }  # fmt: skip

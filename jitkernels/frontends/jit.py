@@ -362,6 +362,9 @@ def jit(
     """Compile a NumPy function: ``@jit``, or with keywords, which are those of `JitConfig` besides these.
 
     `static_argnames` are parameters whose values are constants of the code, which is made anew for each.
+
+    Compiled code computes as under ``np.errstate(all="ignore")``: it neither warns of divisions by zero, overflow and
+    invalid values, nor raises for them. What is left to NumPy does as NumPy does.
     """
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if config is not None and options:
