@@ -70,3 +70,12 @@ def test_sums_that_begin_with_a_zero_of_a_sign() -> None:
 
 def test_vectors_of_different_sizes() -> None:
     agree(np.vecdot, lambda: array(3, 4), lambda: array(1))
+
+
+def test_an_element_takes_no_list() -> None:
+    def assigned(a: Any, value: Any) -> Any:
+        a[0] = value
+        return a
+
+    for value in ([1], [1, 2], 3, np.float32(2), np.array(1.5)):
+        agree(assigned, lambda: array(1), given(value), plain=value == [1])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy_differences import DIFFERENCES, reason_of
+from numpy_differences import DIFFERENCES, LAST_PLACE, reason_of
 
 HERE = Path(__file__).parent
 INSTALLED = Path(np.__file__).parent
@@ -18,7 +18,7 @@ SOME = {"_core/tests/test_indexing.py": 55, "_core/tests/test_half.py": 20, "_co
 """Files, and how many tests of each at least run compiled code."""
 ALL = {
     "_core/tests/test_umath.py": 900, "_core/tests/test_ufunc.py": 500, "_core/tests/test_numeric.py": 150,
-    "_core/tests/test_shape_base.py": 45, "_core/tests/test_multiarray.py": 500, "lib/tests/test_function_base.py": 600,
+    "_core/tests/test_shape_base.py": 45, "_core/tests/test_multiarray.py": 12000, "lib/tests/test_function_base.py": 600,
     "lib/tests/test_shape_base.py": 35, "lib/tests/test_nanfunctions.py": 800, "lib/tests/test_index_tricks.py": 8,
     "lib/tests/test_stride_tricks.py": 8, "lib/tests/test_type_check.py": 30,
 }  # fmt: skip
@@ -58,8 +58,10 @@ def check(files: dict[str, int], found: dict[str, dict[str, Any]]) -> None:
     names = {Path(file).name for file in files}
     passing = [
         name
-        for name in DIFFERENCES
-        if name.partition("::")[0] in names and not any(one.startswith(name) for one in failing)
+        for name, reason in DIFFERENCES.items()
+        if reason != LAST_PLACE  # which depends on the numbers, and these on chance
+        and name.partition("::")[0] in names
+        and not any(one.startswith(name) for one in failing)
     ]
     assert not passing, f"listed as different, and not so: {', '.join(passing)}"
     for file, least in files.items():
