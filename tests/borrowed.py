@@ -30,7 +30,7 @@ class Borrower(ast.NodeTransformer):
         )
         return ast.copy_location(made, node)
 
-    def visit_Import(self, node: ast.Import) -> Any:  # noqa: N802
+    def visit_Import(self, node: ast.Import) -> Any:
         found: list[ast.stmt] = [node]
         for alias in node.names:
             if alias.name in self.modules and (alias.asname or "." not in alias.name):
@@ -40,7 +40,7 @@ class Borrower(ast.NodeTransformer):
                 )
         return found
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:  # noqa: N802
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
         if node.module not in self.modules:
             return node
         names = [alias.asname or alias.name for alias in node.names if alias.name != "*"]
@@ -57,42 +57,42 @@ class Borrower(ast.NodeTransformer):
             ),
         ]
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         """Decorators and defaults stay as they are."""
         self.depth += 1
         node.body = [one for statement in node.body for one in _listed(self.visit(statement))]
         self.depth -= 1
         return node
 
-    def visit_Lambda(self, node: ast.Lambda) -> Any:  # noqa: N802
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
         self.depth += 1
         node.body = self.visit(node.body)
         self.depth -= 1
         return node
 
-    def visit_BinOp(self, node: ast.BinOp) -> Any:  # noqa: N802
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
         return self.call(node, "binary", BINARY[type(node.op)], node.left, node.right) if self.depth else node
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:  # noqa: N802
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         self.generic_visit(node)
         if not self.depth or type(node.op) not in UNARY or isinstance(node.operand, ast.Constant):
             return node
         return self.call(node, "unary", UNARY[type(node.op)], node.operand)
 
-    def visit_Compare(self, node: ast.Compare) -> Any:  # noqa: N802
+    def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)
         if not self.depth or len(node.ops) != 1 or type(node.ops[0]) not in BINARY:
             return node
         return self.call(node, "binary", BINARY[type(node.ops[0])], node.left, node.comparators[0])
 
-    def visit_Subscript(self, node: ast.Subscript) -> Any:  # noqa: N802
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
         self.generic_visit(node)
         if not self.depth or not isinstance(node.ctx, ast.Load):
             return node
         return self.call(node, "get", node.value, index_of(node.slice))
 
-    def visit_Assign(self, node: ast.Assign) -> Any:  # noqa: N802
+    def visit_Assign(self, node: ast.Assign) -> Any:
         self.generic_visit(node)
         if not self.depth or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Subscript):
             return node
@@ -100,7 +100,7 @@ class Borrower(ast.NodeTransformer):
         made = self.call(node, "set", target.value, index_of(target.slice), node.value)
         return ast.copy_location(ast.Expr(made), node)
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> Any:  # noqa: N802
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         self.generic_visit(node)
         if not self.depth or not isinstance(node.target, ast.Name) or type(node.op) not in INPLACE:
             return node
@@ -109,7 +109,7 @@ class Borrower(ast.NodeTransformer):
         )
         return ast.copy_location(ast.Assign([node.target], made), node)
 
-    def visit_Call(self, node: ast.Call) -> Any:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
         function = node.func
         if not self.depth or not isinstance(function, ast.Attribute) or function.attr not in self.methods:

@@ -49,7 +49,7 @@ def compiled(text: str, parameters: str = "*args, **kwargs") -> JitFunction[Any,
     """The compiled function of an expression of `np`."""
     if text not in _compiled:
         names: dict[str, Any] = {"np": np, "operator": operator}
-        exec(f"def called({parameters}):\n    return {text}\n", names)  # noqa: S102
+        exec(f"def called({parameters}):\n    return {text}\n", names)
         _compiled[text] = jit(names["called"])
     return _compiled[text]
 
@@ -261,7 +261,7 @@ class Borrowed(pytest.Module):
         made.__dict__["__suite__"] = Operations
         sys.modules[made.__name__] = made
         changed = tree if IS_PLAIN else Borrower(tuple(METHODS), tuple(MODULES)).visit(tree)
-        exec(compile(ast.fix_missing_locations(changed), str(self.path), "exec"), made.__dict__)  # noqa: S102
+        exec(compile(ast.fix_missing_locations(changed), str(self.path), "exec"), made.__dict__)
         return made
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import math
 import threading
 import types
 from collections.abc import Callable

@@ -23,7 +23,6 @@ from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Guard, Scope
 from jitkernels.graph.ir import Graph, Node
 
-
 MANY_ELEMENTS = 2**62
 SECONDS_OF_PYTHON, SECONDS_OF_NUMPY, SECONDS_OF_ELEMENT = 40e-6, 1e-6, 0.5e-9
 """A call of compiled code by Python; a call of NumPy, and what it takes for each element more than compiled code."""

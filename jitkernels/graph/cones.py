@@ -11,7 +11,7 @@ from typing import Any
 
 from jitkernels.graph import extents
 from jitkernels.graph.construct import IndexMap, composed
-from jitkernels.graph.extents import Number, same
+from jitkernels.graph.extents import same
 from jitkernels.graph.ir import Node, sorted_nodes
 from jitkernels.graph.operations import OPERATIONS
 from jitkernels.kept import kept_property
@@ -165,9 +165,7 @@ class Cone:
             if node is self.root or costs[id(node)] < COSTLY or node.operation in ("view", "reduce"):
                 continue
             places = self.places[id(node)]
-            if len(places) > 1 and len({loops_of(p) for p in places.values()}) < len(places):
-                yield node
-            elif any(self._repeated(loops_of(place), dimensions) for place in places.values()):
+            if len(places) > 1 and len({loops_of(p) for p in places.values()}) < len(places) or any(self._repeated(loops_of(place), dimensions) for place in places.values()):
                 yield node
 
     def _repeated(self, loops: frozenset[int], dimensions: frozenset[int]) -> bool:

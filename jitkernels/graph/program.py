@@ -23,8 +23,8 @@ from jitkernels.graph.products import Product
 from jitkernels.graph.schedule import Nest, Schedule, Single, scheduled
 from jitkernels.graph.unrolling import unrolled
 from jitkernels.native import load, vectorcall
-from jitkernels.native.source import External
 from jitkernels.native.language.lanes import Library
+from jitkernels.native.source import External
 
 
 @dataclass
@@ -217,7 +217,7 @@ def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
         graph = optimised(unrolled(graph), config)
     graph = _with_own_results(graph)
     program = Program(graph, config)
-    program.symbols = {name: 0 for name in scope.values}
+    program.symbols = dict.fromkeys(scope.values, 0)
     schedule = scheduled(graph, fuse=abs(config.opt_level) >= 3)
     steps, program.shared = schedule.steps, schedule.shared
     arrays = _arrays(program, graph, schedule)

@@ -18,7 +18,7 @@ from jitkernels.graph import cones, extents, products
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.extents import Number, same
-from jitkernels.graph.ir import Graph, Node, sorted_nodes
+from jitkernels.graph.ir import Graph, Node
 
 
 @dataclass

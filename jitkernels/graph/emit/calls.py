@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from jitkernels.graph import extents
 from jitkernels.graph.emit import objects
 from jitkernels.graph.emit.blocks import Function
-from jitkernels.graph.extents import Extent, Guard, Number, same
+from jitkernels.graph.extents import Extent, Guard, Number
 from jitkernels.graph.short import MANY, MOST
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.layout import ALIGNED, CONTIGUOUS, WRITEABLE, Offset

@@ -213,7 +213,7 @@ class Emitter:
                 elif node.operation == "iota":
                     found.append(dict(place[node.options["axis"]][1]))
                 elif node.operation == "reduce" and node.options["kind"] in ("argmin", "argmax"):
-                    found.append({loop: 1 for loop in self.loops_of(node)})
+                    found.append(dict.fromkeys(self.loops_of(node), 1))
         return found
 
     def _collapse(self) -> None:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type
+from jitkernels.graph.emit.blocks import Block, Register, llvm_type
 from jitkernels.graph.emit.conversions import converted, splat
 from jitkernels.graph.emit.values import Values
 from jitkernels.native.language.types import NUMBERS, constant
