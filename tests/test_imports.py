@@ -51,6 +51,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("loops",),
     ("shipped", "pins"),
     ("choosing",),
+    ("graph",),
+    ("frontends",),
     ("refer", "gen", "more"),
     ("kernel", "explanation", "documentation"),
     ("kernel_funcs", "converting"),
@@ -74,6 +76,8 @@ FORBIDDEN = {
     "more": ("tuning", "refer"),
     "attrs": ("native", "tuning"),
     "peers": ("native", "registry"),
+    "graph": ("registry", "tuning"),
+    "frontends": ("attrs", "registry", "tuning", "choosing"),
 }
 """What a layer must not import though it lies above it: the machinery below the implementations is two trees."""
 

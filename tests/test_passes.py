@@ -17,8 +17,9 @@ from jitkernels.graph import construct, interpreter, scalars
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import elementwise as e
 from jitkernels.graph.extents import evaluated
-from jitkernels.graph.ir import Graph, Node, key_of, verify
+from jitkernels.graph.ir import Graph, Node, key_of
 from jitkernels.graph.passes import GLOBAL, LOCAL, matching, optimised
+from jitkernels.graph.verifier import verify
 from jitkernels.maths import basic
 
 PASSES = {one.name: one for one in (*LOCAL, *GLOBAL)}

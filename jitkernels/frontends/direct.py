@@ -15,7 +15,7 @@ import numpy as np
 from jitkernels.frontends.reaching import Reaching, UnreachableError, sources
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.frontends.tracer import INT64
-from jitkernels.graph.emit.calls import Bound, Reach, Whole
+from jitkernels.graph.emit.interface import Bound, Reach, Whole
 from jitkernels.graph.emit.objects import Step
 from jitkernels.graph.scalars import DTYPES
 from jitkernels.native import load, plain, vectorcall

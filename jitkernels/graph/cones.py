@@ -165,7 +165,11 @@ class Cone:
             if node is self.root or costs[id(node)] < COSTLY or node.operation in ("view", "reduce"):
                 continue
             places = self.places[id(node)]
-            if len(places) > 1 and len({loops_of(p) for p in places.values()}) < len(places) or any(self._repeated(loops_of(place), dimensions) for place in places.values()):
+            if (
+                len(places) > 1
+                and len({loops_of(p) for p in places.values()}) < len(places)
+                or any(self._repeated(loops_of(place), dimensions) for place in places.values())
+            ):
                 yield node
 
     def _repeated(self, loops: frozenset[int], dimensions: frozenset[int]) -> bool:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from jitkernels.errors import GraphError
 from jitkernels.graph.extents import Extent, Number, key_of_shape
 
 NONE: Mapping[str, Any] = MappingProxyType({})
@@ -120,22 +119,3 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, int | str | bytes | None):
         return type(value).__name__, value
     return id(value)
-
-
-def verify(graph: Graph) -> None:
-    """Raise GraphError where a graph breaks what passes rely on."""
-    from jitkernels.graph.operations import OPERATIONS
-
-    known = {id(node) for node in graph.inputs}
-    for node in graph:
-        operation = OPERATIONS.get(node.operation)
-        if operation is None:
-            raise GraphError(f"{node!r}: there is no operation {node.operation!r}")
-        if node.operation == "input" and id(node) not in known:
-            raise GraphError(f"{node!r} is an input that the graph does not have")
-        wrong = operation.verify(node)
-        if wrong:
-            raise GraphError(f"{node!r}: {wrong}")
-    for target, value in graph.writes:
-        if id(target) not in known or target.dtype != value.dtype:
-            raise GraphError(f"{value!r} is written to {target!r}: expected an input of its dtype")

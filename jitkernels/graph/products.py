@@ -27,7 +27,11 @@ def lowered(graph: Graph) -> Graph:
 
 
 def _as_sum(node: Node) -> Node:
-    if node.operation != "matmul" or node.dtype == "float16" or any(same(one, 0) for one in node.inputs[0].shape):
+    if (
+        node.operation != "matmul"
+        or node.dtype == "float16"
+        or any(same(one, 0) for one in node.inputs[0].shape)
+    ):
         return node
     rows, columns = node.shape[-2:]
     left, right = node.inputs
@@ -47,7 +51,9 @@ def _without_gaps(node: Node) -> Node:
     """An operand as it is, or a copy of an argument that has gaps between its elements."""
     base = node.inputs[0] if node.operation == "view" else node
     strides = base.options.get("strides") if base.operation == "input" else None
-    if strides is None or extents.key_of_shape(strides) == extents.key_of_shape(construct.contiguous(base.shape)):
+    if strides is None or extents.key_of_shape(strides) == extents.key_of_shape(
+        construct.contiguous(base.shape)
+    ):
         return node
     return construct.copy(node)
 
@@ -65,14 +71,18 @@ class Product:
     def external(self) -> External | None:
         """The kernel for the sizes of the traced call, which is right for others too; None if there is none."""
         m, n, k = (extents.value_of(one) for one in (*self.node.shape[-2:], self.node_depth))
-        attr = MatMulAttr(m=m, n=n, k=k, trans_a=self.turned[0], trans_b=self.turned[1], dtype=self.node.dtype)
+        attr = MatMulAttr(
+            m=m, n=n, k=k, trans_a=self.turned[0], trans_b=self.turned[1], dtype=self.node.dtype
+        )
         try:
             choice = choose_for_class(attr)
         except NotUsableError:
             return None
         if choice.implementation.is_reference:
             return None
-        found: External = load.entry_of(choice.implementation.source(attr, choice.variant), attr.signature().c_arguments)
+        found: External = load.entry_of(
+            choice.implementation.source(attr, choice.variant), attr.signature().c_arguments
+        )
         return found
 
     @property
@@ -92,9 +102,7 @@ class Product:
         function.library.declare(external.symbol, "i64", [*["ptr"] * 3, *["i64"] * 3])
         self._batches(function, block, list(outer), pointers, sizes, external, arrays)
         body = "\n".join([*function.memory, *block.lines])
-        return (
-            f"define internal i64 @{name}(ptr %frame, i64 %begin, i64 %end) noinline nounwind {{\n{body}\n  ret i64 0\n}}"
-        )
+        return f"define internal i64 @{name}(ptr %frame, i64 %begin, i64 %end) noinline nounwind {{\n{body}\n  ret i64 0\n}}"
 
     def _pointer(self, function: Function, array: Array) -> str:
         at = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {array.word}")
@@ -167,6 +175,10 @@ def _is_turned(view: Node, base: Node) -> bool:
         return False
     order = [*range(base.ndim - 2), base.ndim - 1, base.ndim - 2]
     return all(
-        same(start, 0) and len(steps) == 1 and steps[0][0] == order[i] and same(steps[0][1], 1) and same(extent, view.shape[order[i]])
+        same(start, 0)
+        and len(steps) == 1
+        and steps[0][0] == order[i]
+        and same(steps[0][1], 1)
+        and same(extent, view.shape[order[i]])
         for i, ((start, steps), extent) in enumerate(zip(view.options["map"], base.shape, strict=True))
     )

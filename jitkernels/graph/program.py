@@ -12,9 +12,10 @@ from jitkernels import machine
 from jitkernels.graph import cones, construct, extents, interpreter, products
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.config import JitConfig
-from jitkernels.graph.emit import calls, programs
+from jitkernels.graph.emit import calls, interface, programs
 from jitkernels.graph.emit.blocks import Function
-from jitkernels.graph.emit.nests import Emitter, Variant
+from jitkernels.graph.emit.nests import Emitter
+from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.emit.values import Array
 from jitkernels.graph.extents import Extent, Guard, Number, Scope
 from jitkernels.graph.ir import Graph, Node
@@ -96,7 +97,9 @@ class Program:
                 given = [known[id(one)] for one in step.inputs]
                 found = interpreter.of_node(step, given, value)
                 if step.operation == "reshape" and (step in self.graph.outputs or self.graph.writes):
-                    found = np.array(found)  # it may be a view of what belongs to the caller, or is written later
+                    found = np.array(
+                        found
+                    )  # it may be a view of what belongs to the caller, or is written later
                 if id(step) in known:
                     known[id(step)][...] = found
                 else:
@@ -121,11 +124,16 @@ class Program:
         return results
 
     def caller(
-        self, guards: Sequence[Guard], sources: Sequence[tuple[int, str]], reach: calls.Reach, *, is_tuple: bool
+        self,
+        guards: Sequence[Guard],
+        sources: Sequence[tuple[int, str]],
+        reach: interface.Reach,
+        *,
+        is_tuple: bool,
     ) -> "programs.Fused | None":
         """The source of the function that Python calls may begin with; None where there is work for Python.
 
-        `sources` says of each input which step of `reach` gives it, and its type if it is a number (see `calls.Argument`); results
+        `sources` says of each input which step of `reach` gives it, and its type if it is a number (see `interface.Argument`); results
         are the outputs, in a tuple if `is_tuple`.
         """
         if len(self.steps) != 1 or not isinstance(self.steps[0], Segment):
@@ -138,13 +146,13 @@ class Program:
                 return None
             size = np.dtype(node.dtype).itemsize
             results.append(
-                calls.Result(self.words[id(node)], node.dtype, size, node.shape, order is not None)
+                interface.Result(self.words[id(node)], node.dtype, size, node.shape, order is not None)
             )
         if len({one.word for one in results}) < len(results) or not (is_tuple or len(results) <= 1):
             return None
         outputs = {id(node) for node in self.graph.outputs}
         kept = [
-            calls.Kept(self.words[id(node)], np.dtype(node.dtype).itemsize, node.shape)
+            interface.Kept(self.words[id(node)], np.dtype(node.dtype).itemsize, node.shape)
             for node in self.made
             if id(node) not in outputs
         ]
@@ -166,7 +174,7 @@ class Program:
         found = (*segment.source.externals, *vectorcall.externals())
         return programs.Fused("call", f"{own}{text}\n", segment.source.vector_bytes, found)
 
-    def _argument(self, node: Node, segment: "Segment") -> calls.Argument:
+    def _argument(self, node: Node, segment: "Segment") -> interface.Argument:
         strides = node.options.get("strides") or construct.contiguous(node.shape)
         whole = extents.key_of_shape(strides) == extents.key_of_shape(construct.contiguous(node.shape))
         nests = [nest for nest in segment.nests if isinstance(nest, Nest)]
@@ -181,7 +189,7 @@ class Program:
             for cone in nest.cones
         )
         size = np.dtype(node.dtype).itemsize
-        return calls.Argument(
+        return interface.Argument(
             self.words[id(node)],
             node.dtype,
             size,
@@ -206,7 +214,9 @@ def _with_own_results(graph: Graph) -> Graph:
         outputs.append(construct.copy(node) if id(node) in seen else node)
         seen.add(id(node))
     given = {id(node) for node in graph.inputs}
-    writes = [(target, construct.copy(value) if id(value) in given else value) for target, value in graph.writes]
+    writes = [
+        (target, construct.copy(value) if id(value) in given else value) for target, value in graph.writes
+    ]
     return Graph(graph.inputs, tuple(outputs), tuple(writes), graph.notes)
 
 
@@ -241,7 +251,9 @@ def _arrays(program: Program, graph: Graph, schedule: Schedule) -> dict[int, Arr
     arrays: dict[int, Array] = {}
     for node in graph.inputs:
         strides = node.options.get("strides")
-        arrays[id(node)] = _array(program, node, strides if strides is not None else construct.contiguous(node.shape))
+        arrays[id(node)] = _array(
+            program, node, strides if strides is not None else construct.contiguous(node.shape)
+        )
     plain = {id(one) for node in graph if node.operation == "matmul" for one in products.operands(node)[0]}
     for step in schedule.steps:
         if isinstance(step, Single):
@@ -289,7 +301,9 @@ def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:
     return Array(word, tuple(strides), node.dtype)
 
 
-def _segment(nests: list[Nest | Product], arrays: dict[int, Array], program: Program, scope: Scope) -> Segment:
+def _segment(
+    nests: list[Nest | Product], arrays: dict[int, Array], program: Program, scope: Scope
+) -> Segment:
     library = Library()
     target = machine.target()
     texts, made = [], []
@@ -316,7 +330,9 @@ def _segment(nests: list[Nest | Product], arrays: dict[int, Array], program: Pro
         isinstance(call.work, Extent) for call in made
     )
     text = programs.segment_text(library, texts, made, program.symbols, parallel=parallel)
-    source = programs.Fused("fused", text, 64, (*programs.externals(parallel=parallel), *dict.fromkeys(found)))
+    source = programs.Fused(
+        "fused", text, 64, (*programs.externals(parallel=parallel), *dict.fromkeys(found))
+    )
     return Segment(nests, source, sum((call.work for call in made), 0))
 
 
@@ -332,7 +348,9 @@ def _native(step: Nest | Single, program: Program) -> Nest | Single | Product:
     made = Product(step.node, left, right, turned)
     for one in (left, right):
         strides = one.options.get("strides") if one.operation == "input" else None
-        if strides is not None and extents.key_of_shape(strides) != extents.key_of_shape(construct.contiguous(one.shape)):
+        if strides is not None and extents.key_of_shape(strides) != extents.key_of_shape(
+            construct.contiguous(one.shape)
+        ):
             return step
     if step.node.dtype not in products.KERNELS or made.external is None:
         return step
@@ -345,7 +363,9 @@ def _work_now(work: Number, scope: Scope) -> int:
 
 
 def _cost(nest: Nest) -> float:
-    return sum(min(cones.own_cost(node), 15.0) for node in {id(n): n for c in nest.cones for n in c.nodes}.values())
+    return sum(
+        min(cones.own_cost(node), 15.0) for node in {id(n): n for c in nest.cones for n in c.nodes}.values()
+    )
 
 
 def _unroll(nest: Nest) -> int:

@@ -322,7 +322,12 @@ def _grouped(
 
 
 def _placed(
-    steps: list[Step], after: int, store: Store, step_of: dict[int, int], kept: set[int], shared: dict[int, Node]
+    steps: list[Step],
+    after: int,
+    store: Store,
+    step_of: dict[int, int],
+    kept: set[int],
+    shared: dict[int, Node],
 ) -> int | None:
     """Put a root in a nest of the same loops behind all that it reads, or in which that is at hand; None if there is none."""
     rows, columns, _ = split(store.cone)

@@ -71,7 +71,11 @@ def _found(kind: str, parts: list[Node]) -> Node:
     for number, one in enumerate(parts[1:], 1):
         better = elementwise("less" if kind == "argmin" else "greater", one, best)
         if is_float:
-            strange = elementwise("logical_and", elementwise("isnan", one), elementwise("logical_not", elementwise("isnan", best)))
+            strange = elementwise(
+                "logical_and",
+                elementwise("isnan", one),
+                elementwise("logical_not", elementwise("isnan", best)),
+            )
             better = elementwise("logical_or", better, strange)
         where = elementwise("where", better, construct.constant(number, "int64"), where)
         best = elementwise("where", better, one, best)
@@ -114,7 +118,13 @@ def at(node: Node, place: IndexMap, shape: tuple[Number, ...]) -> Node:
         if one.operation == "reduce":
             axes = one.options["axes"]
             inner = tuple(
-                (start, tuple((len(extents) + loop - cones.INNER if loop >= cones.INNER else loop, step) for loop, step in steps))
+                (
+                    start,
+                    tuple(
+                        (len(extents) + loop - cones.INNER if loop >= cones.INNER else loop, step)
+                        for loop, step in steps
+                    ),
+                )
                 for start, steps in place_in(one, 0, where)
             )
             over = tuple(one.inputs[0].shape[i] for i in axes)
@@ -124,7 +134,10 @@ def at(node: Node, place: IndexMap, shape: tuple[Number, ...]) -> Node:
             return Node("reduce", (source,), one.dtype, extents, {"kind": one.options["kind"], "axes": new})
         if one.operation == "cast" or OPERATIONS[one.operation].is_elementwise:
             inputs = [taken(other, place_in(one, i, where), extents) for i, other in enumerate(one.inputs)]
-            inputs = [construct.broadcast_to(other, extents) if one.operation == "cast" else other for other in inputs]
+            inputs = [
+                construct.broadcast_to(other, extents) if one.operation == "cast" else other
+                for other in inputs
+            ]
             return Node(one.operation, inputs, one.dtype, extents, one.options)
         return construct.view(one, where, extents)
 

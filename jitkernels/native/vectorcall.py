@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels import dtypes
 from jitkernels.native import floating_errors, launch, load, parts
 from jitkernels.native.codegen import IRSource
 from jitkernels.native.layout import Offset
@@ -214,16 +215,15 @@ _kept: list[Any] = []
 
 def externals() -> tuple[External, ...]:
     """What functions that take calls link to, dtype objects included."""
-    from jitkernels.graph.scalars import DTYPES
-
+    names = [name for name, dtype in dtypes.TABLE.items() if dtype.storage == name]
     return (
         *parts.externals(),
         External("jk_out", "void", (), functools.partial(id, sys.intern("out"))),
         External("jk_errors", "void", (), functools.partial(id, floating_errors.variable)),
-        *(External(f"jk_dtype_{name}", "void", (), functools.partial(id, np.dtype(name))) for name in DTYPES),
+        *(External(f"jk_dtype_{name}", "void", (), functools.partial(id, np.dtype(name))) for name in names),
         *(
             External(f"jk_type_{name}", "void", (), functools.partial(id, np.dtype(name).type))
-            for name in DTYPES
+            for name in names
         ),
         External("jk_type_float", "void", (), functools.partial(id, float)),
         External("jk_type_int", "void", (), functools.partial(id, int)),

@@ -146,7 +146,9 @@ class Accumulator:
                 text = function.new(block, f"select {bit} {better}, {kind} {high}, {kind} {low}")
                 value = Register(text, self.inner, width)
             else:
-                value = self.joined(block, Register(low, self.inner, width), Register(high, self.inner, width))
+                value = self.joined(
+                    block, Register(low, self.inner, width), Register(high, self.inner, width)
+                )
         other._store(block, other.part, value.text)
         if self.is_index:
             block.lines.append(f"  store {llvm_type('int64', lanes)} {index}, ptr {other.index}")
@@ -165,7 +167,11 @@ class Accumulator:
         last = self._load(block, self.part)
         if not self.in_parts:
             return last
-        function, kind, bit = self.values.function, llvm_type(self.inner, self.lanes), llvm_type("bool", self.lanes)
+        function, kind, bit = (
+            self.values.function,
+            llvm_type(self.inner, self.lanes),
+            llvm_type("bool", self.lanes),
+        )
         total, lost = self._load(block, self.place), self._load(block, self.lost)
         zero = splat(constant(NUMBERS[self.inner], 0.0), llvm_type(self.inner), self.lanes)
         some = function.new(block, f"fcmp one {kind} {lost}, {zero}")

@@ -252,7 +252,8 @@ class Values:
                 function.library.declare(name, vector, ["ptr", f"<{lanes} x i1>", vector])
                 on = ", ".join(f"i1 {'true' if lane <= lanes - apart else 'false'}" for lane in range(lanes))
                 piece = function.new(
-                    block, f"call {vector} @{name}(ptr align {size} {at}, <{lanes} x i1> <{on}>, {vector} zeroinitializer)"
+                    block,
+                    f"call {vector} @{name}(ptr align {size} {at}, <{lanes} x i1> <{on}>, {vector} zeroinitializer)",
                 )
             numbers = []
             for lane in range(lanes):

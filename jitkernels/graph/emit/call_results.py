@@ -1,0 +1,154 @@
+"""What compiled calls do with their results: make them, or take those given as ``out``, and give them back."""
+
+from jitkernels.graph import extents
+from jitkernels.graph.emit.call_text import CallText
+from jitkernels.graph.emit.interface import Result
+from jitkernels.native.layout import ALIGNED, CONTIGUOUS, IN_FORTRAN_ORDER, WRITEABLE, Offset
+
+
+class GivenResults(CallText):
+    """The part of the function that makes and gives results."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.places: list[str] = []
+
+    def _outs(self) -> str:
+        """Whether results are given; they are looked at before anything is done, and are apart from all arguments."""
+        if not self.results or (self.is_tuple and not all(result.shape for result in self.results)):
+            self.require(self.new("icmp eq ptr %out, null"))
+        given = self.new("icmp ne ptr %out, null")
+        check, make, go = (self.function.label() for _ in range(3))
+        places = [self.function.variable("ptr") for _ in self.results]
+        self.places = places
+        self.block.lines += [f"  store ptr null, ptr {place}" for place in places]
+        self.block.lines += [f"  br i1 {given}, label %{check}, label %{make}", f"{check}:"]
+        # Extents are computed in front of the branch, where both sides see them.
+        block, self.block.lines = self.block, self.block.lines
+        for number, (result, place) in enumerate(zip(self.results, places, strict=True)):
+            array = "%out" if not self.is_tuple else self._item(number)
+            order = IN_FORTRAN_ORDER if result.fortran else CONTIGUOUS
+            self.array(array, result.dtype, len(result.shape), ALIGNED | WRITEABLE | order)
+            shape = self.load("ptr", array, Offset.ARRAY_EXTENTS) if result.shape else ""
+            for i, extent in enumerate(result.shape):
+                found = self.load("i64", shape, 8 * i)
+                self.require(self.new(f"icmp eq i64 {found}, {self.here(extent)}"))
+            self._apart(array, result)
+            data = self.load("ptr", array, Offset.ARRAY_DATA)
+            self.keep(result.word, "ptr", data)
+            block.lines.append(f"  store ptr {array}, ptr {place}")
+        if self.is_tuple and len(self.results) > 1:
+            self._all_apart()
+        if self.results:
+            block.lines.append("  call void @Py_IncRef(ptr %out)")
+        block.lines += [f"  br label %{go}", f"{make}:"]
+        for result, place in zip(self.results, places, strict=True):
+            array = self._empty(result)
+            self.keep(result.word, "ptr", self.load("ptr", array, Offset.ARRAY_DATA))
+            block.lines.append(f"  store ptr {array}, ptr {place}")
+        block.lines += [f"  br label %{go}", f"{go}:"]
+        return given
+
+    def _item(self, number: int) -> str:
+        if number == 0:
+            self.require(self.new(f"icmp eq ptr {self.load('ptr', '%out', Offset.TYPE)}, @jk_tuple"))
+            size = self.load("i64", "%out", Offset.TUPLE_SIZE)
+            self.require(self.new(f"icmp eq i64 {size}, {len(self.results)}"))
+        return self.load("ptr", "%out", Offset.TUPLE_ITEMS + 8 * number)
+
+    def _apart(self, array: str, result: Result) -> None:
+        """Require that a result overlaps no argument, unless it may be that very one."""
+        data = self.load("i64", array, Offset.ARRAY_DATA)
+        size = self.here(extents.product(result.shape) * result.size)
+        for argument in self.arguments:
+            if argument.number:
+                continue
+            at = self.new(f"getelementptr i64, ptr %frame, i64 {argument.word}")
+            other = self.new(f"load i64, ptr {at}")
+            low, span = other, self.here(extents.product(argument.shape) * argument.size)
+            if not argument.contiguous:
+                low, span = self.span(other, argument)
+            ahead, back = self.new(f"sub i64 {low}, {data}"), self.new(f"sub i64 {data}, {low}")
+            after, before = (
+                self.new(f"icmp uge i64 {ahead}, {size}"),
+                self.new(f"icmp uge i64 {back}, {span}"),
+            )
+            fine = self.new(f"and i1 {after}, {before}")
+            if argument.may_be_out and argument.size == result.size:
+                fine = self.new(f"or i1 {fine}, {self.new(f'icmp eq i64 {ahead}, 0')}")
+            self.require(fine)
+
+    def _all_apart(self) -> None:
+        """Require that results given do not overlap one another."""
+        for i, one in enumerate(self.results):
+            for j, other in enumerate(self.results[:i]):
+                data = [
+                    self.load("i64", self.new(f"load ptr, ptr {self.places[k]}"), Offset.ARRAY_DATA)
+                    for k in (i, j)
+                ]
+                ahead = self.new(f"sub i64 {data[1]}, {data[0]}")
+                back = self.new(f"sub i64 {data[0]}, {data[1]}")
+                sizes = [self.here(extents.product(r.shape) * r.size) for r in (one, other)]
+                after = self.new(f"icmp uge i64 {ahead}, {sizes[0]}")
+                before = self.new(f"icmp uge i64 {back}, {sizes[1]}")
+                self.require(self.new(f"and i1 {after}, {before}"))
+
+    def _empty(self, result: Result) -> str:
+        """A new array. Where there is no memory for it, those made before are given up, and the exception is set."""
+        count = max(len(result.shape), 1)
+        shape = self.function.variable(f"[{count} x i64]")
+        for i, extent in enumerate(result.shape):
+            at = self.new(f"getelementptr i64, ptr {shape}, i64 {i}")
+            self.block.lines.append(f"  store i64 {self.here(extent)}, ptr {at}")
+        dtype = self.dtype_object(result.dtype)
+        self.block.lines.append(f"  call void @Py_IncRef(ptr {dtype})")
+        array = self.new(
+            f"call ptr @PyArray_Empty(i32 {len(result.shape)}, ptr {shape}, ptr {dtype}, i32 {int(result.fortran)})"
+        )
+        self.require(self.new(f"icmp ne ptr {array}, null"), "undo")
+        return array
+
+    def _given(self, given: str) -> None:
+        """Return the results: numbers for arrays without dimensions, unless they were given."""
+        loaded = [self.new(f"load ptr, ptr {place}") for place in self.places]
+        if not self.results and not self.is_tuple:
+            self.block.lines += ["  call void @Py_IncRef(ptr @jk_none)", "  ret ptr @jk_none"]
+            return
+        if not self.is_tuple:
+            if self.results[0].shape:
+                self.block.lines.append(f"  ret ptr {loaded[0]}")
+                return
+            taken, made = self.function.label(), self.function.label()
+            self.block.lines += [f"  br i1 {given}, label %{taken}, label %{made}", f"{taken}:"]
+            self.block.lines += [f"  ret ptr {loaded[0]}", f"{made}:"]
+            scalar = self.new(f"call ptr @PyArray_Return(ptr {loaded[0]})")
+            self.block.lines.append(f"  ret ptr {scalar}")
+            return
+        taken, made = self.function.label(), self.function.label()
+        self.block.lines += [f"  br i1 {given}, label %{taken}, label %{made}", f"{taken}:"]
+        self.block.lines += ["  ret ptr %out", f"{made}:"]
+        whole = self.new(f"call ptr @PyTuple_New(i64 {len(loaded)})")
+        self.require(self.new(f"icmp ne ptr {whole}, null"), "undo")
+        for number, (array, result) in enumerate(zip(loaded, self.results, strict=True)):
+            value = array
+            if not result.shape:
+                value = self.new(f"call ptr @PyArray_Return(ptr {array})")
+            at = self.new(f"getelementptr i8, ptr {whole}, i64 {Offset.TUPLE_ITEMS + 8 * number}")
+            self.block.lines.append(f"  store ptr {value}, ptr {at}")
+        self.block.lines.append(f"  ret ptr {whole}")
+
+    def _undone(self) -> str:
+        """What becomes of results that were made, or of those given, where memory is short."""
+        lines = ["undo:"]
+        if self.results:
+            lines += [
+                "  %undo.given = icmp ne ptr %out, null",
+                "  br i1 %undo.given, label %undo.out, label %undo.made",
+            ]
+            lines += ["undo.out:", "  call void @Py_DecRef(ptr %out)", "  br label %no", "undo.made:"]
+        for number, place in enumerate(self.places):
+            lines += [
+                f"  %undo.{number} = load ptr, ptr {place}",
+                f"  call void @Py_DecRef(ptr %undo.{number})",
+            ]
+        return "\n".join([*lines, "  br label %no"])

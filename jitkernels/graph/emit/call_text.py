@@ -1,0 +1,98 @@
+"""What all parts of the function between Python and a segment write: loads, conditions, words of the frame."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from jitkernels.graph.emit.blocks import Function
+from jitkernels.graph.emit.interface import Argument, Kept, Reach, Result
+from jitkernels.graph.extents import Guard, Number
+from jitkernels.native.language.lanes import Library
+from jitkernels.native.layout import Offset
+
+
+@dataclass
+class CallText:
+    """The function as far as it is written, and what it is made of."""
+
+    arguments: Sequence[Argument]
+    results: Sequence[Result]
+    kept: Sequence[Kept]
+    guards: Sequence[Guard]
+    symbols: Mapping[str, int]
+    words: int
+    work: Number
+    is_tuple: bool
+    reach: Reach
+    library: Library = field(default_factory=Library)
+
+    def __post_init__(self) -> None:
+        self.function = Function(self.library, {})
+        self.block = self.function.block
+        self.known: set[str] = set()
+        self.dtypes: set[str] = set()
+        self.types: set[str] = set()
+
+    def new(self, expression: str) -> str:
+        return self.function.new(self.block, expression)
+
+    def load(self, kind: str, base: str, offset: int) -> str:
+        at = self.new(f"getelementptr i8, ptr {base}, i64 {int(offset)}") if offset else base
+        return self.new(f"load {kind}, ptr {at}")
+
+    def line(self, text: str) -> None:
+        self.block.lines.append(text)
+
+    def variable(self, kind: str) -> str:
+        return self.function.variable(kind)
+
+    def require(self, condition: str, otherwise: str = "no") -> None:
+        """Go on if a condition holds; ``undo`` gives back what was made or taken."""
+        label = self.function.label()
+        self.block.lines += [
+            f"  br i1 {condition}, label %{label}, label %{otherwise}, !prof !9",
+            f"{label}:",
+        ]
+
+    def keep(self, word: int, kind: str, value: str) -> None:
+        at = self.new(f"getelementptr i64, ptr %frame, i64 {word}")
+        self.block.lines.append(f"  store {kind} {value}, ptr {at}")
+
+    def extent(self, extent: Number) -> str:
+        """An extent of symbols that are known by now."""
+        return self.function.extent(extent)
+
+    def here(self, extent: Number) -> str:
+        """An extent computed here alone: what is known of it in front of a branch holds behind it, not the other way."""
+        known = dict(self.block.known)
+        found = self.function.extent(extent)
+        self.block.known = known
+        return found
+
+    def dtype_object(self, name: str) -> str:
+        """The dtype object, which the loader knows by this name."""
+        self.dtypes.add(name)
+        return f"@jk_dtype_{name}"
+
+    def array(self, array: str, dtype: str, dimensions: int, flags: int) -> None:
+        """Require an array of a dtype, so many dimensions and some flags."""
+        self.require(self.new(f"icmp eq ptr {self.load('ptr', array, Offset.TYPE)}, @jk_ndarray"))
+        self.require(
+            self.new(f"icmp eq ptr {self.load('ptr', array, Offset.ARRAY_DTYPE)}, {self.dtype_object(dtype)}")
+        )
+        self.require(
+            self.new(f"icmp eq i32 {self.load('i32', array, Offset.ARRAY_DIMENSIONS)}, {dimensions}")
+        )
+        masked = self.new(f"and i32 {self.load('i32', array, Offset.ARRAY_FLAGS)}, {flags}")
+        self.require(self.new(f"icmp eq i32 {masked}, {flags}"))
+
+    def span(self, data: str, argument: Argument) -> tuple[str, str]:
+        """The lowest address of an array with gaps, and how many bytes it spans."""
+        low, high = data, data
+        for extent, stride in zip(argument.shape, argument.strides, strict=True):
+            reach = self.here((extent - 1) * stride * argument.size)
+            negative = self.new(f"icmp slt i64 {reach}, 0")
+            lower, upper = self.new(f"add i64 {low}, {reach}"), self.new(f"add i64 {high}, {reach}")
+            low = self.new(f"select i1 {negative}, i64 {lower}, i64 {low}")
+            high = self.new(f"select i1 {negative}, i64 {high}, i64 {upper}")
+        span = self.new(f"sub i64 {high}, {low}")
+        return low, self.new(f"add i64 {span}, {argument.size}")

@@ -1,0 +1,114 @@
+"""Which loops a nest has: those that are one, that whose steps are lanes, and the order of the others."""
+
+from itertools import pairwise
+
+from jitkernels.graph import cones, extents
+from jitkernels.graph.emit.targets import Targets
+from jitkernels.graph.extents import Number, same
+from jitkernels.native.language.types import NUMBERS
+
+
+class Loops(Targets):
+    """The loops of one nest."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._collapse()
+        self.values.lane_loop = self.lane_loop = self._lane_loop()
+
+    def _accesses(self) -> list[dict[int, Number]]:
+        """How far each loop goes in each array that is read or written, and in counts."""
+        found: list[dict[int, Number]] = []
+        for target in self.targets:
+            if target.array is not None:
+                found.append(self.values.coefficients(target.array.strides, target.place)[1])
+            for node, place in self.values.needed(target.node, target.place):
+                if id(node) in self.values.arrays:
+                    found.append(self.values.coefficients(self.values.arrays[id(node)].strides, place)[1])
+                elif node.operation == "iota":
+                    found.append(dict(place[node.options["axis"]][1]))
+                elif node.operation == "reduce" and node.options["kind"] in ("argmin", "argmax"):
+                    found.append(dict.fromkeys(self.loops_of(node), 1))
+        return found
+
+    def _collapse(self) -> None:
+        """Make one loop of two where each array goes on at the end of the inner one as from one step to the next."""
+        accesses = self._accesses()
+        for group in (self.rows, self.columns):  # a loop of one step is none
+            single = [loop for loop in group if same(self.extents[loop], 1) and not self._is_reduced(loop)]
+            group[:] = [loop for loop in group if loop not in single]
+            self.dropped |= frozenset(single)
+        own = {target.loops for target in self.targets if target.loops and target.loops[0] >= cones.INNER}
+        for group in (self.rows, self.columns, *map(list, sorted(own))):
+            for outer, inner in reversed([*pairwise(group)]):
+                extent = self.extents[inner]
+                if all(
+                    same(access.get(outer, 0), access.get(inner, 0) * extent) for access in accesses
+                ) and not any(
+                    target.loops and inner in target.loops and outer not in target.loops
+                    for target in self.targets
+                ):
+                    self.extents[inner] = self.extents[outer] * extent
+                    for access in accesses:
+                        access.pop(outer, None)
+                    group.remove(outer)
+                    self.dropped |= {outer}
+        if self.dropped:
+            for target in self.targets:
+                target.place = self._without(target.place)
+                target.loops = tuple(loop for loop in target.loops if loop not in self.dropped)
+                if target.reduction is not None:
+                    node, place = target.reduction
+                    target.reduction = node, self._without(place)
+
+    def _is_reduced(self, loop: int) -> bool:
+        return any(target.reduction is not None and loop in target.loops for target in self.targets)
+
+    def _lane_loop(self) -> int | None:
+        """The loop along which most arrays lie without gaps; of equals, the innermost."""
+        candidates = [
+            *self.rows,
+            *(loop for loop in self.extents if loop not in self.rows and loop not in self.dropped),
+        ]
+        accesses = self._accesses()
+        best, most = None, -1e9
+        for loop in candidates:
+            score = 0.0
+            for access in accesses:
+                step = access.get(loop, 0)
+                score += 1 if same(step, 1) else 0.2 if same(step, 0) else -1
+            # A guess from the call that was traced, on which nothing but speed depends.
+            length = extents.value_of(self.extents[loop])
+            score -= 2 if length < 4 else 1 if length < 12 else 0
+            if score >= most:
+                best, most = loop, score
+        return best
+
+    @property
+    def order(self) -> list[int]:
+        """The loops of rows, that of lanes last."""
+        return sorted(self.rows, key=lambda loop: (loop == self.lane_loop, loop))
+
+    def lanes(self) -> tuple[int, int]:
+        """Lanes of one vector, and of as many as a step takes."""
+        sizes = [
+            NUMBERS[node.dtype].size
+            for cone in self.nest.cones
+            for node in cone.nodes
+            if node.operation != "iota"
+        ]
+        sizes += [NUMBERS[node.dtype].size for cone in self.nest.cones for node in cone.leaves.values()]
+        narrow = max(self.variant.vector_bytes // max([*sizes, 1]), 1)
+        return narrow, narrow * self.variant.unroll
+
+    @property
+    def range_loop(self) -> int | None:
+        """The outermost loop, parts of which can run apart; None where a reduction spans everything."""
+        if self.order:
+            return self.order[0]
+        if any(target.reduction for target in self.targets) or not self.columns:
+            return None
+        return self._inner_order(tuple(self.columns))[0]
+
+    def _inner_order(self, loops: tuple[int, ...]) -> list[int]:
+        return sorted(loops, key=lambda loop: (loop == self.lane_loop, loop))

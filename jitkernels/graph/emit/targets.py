@@ -1,0 +1,150 @@
+"""What a nest computes: the inputs of its reductions and its roots, each in the phase behind those that it needs."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from jitkernels.graph import cones, extents
+from jitkernels.graph.construct import IndexMap
+from jitkernels.graph.emit.blocks import Function
+from jitkernels.graph.emit.values import Array, Pair, Values
+from jitkernels.graph.extents import Number, same
+from jitkernels.graph.ir import Node
+from jitkernels.graph.schedule import Nest
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How a nest is made: bytes of a vector, and how many of them a step of the loop takes at once."""
+
+    vector_bytes: int = 64
+    unroll: int = 2
+
+
+@dataclass
+class Target:
+    """What a phase computes: the input of a reduction, or a root to be stored. `loops` are those of its phase."""
+
+    node: Node
+    place: IndexMap
+    phase: int
+    loops: tuple[int, ...]
+    reduction: Pair | None = None
+    array: Array | None = None
+
+
+@dataclass
+class Targets:
+    """The targets of one nest, and the loops around each."""
+
+    nest: Nest
+    arrays: dict[int, Array]
+    function: Function
+    variant: Variant
+    name: str
+    extents: dict[int, Number] = field(default_factory=dict)
+    dropped: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        nest = self.nest
+        loops = [*nest.rows, *nest.columns]
+        self.extents = dict(enumerate(loops))
+        self.rows = list(range(len(nest.rows)))
+        self.columns = list(range(len(nest.rows), len(loops)))
+        inside = {id(store.cone.root) for store in nest.stores}
+        outside = {key: array for key, array in self.arrays.items() if key not in inside}
+        self.values = Values(self.function, outside, None, self.inside)
+        self.targets = self._targets()
+
+    def inside(self, node: Node, number: int, place: IndexMap) -> IndexMap:
+        """The place of an input. Loops of a reduction over as many columns as the nest has are those."""
+        where = cones.place_in(node, number, place)
+        if node.operation == "reduce":
+            loops = dict(
+                zip(
+                    range(cones.INNER, cones.INNER + len(node.options["axes"])),
+                    self.loops_of(node),
+                    strict=True,
+                )
+            )
+            where = tuple(
+                (start, tuple((loops.get(loop, loop), step) for loop, step in steps))
+                for start, steps in where
+            )
+        return self._without(where)
+
+    def _without(self, place: IndexMap) -> IndexMap:
+        if not self.dropped:
+            return place
+        return tuple(
+            (start, tuple((loop, step) for loop, step in steps if loop not in self.dropped))
+            for start, steps in place
+        )
+
+    def loops_of(self, reduction: Node) -> tuple[int, ...]:
+        """The loops over what a reduction reduces."""
+        shape = [reduction.inputs[0].shape[i] for i in reduction.options["axes"]]
+        if extents.key_of_shape(shape) == extents.key_of_shape(self.nest.columns):
+            return tuple(range(len(self.nest.rows), len(self.nest.rows) + len(shape)))
+        first = cones.INNER
+        while any(
+            first + i in self.extents and not same(self.extents[first + i], one)
+            for i, one in enumerate(shape)
+        ):
+            first += 64
+        self.extents |= {first + i: one for i, one in enumerate(shape)}
+        return tuple(range(first, first + len(shape)))
+
+    def _targets(self) -> list[Target]:
+        targets: list[Target] = []
+        self.phases: dict[Any, int] = {}
+        done: dict[Any, Target] = {}
+        for store in self.nest.stores:
+            cone, order, array = store.cone, store.order, self.arrays[id(store.target)]
+            if store.region is not None:
+                array = array.region(store.region, cone.root.ndim)
+            place: IndexMap = tuple((0, ((order.index(i), 1),)) for i in range(cone.root.ndim))
+            targets += self._reductions(cone.root, place, done)
+            phase = 1 + self._last_phase(cone.root, place)
+            loops = tuple(self.columns) if cone.root.ndim > len(self.rows) else ()
+            targets.append(Target(cone.root, place, phase, loops, array=array))
+        return targets
+
+    def _reductions(self, root: Node, place: IndexMap, done: dict[Any, Target]) -> list[Target]:
+        """The reductions that a root needs, each behind those that it needs itself."""
+        found: list[Target] = []
+        stack: list[tuple[Node, IndexMap, bool]] = [(root, place, False)]
+        seen: set[Any] = set()
+        while stack:
+            node, where, expanded = stack.pop()
+            key = self.values.key(node, where)
+            if expanded:
+                inner = self.inside(node, 0, where)
+                phase = 1 + self._last_phase(node.inputs[0], inner)
+                self.phases[key] = phase
+                target = Target(node.inputs[0], inner, phase, self.loops_of(node), reduction=(node, where))
+                done[key] = target
+                found.append(target)
+                continue
+            if key in seen or key in done or id(node) in self.values.arrays:
+                continue
+            seen.add(key)
+            if node.operation == "reduce":
+                stack.append((node, where, True))
+            stack += [(one, self.inside(node, i, where), False) for i, one in enumerate(node.inputs)]
+        return found
+
+    def _last_phase(self, node: Node, place: IndexMap) -> int:
+        """The phase of the last reduction that a node needs; 0 if it needs none."""
+        last, seen = 0, set()
+        stack = [(node, place)]
+        while stack:
+            one, where = stack.pop()
+            key = self.values.key(one, where)
+            if key in seen or id(one) in self.values.arrays:
+                continue
+            seen.add(key)
+            if key in self.phases:
+                last = max(last, self.phases[key])
+                continue
+            stack += [(inner, self.inside(one, i, where)) for i, inner in enumerate(one.inputs)]
+        return last
