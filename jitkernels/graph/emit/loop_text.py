@@ -15,7 +15,7 @@ class LoopWriter(Loops):
         return "0", self.function.extent(self.extents[loop])
 
     def _loop(self, block: Block, loop: int, limits: tuple[str, str], body: Callable[[Block], None]) -> None:
-        """A loop; if its steps are lanes, by as many as go at once, and then by vectors of which some lanes may be off."""
+        """A loop; if its steps are lanes, by as many as go at once, and then by vectors with lanes that may be off."""
         begin, end = limits
         if loop != self.lane_loop:
             self.counted(block, loop, begin, end, 1, 1, body)

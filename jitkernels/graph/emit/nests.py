@@ -1,9 +1,9 @@
 """One nest of a schedule as a function ``i64 @name(ptr frame, i64 begin, i64 end)``: a part of its outermost loop.
 
 Rows are the outer loops. In every row come phases: reductions whose inputs are known, each with what else the loops of
-its phase compute; the columns of a root are stored in the phase behind its last reduction. Steps of one of the loops are
-lanes of vectors: of the one along which most arrays lie without gaps. If that is a loop of columns, a reduction ends with
-one number for the row. If it is a loop of rows, every lane is a row of its own.
+its phase compute; the columns of a root are stored in the phase behind its last reduction. Steps of one of the loops
+are lanes of vectors: of the one along which most arrays lie without gaps. If that is a loop of columns, a reduction
+ends with one number for the row. If it is a loop of rows, every lane is a row of its own.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from jitkernels.graph.emit.blocks import Block, Register, llvm_type
 from jitkernels.graph.emit.conversions import spread
 from jitkernels.graph.emit.loop_text import LoopWriter
 from jitkernels.graph.emit.reductions import Accumulator
-from jitkernels.graph.emit.stashes import stashes_of
+from jitkernels.graph.emit.stashes import stashes
 from jitkernels.graph.emit.targets import Target
 
 CHUNK = 4096
@@ -25,7 +25,7 @@ class Emitter(LoopWriter):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.accumulators: list[Accumulator] = []
-        self.stashes = stashes_of(self)
+        self.stashes = stashes(self.targets, self.values)
 
     def text(self) -> str:
         """The function."""
@@ -33,7 +33,8 @@ class Emitter(LoopWriter):
         self._rows(block, self.order)
         body = "\n".join([*self.function.memory, *block.lines])
         return (
-            f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end) noinline nounwind {{\n{body}\n"
+            f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end)"
+            f" noinline nounwind {{\n{body}\n"
             f"  ret i64 0\n}}"
         )
 
@@ -107,7 +108,7 @@ class Emitter(LoopWriter):
         wide: int,
         step: Callable[[Block], None],
     ) -> None:
-        """A row that is reduced: by as many vectors as a step takes, if it is as long, and by single ones to its end."""
+        """A row that is reduced: by as many vectors as a step takes, if it is as long, and by single ones then."""
         first, end = self._limits(loop)
         new = self.function.new
         rest = self._begun(block, reductions, narrow, is_long=False)

@@ -1,40 +1,41 @@
-"""What is kept of an early phase for a later one: in the row of the result that it ends in, which is in the cache."""
+"""What takes long in an early phase and is needed again where a root is stored: it is kept in the root's own array."""
 
 from typing import Any
 
 from jitkernels.graph import cones
-from jitkernels.graph.emit.targets import Target, Targets
+from jitkernels.graph.emit.targets import Target
+from jitkernels.graph.emit.values import Values
 
 STASHED = 10.0
 """What takes as many additions is not computed again for the same element of a row."""
 
 
-def stashes_of(nest: Targets) -> list[Target]:
-    """What takes long in an early phase and is needed again where a root is stored: kept in the root's own array."""
+def stashes(targets: list[Target], values: Values) -> list[Target]:
+    """What is kept in the array of a root until that is stored."""
     found: list[Target] = []
-    read = {array.word for array in nest.values.arrays.values()}
-    for target in nest.targets:
+    read = {array.word for array in values.arrays.values()}
+    for target in targets:
         array = target.array
         if array is None or not target.loops or target.phase < 2 or array.word in read:
             continue
         early: dict[Any, int] = {}
-        for other in nest.targets:
+        for other in targets:
             if other.reduction is not None and other.phase < target.phase and other.loops == target.loops:
-                for pair in nest.values.needed(other.node, other.place):
-                    early.setdefault(nest.values.key(*pair), other.phase)
+                for pair in values.needed(other.node, other.place):
+                    early.setdefault(values.key(*pair), other.phase)
         chosen = next(
             (
                 (node, place)
-                for node, place in reversed(nest.values.needed(target.node, target.place))
-                if nest.values.key(node, place) in early
+                for node, place in reversed(values.needed(target.node, target.place))
+                if values.key(node, place) in early
                 and cones.own_cost(node) >= STASHED
                 and node.dtype == array.dtype
                 and cones.key_of(place) == cones.key_of(target.place)
-                and id(node) not in nest.values.arrays
+                and id(node) not in values.arrays
             ),
             None,
         )
         if chosen is not None:
-            phase = early[nest.values.key(*chosen)]
+            phase = early[values.key(*chosen)]
             found.append(Target(*chosen, phase, target.loops, array=array))
     return found
