@@ -106,7 +106,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         if found is None or found.graph is None:
             self._link_plain(args, kwargs, out, MANY_ELEMENTS)
             return self._plain(args, kwargs, out)
-        if (found.written and not found.may_write(leaves)) or not errors_pass():
+        if found.written and not found.may_write(leaves):
             return self._plain(args, kwargs, out)
         found.calls += 1
         if self._link(found, args, kwargs):
@@ -310,11 +310,6 @@ if _base is not object:
     vectorcall.prepare(JitFunction)
 
 
-def errors_pass() -> bool:
-    """Whether floating-point errors are ignored or warned of: where they raise or call, NumPy has to find them."""
-    return all(mode in ("ignore", "warn") for mode in np.geterr().values())
-
-
 def given_to(out: Any, result: Any) -> Any:
     """Results written where the caller wants them. Raises ArgumentError where they do not fit."""
     several = isinstance(out, tuple)
@@ -363,8 +358,8 @@ def jit(
 
     `static_argnames` are parameters whose values are constants of the code, which is made anew for each.
 
-    Compiled code computes as under ``np.errstate(all="ignore")``: it neither warns of divisions by zero, overflow and
-    invalid values, nor raises for them. What is left to NumPy does as NumPy does.
+    Compiled code does not warn of divisions by zero, overflow and invalid values; where `numpy.errstate` asks for more than
+    a warning, NumPy computes.
     """
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if config is not None and options:
