@@ -52,7 +52,7 @@ def compiled(text: str, parameters: str = "*args, **kwargs") -> JitFunction[Any,
     if text not in _compiled:
         names: dict[str, Any] = {"np": np, "operator": operator}
         exec(f"def called({parameters}):\n    return {text}\n", names)
-        _compiled[text] = jit(names["called"])
+        _compiled[text] = jit(profile=True)(names["called"])  # which leaves no small arrays to NumPy
     return _compiled[text]
 
 

@@ -106,7 +106,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         if found is None or found.graph is None:
             self._link_plain(args, kwargs, out, MANY_ELEMENTS)
             return self._plain(args, kwargs, out)
-        if (found.written and not found.may_write(leaves)) or not errors_pass():
+        if found.written and not found.may_write(leaves):
             return self._plain(args, kwargs, out)
         found.calls += 1
         if self._link(found, args, kwargs):
@@ -308,11 +308,6 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
 if _base is not object:
     vectorcall.prepare(JitFunction)
-
-
-def errors_pass() -> bool:
-    """Whether floating-point errors are ignored or warned of: where they raise or call, NumPy has to find them."""
-    return all(mode in ("ignore", "warn") for mode in np.geterr().values())
 
 
 def given_to(out: Any, result: Any) -> Any:
