@@ -34,6 +34,7 @@ from jitkernels.graph.scalars import BY_UFUNC, DTYPES
 
 IS_PLAIN = os.environ.get("NUMPY_SUITE_PLAIN") == "1"
 LONG = {"test_sort_degraded", "test_ufunc_at_inner_loops", "test_count_nonzero_all", "test_huge_vectordot"}
+LONG.add("test_identityless_reduction_huge_array")
 """Tests that look at arrays element by element, hundreds of thousands of times, or at gigabytes."""
 SECONDS = float(os.environ.get("NUMPY_SUITE_SECONDS", "inf"))
 OURS: set[Any] = {*BY_UFUNC, *COMPOSED, *(one for one in TABLE if callable(one))}
