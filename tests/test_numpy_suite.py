@@ -18,7 +18,8 @@ SOME = {"_core/tests/test_indexing.py": 55, "_core/tests/test_half.py": 20, "_co
 """Files, and how many tests of each at least run compiled code."""
 ALL = {
     "_core/tests/test_umath.py": 900, "_core/tests/test_ufunc.py": 500, "_core/tests/test_numeric.py": 150,
-    "_core/tests/test_shape_base.py": 45, "_core/tests/test_multiarray.py": 12000, "lib/tests/test_function_base.py": 600,
+    "_core/tests/test_shape_base.py": 45, "_core/tests/test_multiarray.py": 12000,
+    "lib/tests/test_function_base.py": 600,
     "lib/tests/test_shape_base.py": 35, "lib/tests/test_nanfunctions.py": 800, "lib/tests/test_index_tricks.py": 8,
     "lib/tests/test_stride_tricks.py": 8, "lib/tests/test_type_check.py": 30,
 }  # fmt: skip
