@@ -55,7 +55,7 @@ def _imports(own: list[type[KernelAttr]]) -> list[str]:
         for alias in node.names
         if alias.asname is None
     ]
-    public += [(module, name) for name, module in jitkernels._LATER.items()]
+    public += [(module, name) for name, module in vars(jitkernels)["_LATER"].items()]
     found = public + [(row.__module__, row.__name__) for row in own]
     return sorted(f"from {module} import {name} as {name}" for module, name in found)
 

@@ -94,7 +94,7 @@ def _count_ways() -> None:
 
 
 def is_known(value: Any) -> bool:
-    return type(value) is np.ndarray and value.dtype in _dtypes
+    return type(value) is np.ndarray and bool(value.dtype in _dtypes)
 
 
 class Function:

@@ -1,4 +1,4 @@
-"""Compiled functions touch no byte outside of their arrays: pages that nothing may touch lie right before and behind these."""
+"""Compiled functions touch no byte outside of their arrays: pages that nothing may touch lie around these."""
 
 import functools
 from collections.abc import Callable

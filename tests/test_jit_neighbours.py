@@ -1,4 +1,4 @@
-"""Calls next to the ordinary ones: every form of argument, outputs that overlap arguments, and what goes wrong inside."""
+"""Calls next to the ordinary ones: every form of argument, outputs that overlap arguments, and errors inside."""
 
 from collections.abc import Callable
 from typing import Any
@@ -65,7 +65,7 @@ def forms(name: str, *, profile: bool, every: int) -> None:
                         continue
                     x = laid_out(values, layout)
                     y = others[(len(shape) + len(layout)) % len(others)] if len(layout) % 2 else x
-                    what = f"{name}: {dtype}{shape}, {layout}, {y if np.isscalar(y) else 'itself'}"
+                    what = f"{name}: {dtype}{shape}, {layout}, {repr(y) if np.isscalar(y) else 'itself'}"
                     with failures.gathered(what):
                         attempt(compiled, function, x, y, what)
     failures.tell()
@@ -75,7 +75,7 @@ def attempt(compiled: Any, function: Any, x: Any, y: Any, what: str) -> None:
     before = x.copy()
     try:
         right = function(x, y)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # whatever NumPy refuses
         for _ in range(2):
             with pytest.raises(type(error)):
                 compiled(x, y)
@@ -88,8 +88,8 @@ def attempt(compiled: Any, function: Any, x: Any, y: Any, what: str) -> None:
 @pytest.mark.parametrize("name", ["elementwise", "rows", "choice", "turned", "shifted"])
 def test_arguments_that_are_outputs(name: str) -> None:
     """What is written is computed of what was there before."""
-    function = {**FUNCTIONS, "shifted": lambda x, y: x[::-1] + y[:, ::-1]}[name]
-    compiled = jk.jit(function)
+    function: Any = {**FUNCTIONS, "shifted": lambda x, y: x[::-1] + y[:, ::-1]}[name]
+    compiled: Any = jk.jit(function)
     views: dict[str, Callable[[Any], Any]] = {
         "itself": lambda base: base[1:6],
         "reversed": lambda base: base[5:0:-1],
@@ -111,7 +111,7 @@ def test_arguments_that_are_outputs(name: str) -> None:
 
 
 def test_outputs_that_do_not_fit_are_refused() -> None:
-    compiled = jk.jit(lambda x: x + 1)
+    compiled: Any = jk.jit(lambda x: x + 1)
     x = np.arange(4.0)
     for _ in range(2):
         for out, error in (
@@ -146,10 +146,15 @@ def fails(x: Any, y: Any, how: str = "") -> Any:
 
 
 def test_exceptions_are_the_functions_own() -> None:
-    compiled = jk.jit(fails)
+    compiled: Any = jk.jit(fails)
     x, y = np.arange(4.0), np.arange(4.0)
     for _ in range(3):
-        for how, error in (("raise", OurError), ("index", IndexError), ("reshape", ValueError), ("zero", ZeroDivisionError)):
+        for how, error in (
+            ("raise", OurError),
+            ("index", IndexError),
+            ("reshape", ValueError),
+            ("zero", ZeroDivisionError),
+        ):
             with pytest.raises(error) as raised:
                 compiled(x, y, how)
             with pytest.raises(error) as expected:
@@ -166,7 +171,7 @@ def test_exceptions_are_the_functions_own() -> None:
 
 def test_floating_point_errors_are_raised_where_asked_for() -> None:
     """Compiled code warns of nothing; where errors are to be raised, NumPy computes."""
-    compiled = jk.jit(lambda x: np.log(x) / x + x**3)
+    compiled: Any = jk.jit(lambda x: np.log(x) / x + x**3)
     x = np.array([0.0, -1.0, 1e300, np.inf])
     with np.errstate(all="ignore"):
         right = np.log(x) / x + x**3

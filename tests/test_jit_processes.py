@@ -59,7 +59,7 @@ def forks(count: int) -> None:
                 np.testing.assert_allclose(compiled(x, y), function(x, y))
                 right(30_000 + number)
                 os._exit(0)
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001  # the child ends here
                 os.write(2, repr(error).encode())
                 os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -77,9 +77,8 @@ def test_forks_while_functions_are_compiled(private_cache: Path) -> None:
 
 def test_kills_while_functions_are_compiled(private_cache: Path) -> None:
     """The next process finds a cache that is whole."""
-    code = (
-        "import test_jit_processes as t\nprint('ready', flush=True)\nfor number in range(10**6):\n    t.right(number)"
-    )
+    code = "import test_jit_processes as t\nprint('ready', flush=True)\n"
+    code += "for number in range(10**6):\n    t.right(number)"
     for wait in (0.01, 0.05, 0.11, 0.2):
         process = start(code, private_cache)
         try:

@@ -52,7 +52,8 @@ def difference(got: Any, right: Any, error: float, what: str) -> str:
         wrong = ~(equal | close)
     if wrong.any():
         where = tuple(int(i[0]) for i in np.nonzero(np.atleast_1d(wrong)))
-        return f"{what}: {np.atleast_1d(one)[where]!r} instead of {np.atleast_1d(other)[where]!r} at {where}, error {error:.1e}"
+        found, expected = np.atleast_1d(one)[where], np.atleast_1d(other)[where]
+        return f"{what}: {found!r} instead of {expected!r} at {where}, error {error:.1e}"
     return ""
 
 
@@ -106,7 +107,8 @@ def compare(
 def wrong_with(program: RandomProgram, level: int, backend: str = "native") -> str:
     """What is wrong with a program; an empty text if all is as it should be."""
     plain = program.function()
-    # With a profile calls are Python's; without it those of so little would be NumPy's, if compiled code cannot take them.
+    # With a profile calls are Python's; without it those of so little would be NumPy's, if compiled code cannot
+    # take them.
     counts = bool((program.number + level) % 2)
     compiled = jk.jit(plain, opt_level=level, backend=backend, profile=counts)
     other_sizes = program.other_sizes()

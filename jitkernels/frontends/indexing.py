@@ -66,7 +66,8 @@ def setitem(given: Traced, key: Any, value: Any) -> None:
     picked = take_apart(given, key)
     if not picked.arrays:
         target = given.region(picked.map, picked.shape)
-        if not picked.shape and getattr(operand(tracer, value), "ndim", 0):
+        dimensions: int = getattr(operand(tracer, value), "ndim", 0)
+        if not picked.shape and dimensions:
             raise UnknownError("an array is assigned to one element")  # which NumPy refuses, or warns of
         target.view.write(assigned(tracer, value, given.node.dtype, picked.shape))
         return

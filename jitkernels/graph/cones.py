@@ -70,7 +70,8 @@ class Cone:
     """One root and all that is computed inside of it, down to nodes that are `kept`: arrays in memory.
 
     `places`: by the id of a node, its places by their keys. `reductions`: those inside, with their places, each behind
-    those that it needs. `rows`: the loops that these depend on. `misfits`: what has to be kept for the rest to be one loop nest.
+    those that it needs. `rows`: the loops that these depend on. `misfits`: what has to be kept for the rest to be
+    one loop nest.
     """
 
     root: Node

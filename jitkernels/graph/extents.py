@@ -223,7 +223,7 @@ class Extent:
 
 def same(one: Number, other: Number) -> bool:
     """Whether two extents are equal for all values of their symbols; nothing is guarded."""
-    return key_of(one) == key_of(other)
+    return bool(key_of(one) == key_of(other))
 
 
 def same_shape(one: Iterable[Number], other: Iterable[Number]) -> bool:

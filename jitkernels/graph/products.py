@@ -102,7 +102,8 @@ class Product:
         function.library.declare(external.symbol, "i64", [*["ptr"] * 3, *["i64"] * 3])
         self._batches(function, block, list(outer), pointers, sizes, external, arrays)
         body = "\n".join([*function.memory, *block.lines])
-        return f"define internal i64 @{name}(ptr %frame, i64 %begin, i64 %end) noinline nounwind {{\n{body}\n  ret i64 0\n}}"
+        head = f"define internal i64 @{name}(ptr %frame, i64 %begin, i64 %end) noinline nounwind"
+        return f"{head} {{\n{body}\n  ret i64 0\n}}"
 
     def _pointer(self, function: Function, array: Array) -> str:
         at = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {array.word}")

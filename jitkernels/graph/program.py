@@ -133,8 +133,8 @@ class Program:
     ) -> "programs.Fused | None":
         """The source of the function that Python calls may begin with; None where there is work for Python.
 
-        `sources` says of each input which step of `reach` gives it, and its type if it is a number (see `interface.Argument`); results
-        are the outputs, in a tuple if `is_tuple`.
+        `sources` says of each input which step of `reach` gives it, and its type if it is a number (see
+        `interface.Argument`); results are the outputs, in a tuple if `is_tuple`.
         """
         if len(self.steps) != 1 or not isinstance(self.steps[0], Segment):
             return None

@@ -3,8 +3,9 @@
 Rules, in the order in which they are applied:
 
 1. What the graph gives back or writes is kept, and so is what an operation reads that is no loop nest.
-2. A reduction is computed inside of what reads it if that takes it once for every row: then the row is read, reduced and
-   read again while it is in the cache. It is kept if its readers need it for other rows, or if there is one row in all.
+2. A reduction is computed inside of what reads it if that takes it once for every row: then the row is read,
+   reduced and read again while it is in the cache. It is kept if its readers need it for other rows, or if there is
+   one row in all.
 3. What takes long is kept if it would be computed more than once for an element: at several places of a nest, for every
    step of a loop that it does not depend on, or in several nests.
 4. Kept nodes of the same rows and the same loops are computed by one nest, if none of them has to wait for another.
@@ -201,7 +202,7 @@ def _memory(node: Node, shared: dict[int, Node]) -> Node:
 
 
 def _overwritten(roots: list[Node], made: Made, shared: dict[int, Node], kept: set[int]) -> dict[int, Node]:
-    """Values that read, elsewhere than where they are stored, the memory that they are stored in: they are kept first."""
+    """Values that read the memory that they are stored in, but elsewhere: they are kept first."""
     more: dict[int, Node] = {}
     for node in roots:
         if id(node) not in shared:
@@ -264,7 +265,7 @@ def _computed_twice(made: Iterable[Cone]) -> dict[int, Node]:
                 owners.setdefault(id(node), set()).add(number)
                 nodes[id(node)] = node
     found: dict[int, Node] = {}
-    for number, cone in enumerate(listed):
+    for cone in listed:
         for node in cone.nodes:
             for one in node.inputs:
                 key = id(one)
@@ -329,7 +330,7 @@ def _placed(
     kept: set[int],
     shared: dict[int, Node],
 ) -> int | None:
-    """Put a root in a nest of the same loops behind all that it reads, or in which that is at hand; None if there is none."""
+    """Put a root in a nest of the same loops behind all that it reads, or in which that is at hand, if there is one."""
     rows, columns, _ = split(store.cone)
     for i in range(len(steps) - 1, max(after, 0) - 1, -1):
         step = steps[i]

@@ -1,4 +1,4 @@
-"""Which function of which type the scalar maths has, by the names of operations: a module is imported when it is needed."""
+"""Which functions of which types the scalar maths has, by names of operations: modules are imported when needed."""
 
 import importlib
 from collections.abc import Callable
@@ -6,7 +6,8 @@ from typing import Any
 
 MODULES: dict[str, tuple[str, str]] = {
     **{name: (name, name) for name in (
-        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt", "hypot", "sin", "cos", "tan", "tanh", "erf", "erfc",
+        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt", "hypot", "sin", "cos", "tan", "tanh",
+        "erf", "erfc",
         "sigmoid", "softplus", "logaddexp", "logaddexp2", "fmod", "ldexp",
     )},
     "floor_divide": ("floor_division", "floor_divide"),
@@ -24,7 +25,7 @@ MODULES: dict[str, tuple[str, str]] = {
     "arccosh": ("acosh", "acosh"),
     "arctanh": ("atanh", "atanh"),
 }  # fmt: skip
-"""By NumPy's names where it has one: modules of `jitkernels.maths`, and functions there up to ``_float32`` and ``_float64``."""
+"""By NumPy's names where it has one: modules of `jitkernels.maths`, and functions there without their types."""
 
 
 def function(name: str, dtype: str) -> Callable[..., Any] | None:

@@ -1,8 +1,8 @@
 """The function of links by which calls are the plain function's: it looks at types and calls.
 
 context: callable, number of arguments by position, tuple of names or null, most elements of an array, number of
-    arguments in all; and for each of these its type and, of arrays, dtype, number of dimensions and flags, of others the
-    very object that it has to be, or null
+    arguments in all; and for each of these its type and, of arrays, dtype, number of dimensions and flags, of
+    others the very object that it has to be, or null
 """
 
 from jitkernels.native import parts

@@ -1,7 +1,8 @@
 """A type whose objects are called without Python in between, and the compiled function that calls of them begin with.
 
-An object has two words beside what Python gives it: the function that Python calls (a ``vectorcall``), and the address of
-a table. A table has the callable that serves what nothing else does, and a chain of links, each for a kind of arguments:
+An object has two words beside what Python gives it: the function that Python calls (a ``vectorcall``), and the
+address of a table. A table has the callable that serves what nothing else does, and a chain of links, each for a
+kind of arguments:
 
     table: slow callable, first link
     link: next link, function, context, number of arguments by position, of those by name, of watches, whether it
@@ -10,8 +11,8 @@ a table. A table has the callable that serves what nothing else does, and a chai
 
 Where NumPy is to raise for floating-point errors, the slow callable is asked (see `floating_errors`).
 
-Python calls of the function are ``ptr f(ptr context, ptr objects, ptr out)``, see `jitkernels.graph.emit.calls`; the last
-one is None's null or what is given by the keyword ``out``.
+Python calls of the function are ``ptr f(ptr context, ptr objects, ptr out)``, see `jitkernels.graph.emit.calls`;
+the last one is None's null or what is given by the keyword ``out``.
 """
 
 import ctypes

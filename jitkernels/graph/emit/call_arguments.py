@@ -1,4 +1,4 @@
-"""What compiled calls do with their arguments: look whether they are of the kind expected, and read extents from them."""
+"""What compiled calls do with arguments: see whether they are of the kind expected, and read extents from them."""
 
 import struct
 

@@ -62,7 +62,7 @@ class CallText:
         return self.function.extent(extent)
 
     def here(self, extent: Number) -> str:
-        """An extent computed here alone: what is known of it in front of a branch holds behind it, not the other way."""
+        """An extent computed here alone: what is known in front of a branch holds behind it, not the other way."""
         known = dict(self.block.known)
         found = self.function.extent(extent)
         self.block.known = known

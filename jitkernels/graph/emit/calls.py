@@ -50,7 +50,8 @@ class Caller(TakenArguments, GivenResults):
         ]
         declared = "\n".join(lines)
         return (
-            f"{declared}\n@jk_ndarray = external global i8\n@jk_tuple = external global i8\n@jk_none = external global i8\n"
+            f"{declared}\n@jk_ndarray = external global i8\n@jk_tuple = external global i8\n"
+            "@jk_none = external global i8\n"
             f"{objects.TEXT if self.reach.steps else ''}"
             f"define ptr @entry(ptr %context, ptr %objects, ptr %out) nounwind {{\n"
             f"  %frame = alloca [{self.words} x i64], align 64\n{body}\n{self._undone()}\nno:\n  ret ptr null\n}}\n"
@@ -98,6 +99,7 @@ class Caller(TakenArguments, GivenResults):
 
 
 DECLARED = (
-    "ptr @PyArray_Empty(i32, ptr, ptr, i32)", "ptr @PyArray_Return(ptr)", "void @Py_IncRef(ptr)", "void @Py_DecRef(ptr)", "ptr @PyTuple_New(i64)",
-    "ptr @PyEval_SaveThread()", "void @PyEval_RestoreThread(ptr)", "ptr @malloc(i64)", "void @free(ptr)",
+    "ptr @PyArray_Empty(i32, ptr, ptr, i32)", "ptr @PyArray_Return(ptr)", "void @Py_IncRef(ptr)",
+    "void @Py_DecRef(ptr)", "ptr @PyTuple_New(i64)", "ptr @PyEval_SaveThread()", "void @PyEval_RestoreThread(ptr)",
+    "ptr @malloc(i64)", "void @free(ptr)",
 )  # fmt: skip

@@ -74,7 +74,7 @@ def spread(function: Function, block: Block, value: Register, lanes: int) -> Reg
     if value.lanes == lanes:
         return value
     key = "spread", value.text, value.dtype, lanes
-    found = block.find(key)
+    found: Register | None = block.find(key)
     if found is None:
         kind, vector = llvm_type(value.dtype), llvm_type(value.dtype, lanes)
         if not value.text.startswith("%"):

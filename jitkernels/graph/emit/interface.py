@@ -10,8 +10,9 @@ from jitkernels.graph.extents import Number
 class Argument:
     """An array that is given: its word in the frame, dtype, bytes of an element, shape, strides in elements.
 
-    `contiguous`: it lies without gaps. `may_be_out`: a result may be the very same memory. `source`: the step that gives
-    it, or, from 0 down by -1, which of the objects in the context. `number`: it is no array but a number of this type.
+    `contiguous`: it lies without gaps. `may_be_out`: a result may be the very same memory. `source`: the step that
+    gives it, or, from 0 down by -1, which of the objects in the context. `number`: it is no array but a number of
+    this type.
     """
 
     word: int

@@ -1,4 +1,4 @@
-"""How a compiled call reaches its arguments: those inside of tuples, lists, dicts and objects, and what must be as it was.
+"""How a compiled call reaches its arguments, those inside of tuples and objects too, and what must be as it was.
 
 Every step needs those before it alone. Words of the context are objects to compare with.
 """
@@ -9,7 +9,9 @@ from jitkernels.native.layout import Offset
 
 
 class Step(NamedTuple):
-    """One step. `of`: the step whose object is looked at; `number`: which argument, part, or how many; `word`: of the context.
+    """One step, `of` the object of another.
+
+    `number`: which argument, part, or how many; `word`: of the context.
 
     ``global`` gives what a dict of the context has under a name, ``cell`` what a closure cell of the context holds,
     ``argument`` an argument, ``item`` one of a tuple, ``element`` one of a list, ``value`` the next one of a dict under
@@ -33,8 +35,9 @@ class Writer(Protocol):
 
 
 DECLARED = (
-    "i32 @PyDict_Next(ptr, ptr, ptr, ptr)", "ptr @PyDict_GetItemWithError(ptr, ptr)", "ptr @PyObject_GetAttr(ptr, ptr)", "i32 @PyObject_RichCompareBool(ptr, ptr, i32)",
-    "void @PyErr_Clear()", "ptr @PyErr_Occurred()", "i64 @PyLong_AsLong(ptr)",
+    "i32 @PyDict_Next(ptr, ptr, ptr, ptr)", "ptr @PyDict_GetItemWithError(ptr, ptr)", "ptr @PyObject_GetAttr(ptr, ptr)",
+    "i32 @PyObject_RichCompareBool(ptr, ptr, i32)", "void @PyErr_Clear()", "ptr @PyErr_Occurred()",
+    "i64 @PyLong_AsLong(ptr)",
 )  # fmt: skip
 TEXT = """
 define internal i1 @jk_attribute(ptr %object, ptr %name, ptr %place) nounwind {

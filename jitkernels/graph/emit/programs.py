@@ -16,7 +16,7 @@ from jitkernels.native.link import parsed
 from jitkernels.native.source import External
 
 LONG, OFTEN = 1500, 6
-"""Characters of a function, and calls of it, from which on it is not made part of what calls it: LLVM would take too long."""
+"""Characters of a function, and calls of it, from which on it stays one: LLVM would take too long for all copies."""
 WORK = 262144
 """What a thread gets at least, in additions: less is done before another thread has woken up."""
 

@@ -20,7 +20,7 @@ WIDEST = 4
 
 @dataclass(frozen=True)
 class Array:
-    """Where the elements of a kept node are: the frame's word of the address, the first one, and strides in elements."""
+    """Where the elements of a kept node are: the frame's word of the address, the first one, strides in elements."""
 
     word: int
     strides: tuple[Number, ...]
@@ -180,7 +180,7 @@ class Values:
         return first, {loop: step for loop, step in steps.items() if not same(step, 0)}
 
     def address(self, block: Block, array: Array, place: IndexMap) -> tuple[Block, str, Number]:
-        """The address of an element, or of the first lane's, in which block it is known, and how far lanes are apart."""
+        """The address of an element, or of the first lane's, the block that knows it, and how far lanes are apart."""
         first, steps = self.coefficients(array.strides, place)
         first = first + array.first
         function = self.function
@@ -230,7 +230,8 @@ class Values:
             function.library.declare(name, vector, ["ptr", f"<{lanes} x i1>", vector])
             text = function.new(
                 home,
-                f"call {vector} @{name}(ptr align {size} {pointer}, <{lanes} x i1> {mask}, {vector} {_off(array.dtype)})",
+                f"call {vector} @{name}(ptr align {size} {pointer}, <{lanes} x i1> {mask},"
+                f" {vector} {_off(array.dtype)})",
             )
         elif not mask and not isinstance(apart, extents.Extent) and 2 <= int(apart) <= min(WIDEST, lanes):
             text = self._picked(home, lanes, array.dtype, pointer, int(apart))
@@ -281,7 +282,8 @@ class Values:
         on = mask or "splat (i1 true)"
         return function.new(
             block,
-            f"call {vector} @{name}(<{lanes} x ptr> align {size} {pointers}, <{lanes} x i1> {on}, {vector} {_off(dtype)})",
+            f"call {vector} @{name}(<{lanes} x ptr> align {size} {pointers}, <{lanes} x i1> {on},"
+            f" {vector} {_off(dtype)})",
         )
 
     def _pointers(self, block: Block, lanes: int, dtype: str, pointer: str, apart: Number) -> str:

@@ -1,10 +1,10 @@
 """Updates of arrays: what of writing and reading back is not needed.
 
 1. An update of all of an array is the value.
-2. A view of what was just written is of the value, if nothing else reads the update: else it is read where it is written,
-   and the value is not computed again.
-3. A view that shows nothing of what was written is of the array before it, if nothing else reads the update: else the old
-   array would have to outlive it.
+2. A view of what was just written is of the value, if nothing else reads the update: else it is read where it is
+   written, and the value is not computed again.
+3. A view that shows nothing of what was written is of the array before it, if nothing else reads the update: else
+   the old array would have to outlive it.
 4. An update that a later one writes over is not made, if nothing else reads it.
 5. Writing to a region what is there changes nothing.
 6. An update of no elements changes nothing.
