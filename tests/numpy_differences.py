@@ -24,7 +24,6 @@ DIFFERENCES: dict[str, str] = {
     "test_ufunc.py::TestUfunc::test_output_ellipsis": ELLIPSIS,
     "test_ufunc.py::test_ufunc_methods_floaterrors": WARNS,
     "test_indexing.py::TestIndexing::test_memory_order": LAYOUT,
-    "test_half.py::TestHalf::test_half_fpe": WARNS,
     "test_numeric.py::TestNonarrayArgs::test_std_with_mean_keyword_keepdims_false": LAST_PLACE,
     "test_numeric.py::TestNonarrayArgs::test_var_with_mean_keyword_keepdims_false": LAST_PLACE,
     "test_numeric.py::TestFloatExceptions::test_warnings": WARNS,
