@@ -14,6 +14,7 @@ import pytest
 from processes import python
 
 import jitkernels as jk
+from jitkernels.frontends import specialisation
 
 FACTOR = np.arange(4.0)
 SHIFT = 2.0
@@ -92,6 +93,12 @@ CALLS: dict[str, tuple[Callable[..., Any], Arguments]] = {
     "several results": (lambda x: (x + 1, x.sum()), lambda: ((some(4),), {})),
     "no result": (lambda x: None if len(x) else x, lambda: ((some(4),), {})),
 }
+
+
+@pytest.fixture(autouse=True)
+def numpy_computes_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in programs, whatever other tests choose."""
+    monkeypatch.setattr(specialisation, "SECONDS_OF_PYTHON", 40e-6)
 
 
 def bits(value: Any) -> Any:
