@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-KERNEL_FILES, IMPLEMENTATION_FILES, REDUCTION_FILES = 4, 1, 6
+KERNEL_FILES, IMPLEMENTATION_FILES, REDUCTION_FILES, OPERATION_FILES = 4, 1, 6, 2
 CHECK = """
 import jitkernels as jk
 from jitkernels import testing
@@ -142,3 +142,22 @@ def test_every_python_block_is_run(recipes: dict[str, list[tuple[str, str]]]) ->
     assert len(blocks) - len(typed) + text.count("```c\n") == named
     for block in typed:
         compile(block, "CONTRIBUTING.md", "exec")
+
+
+def test_an_operation(recipes: dict[str, list[tuple[str, str]]], copy: Copy) -> None:
+    """Two files, and a line at the end of each of two tables."""
+    files = recipes["Add an operation"]
+    assert len(files) == OPERATION_FILES
+    copy.write(files)
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("\n## Add an operation\n")[1]
+    lines = re.findall(r"^# (\S+): ([A-Z]+)\n( +\S.*\n)", text, re.MULTILINE)
+    assert [name for _, name, _ in lines] == ["MODULES", "SCALARS"]
+    for path, name, line in lines:
+        before, table, after = (copy.tree / path).read_text(encoding="utf-8").partition(f"\n{name}: ")
+        end = re.compile(r"^(    \)\n)?\}", re.MULTILINE).search(after)
+        assert end is not None
+        changed = before + table + after[: end.start()] + line + after[end.start() :]
+        (copy.tree / path).write_text(changed, encoding="utf-8")
+    done = copy.python("-m", "pytest", "-q", "tests/test_scalars.py", "-k", "softsign")
+    assert "3 passed" in done, done
+    copy.check_style([*files, *((path, "") for path, _, _ in lines)])

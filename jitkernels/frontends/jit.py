@@ -358,8 +358,8 @@ def jit(
 
     `static_argnames` are parameters whose values are constants of the code, which is made anew for each.
 
-    Compiled code does not warn of divisions by zero, overflow and invalid values; where `numpy.errstate` asks for more than
-    a warning, NumPy computes.
+    Compiled code does not warn of divisions by zero, overflow and invalid values; where `numpy.errstate` asks for
+    more than a warning, NumPy computes.
     """
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if config is not None and options:
