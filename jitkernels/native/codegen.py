@@ -43,8 +43,11 @@ def target_machine(vector_bytes: int) -> Any:
     llvm.initialize_native_asmprinter()
     target = machine.target()
     features = features_of(target, vector_bytes)
+    # LLVM's loader puts code and constants wherever there is room, which may be far apart where a process has arrays of
+    # gigabytes; it ends the process where a distance does not fit in 32 bits.
+    reloc, model = ("static", "large") if target.is_x86 else ("pic", "default")
     return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-        cpu=target.name, features=features, opt=3, reloc="pic", codemodel="default"
+        cpu=target.name, features=features, opt=3, reloc=reloc, codemodel=model
     )
 
 
