@@ -120,3 +120,27 @@ def test_compiled_functions_are_pickled_by_name() -> None:
 @jk.jit
 def doubled(x: Any) -> Any:
     return x * 2
+
+
+FAR = """
+import numpy as np
+import jitkernels as jk
+
+def made(number):
+    return jk.jit(eval(f"lambda a: np.sqrt(a) * {number + 2.5} + a"))
+
+x = np.arange(5.0)
+for number in range(6):
+    made(number)(x)
+kept = []
+for number in range(6, 24):
+    kept.append(np.zeros(2**32, "u1"))  # addresses, not memory
+    np.testing.assert_allclose(made(number)(x), np.sqrt(x) * (number + 2.5) + x)
+    del kept[:-4]
+print("done")
+"""
+
+
+def test_code_is_loaded_however_far_memory_is() -> None:
+    """Arrays of gigabytes lie between the code of one function, that of the next, and what both need."""
+    assert python(FAR).strip().endswith("done")
