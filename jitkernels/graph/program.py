@@ -32,10 +32,10 @@ from jitkernels.native.source import External
 class Segment:
     """Nests that run one after another as one compiled function."""
 
-    nests: list[Nest | Product]
+    nests: list[Nest | Product] = field(repr=False)
     source: programs.Fused
     work: Number
-    _entry: Any = None
+    _entry: Any = field(default=None, repr=False)
 
     def run(self, frame: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
         if self._entry is None:
@@ -48,14 +48,14 @@ class Segment:
 class Program:
     """A compiled graph. `words`: the frame's word of each array that is kept; `symbols`: those of the symbols."""
 
-    graph: Graph
+    graph: Graph = field(repr=False)
     config: JitConfig
-    steps: list[Segment | Node] = field(default_factory=list)
-    words: dict[int, int] = field(default_factory=dict)
-    symbols: dict[str, int] = field(default_factory=dict)
-    made: list[Node] = field(default_factory=list)
-    orders: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    shared: dict[int, Node] = field(default_factory=dict)
+    steps: list[Segment | Node] = field(default_factory=list, repr=False)
+    words: dict[int, int] = field(default_factory=dict, repr=False)
+    symbols: dict[str, int] = field(default_factory=dict, repr=False)
+    made: list[Node] = field(default_factory=list, repr=False)
+    orders: dict[int, tuple[int, ...]] = field(default_factory=dict, repr=False)
+    shared: dict[int, Node] = field(default_factory=dict, repr=False)
 
     def empty(self, node: Node, value: Callable[[Number], int]) -> Any:
         """A new array for a kept node, whose dimensions lie in the node's order."""

@@ -28,7 +28,7 @@ class Fused:
     name: str
     text: str = field(repr=False)
     vector_bytes: int
-    externals: tuple[External, ...]
+    externals: tuple[External, ...] = field(repr=False)
     suffix: ClassVar[str] = ".o"
     has_range: ClassVar[bool] = False
 
