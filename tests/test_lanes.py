@@ -181,11 +181,9 @@ FLOAT = [
 FLOAT += ["np.copysign(a, b)", "np.copysign(3.0, a)", "np.int32(np.copysign(min(abs(a), 9), b))"]
 
 
-@pytest.mark.parametrize("dtype", dtypes.TABLE)
+@pytest.mark.parametrize("dtype", [name for name in dtypes.TABLE if name != "bfloat16"])  # which NumPy lacks
 def test_operators(dtype: str, tmp_path: Path) -> None:
     """Every operator on every type, as one function of many results."""
-    if dtype == "bfloat16":
-        pytest.skip("NumPy has no bfloat16")
     sort = "b" if dtype == "bool" else "f" if dtypes.TABLE[dtype].is_float else "i"
     texts = [
         *ANY,
