@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from jitkernels.disk import say_once
 from jitkernels.errors import TracingError
-from jitkernels.frontends import captured, outputs
+from jitkernels.frontends import captured, outputs, programs
 from jitkernels.frontends.arguments import has_foreign, short_extents, strides_of
 from jitkernels.frontends.rebuilt import Rebuilder
 from jitkernels.frontends.standin import stand_in
@@ -81,7 +82,9 @@ class Specialisation:
         return self._may_raise
 
     def note_failure(self, error: Exception) -> None:
-        """Remember what the compiler could not do; NumPy did it."""
+        """Remember, and say, what the compiler could not do; NumPy did it."""
+        text = f"a function is left to NumPy, as its code cannot be made: {type(error).__name__}: {error}"
+        say_once(f"code {type(error).__name__}", text)
         self.notes += (f"the compiler failed ({type(error).__name__}: {error}): NumPy computes",)
 
     def values(self, leaves: Sequence[Any]) -> dict[str, int] | None:
@@ -180,8 +183,6 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
         )
         specialisation.written = tuple(target.options["index"] for target, _ in graph.writes)
         try:
-            from jitkernels.frontends import programs
-
             specialisation.program = programs.compiled(graph, tracer.scope, config)
         except Exception as error:  # noqa: BLE001  # a mistake of the compiler must not be one of the results
             specialisation.note_failure(error)
