@@ -79,3 +79,23 @@ def test_an_element_takes_no_list() -> None:
 
     for value in ([1], [1, 2], 3, np.float32(2), np.array(1.5)):
         agree(assigned, lambda: array(1), given(value), plain=value == [1])
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i1", "u1", "i8", "?"])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_numbers_of_extremes(name: str, dtype: str) -> None:
+    """The first of equals, the first NaN before all, and the first where nothing is beyond the least there is."""
+    function: Any = getattr(np, name)
+    random = np.random.default_rng(0)
+    for axis in (0, 1, None):
+        compiled: Any = jk.jit(lambda x, axis=axis: function(x, axis=axis))
+        for shape in ((3, 70), (70, 3), (2, 200), (33, 17)):
+            plain = random.standard_normal(shape) * 3
+            endless = np.where(random.random(shape) < 0.5, -np.inf, plain)
+            kinds = [plain, np.round(plain), np.full(shape, 1.0), np.full(shape, 0.0)]
+            if dtype[0] == "f":
+                kinds += [endless, -endless, np.full(shape, -np.inf), np.full(shape, np.inf)]
+                kinds += [np.where(random.random(shape) < 0.1, np.nan, plain)]
+            for x in kinds:
+                for given in (x.astype(dtype), np.asfortranarray(x.astype(dtype))):
+                    np.testing.assert_array_equal(compiled(given), function(given, axis=axis))

@@ -76,7 +76,7 @@ class Accumulator:
         if self.is_index:
             kind = llvm_type("int64", self.lanes)
             old_index = function.new(block, f"load {kind}, ptr {self.index}")
-            better = self._better(block, value.text, index, old.text, old_index)
+            better = self._further(block, value.text, old.text)
             if mask:
                 better = function.new(block, f"and <{self.lanes} x i1> {better}, {mask}")
             bit = llvm_type("bool", self.lanes)
@@ -111,27 +111,34 @@ class Accumulator:
         }.get(self.kind, "logical_and")
         return self.values.applied(block, name, [one, other], self.inner)
 
-    def _better(self, block: Block, value: str, index: str, old: str, old_index: str) -> str:
-        """Whether a value is to be found before an old one: NaN first, and of equals the one that comes first."""
+    def _further(self, block: Block, value: str, old: str) -> str:
+        """Whether a value is to be found before an old one wherever they are; NaN is, before all numbers.
+
+        Elements come in order, so that of equal ones the first stays. Where none is found, all are the least there is.
+        """
         function, kind, lanes = self.values.function, llvm_type(self.inner, self.lanes), self.lanes
         bit, sort = llvm_type("bool", lanes), NUMBERS[self.inner]
         sign = "lt" if self.kind == "argmin" else "gt"
+        if sort.kind != "float":
+            sign = ("s" if sort.is_signed and sort.kind == "int" else "u") + sign
+            return function.new(block, f"icmp {sign} {kind} {value}, {old}")
+        strange = function.new(block, f"fcmp uno {kind} {value}, {value}")
+        known = function.new(block, f"fcmp ord {kind} {old}, {old}")
+        found = function.new(block, f"and {bit} {strange}, {known}")
+        beyond = function.new(block, f"fcmp o{sign} {kind} {value}, {old}")
+        return function.new(block, f"or {bit} {beyond}, {found}")
+
+    def _better(self, block: Block, value: str, index: str, old: str, old_index: str) -> str:
+        """Whether a value is to be found before an old one: NaN first, and of equals the one that comes first."""
+        function, lanes = self.values.function, self.lanes
+        bit = llvm_type("bool", lanes)
 
         def new(expression: str) -> str:
             return function.new(block, expression)
 
+        further, behind = self._further(block, value, old), self._further(block, old, value)
+        equal = new(f"xor {bit} {new(f'or {bit} {further}, {behind}')}, {splat('true', 'i1', lanes)}")
         earlier = new(f"icmp slt {llvm_type('int64', lanes)} {index}, {old_index}")
-        if sort.kind != "float":
-            sign = ("s" if sort.is_signed and sort.kind == "int" else "u") + sign
-            further = new(f"icmp {sign} {kind} {value}, {old}")
-            equal = new(f"icmp eq {kind} {value}, {old}")
-        else:
-            strange, known = new(f"fcmp uno {kind} {value}, {value}"), new(f"fcmp ord {kind} {old}, {old}")
-            found = new(f"and {bit} {strange}, {known}")
-            further = new(f"or {bit} {new(f'fcmp o{sign} {kind} {value}, {old}')}, {found}")
-            unknown = new(f"xor {bit} {known}, {splat('true', 'i1', lanes)}")
-            both = new(f"and {bit} {strange}, {unknown}")
-            equal = new(f"or {bit} {new(f'fcmp oeq {kind} {value}, {old}')}, {both}")
         first = new(f"and {bit} {equal}, {earlier}")
         return new(f"or {bit} {further}, {first}")
 
@@ -190,8 +197,12 @@ class Accumulator:
         """What all elements are reduced to."""
         function = self.values.function
         if self.is_index:
-            kind = llvm_type("int64", self.lanes)
-            return Register(function.new(block, f"load {kind}, ptr {self.index}"), "int64", self.lanes)
+            kind, bit = llvm_type("int64", self.lanes), llvm_type("bool", self.lanes)
+            index = function.new(block, f"load {kind}, ptr {self.index}")
+            none = function.new(block, f"icmp eq {kind} {index}, {splat(str(LAST), 'i64', self.lanes)}")
+            zero = splat("0", "i64", self.lanes)
+            text = function.new(block, f"select {bit} {none}, {kind} {zero}, {kind} {index}")
+            return Register(text, "int64", self.lanes)
         text = self._whole(block)
         return converted(function, block, Register(text, self.inner, self.lanes), self.dtype)
 
