@@ -97,5 +97,5 @@ def test_numbers_of_extremes(name: str, dtype: str) -> None:
                 kinds += [endless, -endless, np.full(shape, -np.inf), np.full(shape, np.inf)]
                 kinds += [np.where(random.random(shape) < 0.1, np.nan, plain)]
             for x in kinds:
-                for given in (x.astype(dtype), np.asfortranarray(x.astype(dtype))):
-                    np.testing.assert_array_equal(compiled(given), function(given, axis=axis))
+                for one in (x.astype(dtype), np.asfortranarray(x.astype(dtype))):
+                    np.testing.assert_array_equal(compiled(one), function(one, axis=axis))
