@@ -142,3 +142,27 @@ def test_complex_and_others_are_numpys() -> None:
         agree(lambda a: a[:2] == a[0], given(array(3).astype(int).astype(dtype)), plain=True)
     agree(lambda a: a + 1j, lambda: array(3), plain=True)
     agree(lambda a, b: a == b, lambda: array(3), lambda: "text", plain=True)
+
+
+def test_products_are_rounded_below_level_2() -> None:
+    """As NumPy's are: bit for bit. From there on a product and a sum are one step."""
+    a, b, c = np.random.default_rng(0).standard_normal((3, 1000))
+    plain, together = (jk.jit(opt_level=level)(lambda a, b, c: a * b + c)(a, b, c) for level in (1, 3))
+    np.testing.assert_array_equal(plain, a * b + c)
+    assert (together != plain).any()
+    np.testing.assert_allclose(together, plain, atol=1e-15)
+
+
+def test_a_config_says_what_is_fused() -> None:
+    def softmax(x: Any) -> Any:
+        e = np.exp(x - x.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True)
+
+    x = np.random.default_rng(0).random((40, 50))
+    kernels = {}
+    for name, options in (("all", {}), ("no", {"fuse_reduce": False}), ("two", {"max_fusion_size": 2})):
+        compiled: Any = jk.jit(**options)(softmax)
+        np.testing.assert_allclose(compiled(x), softmax(x), rtol=1e-12)
+        kernels[name] = compiled.stats().kernels
+    assert kernels["all"] == 1
+    assert min(kernels["no"], kernels["two"]) > 2

@@ -76,6 +76,7 @@ class Cone:
 
     root: Node
     kept: Container[int]
+    largest: int = LARGEST
     places: dict[int, dict[Any, IndexMap]] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
     reductions: list[Node] = field(default_factory=list)
@@ -122,7 +123,7 @@ class Cone:
             for one in reversed(node.inputs):
                 if id(one) in done or id(one) in self.kept or not is_inline(one):
                     continue
-                if opened < LARGEST or not one.inputs:
+                if opened < self.largest or not one.inputs:
                     stack.append((one, False))
                 else:
                     self.misfits[id(one)] = one

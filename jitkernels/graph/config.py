@@ -23,13 +23,16 @@ class JitConfig:
     """What the compiler may do.
 
     `opt_level`: 0 nothing, 1 local rewrites, 2 passes over the whole graph, 3 fusion; a negative level does as its
-    absolute value says and compares each first result with NumPy's. `rules` are rewriting rules of one's own.
+    absolute value says. `fuse_reduce`: reductions are computed inside of what reads them. `fuse_dimshuffle`: views move
+    to what they are views of. `max_fusion_size`: nodes that one result of a loop nest is computed from, about.
+    `fast_math`: what holds for real numbers holds. `profile`: calls are counted, and so go through Python. `rules` are
+    rewriting rules of one's own. `max_inputs` and `cache` change nothing yet, and negative levels check nothing yet.
     """
 
     opt_level: int = field(default_factory=_level)
     fuse_reduce: bool = True
     fuse_dimshuffle: bool = True
-    max_fusion_size: int = 64
+    max_fusion_size: int = 400
     max_inputs: int = 32
     fast_math: bool = False
     backend: str = field(default_factory=_backend)

@@ -228,7 +228,12 @@ def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
     graph = _with_own_results(graph)
     program = Program(graph, config)
     program.symbols = dict.fromkeys(scope.values, 0)
-    schedule = scheduled(graph, fuse=abs(config.opt_level) >= 3)
+    schedule = scheduled(
+        graph,
+        fuse=abs(config.opt_level) >= 3,
+        fuse_reduce=config.fuse_reduce,
+        largest=config.max_fusion_size,
+    )
     steps, program.shared = schedule.steps, schedule.shared
     arrays = _arrays(program, graph, schedule)
     for i, name in enumerate(program.symbols):
@@ -239,7 +244,7 @@ def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
             group.append(step)
             continue
         if group:
-            program.steps.append(_segment(group, arrays, program, scope))
+            program.steps.append(_segment(group, arrays, program))
             group = []
         if isinstance(step, Single):
             program.steps.append(step.node)
@@ -301,9 +306,7 @@ def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:
     return Array(word, tuple(strides), node.dtype)
 
 
-def _segment(
-    nests: list[Nest | Product], arrays: dict[int, Array], program: Program, scope: Scope
-) -> Segment:
+def _segment(nests: list[Nest | Product], arrays: dict[int, Array], program: Program) -> Segment:
     library = Library()
     target = machine.target()
     texts, made = [], []
@@ -326,10 +329,12 @@ def _segment(
         extent = None if loop is None else emitter.extents[loop]
         work = extents.product([*nest.rows, *nest.columns]) * max(round(_cost(nest)), 1)
         made.append(programs.Call(f"nest{number}", extent, work))
-    parallel = any(_work_now(call.work, scope) > programs.WORK for call in made) or any(
-        isinstance(call.work, Extent) for call in made
-    )
+    parallel = any(isinstance(call.work, Extent) or call.work > programs.WORK for call in made)
     text = programs.segment_text(library, texts, made, program.symbols, parallel=parallel)
+    if abs(program.config.opt_level) < 2:
+        text = text.replace(
+            " contract ", " "
+        )  # every product is rounded before it is added to, as NumPy's are
     source = programs.Fused(
         "fused", text, 64, (*programs.externals(parallel=parallel), *dict.fromkeys(found))
     )
@@ -356,10 +361,6 @@ def _native(step: Nest | Single, program: Program) -> Nest | Single | Product:
         return step
     program.made.append(step.node)
     return made
-
-
-def _work_now(work: Number, scope: Scope) -> int:
-    return extents.evaluated(work, scope.values)
 
 
 def _cost(nest: Nest) -> float:

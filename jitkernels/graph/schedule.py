@@ -69,9 +69,16 @@ class Schedule:
     shared: dict[int, Node]
 
 
-def scheduled(graph: Graph, *, fuse: bool = True) -> Schedule:
-    """The steps of a graph. Where it does not `fuse`, every node is a step."""
+def scheduled(
+    graph: Graph, *, fuse: bool = True, fuse_reduce: bool = True, largest: int = cones.LARGEST
+) -> Schedule:
+    """The steps of a graph, of at most about `largest` nodes for each root.
+
+    Where it does not `fuse`, every node is a step; without `fuse_reduce`, nothing has a reduction inside.
+    """
     kept = _kept(graph, fuse=fuse)
+    if not fuse_reduce:
+        kept |= {id(node) for node in graph if node.operation == "reduce"}
     pieces = {id(node): _pieces(node) for node in graph if node.operation in IN_PIECES}
     order = list(graph)
     known: dict[int, Cone] = {}
@@ -91,7 +98,7 @@ def scheduled(graph: Graph, *, fuse: bool = True) -> Schedule:
             made[id(node)] = []
             for value, region in pieces.get(id(node), [(node, None)]):
                 if id(value) not in known:
-                    known[id(value)] = Cone(value, kept)
+                    known[id(value)] = Cone(value, kept, largest)
                 made[id(node)].append((known[id(value)], region))
         listed = [cone for found in made.values() for cone, _ in found]
         more = {}
@@ -254,7 +261,6 @@ def _computed_twice(made: Iterable[Cone]) -> dict[int, Node]:
     """Nodes that take long and are inside of nests that will not be one: the last ones that these have in common."""
     owners: dict[int, set[int]] = {}
     domains: dict[int, Any] = {}
-    nodes: dict[int, Node] = {}
     costs: dict[int, float] = {}
     listed = list(made)
     for number, cone in enumerate(listed):
@@ -263,7 +269,6 @@ def _computed_twice(made: Iterable[Cone]) -> dict[int, Node]:
             costs[id(node)] = cones.own_cost(node) + sum(costs.get(id(one), 0.0) for one in {*node.inputs})
             if node is not cone.root:
                 owners.setdefault(id(node), set()).add(number)
-                nodes[id(node)] = node
     found: dict[int, Node] = {}
     for cone in listed:
         for node in cone.nodes:
