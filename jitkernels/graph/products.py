@@ -94,16 +94,19 @@ class Product:
         return extents.product(self.node.shape) * self.node_depth
 
     def text(self, function: Function, arrays: Mapping[int, Array], name: str, external: External) -> str:
-        """A function that calls the kernel for each pair of matrices."""
+        """A function that calls the kernel for each pair of matrices, and returns 0 if none failed."""
         block = function.block
         outer = self.node.shape[:-2]
         pointers = [self._pointer(function, arrays[id(one)]) for one in (self.left, self.right, self.node)]
         sizes = [function.extent(one) for one in (*self.node.shape[-2:], self.node_depth)]
         function.library.declare(external.symbol, "i64", [*["ptr"] * 3, *["i64"] * 3])
-        self._batches(function, block, list(outer), pointers, sizes, external, arrays)
+        failed = function.variable("i64")
+        block.lines.append(f"  store i64 0, ptr {failed}")
+        self._batches(function, block, list(outer), pointers, sizes, external, arrays, failed)
+        result = function.new(block, f"load i64, ptr {failed}")
         body = "\n".join([*function.memory, *block.lines])
         head = f"define internal i64 @{name}(ptr %frame, i64 %begin, i64 %end) noinline nounwind"
-        return f"{head} {{\n{body}\n  ret i64 0\n}}"
+        return f"{head} {{\n{body}\n  ret i64 {result}\n}}"
 
     def _pointer(self, function: Function, array: Array) -> str:
         at = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {array.word}")
@@ -118,10 +121,14 @@ class Product:
         sizes: list[str],
         external: External,
         arrays: Mapping[int, Array],
+        failed: str,
     ) -> None:
         if not outer:
             passed = ", ".join([*(f"ptr {one}" for one in pointers), *(f"i64 {one}" for one in sizes)])
-            function.new(block, f"call i64 @{external.symbol}({passed})")
+            status = function.new(block, f"call i64 @{external.symbol}({passed})")
+            before = function.new(block, f"load i64, ptr {failed}")
+            either = function.new(block, f"or i64 {before}, {status}")
+            block.lines.append(f"  store i64 {either}, ptr {failed}")
             return
         extent, *inner = outer
         counter = function.variable("i64")
@@ -141,7 +148,7 @@ class Product:
             kind = {"float32": "float", "float64": "double"}[node.dtype]
             moved.append(function.new(body, f"getelementptr {kind}, ptr {pointer}, i64 {distance}"))
         end = function.extent(extent)
-        self._batches(function, body, inner, moved, sizes, external, arrays)
+        self._batches(function, body, inner, moved, sizes, external, arrays, failed)
         more, following = function.name(), function.name()
         block.lines += [
             f"  store i64 0, ptr {counter}",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels import machine
+from jitkernels.errors import WorkspaceError
 from jitkernels.graph import cones, construct, extents, interpreter, products
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.config import JitConfig
@@ -41,7 +42,8 @@ class Segment:
         if self._entry is None:
             kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
             self._entry = kind(load.address_of(self.source))
-        self._entry(frame.ctypes.data)
+        if self._entry(frame.ctypes.data):
+            raise WorkspaceError("a kernel of a compiled function has no memory for its workspace")
 
 
 @dataclass
@@ -224,7 +226,9 @@ def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
     """The program of a graph."""
     graph = products.lowered(optimised(graph, config))
     if abs(config.opt_level) >= 3:
-        graph = optimised(unrolled(graph), config)
+        graph = products.lowered(
+            optimised(unrolled(graph), config)
+        )  # passes take its copies for what changes nothing
     graph = _with_own_results(graph)
     program = Program(graph, config)
     program.symbols = dict.fromkeys(scope.values, 0)

@@ -93,13 +93,24 @@ class Caller(TakenArguments, GivenResults):
             "  %short.status = call i64 @segment(ptr %frame)",
             f"  br label %{after}",
             f"{after}:",
+            f"  %status = phi i64 [ %long.status, %{apart} ], [ %short.status, %{short} ]",
         ]
         if self.memory:
             self.block.lines.append(f"  call void @free(ptr {self.memory})")
+        # A kernel without memory for its workspace: no other code may go on with what is written in part.
+        fine, short_of = self.function.label(), self.function.label()
+        self.block.lines += [
+            "  %worked = icmp eq i64 %status, 0",
+            f"  br i1 %worked, label %{fine}, label %{short_of}, !prof !9",
+            f"{short_of}:",
+            "  call ptr @PyErr_NoMemory()",
+            "  br label %undo",
+            f"{fine}:",
+        ]
 
 
 DECLARED = (
     "ptr @PyArray_Empty(i32, ptr, ptr, i32)", "ptr @PyArray_Return(ptr)", "void @Py_IncRef(ptr)",
     "void @Py_DecRef(ptr)", "ptr @PyTuple_New(i64)", "ptr @PyEval_SaveThread()", "void @PyEval_RestoreThread(ptr)",
-    "ptr @malloc(i64)", "void @free(ptr)",
+    "ptr @malloc(i64)", "void @free(ptr)", "ptr @PyErr_NoMemory()",
 )  # fmt: skip

@@ -57,9 +57,10 @@ class Call:
 def segment_text(
     library: Library, texts: Sequence[str], calls: Sequence[Call], places: dict[str, int], *, parallel: bool
 ) -> str:
-    """LLVM IR of a segment."""
+    """LLVM IR of a segment, which returns 0, or what is not 0 where a kernel had no memory for its workspace."""
     function = Function(library, places)
     block = function.block
+    failed = "0"
     for call in calls:
         if call.extent is None:
             status = function.new(block, f"call i64 @{call.name}(ptr %frame, i64 0, i64 1)")
@@ -71,9 +72,9 @@ def segment_text(
             status = function.new(
                 block, f"call i64 @shared(ptr %frame, ptr @{call.name}, i64 {extent}, i64 {work})"
             )
-        del status
+        failed = function.new(block, f"or i64 {failed}, {status}")
     body = "\n".join(block.lines)
-    entry = f"define i64 @entry(ptr %frame) nounwind {{\n{body}\n  ret i64 0\n}}"
+    entry = f"define i64 @entry(ptr %frame) nounwind {{\n{body}\n  ret i64 {failed}\n}}"
     return "\n".join(
         [
             *([PARALLEL] if parallel else []),
