@@ -59,8 +59,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("functions", "results", "dispatch_table", "testing", "docs", "measuring"),
     ("ledger", "building"),
     ("earning",),
-    ("graph",),
-    ("frontends",),
     ("",),
     ("benchmark",),
     ("cli", "tour", "stub", "__main__"),

@@ -20,6 +20,7 @@ from jitkernels.graph.cones import Cone
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.reuse import Made, memory_of, overwritten, shared_memory
 
 
 @dataclass
@@ -109,9 +110,9 @@ def scheduled(
                 more |= cone.wasteful
         if not more:
             more = _computed_twice(listed)
-        shared = _shared(graph, roots, made)
+        shared = shared_memory(graph, roots, made)
         if not more:
-            more = _overwritten(roots, made, shared, kept)
+            more = overwritten(roots, made, shared, kept)
         more = {key: node for key, node in more.items() if key not in kept}
         if not more:
             steps = _grouped(roots, made, shared, kept, fuse=fuse)
@@ -150,85 +151,6 @@ def copied(node: Node, shape: Iterable[Number]) -> Node:
     return Node("view", (node,), node.dtype, wanted, {"map": places})
 
 
-Made = dict[int, list[tuple[Cone, "IndexMap | None"]]]
-
-
-def _shared(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node]:
-    """Nodes that can have the memory of what they change: nothing reads the old values once new ones are written.
-
-    The memory of an input is that of the value which is written to it in the end, and of nodes on the way there.
-    """
-    last_read: dict[int, int] = {}
-    for position, node in enumerate(roots):
-        leaves = (
-            [leaf for cone, _ in made[id(node)] for leaf in cone.leaves]
-            if id(node) in made
-            else map(id, _read(node))
-        )
-        for leaf in leaves:
-            last_read[leaf] = position
-    given, written = {id(node) for node in graph.inputs}, {id(target): target for target, _ in graph.writes}
-    outputs = {id(node) for node in graph.outputs}
-    final: dict[int, Node] = {}
-    for target, value in graph.writes:
-        node = value
-        while node.operation == "update" and id(node) not in final:
-            final[id(node)] = target
-            node = node.inputs[0]
-    shared: dict[int, Node] = {}
-    targets = {id(value): target for target, value in graph.writes}
-    for position, node in enumerate(roots):
-        if node.operation == "update":
-            base = node.inputs[0]
-            own = id(base) in made and id(base) not in given and id(base) not in outputs
-            ours = id(base) in written and final.get(id(node)) is base
-            if id(base) in shared:
-                own = (
-                    final.get(id(node)) is _memory(base, shared) or _memory(base, shared) not in graph.inputs
-                )
-            apart = id(base) not in outputs and id(node) not in outputs
-            if (own or ours) and last_read.get(id(base), -1) <= position and apart:
-                shared[id(node)] = base
-        elif id(node) in targets and id(node) in made and id(node) not in outputs:
-            target = targets[id(node)]
-            if last_read.get(id(target), -1) <= position and target not in shared.values():
-                shared[id(node)] = target
-    return shared
-
-
-def _read(node: Node) -> tuple[Node, ...]:
-    """The arrays in memory that an operation reads which is no loop nest."""
-    return products.operands(node)[0] if node.operation == "matmul" else node.inputs
-
-
-def _memory(node: Node, shared: dict[int, Node]) -> Node:
-    """The node that has the memory of a node first."""
-    while id(node) in shared:
-        node = shared[id(node)]
-    return node
-
-
-def _overwritten(roots: list[Node], made: Made, shared: dict[int, Node], kept: set[int]) -> dict[int, Node]:
-    """Values that read the memory that they are stored in, but elsewhere: they are kept first."""
-    more: dict[int, Node] = {}
-    for node in roots:
-        if id(node) not in shared:
-            continue
-        memory = _memory(node, shared)
-        for cone, region in made[id(node)]:
-            if node.operation == "update" and region is None:
-                continue  # the copy, which is not made
-            where = cones.key_of(region if region is not None else cones.identity(node.ndim))
-            for key, leaf in cone.leaves.items():
-                if _memory(leaf, shared) is memory and (set(cone.places[key]) != {where} or cone.reductions):
-                    value = cone.root.inputs[0] if region is not None else None
-                    if value is not None and id(value) not in kept:
-                        more[id(value)] = value
-                    else:
-                        shared.pop(id(node), None)
-    return more
-
-
 def _kept(graph: Graph, *, fuse: bool) -> set[int]:
     """Nodes that are arrays in memory whatever becomes of the others."""
     kept = {id(node) for node in (*graph.inputs, *graph.roots)}
@@ -250,7 +172,7 @@ def _written(graph: Graph, shared: dict[int, Node], kept: set[int]) -> list[Step
     """What is written to inputs when all is computed, but for what was computed in their memory."""
     found: list[Step] = []
     for target, value in graph.writes:
-        if _memory(value, shared) is not target:
+        if memory_of(value, shared) is not target:
             cone = Cone(copied(value, target.shape), kept)
             rows, columns, order = split(cone)
             found.append(Nest(rows, columns, [Store(cone, order, target)]))
@@ -356,7 +278,7 @@ def _placed(
 
 def _is_read_elsewhere(one: Store, store: Store, shared: dict[int, Node]) -> bool:
     """Whether a root of a nest reads the memory that another is stored in, but for the element that is stored then."""
-    memory = _memory(store.target, shared)
+    memory = memory_of(store.target, shared)
     at_once = (
         store.region is None
         and one.order == store.order
@@ -364,7 +286,7 @@ def _is_read_elsewhere(one: Store, store: Store, shared: dict[int, Node]) -> boo
     )
     own = {cones.key_of(cones.identity(one.cone.root.ndim))}
     return any(
-        _memory(leaf, shared) is memory and not (at_once and set(one.cone.places[key]) == own)
+        memory_of(leaf, shared) is memory and not (at_once and set(one.cone.places[key]) == own)
         for key, leaf in one.cone.leaves.items()
     )
 

@@ -1,0 +1,88 @@
+"""Which nodes can have the memory of what they change, so that nothing is copied: `a[1:] = b` in the memory of a."""
+
+from jitkernels.graph import cones, products
+from jitkernels.graph.cones import Cone
+from jitkernels.graph.construct import IndexMap
+from jitkernels.graph.ir import Graph, Node
+
+Made = dict[int, list[tuple[Cone, IndexMap | None]]]
+"""The cones of each root, and the region of it that each is stored in if it is not all of it."""
+
+
+def shared_memory(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node]:
+    """Nodes that can have the memory of what they change: nothing reads the old values once new ones are written.
+
+    The memory of an input is that of the value which is written to it in the end, and of nodes on the way there.
+    """
+    last_read: dict[int, int] = {}
+    for position, node in enumerate(roots):
+        leaves = (
+            [leaf for cone, _ in made[id(node)] for leaf in cone.leaves]
+            if id(node) in made
+            else map(id, _read(node))
+        )
+        for leaf in leaves:
+            last_read[leaf] = position
+    given, written = {id(node) for node in graph.inputs}, {id(target): target for target, _ in graph.writes}
+    outputs = {id(node) for node in graph.outputs}
+    final: dict[int, Node] = {}
+    for target, value in graph.writes:
+        node = value
+        while node.operation == "update" and id(node) not in final:
+            final[id(node)] = target
+            node = node.inputs[0]
+    shared: dict[int, Node] = {}
+    targets = {id(value): target for target, value in graph.writes}
+    for position, node in enumerate(roots):
+        if node.operation == "update":
+            base = node.inputs[0]
+            own = id(base) in made and id(base) not in given and id(base) not in outputs
+            ours = id(base) in written and final.get(id(node)) is base
+            if id(base) in shared:
+                own = (
+                    final.get(id(node)) is memory_of(base, shared)
+                    or memory_of(base, shared) not in graph.inputs
+                )
+            apart = id(base) not in outputs and id(node) not in outputs
+            if (own or ours) and last_read.get(id(base), -1) <= position and apart:
+                shared[id(node)] = base
+        elif id(node) in targets and id(node) in made and id(node) not in outputs:
+            target = targets[id(node)]
+            if last_read.get(id(target), -1) <= position and target not in shared.values():
+                shared[id(node)] = target
+    return shared
+
+
+def _read(node: Node) -> tuple[Node, ...]:
+    """The arrays in memory that an operation reads which is no loop nest."""
+    return products.operands(node)[0] if node.operation == "matmul" else node.inputs
+
+
+def memory_of(node: Node, shared: dict[int, Node]) -> Node:
+    """The node that has the memory of a node first."""
+    while id(node) in shared:
+        node = shared[id(node)]
+    return node
+
+
+def overwritten(roots: list[Node], made: Made, shared: dict[int, Node], kept: set[int]) -> dict[int, Node]:
+    """Values that read the memory that they are stored in, but elsewhere: they are kept first."""
+    more: dict[int, Node] = {}
+    for node in roots:
+        if id(node) not in shared:
+            continue
+        memory = memory_of(node, shared)
+        for cone, region in made[id(node)]:
+            if node.operation == "update" and region is None:
+                continue  # the copy, which is not made
+            where = cones.key_of(region if region is not None else cones.identity(node.ndim))
+            for key, leaf in cone.leaves.items():
+                if memory_of(leaf, shared) is memory and (
+                    set(cone.places[key]) != {where} or cone.reductions
+                ):
+                    value = cone.root.inputs[0] if region is not None else None
+                    if value is not None and id(value) not in kept:
+                        more[id(value)] = value
+                    else:
+                        shared.pop(id(node), None)
+    return more
