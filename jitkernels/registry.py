@@ -1,5 +1,6 @@
 """The implementations of each row: how one is registered, and in which order they stand.
 
+A reference that can be compiled makes the ``gen`` of its row where none is written by hand.
 The order is static: ``gen``, then the folders of ``more`` as `MORE` has them, then those of other packages,
 then ``refer``. Implementations of a family are imported when the family is first asked for; so are other packages
 when a name is unknown or everything is asked for. Nothing depends on the order of imports: what an author owes is
@@ -45,6 +46,7 @@ def _single(attr: KernelAttr) -> Sequence[Variant]:
 
 
 _implementations: dict[type[KernelAttr], dict[str, Implementation]] = {}
+_compiled: set[type[KernelAttr]] = set()
 _discovered: set[str] = set()
 _being_discovered: set[str] = set()
 
@@ -55,12 +57,14 @@ def implements(
     name: str | None = None,
     can_be_used: Usable = _always,
     variants: Variants = _single,
+    compiles: bool = False,
 ) -> Callable[[Function], Function]:
     """Register the decorated function as an implementation of a row.
 
     `name` defaults to the folder of the module. `can_be_used(attr)` means correct and available here, never
-    faster; it answers True or the reason why not. Raises RegistrationError if the row already has that name, or
-    for what cannot be an implementation.
+    faster; it answers True or the reason why not. `compiles` promises of a reference that its NumPy text can be
+    compiled as one loop nest, as ``gen``. Raises RegistrationError if the row already has that name, or for what
+    cannot be an implementation.
     """
     if attr_class not in rows.values():
         shown = getattr(attr_class, "__name__", repr(attr_class))
@@ -80,6 +84,10 @@ def implements(
                 f"@implements({attr_class.__name__}) of {function.__module__}.{function.__qualname__}: name: expected "
                 f"letters, digits and any of _.+-, got {chosen!r}; it defaults to the folder of the module"
             )
+        if compiles and chosen != "refer":
+            raise RegistrationError(
+                f"@implements({attr_class.__name__}): compiles: expected it of a reference, got it for {chosen!r}"
+            )
         known = _implementations.setdefault(attr_class, {})
         if chosen in known and known[chosen].function.__code__ != function.__code__:
             raise RegistrationError(
@@ -87,6 +95,8 @@ def implements(
                 f"{known[chosen].function.__module__}: give the one of {function.__module__} another name"
             )
         listed = variants if variants is _single else checked_variants(attr_class, chosen, function, variants)
+        if compiles:
+            _compiled.add(attr_class)
         known[chosen] = Implementation(chosen, attr_class, function, can_be_used, listed)
         return function
 
@@ -100,6 +110,8 @@ def implementations(attr_class: type[KernelAttr]) -> dict[str, Implementation]:
     """
     _discover(attr_class)
     known = _implementations.get(attr_class, {})
+    if "gen" not in known and attr_class in _compiled:
+        importlib.import_module("jitkernels.from_reference").register(attr_class)
     if "refer" not in known:
         raise RegistrationError(
             f"{attr_class.kernel_type.name} has no implementation 'refer': register its NumPy computation with "
@@ -212,6 +224,7 @@ def _remove(attr_class: type[KernelAttr]) -> None:
     rows.pop(attr_class.kernel_type)
     KernelType.remove(attr_class.kernel_type.name)
     _implementations.pop(attr_class, None)
+    _compiled.discard(attr_class)
 
 
 def _forget_foreign(known: dict[str, Implementation], before: Mapping[str, Implementation]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-KERNEL_FILES, IMPLEMENTATION_FILES, REDUCTION_FILES, OPERATION_FILES = 4, 1, 6, 2
+KERNEL_FILES, IMPLEMENTATION_FILES, REDUCTION_FILES, OPERATION_FILES = 3, 1, 6, 2
 CHECK = """
 import jitkernels as jk
 from jitkernels import testing

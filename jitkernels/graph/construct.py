@@ -257,16 +257,29 @@ def reshape(node: Node, shape: Sequence[Number]) -> Node:
         raise ValueError(f"cannot reshape array of size {extents.value_of(total)} into shape {_shown(shape)}")
     if len(wanted) == node.ndim and all(map(same, wanted, node.shape)):
         return node
-    ones = [i for i, one in enumerate(node.shape) if not same(one, 1)]
-    others = [i for i, one in enumerate(wanted) if not same(one, 1)]
-    if len(ones) == len(others) and all(
-        same(node.shape[i], wanted[j]) for i, j in zip(ones, others, strict=True)
-    ):
-        pairs = dict(zip(ones, others, strict=True))
-        return view(
-            node, tuple((0, ((pairs[i], 1),) if i in pairs else ()) for i in range(node.ndim)), wanted
-        )
-    return Node("reshape", (node,), node.dtype, wanted)
+    found = _split(node.shape, wanted)
+    return Node("reshape", (node,), node.dtype, wanted) if found is None else view(node, found, wanted)
+
+
+def _split(given: Sequence[Number], wanted: Sequence[Number]) -> IndexMap | None:
+    """The map of a reshape that takes no dimensions together, but for those of one element; None if it does."""
+    found: list[tuple[Number, tuple[tuple[int, Number], ...]]] = []
+    remaining = [i for i, one in enumerate(wanted) if not same(one, 1)]
+    for extent in given:
+        parts: list[int] = []
+        count: Number = 1
+        while remaining and not same(count, extent):
+            parts.append(remaining.pop(0))
+            count = count * wanted[parts[-1]]
+        if not same(count, extent):
+            return None
+        steps: list[tuple[int, Number]] = []
+        step: Number = 1
+        for part in reversed(parts):
+            steps.append((part, step))
+            step = step * wanted[part]
+        found.append((0, tuple(reversed(steps))))
+    return None if remaining else tuple(found)
 
 
 def _quotient(total: Number, rest: Number, given: Sequence[Number], wanted: Sequence[Number]) -> Number:

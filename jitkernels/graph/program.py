@@ -36,6 +36,7 @@ class Segment:
     nests: list[Nest | Product] = field(repr=False)
     source: programs.Fused
     work: Number
+    unit: programs.Unit = field(repr=False)
     _entry: Any = field(default=None, repr=False)
 
     def run(self, frame: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
@@ -222,8 +223,8 @@ def _with_own_results(graph: Graph) -> Graph:
     return Graph(graph.inputs, tuple(outputs), tuple(writes), graph.notes)
 
 
-def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
-    """The program of a graph."""
+def compiled(graph: Graph, scope: Scope, config: JitConfig, variant: Variant | None = None) -> Program:
+    """The program of a graph; each nest in the way that suits it, if no variant is given."""
     graph = products.lowered(optimised(graph, config))
     if abs(config.opt_level) >= 3:
         graph = products.lowered(
@@ -248,7 +249,7 @@ def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
             group.append(step)
             continue
         if group:
-            program.steps.append(_segment(group, arrays, program))
+            program.steps.append(_segment(group, arrays, program, variant))
             group = []
         if isinstance(step, Single):
             program.steps.append(step.node)
@@ -310,7 +311,9 @@ def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:
     return Array(word, tuple(strides), node.dtype)
 
 
-def _segment(nests: list[Nest | Product], arrays: dict[int, Array], program: Program) -> Segment:
+def _segment(
+    nests: list[Nest | Product], arrays: dict[int, Array], program: Program, given: Variant | None
+) -> Segment:
     library = Library()
     target = machine.target()
     texts, made = [], []
@@ -326,7 +329,7 @@ def _segment(nests: list[Nest | Product], arrays: dict[int, Array], program: Pro
             texts.append(nest.text(function, arrays, f"nest{number}", external))
             made.append(programs.Call(f"nest{number}", None, nest.work))
             continue
-        variant = Variant(min(64, target.vector_bytes), _unroll(nest))
+        variant = given or Variant(min(64, target.vector_bytes), _unroll(nest))
         emitter = Emitter(nest, arrays, function, variant, f"nest{number}")
         texts.append(emitter.text())
         loop = emitter.range_loop
@@ -342,7 +345,8 @@ def _segment(nests: list[Nest | Product], arrays: dict[int, Array], program: Pro
     source = programs.Fused(
         "fused", text, 64, (*programs.externals(parallel=parallel), *dict.fromkeys(found))
     )
-    return Segment(nests, source, sum((call.work for call in made), 0))
+    unit = programs.Unit(library, texts, made)
+    return Segment(nests, source, sum((call.work for call in made), 0), unit)
 
 
 def _is_empty(node: Node) -> bool:

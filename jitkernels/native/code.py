@@ -15,10 +15,10 @@ import numpy as np
 from jitkernels.kept import kept_property
 from jitkernels.native import load
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import External, IRFunction, Source, symbol_of
+from jitkernels.native.source import External, IRFunction, LaterIR, Source, symbol_of
 
 FIELDS = tuple(field.name for field in fields(LoopNest))
-AS_THEY_ARE = frozenset({str, bytes, tuple, type, type(None), External, IRFunction})
+AS_THEY_ARE = frozenset({str, bytes, tuple, type, type(None), External, IRFunction, LaterIR})
 """Types whose equal values have equal text; tuples are of strings and externals."""
 
 BUILD, LOAD = 0.15, 0.002

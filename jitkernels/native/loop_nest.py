@@ -10,12 +10,12 @@ from jitkernels.errors import BuildError
 from jitkernels.kept import kept_property
 from jitkernels.native import codegen, entry, openmp, status
 from jitkernels.native.link import linked
-from jitkernels.native.source import External, Module
+from jitkernels.native.source import External, LaterIR, Module
 
 FLAGS = ("nsz", "arcp", "contract", "afn", "reassoc")
 """Fast-math flags of loops by default: sums may be reordered, NaN and infinity keep their meaning."""
 
-Code = Callable[..., Any] | str | bytes
+Code = Callable[..., Any] | LaterIR | str | bytes
 """A Python function in the language of `jitkernels.native.language.loops`, LLVM IR as text, or LLVM bitcode."""
 
 
@@ -81,8 +81,10 @@ class LoopNest:
     def reading(self, names: Sequence[str]) -> "LoopNest":
         """The same for inputs of these dtypes; the nest `converts`."""
         inputs = tuple(f"{name}*" for name in names)
+        body = replace(self.body, reading=tuple(names)) if isinstance(self.body, LaterIR) else self.body
         return replace(
             self,
+            body=body,
             name="_".join((self.name, "of", *names)),
             arguments=inputs + self.arguments[len(inputs) :],
             flags=tuple(flag for flag in self.flags if flag != "nsz"),  # -1 * 0 is -0.0, also of integers
@@ -142,9 +144,12 @@ class LoopNest:
         if callable(self.body) or callable(self.check):
             parts.append(self._translated())
         parts += [code for code in (self.body, self.check) if isinstance(code, str | bytes)]
+        if isinstance(self.body, LaterIR):
+            parts.append(self.body.make(self.body.reading))
         parts += [function.text for function in self.module.ir.values()]
         module = linked(self.name, parts, [symbol, f"{symbol}_range", f"{symbol}_check"])
-        improve = codegen.straighten if self.straight else codegen.optimise
+        is_made = isinstance(self.body, LaterIR)
+        improve = codegen.fuse if is_made else codegen.straighten if self.straight else codegen.optimise
         return codegen.finished(module, symbol, self.externals, self.vector_bytes, improve, py=self.text)
 
     def _translated(self) -> str:
@@ -163,5 +168,7 @@ class LoopNest:
         return program.text
 
 
-def _readable(code: str | bytes) -> str:
-    return code if isinstance(code, str) else f"bitcode of SHA-256 {hashlib.sha256(code).hexdigest()}"
+def _readable(code: Code) -> str:
+    if isinstance(code, bytes):
+        return f"bitcode of SHA-256 {hashlib.sha256(code).hexdigest()}"
+    return code.text if isinstance(code, LaterIR) else str(code)

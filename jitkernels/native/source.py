@@ -91,6 +91,24 @@ class IRFunction:
         raise BuildError(f"{self.symbol}{arguments} exists in compiled loop nests only")
 
 
+@dataclass(frozen=True)
+class LaterIR:
+    """LLVM IR of a loop nest's body that is made when the object is, and not before: a warm process needs no compiler.
+
+    `key` is all that decides the IR; `make` gives it, for inputs of the dtypes `reading` where these are not the
+    kernel's own.
+    """
+
+    key: str
+    make: Callable[[tuple[str, ...]], str] = field(compare=False, repr=False)
+    reading: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What stands for the IR where code is told from other code."""
+        return f"; reading {', '.join(self.reading)}\n{self.key}" if self.reading else self.key
+
+
 def inlined(*flags: str) -> Callable[[Function], Function]:
     """Mark a function that loop nests call, with the fast-math flags of its own instructions.
 
@@ -127,7 +145,7 @@ def parsed(code: CodeType) -> tuple[ast.FunctionDef, int]:
     """The syntax of a function, and how many lines of its file are before the first one of the syntax."""
     where = place_of(code)
     try:
-        lines, first = _lines_of(code)
+        lines, first = lines_of(code)
         text = "".join(lines)
         # Not dedented, as that fails where a string has lines that begin at the margin.
         inside = text[0].isspace()
@@ -146,7 +164,7 @@ def parsed(code: CodeType) -> tuple[ast.FunctionDef, int]:
     return tree, first - (2 if inside else 1)
 
 
-def _lines_of(code: CodeType) -> tuple[list[str], int]:
+def lines_of(code: CodeType) -> tuple[list[str], int]:
     """The lines of a function and the number of the first.
 
     `inspect` reads them word by word, half a millisecond, after it has gone through all modules, which takes 50.

@@ -10,13 +10,14 @@ from jitkernels.signature import AnyArray
 def _activate(name: str, x: AnyArray) -> AnyArray:
     if name == "sigmoid":
         small = np.exp(-np.abs(x))
-        return np.asarray(np.where(x < 0, small, x.dtype.type(1)) / (1 + small))
+        found: AnyArray = np.where(x < 0, small, x.dtype.type(1)) / (1 + small)
+        return found
     if name == "tanh":
         return np.tanh(x)
     return np.maximum(x, 0) if name == "relu" else x
 
 
-@implements(LSTMCtHtAttr)
+@implements(LSTMCtHtAttr, compiles=True)
 def lstm_ctht(attr: LSTMCtHtAttr, gates: AnyArray, ct_1: AnyArray, *rest: AnyArray) -> None:
     *peephole, ct, ht = rest
     c, i, f, o = gates.reshape(4, attr.d)

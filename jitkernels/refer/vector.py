@@ -7,19 +7,19 @@ from jitkernels.registry import implements
 from jitkernels.signature import AnyArray
 
 
-@implements(VMulAttr)
+@implements(VMulAttr, compiles=True)
 def vmul(attr: VMulAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> None:
     with np.errstate(all="ignore"):
         np.multiply(x, y, out=z)
 
 
-@implements(VExpAttr)
+@implements(VExpAttr, compiles=True)
 def vexp(attr: VExpAttr, x: AnyArray, y: AnyArray) -> None:
     with np.errstate(all="ignore"):
         np.exp(x, out=y)
 
 
-@implements(VSigmoidAttr)
+@implements(VSigmoidAttr, compiles=True)
 def vsigmoid(attr: VSigmoidAttr, x: AnyArray, y: AnyArray) -> None:
     with np.errstate(all="ignore"):
         small = np.exp(

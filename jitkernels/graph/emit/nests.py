@@ -25,7 +25,7 @@ class Emitter(LoopWriter):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.accumulators: list[Accumulator] = []
-        self.stashes = stashes(self.targets, self.values)
+        self.stashes = stashes(self.nest, self.targets, self.values)
 
     def text(self) -> str:
         """The function."""

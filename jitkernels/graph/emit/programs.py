@@ -54,6 +54,15 @@ class Call:
     work: Number
 
 
+@dataclass(frozen=True)
+class Unit:
+    """What was emitted for a segment: the scalar code and the functions of its nests, and how these are called."""
+
+    library: Library
+    texts: Sequence[str]
+    calls: Sequence[Call]
+
+
 def segment_text(
     library: Library, texts: Sequence[str], calls: Sequence[Call], places: dict[str, int], *, parallel: bool
 ) -> str:
@@ -75,11 +84,14 @@ def segment_text(
         failed = function.new(block, f"or i64 {failed}, {status}")
     body = "\n".join(block.lines)
     entry = f"define i64 @entry(ptr %frame) nounwind {{\n{body}\n  ret i64 {failed}\n}}"
+    return unit_text(library, [*([PARALLEL] if parallel else []), *texts, entry])
+
+
+def unit_text(library: Library, texts: Sequence[str]) -> str:
+    """LLVM IR of functions, with the scalar code that they call."""
     return "\n".join(
         [
-            *([PARALLEL] if parallel else []),
             *texts,
-            entry,
             _definitions(library, texts),
             "!0 = distinct !{!0, !1, !2}",
             '!1 = !{!"llvm.loop.unroll.disable"}',

@@ -5,15 +5,17 @@ from typing import Any
 from jitkernels.graph import cones
 from jitkernels.graph.emit.targets import Target
 from jitkernels.graph.emit.values import Values
+from jitkernels.graph.schedule import Nest
 
 STASHED = 10.0
 """What takes as many additions is not computed again for the same element of a row."""
 
 
-def stashes(targets: list[Target], values: Values) -> list[Target]:
+def stashes(nest: Nest, targets: list[Target], values: Values) -> list[Target]:
     """What is kept in the array of a root until that is stored."""
     found: list[Target] = []
-    read = {array.word for array in values.arrays.values()}
+    leaves = {leaf for store in nest.stores for leaf in store.cone.leaves}
+    read = {array.word for key, array in values.arrays.items() if key in leaves}
     for target in targets:
         array = target.array
         if array is None or not target.loops or target.phase < 2 or array.word in read:

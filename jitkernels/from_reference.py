@@ -1,0 +1,146 @@
+"""A fast implementation made from a kernel's reference: its NumPy text, traced and compiled as one loop nest.
+
+It is the ``gen`` of a row whose reference says that it ``compiles``, if none is written by hand. Its key is the text
+of the reference, with all that this calls, and of the compiler: what is in the cache is found without tracing.
+"""
+
+import functools
+import hashlib
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jitkernels import machine
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.errors import BuildError
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import LaterIR, lines_of, references
+from jitkernels.registry import implementation, implements
+
+COMPILER = ("graph", "frontends", "maths", "native/language")
+"""What decides the code beside the reference."""
+BLOCK = 65536
+"""Operations, or bytes, that a thread gets at least."""
+UNROLLS = (2, 4, 1)
+"""Vectors that a step of the loop takes; the first is the static choice."""
+
+
+def nest(
+    attr: KernelAttr, unroll: int = UNROLLS[0], parallel: bool = False, vector_bytes: int = 64
+) -> LoopNest:
+    """The loop nest of a row's reference, which runs over the first extent of its last array."""
+    row, signature, fields = type(attr), attr.signature(), attr.fields()
+    arguments = [argument for argument in row.arrays if argument.when is None or fields[argument.when]]
+    along = _along(row)
+    static = {
+        name: value for name, value in fields.items() if type(value) is not int and name not in row.floats
+    }
+    own = tuple(array.dtype for array in signature.arrays)
+    reference = reference_of(row)
+    key = "\n".join(
+        [
+            f"; {row.__name__} {static}, {len(arguments)} arrays, along {along}",
+            f"; {unroll} vectors of {vector_bytes} bytes",
+            f"; by the compiler {compiler()}",
+            text_of(reference),
+        ]
+    )
+
+    def make(reading: tuple[str, ...]) -> str:
+        from jitkernels.frontends.references import graph_of
+        from jitkernels.graph.construct import UnknownError
+        from jitkernels.graph.kernels import body_of
+
+        dtypes = (*reading, *own[len(reading) :])
+        try:
+            graph, scope = graph_of(reference, arguments, dtypes, fields, row.floats)
+        except (UnknownError, TypeError, ValueError) as error:
+            raise BuildError(f"{row.__name__}: the reference cannot be compiled: {error}") from error
+        return body_of(graph, scope, len(arguments), along, vector_bytes, unroll)
+
+    return LoopNest(
+        f"{attr.name}_{fields.get('dtype', 'kernel')}",
+        signature.c_arguments,
+        LaterIR(key, make),
+        extent=signature.index(along),
+        block=_block(attr, along) if parallel else 1,
+        parallel=parallel,
+        vector_bytes=vector_bytes,
+        reads_first=True,  # each step of a nest reads all that it needs before it writes
+        converts=len(set(own)) == 1,
+    )
+
+
+def variants(attr: KernelAttr) -> list[dict[str, Any]]:
+    """Vectors for each step, their width, and threads where two of them get two blocks each."""
+    along = _along(type(attr))
+    blocks = attr.fields()[along] // _block(attr, along)
+    return [
+        {"unroll": unroll, "vector_bytes": width, "parallel": parallel}
+        for parallel in ((False, True) if blocks >= 4 else (False,))
+        for width in machine.target().widths
+        for unroll in UNROLLS
+        if width >= machine.target().widths[0] or unroll >= 2
+    ]
+
+
+def register(row: type[KernelAttr]) -> None:
+    """Give a row the implementation ``gen`` that its reference makes."""
+    implements(row, name="gen", variants=variants)(nest)
+
+
+def _along(row: type[KernelAttr]) -> str:
+    """The extent that threads share: the first one of the last array."""
+    return row.arrays[-1].extents[0].symbols[0]
+
+
+def _block(attr: KernelAttr, along: str) -> int:
+    """Steps that a thread gets at least, a power of two so that few objects serve all shapes."""
+    nbytes = sum(array.nbytes for array in attr.signature().arrays)
+    work = max(attr.operations(), nbytes) / max(attr.fields()[along], 1)
+    return 1 << max(int(BLOCK / max(work, 1)), 1).bit_length() - 1
+
+
+def reference_of(row: type[KernelAttr]) -> Callable[..., None]:
+    """The NumPy text of a row."""
+    return implementation(row, "refer").function
+
+
+@functools.cache
+def compiler() -> str:
+    """What tells one state of the compiler's own text from another."""
+    here, digest = Path(__file__).parent, hashlib.sha256()
+    for folder in COMPILER:
+        for path in sorted((here / folder).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@functools.cache
+def text_of(function: Callable[..., Any]) -> str:
+    """A function and what it uses, but for NumPy."""
+    found: dict[Callable[..., Any], str] = {}
+    remaining = [function]
+    while remaining:
+        one = remaining.pop()
+        if one in found:
+            continue
+        uses = references(one)
+        lines, _ = lines_of(one.__code__)
+        named = [f"{name} = {_shown(value)}\n" for name, value in uses.items() if value is not np]
+        found[one] = "".join([*named, *lines])
+        remaining += [value for value in uses.values() if inspect.isfunction(value)]
+    return "\n".join(found.values())
+
+
+def _shown(value: Any) -> str:
+    """What stands for a value: the text of a function follows, that of a module is that of its file."""
+    if inspect.isfunction(value):
+        return str(value.__qualname__)
+    if inspect.ismodule(value):
+        file = getattr(value, "__file__", None)
+        return value.__name__ if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    return repr(value)
