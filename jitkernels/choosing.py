@@ -120,6 +120,11 @@ def known_record(attr: KernelAttr) -> Record | None:
     return store.load(class_of(attr), get_num_threads()) if has_elements(attr) else None
 
 
+def has_records(name: str) -> bool:
+    """Whether measurements of a kernel of that name count, and there is one."""
+    return tuning_mode() != "off" and store.has_any(name, get_num_threads())
+
+
 def checked(attr: KernelAttr) -> KernelAttr:
     """The attr itself. Raises ArgumentTypeError if it is none."""
     if not isinstance(attr, KernelAttr):

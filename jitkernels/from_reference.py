@@ -7,7 +7,7 @@ of the reference, with all that this calls, and of the compiler: what is in the 
 import functools
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import BuildError
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import LaterIR, lines_of, references
+from jitkernels.registry import Variant as Choice
 from jitkernels.registry import implementation, implements
 
 COMPILER = ("graph", "frontends", "maths", "native/language")
@@ -34,24 +35,16 @@ def nest(
     """The loop nest of a row's reference, which runs over the first extent of its last array."""
     row, signature, fields = type(attr), attr.signature(), attr.fields()
     arguments = [argument for argument in row.arrays if argument.when is None or fields[argument.when]]
-    along = _along(row)
+    along, reference = _along(row), implementation(row, "refer").function
     static = {
         name: value for name, value in fields.items() if type(value) is not int and name not in row.floats
     }
     own = tuple(array.dtype for array in signature.arrays)
-    reference = reference_of(row)
-    key = "\n".join(
-        [
-            f"; {row.__name__} {static}, {len(arguments)} arrays, along {along}",
-            f"; {unroll} vectors of {vector_bytes} bytes",
-            f"; by the compiler {compiler()}",
-            text_of(reference),
-        ]
-    )
 
     def make(reading: tuple[str, ...]) -> str:
         from jitkernels.frontends.references import graph_of
         from jitkernels.graph.construct import UnknownError
+        from jitkernels.graph.emit.targets import Variant
         from jitkernels.graph.kernels import body_of
 
         dtypes = (*reading, *own[len(reading) :])
@@ -59,31 +52,57 @@ def nest(
             graph, scope = graph_of(reference, arguments, dtypes, fields, row.floats)
         except (UnknownError, TypeError, ValueError) as error:
             raise BuildError(f"{row.__name__}: the reference cannot be compiled: {error}") from error
-        return body_of(graph, scope, len(arguments), along, vector_bytes, unroll)
+        return body_of(graph, scope, len(arguments), along, Variant(vector_bytes, unroll))
 
+    key = [f"; {row.__name__} {static}, {len(arguments)} arrays, along {along}", text_of(reference)]
+    return nest_along(
+        attr, along, key, make, unroll=unroll, parallel=parallel, vector_bytes=vector_bytes,
+        converts=len(set(own)) == 1,
+    )  # fmt: skip
+
+
+def nest_along(
+    attr: KernelAttr,
+    along: str,
+    key: Sequence[str],
+    make: Callable[[tuple[str, ...]], str],
+    *,
+    unroll: int,
+    parallel: bool,
+    vector_bytes: int,
+    converts: bool = False,
+) -> LoopNest:
+    """A loop nest over one extent, whose LLVM IR the compiler makes of what the `key` says."""
+    variant = f"; {unroll} vectors of {vector_bytes} bytes, by the compiler {compiler()}"
+    signature = attr.signature()
     return LoopNest(
-        f"{attr.name}_{fields.get('dtype', 'kernel')}",
+        "_".join([attr.name, *([attr.fields()["dtype"]] if "dtype" in attr.fields() else [])]),
         signature.c_arguments,
-        LaterIR(key, make),
+        LaterIR("\n".join([variant, *key]), make),
         extent=signature.index(along),
         block=_block(attr, along) if parallel else 1,
         parallel=parallel,
         vector_bytes=vector_bytes,
         reads_first=True,  # each step of a nest reads all that it needs before it writes
-        converts=len(set(own)) == 1,
+        converts=converts,
     )
 
 
-def variants(attr: KernelAttr) -> list[dict[str, Any]]:
+def variants(attr: KernelAttr) -> list[Choice]:
     """Vectors for each step, their width, and threads where two of them get two blocks each."""
-    along = _along(type(attr))
+    return variants_along(attr, _along(type(attr)))
+
+
+def variants_along(attr: KernelAttr, along: str) -> list[Choice]:
+    """The same for a nest over some extent."""
     blocks = attr.fields()[along] // _block(attr, along)
+    widest = machine.target().widths[0]
     return [
         {"unroll": unroll, "vector_bytes": width, "parallel": parallel}
         for parallel in ((False, True) if blocks >= 4 else (False,))
         for width in machine.target().widths
         for unroll in UNROLLS
-        if width >= machine.target().widths[0] or unroll >= 2
+        if width == widest or unroll > 1
     ]
 
 
@@ -102,11 +121,6 @@ def _block(attr: KernelAttr, along: str) -> int:
     nbytes = sum(array.nbytes for array in attr.signature().arrays)
     work = max(attr.operations(), nbytes) / max(attr.fields()[along], 1)
     return 1 << max(int(BLOCK / max(work, 1)), 1).bit_length() - 1
-
-
-def reference_of(row: type[KernelAttr]) -> Callable[..., None]:
-    """The NumPy text of a row."""
-    return implementation(row, "refer").function
 
 
 @functools.cache

@@ -62,6 +62,13 @@ class KernelType(metaclass=_Members):
         return cls._members[name]
 
     @classmethod
+    def unlisted(cls, name: str) -> "KernelType":
+        """One that is no member: of rows that are made when they are met."""
+        found = super().__new__(cls)
+        found.name = name
+        return found
+
+    @classmethod
     def remove(cls, name: str) -> None:
         """Forget a member, after its row is gone."""
         cls._members.pop(name, None)

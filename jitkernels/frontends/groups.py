@@ -15,12 +15,16 @@ SILENT = frozenset({"input", "constant", "extent"})
 
 @dataclass(frozen=True)
 class Group:
-    """One step. `kind`: ``kernel``, ``product`` or ``NumPy``; `reads` and `writes` are arrays in memory."""
+    """One step. `kind`: ``kernel``, ``product`` or ``NumPy``; `reads` and `writes` are arrays in memory.
+
+    `variant` says of a kernel how many vectors a step of its loop takes at once, and whether this was measured.
+    """
 
     kind: str
     nodes: tuple[Node, ...]
     reads: tuple[Node, ...]
     writes: tuple[Node, ...]
+    variant: str = ""
 
     @property
     def text(self) -> str:
@@ -54,7 +58,7 @@ def _group(nest: Any) -> Group:
         nodes |= {id(node): node for node in cone.nodes}
         reads |= cone.leaves
     writes = {id(store.target): store.target for store in nest.stores}
-    return Group("kernel", tuple(nodes.values()), tuple(reads.values()), tuple(writes.values()))
+    return Group("kernel", tuple(nodes.values()), tuple(reads.values()), tuple(writes.values()), nest.variant)
 
 
 def label(node: Node) -> str:

@@ -49,7 +49,10 @@ class FunctionExplanation:
         for number, group in enumerate(self.groups, 1):
             reads = ", ".join(self._name(node) for node in group.reads) or "nothing"
             writes = ", ".join(self._name(node) for node in group.writes)
-            lines.append(f"  {number} {group.kind}: {group.text or 'copy'}; reads {reads}; writes {writes}")
+            variant = f"; {group.variant}" if group.variant else ""
+            lines.append(
+                f"  {number} {group.kind}: {group.text or 'copy'}; reads {reads}; writes {writes}{variant}"
+            )
         lines.append(f"  memory moved: {self.bytes_after:,} bytes, by NumPy {self.bytes_before:,}")
         lines += [f"  {note}" for note in self.notes]
         return "\n".join(lines)

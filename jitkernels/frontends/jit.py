@@ -19,6 +19,7 @@ from jitkernels.frontends import (  # noqa: F401  # these fill the tables of wha
     indexing,
     joining,
     moments,
+    programs,
     reductions,
     shaping,
     universal,
@@ -38,10 +39,14 @@ from jitkernels.frontends.inspection import (
 from jitkernels.frontends.outputs import Known
 from jitkernels.frontends.signatures import Signature
 from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
+from jitkernels.graph import fused
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
 from jitkernels.locks import making
 from jitkernels.native import floating_errors, vectorcall
+
+if TYPE_CHECKING:
+    from jitkernels.explanation import Explanation
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -268,6 +273,24 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         groups = groups_of(found.program, graph)
         names = names_of(graph, groups, argument_names(structure, self._signature.names))
         return Drawing(graph, groups, names)
+
+    def tune(self, *args: P.args, **kwargs: P.kwargs) -> "tuple[Explanation, ...]":
+        """Measure the variants of each kernel that a call with such arguments runs, now, and keep what was best.
+
+        From then on code is made so, for sizes of this class, in this process and in others; what was made before is
+        forgotten. Returns what was measured. Raises NotUsableError where the call is left to NumPy, or measurements
+        would not be used.
+        """
+        from jitkernels.measuring import tune
+
+        found, _ = self._looked_at(args, kwargs)
+        if isinstance(found, str) or found.graph is None or self.config.backend != "native":
+            reason = found if isinstance(found, str) else found.reason or "the interpreter runs it"
+            raise NotUsableError(f"{self.__name__} has no kernels: it is left to NumPy: {reason}")
+        nests = programs.nests(found.graph, found.scope, self.config)
+        told = tuple(tune(fused.attr_of(nest, found.scope.values)) for nest in nests)
+        self.release()
+        return told
 
     def _looked_at(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         kwargs = {name: one for name, one in kwargs.items() if name != "out" or self._takes_out}

@@ -18,7 +18,6 @@ from jitkernels.frontends.storage import Storage, View, c_strides
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Binding, Tracer, ValueGuard, pop, push
 from jitkernels.frontends.whole import Whole
-from jitkernels.graph import extents
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Guard, Scope
@@ -101,19 +100,7 @@ class Specialisation:
                 found[symbol] = value.strides[dimension] // value.itemsize
             else:
                 found[symbol] = int(value) if kind == "value" else -int(value)
-        for extent, sign in self.guards:
-            now = extents.evaluated(extent, found)
-            if not (
-                now == 0
-                if sign == "=="
-                else now != 0
-                if sign == "!="
-                else now > 0
-                if sign == ">"
-                else now >= 0
-            ):
-                return None
-        return found
+        return found if all(guard.holds(found) for guard in self.guards) else None
 
     def may_write(self, leaves: Sequence[Any]) -> bool:
         """Whether arguments that are written can be, and share no memory with others."""

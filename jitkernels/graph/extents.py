@@ -31,6 +31,18 @@ class Guard(NamedTuple):
     extent: "Extent"
     sign: str
 
+    def holds(self, values: Mapping[str, int]) -> bool:
+        """Whether it does for some values of the symbols."""
+        now = evaluated(self.extent, values)
+        match self.sign:
+            case "==":
+                return now == 0
+            case "!=":
+                return now != 0
+            case ">":
+                return now > 0
+        return now >= 0
+
 
 @dataclass
 class Scope:

@@ -105,15 +105,15 @@ def readers(nodes: Iterable[Node]) -> dict[int, list[Node]]:
 
 def key_of(node: Node, inputs: tuple[int, ...]) -> tuple[Any, ...]:
     """Equal for nodes that compute the same from equal inputs, which are given as numbers."""
-    options = tuple((name, _frozen(value)) for name, value in sorted(node.options.items()))
+    options = tuple((name, frozen(value)) for name, value in sorted(node.options.items()))
     return node.operation, inputs, options, node.dtype, key_of_shape(node.shape)
 
 
-def _frozen(value: Any) -> Any:
+def frozen(value: Any) -> Any:
     if isinstance(value, Extent):
         return value.key
     if isinstance(value, tuple | list):
-        return tuple(_frozen(one) for one in value)
+        return tuple(frozen(one) for one in value)
     if isinstance(value, float):
         return value.hex()  # 0.0 and -0.0 are equal, and NaN is not equal to itself
     if isinstance(value, int | str | bytes | None):

@@ -3,43 +3,43 @@
 It is what a loop nest that is written by hand becomes, so that threads, ranges and callers are the same for both.
 """
 
+from collections.abc import Sequence
+
 from jitkernels.errors import BuildError
-from jitkernels.graph import extents
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.targets import Variant
-from jitkernels.graph.extents import Atom, Extent, Scope
+from jitkernels.graph.extents import Extent, Number, Scope
 from jitkernels.graph.ir import Graph
 from jitkernels.graph.program import Program, Segment, compiled
 
+CONFIG = JitConfig(opt_level=3, backend="native")
 
-def body_of(graph: Graph, scope: Scope, arrays: int, along: str, vector_bytes: int, unroll: int = 0) -> str:
+
+def body_of(graph: Graph, scope: Scope, arrays: int, along: str, variant: Variant) -> str:
     """The body; its first `arrays` inputs are the kernel's arrays, its other ones numbers of type double.
 
     Parts of it are parts of the extent `along`. Raises BuildError for what is more than one nest.
     """
-    program = compiled(graph, scope, CONFIG, Variant(vector_bytes, unroll) if unroll else None)
+    program = compiled(graph, scope, CONFIG, lambda *_: variant)
     unit = _unit(program)
     (call,) = unit.calls
-    if extents.key_of_shape([call.extent]) != extents.key_of_shape([Extent({(Atom(along),): 1}, scope)]):
-        raise BuildError(f"the loop nest runs over {call.extent}: expected {along}")
+    symbols = [*program.symbols]
     words = [program.words[id(node)] for node in graph.inputs]
     words[arrays:arrays] = program.symbols.values()
-    kinds = ["ptr"] * arrays + ["i64"] * len(program.symbols)
+    kinds = ["ptr"] * arrays + ["i64"] * len(symbols)
     kinds += ["ptr"] * (len(words) - len(kinds))
     taken = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
     lines = [f"define i64 @body({taken}, i64 %begin, i64 %end) {{", f"  %frame = alloca [{len(words)} x i64]"]
     for i, (word, kind) in enumerate(zip(words, kinds, strict=True)):
         lines += [f"  %w{i} = getelementptr i64, ptr %frame, i64 {word}", f"  store {kind} %a{i}, ptr %w{i}"]
-    lines += [
-        f"  %status = call i64 @{call.name}(ptr %frame, i64 %begin, i64 %end)",
-        "  ret i64 %status",
-        "}",
-    ]
-    return programs.unit_text(unit.library, [*unit.texts, "\n".join(lines)])
-
-
-CONFIG = JitConfig(opt_level=3, backend="native")
+    first, last = "%begin", "%end"
+    for i, step in enumerate(_steps(call.extent, along, symbols)):
+        factor = step if isinstance(step, int) else f"%a{arrays + symbols.index(step)}"
+        lines += [f"  %b{i} = mul i64 {first}, {factor}", f"  %e{i} = mul i64 {last}, {factor}"]
+        first, last = f"%b{i}", f"%e{i}"
+    run = f"  %status = call i64 @{call.name}(ptr %frame, i64 {first}, i64 {last})"
+    return programs.unit_text(unit.library, [*unit.texts, "\n".join([*lines, run, "  ret i64 %status", "}"])])
 
 
 def _unit(program: Program) -> programs.Unit:
@@ -51,3 +51,14 @@ def _unit(program: Program) -> programs.Unit:
     if len(steps[0].unit.calls) != 1 or program.made:
         raise BuildError(f"expected one loop nest, got {len(steps[0].unit.calls)} with arrays between them")
     return steps[0].unit
+
+
+def _steps(extent: Number, along: str, symbols: Sequence[str]) -> list[int | str]:
+    """The numbers and symbols whose product is how many steps of the nest there are for each of `along`."""
+    if isinstance(extent, Extent) and len(extent.terms) == 1:
+        ((monomial, count),) = extent.terms.items()
+        names = [atom.text for atom in monomial]
+        if along in names and {*names} <= {*symbols}:
+            names.remove(along)
+            return [*([count] if count != 1 else []), *names]
+    raise BuildError(f"the loop nest runs over {extent}: expected so many steps for each of {along}")

@@ -223,8 +223,12 @@ def _with_own_results(graph: Graph) -> Graph:
     return Graph(graph.inputs, tuple(outputs), tuple(writes), graph.notes)
 
 
-def compiled(graph: Graph, scope: Scope, config: JitConfig, variant: Variant | None = None) -> Program:
-    """The program of a graph; each nest in the way that suits it, if no variant is given."""
+Choose = Callable[[Nest, Mapping[int, Array], Scope, float, int], Variant | None]
+"""Which variant of a nest to take, of what cost for an element, by which static unrolling; None leaves it so."""
+
+
+def compiled(graph: Graph, scope: Scope, config: JitConfig, choose: Choose | None = None) -> Program:
+    """The program of a graph."""
     graph = products.lowered(optimised(graph, config))
     if abs(config.opt_level) >= 3:
         graph = products.lowered(
@@ -249,7 +253,7 @@ def compiled(graph: Graph, scope: Scope, config: JitConfig, variant: Variant | N
             group.append(step)
             continue
         if group:
-            program.steps.append(_segment(group, arrays, program, variant))
+            program.steps.append(_segment(group, arrays, program, scope, choose))
             group = []
         if isinstance(step, Single):
             program.steps.append(step.node)
@@ -312,7 +316,11 @@ def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:
 
 
 def _segment(
-    nests: list[Nest | Product], arrays: dict[int, Array], program: Program, given: Variant | None
+    nests: list[Nest | Product],
+    arrays: dict[int, Array],
+    program: Program,
+    scope: Scope,
+    choose: Choose | None,
 ) -> Segment:
     library = Library()
     target = machine.target()
@@ -329,7 +337,11 @@ def _segment(
             texts.append(nest.text(function, arrays, f"nest{number}", external))
             made.append(programs.Call(f"nest{number}", None, nest.work))
             continue
-        variant = given or Variant(min(64, target.vector_bytes), _unroll(nest))
+        found_best = choose(nest, arrays, scope, _cost(nest), _unroll(nest)) if choose else None
+        variant = found_best or Variant(min(64, target.vector_bytes), _unroll(nest))
+        nest.variant = f"{variant.unroll} x {variant.vector_bytes} bytes" + (
+            ", measured" if found_best else ""
+        )
         emitter = Emitter(nest, arrays, function, variant, f"nest{number}")
         texts.append(emitter.text())
         loop = emitter.range_loop

@@ -156,6 +156,20 @@ def _measured(**content: Any) -> Measured:
     return measured
 
 
+def has_any(name: str, threads: int) -> bool:
+    """Whether there is a record of any attr of a kernel; looked up anew when the folder has changed."""
+    place = directory(threads)
+    try:
+        return place is not None and _has_any(place, name, place.stat().st_mtime_ns)
+    except OSError:
+        return False
+
+
+@functools.lru_cache(maxsize=8)
+def _has_any(place: Path, name: str, _: int) -> bool:
+    return next(place.glob(f"{name}-*.json"), None) is not None
+
+
 def files(root: Path) -> Iterator[Path]:
     """All records below a cache folder, whatever their environment."""
     return root.glob("*/tuning/*.json")

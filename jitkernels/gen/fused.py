@@ -1,0 +1,27 @@
+"""Generated fused expressions: one loop nest, in variants that the tuner chooses from."""
+
+from jitkernels import from_reference
+from jitkernels.attrs.fused import FusedAttr
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.registry import Variant, implements
+
+
+def variants(attr: FusedAttr) -> list[Variant]:
+    """The choice that is made without measuring first."""
+    found = from_reference.variants_along(attr, attr.computes.along)
+    return sorted(found, key=lambda variant: (variant["parallel"], variant["unroll"] != attr.computes.unroll))
+
+
+@implements(FusedAttr, variants=variants)
+def fused(attr: FusedAttr, unroll: int = 2, parallel: bool = False, vector_bytes: int = 64) -> LoopNest:
+    computes = attr.computes
+    key = [computes.text, f"; along {computes.along}"]
+    return from_reference.nest_along(
+        attr,
+        computes.along,
+        key,
+        lambda _: computes.body(vector_bytes, unroll),
+        unroll=unroll,
+        parallel=parallel,
+        vector_bytes=vector_bytes,
+    )

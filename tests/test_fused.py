@@ -1,0 +1,119 @@
+"""Loop nests of compiled functions as rows: they are checked, measured, remembered and used like all kernels."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitkernels as jk
+from jitkernels import testing
+from jitkernels.attrs.fused import FusedAttr
+from jitkernels.frontends import programs
+from jitkernels.graph import fused
+from jitkernels.registry import implementation, implementations
+
+Function = Callable[..., Any]
+
+
+def softmax(x: Any) -> Any:
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+FUNCTIONS: dict[str, tuple[Function, int, int]] = {
+    "product": (lambda x, y: x * y + 1, 2, 1),
+    "two results": (lambda x, y: (x * y, x - y), 2, 2),
+    "gelu": (lambda x: 0.5 * x * (1 + np.tanh(0.79788456 * (x + 0.044715 * x * x * x))), 1, 2),
+    "softmax": (softmax, 1, 2),
+    "mean": (lambda x: x.mean(axis=-1), 1, 2),
+    "columns": (lambda x: x.max(axis=0), 1, 2),
+    "broadcast": (lambda x: x - x.mean(axis=0), 1, 2),
+    "transposed": (lambda x, y: x + y.T, 2, 2),
+    "steps": (lambda x: x[:, ::2] * x[:, 1::2], 1, 2),
+    "reversed": (lambda x: x[::-1] - x, 1, 1),
+    "position": (lambda x: np.argmax(x, axis=-1), 1, 2),
+    "integers": (lambda x: (x * 8).astype(np.int32) // 3, 1, 1),
+}
+SIZE = 24
+
+
+def attrs_of(name: str, dtype: str) -> list[FusedAttr]:
+    """The nests of a function of square matrices or vectors."""
+    function, count, ndim = FUNCTIONS[name]
+    generator = np.random.default_rng(0)
+    arrays = [generator.random((SIZE,) * ndim).astype(dtype) for _ in range(count)]
+    compiled: Any = jk.jit(function)
+    found, _, _ = compiled._found(tuple(arrays), {})
+    nests = programs.nests(found.graph, found.scope, compiled.config)
+    return [fused.attr_of(nest, found.scope.values) for nest in nests]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_variant_computes_what_the_nodes_say(name: str, dtype: str) -> None:
+    attrs = attrs_of(name, dtype)
+    assert attrs, "no nest that is a kernel by itself"
+    for attr in attrs:
+        found = implementation(type(attr), "gen")
+        assert found.variants(attr)[0]["unroll"] == attr.computes.unroll
+        for n in (6, 34):
+            testing.check(type(attr)(expression=attr.expression, **dict.fromkeys(attr.extents(), n)), "gen")
+
+
+def test_rows_are_known_by_what_they_compute() -> None:
+    one, other = attrs_of("softmax", "float32") + attrs_of("softmax", "float64")
+    assert attrs_of("softmax", "float32") == [one]
+    assert one != other
+    assert type(one) is not type(other)
+    assert list(implementations(type(one))) == ["gen", "refer"]
+    assert one not in (other,)
+    assert "exp" in one.text()
+    assert type(one).from_json(one.to_json()) == one
+
+
+def test_sizes_are_those_that_code_is_for() -> None:
+    (attr,) = attrs_of("steps", "float32")
+    with pytest.raises(jk.errors.AttrError, match="at least 2, got 1"):
+        type(attr)(**attr.fields() | dict.fromkeys(attr.extents(), 1))
+    with pytest.raises(jk.errors.AttrError, match="sizes that were traced"):
+        type(attr)(**attr.fields() | dict.fromkeys(attr.extents(), 7))
+
+
+def test_no_list_has_them() -> None:
+    (attr,) = attrs_of("product", "float32")
+    assert type(attr) not in jk.registry.all_rows()
+    assert attr.kernel_type not in list(jk.KernelType)
+
+
+def test_kernels_of_expressions_can_be_called() -> None:
+    (attr,) = attrs_of("product", "float64")
+    x, y = np.arange(float(SIZE)), np.ones(SIZE)
+    z = np.empty(SIZE)
+    jk.KernelFuncs.cache().at(attr)(x, y, z)
+    assert z.tolist() == (x * y + 1).tolist()
+
+
+def test_measured_variants_are_used(private_cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And said; where measurements do not count they are not used."""
+    monkeypatch.setenv("JITKERNELS_CACHE_DIR", str(private_cache))
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    x = np.random.default_rng(0).random((64, 48)).astype("float32")
+    compiled = jk.jit(softmax)
+    before = compiled(x)
+    assert "measured" not in str(compiled.explain(x))
+    (told,) = compiled.tune(x)
+    assert "gen" in str(told)
+    assert "measured" in str(compiled.explain(x))
+    assert "measured" in str(jk.jit(softmax).explain(x))
+    np.testing.assert_allclose(compiled(x), before, rtol=1e-6)
+    monkeypatch.setenv("JITKERNELS_TUNE", "off")
+    assert "measured" not in str(jk.jit(softmax).explain(x))
+    with pytest.raises(jk.errors.NotUsableError, match="JITKERNELS_TUNE"):
+        compiled.tune(x)
+
+
+def test_nothing_to_tune_is_said() -> None:
+    compiled = jk.jit(lambda x: np.unique(x))
+    with pytest.raises(jk.errors.NotUsableError, match="left to NumPy"):
+        compiled.tune(np.ones(3))
