@@ -36,12 +36,13 @@ class Segment:
     nests: list[Nest | Product] = field(repr=False)
     source: programs.Fused
     work: Number
+    cached: bool = True
     _entry: Any = field(default=None, repr=False)
 
     def run(self, frame: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
         if self._entry is None:
             kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-            self._entry = kind(load.address_of(self.source))
+            self._entry = kind(load.address_of(self.source, cached=self.cached))
         if self._entry(frame.ctypes.data):
             raise WorkspaceError("a kernel of a compiled function has no memory for its workspace")
 
@@ -237,6 +238,7 @@ def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Program:
         fuse=abs(config.opt_level) >= 3,
         fuse_reduce=config.fuse_reduce,
         largest=config.max_fusion_size,
+        most_inputs=config.max_inputs,
     )
     steps, program.shared = schedule.steps, schedule.shared
     arrays = _arrays(program, graph, schedule)
@@ -342,7 +344,7 @@ def _segment(nests: list[Nest | Product], arrays: dict[int, Array], program: Pro
     source = programs.Fused(
         "fused", text, 64, (*programs.externals(parallel=parallel), *dict.fromkeys(found))
     )
-    return Segment(nests, source, sum((call.work for call in made), 0))
+    return Segment(nests, source, sum((call.work for call in made), 0), program.config.cache)
 
 
 def _is_empty(node: Node) -> bool:
