@@ -4,7 +4,7 @@ import contextlib
 import functools
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -53,6 +53,8 @@ from jitkernels.native import floating_errors, vectorcall
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Out = TypeVar("Out", bound="np.ndarray[Any, Any] | tuple[np.ndarray[Any, Any], ...]")
+"""What takes results, and is given back."""
 MOST_KEYS = 4096
 MOST_OF_A_KEY = 32
 MOST_LINKS = 4096
@@ -86,8 +88,14 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     if _base is object or TYPE_CHECKING:
 
-        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-            return cast(R, self._call(args, kwargs))
+        @overload
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+        @overload
+        def __call__(self, *args: Any, out: None, **kwargs: Any) -> R: ...
+        @overload
+        def __call__(self, *args: Any, out: Out, **kwargs: Any) -> Out: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return self._call(args, kwargs)
 
     def _from_python(self, *args: Any, **kwargs: Any) -> Any:
         """What serves calls that no compiled function takes."""
