@@ -14,6 +14,7 @@ from jitkernels.errors import (
     DifferenceError,
     JitKernelsError,
     NotUsableError,
+    WorkspaceError,
     shown,
 )
 from jitkernels.frontends import (  # noqa: F401  # these fill the tables of what traced arrays do
@@ -43,7 +44,7 @@ from jitkernels.frontends.inspection import (
     explanation,
     names_of,
 )
-from jitkernels.frontends.outputs import Known
+from jitkernels.frontends.outputs import Known, given_to
 from jitkernels.frontends.signatures import Signature
 from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
 from jitkernels.graph.config import JitConfig
@@ -150,8 +151,8 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         except Exception as error:  # the plain function raises as it would, from where all was before
             for i, array in zip(found.written, before, strict=False):
                 leaves[i][...] = array
-            if isinstance(error, DifferenceError):
-                raise
+            if isinstance(error, DifferenceError | WorkspaceError):
+                raise  # which is no other for the plain function, or comes when arguments are written in part
             if isinstance(error, JitKernelsError):
                 found.note_failure(error)
             return self._plain(args, kwargs, out)
@@ -333,24 +334,6 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
 if _base is not object:
     vectorcall.prepare(JitFunction)
-
-
-def given_to(out: Any, result: Any) -> Any:
-    """Results written where the caller wants them. Raises ArgumentError where they do not fit."""
-    several = isinstance(out, tuple)
-    outs, results = (out, result) if several else ((out,), (result,))
-    if several and (not isinstance(result, tuple | list) or len(result) != len(out)):
-        raise ArgumentError(f"out: expected as many arrays as there are results, got {len(out)}")
-    for target, one in zip(outs, results, strict=True):
-        if not isinstance(target, np.ndarray):
-            raise ArgumentTypeError(f"out: expected an array or a tuple of arrays, got {shown(target)}")
-        if target.shape != np.shape(one):
-            raise ArgumentError(
-                f"out: expected an array of shape {np.shape(one)}, got one of shape {target.shape}"
-            )
-    for target, one in zip(outs, results, strict=True):
-        np.copyto(target, one, casting="same_kind")
-    return out
 
 
 @overload

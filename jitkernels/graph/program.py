@@ -44,7 +44,7 @@ class Segment:
             kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
             self._entry = kind(load.address_of(self.source, cached=self.cached))
         if self._entry(frame.ctypes.data):
-            raise WorkspaceError("a kernel of a compiled function has no memory for its workspace")
+            raise WorkspaceError(vectorcall.NO_WORKSPACE)
 
 
 @dataclass
