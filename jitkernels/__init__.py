@@ -19,6 +19,7 @@ from jitkernels.errors import (
     AttrError,
     BuildError,
     DataIndexError,
+    DifferenceError,
     GraphError,
     JitKernelsError,
     NotUsableError,
@@ -50,8 +51,8 @@ _own = frozenset(kernel_type.name.lower() for kernel_type in _rows)
 globals().update({row.__name__: row for row in _rows.values()})
 
 __all__ = [
-    "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "DataIndexError", "Explanation", "GraphError",
-    "JitConfig", "JitKernelsError", "Kernel", "KernelAttr", "KernelFuncs", "KernelType", "NotUsableError",
+    "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "DataIndexError", "DifferenceError", "Explanation",
+    "GraphError", "JitConfig", "JitKernelsError", "Kernel", "KernelAttr", "KernelFuncs", "KernelType", "NotUsableError",
     "RegistrationError", "TracingError", "UnknownNameError", "WorkspaceError", "errors", "explain",
     "get_all_candidates", "get_default_best", "get_num_threads", "get_refer", "implements", "jit",
     "set_num_threads", "tune", "use",

@@ -21,6 +21,7 @@ from jitkernels.errors import ArgumentTypeError as ArgumentTypeError
 from jitkernels.errors import AttrError as AttrError
 from jitkernels.errors import BuildError as BuildError
 from jitkernels.errors import DataIndexError as DataIndexError
+from jitkernels.errors import DifferenceError as DifferenceError
 from jitkernels.errors import GraphError as GraphError
 from jitkernels.errors import JitKernelsError as JitKernelsError
 from jitkernels.errors import NotUsableError as NotUsableError
@@ -50,6 +51,7 @@ __all__ = [
     "AttrError",
     "BuildError",
     "DataIndexError",
+    "DifferenceError",
     "Explanation",
     "GraphError",
     "JitConfig",

@@ -62,6 +62,10 @@ class WorkspaceError(JitKernelsError, MemoryError):
     """The scratch memory of a kernel could not be allocated; outputs may be written in part."""
 
 
+class DifferenceError(JitKernelsError, ArithmeticError):
+    """Compiled code and NumPy differ by more than rounding, which negative levels look for in each call."""
+
+
 class GraphError(JitKernelsError, RuntimeError):
     """A graph breaks a rule that the compiler relies on: a mistake of a pass or of a rule of one's own."""
 

@@ -1,5 +1,6 @@
 """What compiled functions refer to by name: changed since, it is seen at the next call."""
 
+import gc
 import math
 import sys
 import types
@@ -255,3 +256,28 @@ def test_defaults() -> None:
     both(compiled, array(3))
     kept[0] = 4
     both(compiled, array(3))
+
+
+def test_garbage_is_not_collected_in_a_trace() -> None:
+    """Whose callbacks may read what a traced function may not."""
+
+    def collected(phase: str, info: dict[str, int]) -> None:
+        CALLS.append(len(WEIGHTS))
+
+    def function(x: Any) -> Any:
+        for _ in range(20):
+            x = [x + 1, x][0]
+        return x
+
+    before = gc.get_threshold()
+    gc.callbacks.append(collected)
+    gc.set_threshold(1)
+    try:
+        compiled = jk.jit(function)
+        same(compiled(array(50_000)), function(array(50_000)))
+        assert gc.isenabled()
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(collected)
+    assert CALLS
+    assert not reasons(compiled)

@@ -17,7 +17,10 @@ from jitkernels.attrs.base import KernelAttr, rows
 from jitkernels.errors import ArgumentTypeError, UnknownNameError
 
 RIGHT = """\
+from functools import partial
+from typing import Any
 import numpy as np
+from numpy.typing import NDArray
 import jitkernels as jk
 
 x = np.ones((3, 4), np.float32)
@@ -38,6 +41,45 @@ try:
     jk.softmax(x, axis=9)
 except jk.JitKernelsError as error:
     raise jk.errors.ArgumentError(jk.KernelType.VMUL.name) from error
+
+Array = NDArray[np.float64]
+
+@jk.jit
+def plus(a: Array, b: Array, scale: float = 1.0) -> Array:
+    return a + b * scale
+
+@jk.jit(static_argnames="axis", opt_level=2)
+def both(a: Array, axis: int) -> tuple[Array, Array]:
+    return a.min(axis=axis), a.max(axis=axis)
+
+def into(a: Array, out: Array) -> float:
+    out[:] = a
+    return 1.0
+
+class Model:
+    @jk.jit
+    def forward(self, a: Array) -> Array:
+        return a * 2
+
+a = np.ones(3)
+c: Array = plus(a, a)
+d: Array = plus(a, b=a, scale=2.0, out=a)
+plus(a, a, out=None).sum()
+low, high = both(a, axis=0)
+got: tuple[Array, Array] = both(a, 0, out=(a, a))
+one: float = jk.jit(into)(a, out=a)
+partial(plus, a)(a, out=a)
+Model().forward(a)
+text: str = str(plus.explain(a, a)) + plus.graph(a, a)._repr_svg_()
+compiles: int = plus.stats().compiles
+plus.release()
+rounded: Array = jk.jit(lambda x: x + 1, config=jk.JitConfig(opt_level=0))(a)
+"""
+TYPED = """\
+from numpy.typing import NDArray
+@jk.jit
+def plus(a: NDArray[np.float64], b: float) -> NDArray[np.float64]:
+    return a + b
 """
 WRONG = {
     "jk.softmx(x)": 'Module has no attribute "softmx"',
@@ -55,6 +97,13 @@ WRONG = {
     "a: str = jk.softmax(x)": "Incompatible types in assignment",
     "jk.set_num_threads(1.5)": 'Argument 1 to "set_num_threads" has incompatible type "float"',
     "jk.UseAttr": 'Module has no attribute "UseAttr"',
+    "plus(x)": 'No overload variant of "__call__" of "JitFunction" matches argument type',
+    "plus(x, 'b')": 'No overload variant of "__call__" of "JitFunction" matches argument types',
+    "plus(x, 1.0, c=3)": 'No overload variant of "__call__" of "JitFunction" matches argument types',
+    "plus(x, 1.0, out=[1.0])": 'No overload variant of "__call__" of "JitFunction" matches argument types',
+    "b: str = plus(x, 1.0)": "Incompatible types in assignment",
+    "c: str = plus(x, 1.0, out=x)": "Incompatible types in assignment",
+    "plus.explain(x)": 'Missing positional argument "b" in call to "explain"',
 }
 
 
@@ -67,7 +116,7 @@ def _where_mypy_looks() -> dict[str, str]:
 def test_a_users_script(tmp_path: Path) -> None:
     """``mypy --strict`` takes what is right and refuses, line by line, what is wrong."""
     (tmp_path / "right.py").write_text(RIGHT)
-    start = "import numpy as np\nimport jitkernels as jk\n\nx = np.ones(3)\n"
+    start = f"import numpy as np\nimport jitkernels as jk\n\nx = np.ones(3)\n{TYPED}"
     (tmp_path / "wrong.py").write_text(start + "\n".join(WRONG) + "\n")
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--follow-imports=silent"]
     done = subprocess.run(

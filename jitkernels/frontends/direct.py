@@ -24,10 +24,10 @@ from jitkernels.native import load, plain, vectorcall
 class Direct:
     """One link, and what it needs to stay alive."""
 
-    def __init__(self, source: Any, call: "Call") -> None:
+    def __init__(self, source: Any, call: "Call", *, cached: bool) -> None:
         self.context = np.array([id(one) for one in call.objects] or [0], np.int64)
         self.kept = call
-        address = load.address_of(source)
+        address = load.address_of(source, cached=cached)
         self.link = vectorcall.link(address, self.context.ctypes.data, call.count, call.watches, call.names)
 
 

@@ -4,11 +4,19 @@ import contextlib
 import functools
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from jitkernels.errors import ArgumentError, ArgumentTypeError, JitKernelsError, NotUsableError, shown
+from jitkernels.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DifferenceError,
+    JitKernelsError,
+    NotUsableError,
+    WorkspaceError,
+    shown,
+)
 from jitkernels.frontends import (  # noqa: F401  # these fill the tables of what traced arrays do
     arranging,
     choosing,
@@ -27,6 +35,7 @@ from jitkernels.frontends import (  # noqa: F401  # these fill the tables of wha
 from jitkernels.frontends import specialisation as specialisations
 from jitkernels.frontends.arguments import Flattener, patterns, static
 from jitkernels.frontends.captured import Constant
+from jitkernels.frontends.checked import Check
 from jitkernels.frontends.drawing import Drawing
 from jitkernels.frontends.groups import groups_of, moved
 from jitkernels.frontends.inspection import (
@@ -36,7 +45,7 @@ from jitkernels.frontends.inspection import (
     explanation,
     names_of,
 )
-from jitkernels.frontends.outputs import Known
+from jitkernels.frontends.outputs import Known, given_to
 from jitkernels.frontends.signatures import Signature
 from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
 from jitkernels.graph import fused
@@ -50,6 +59,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Out = TypeVar("Out", bound="np.ndarray[Any, Any] | tuple[np.ndarray[Any, Any], ...]")
+"""What takes results, and is given back."""
 MOST_KEYS = 4096
 MOST_OF_A_KEY = 32
 MOST_LINKS = 4096
@@ -83,8 +94,14 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     if _base is object or TYPE_CHECKING:
 
-        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-            return cast(R, self._call(args, kwargs))
+        @overload
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+        @overload
+        def __call__(self, *args: Any, out: None, **kwargs: Any) -> R: ...
+        @overload
+        def __call__(self, *args: Any, out: Out, **kwargs: Any) -> Out: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return self._call(args, kwargs)
 
     def _from_python(self, *args: Any, **kwargs: Any) -> Any:
         """What serves calls that no compiled function takes."""
@@ -119,8 +136,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             linked: Any = self
             return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
         largest = max((leaf.size for leaf in leaves if type(leaf) is np.ndarray), default=0)
-        counts = self.config.profile or self.config.backend != "native"
-        if largest <= found.plain_up_to and not counts:
+        if largest <= found.plain_up_to and not self.config.sees_calls:
             self._link_plain(args, kwargs, out, found.plain_up_to)
             return self._plain(args, kwargs, out)
         return self._computed(found, leaves, values, args, kwargs, out)
@@ -129,15 +145,21 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         self, found: Specialisation, leaves: Any, values: Any, args: Any, kwargs: Any, out: Any
     ) -> Any:
         """The results of compiled code, started from Python."""
-        before = [leaves[i].copy() for i in found.written] if found.may_raise else ()
+        is_checked = self.config.is_checked
+        before = [leaves[i].copy() for i in found.written] if found.may_raise or is_checked else ()
         try:
+            check = Check(found, leaves, values) if is_checked else None
             with np.errstate(all="ignore") if found.is_quiet else contextlib.nullcontext():
                 arrays = found.program.run([*leaves, *found.constants], values, None)
-        except Exception as error:  # noqa: BLE001  # the plain function raises as it would, from where all was before
-            if isinstance(error, JitKernelsError):
-                found.note_failure(error)
+            if check is not None:
+                check.compare(arrays, leaves, lambda: self._names(args, kwargs))
+        except Exception as error:  # the plain function raises as it would, from where all was before
             for i, array in zip(found.written, before, strict=False):
                 leaves[i][...] = array
+            if isinstance(error, DifferenceError | WorkspaceError):
+                raise  # which is no other for the plain function, or comes when arguments are written in part
+            if isinstance(error, JitKernelsError):
+                found.note_failure(error)
             return self._plain(args, kwargs, out)
         result = found.plan.make(Known(leaves, arrays, values))
         return result if out is None else given_to(out, result)
@@ -169,7 +191,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
                 found.direct[form] = False
             if (
                 _base is object
-                or self.config.profile
+                or self.config.sees_calls
                 or self._takes_out
                 or type(function) is not types.FunctionType
             ):
@@ -180,7 +202,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
                 call = direct.call_of(function, structure, bound, args, kwargs, found.constants)
                 source = direct.source_of(found, leaves, call) if call is not None else None
                 if call is not None and source is not None:
-                    self._enter(direct.Direct(source, call))
+                    self._enter(direct.Direct(source, call, cached=self.config.cache))
                     found.direct[form] = True
             except JitKernelsError as error:
                 found.note_failure(error)
@@ -263,6 +285,10 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             return FunctionExplanation(self.__name__, (), {}, (), found, 0, 0)
         return explanation(self.__name__, found, argument_names(structure, self._signature.names))
 
+    def _names(self, args: Any, kwargs: Any) -> list[str]:
+        """Those of the arrays and numbers in the arguments."""
+        return argument_names(self._structure(args, kwargs)[0], self._signature.names)
+
     def graph(self, *args: P.args, **kwargs: P.kwargs) -> Drawing:
         """A picture of what becomes of such a call. Raises NotUsableError where it is left to NumPy."""
         found, structure = self._looked_at(args, kwargs)
@@ -331,24 +357,6 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
 if _base is not object:
     vectorcall.prepare(JitFunction)
-
-
-def given_to(out: Any, result: Any) -> Any:
-    """Results written where the caller wants them. Raises ArgumentError where they do not fit."""
-    several = isinstance(out, tuple)
-    outs, results = (out, result) if several else ((out,), (result,))
-    if several and (not isinstance(result, tuple | list) or len(result) != len(out)):
-        raise ArgumentError(f"out: expected as many arrays as there are results, got {len(out)}")
-    for target, one in zip(outs, results, strict=True):
-        if not isinstance(target, np.ndarray):
-            raise ArgumentTypeError(f"out: expected an array or a tuple of arrays, got {shown(target)}")
-        if target.shape != np.shape(one):
-            raise ArgumentError(
-                f"out: expected an array of shape {np.shape(one)}, got one of shape {target.shape}"
-            )
-    for target, one in zip(outs, results, strict=True):
-        np.copyto(target, one, casting="same_kind")
-    return out
 
 
 @overload

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 from jitkernels.frontends.storage import Storage, View
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
@@ -225,3 +226,21 @@ def _plan(planner: _Planner, make: Make, found: Any) -> Plan:
             return Plan(make, (), None)
         kinds.append("float" if value.is_weak else "scalar" if value.is_scalar else "array")
     return Plan(make, tuple(kinds), several)
+
+
+def given_to(out: Any, result: Any) -> Any:
+    """Results written where the caller wants them. Raises ArgumentError where they do not fit."""
+    several = isinstance(out, tuple)
+    outs, results = (out, result) if several else ((out,), (result,))
+    if several and (not isinstance(result, tuple | list) or len(result) != len(out)):
+        raise ArgumentError(f"out: expected as many arrays as there are results, got {len(out)}")
+    for target, one in zip(outs, results, strict=True):
+        if not isinstance(target, np.ndarray):
+            raise ArgumentTypeError(f"out: expected an array or a tuple of arrays, got {shown(target)}")
+        if target.shape != np.shape(one):
+            raise ArgumentError(
+                f"out: expected an array of shape {np.shape(one)}, got one of shape {target.shape}"
+            )
+    for target, one in zip(outs, results, strict=True):
+        np.copyto(target, one, casting="same_kind")
+    return out

@@ -1,5 +1,6 @@
 """A function made into a graph for one kind of arguments, and how results follow from what that computes."""
 
+import gc
 import sys
 import time
 from collections.abc import Sequence
@@ -127,7 +128,10 @@ def _overlaps_itself(array: Any) -> bool:
 
 
 class Watch:
-    """Looks at what functions are called while one is traced: those that read what no call would look at again."""
+    """Looks at what functions are called while one is traced: those that read what no call would look at again.
+
+    The garbage collector, whose callbacks and finalisers are no part of the function, waits meanwhile.
+    """
 
     def __init__(self, tables: set[int]) -> None:
         self.refused = ""
@@ -136,11 +140,15 @@ class Watch:
 
     def __enter__(self) -> Self:
         self._before = sys.getprofile()
+        self._collects = gc.isenabled()
+        gc.disable()
         sys.setprofile(self._called)
         return self
 
     def __exit__(self, *_: object) -> None:
         sys.setprofile(self._before)
+        if self._collects:
+            gc.enable()
 
     def _called(self, frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and not self.refused and id(frame.f_globals) not in self._tables:

@@ -22,6 +22,8 @@ INLINE = frozenset({"cast", "view", "constant", "extent", "iota", "reduce"})
 """What can be computed inside of another node, beside all that is elementwise."""
 LARGEST = 400
 """Nodes of a cone: what a nest is made in time with, and what programs of many thousand nodes are cut into."""
+MOST_INPUTS = 32
+"""Arrays that a nest reads: more streams than processors follow, and more pointers than they have registers."""
 COSTLY = 7.0
 """What is not computed twice, if it can be kept."""
 
@@ -173,6 +175,32 @@ class Cone:
                 or any(self._repeated(loops_of(place), dimensions) for place in places.values())
             ):
                 yield node
+
+    def crowded(self, most: int) -> dict[int, Node]:
+        """Nodes to be kept for the rest to read no more than so many arrays: those first that read the most."""
+        if len(self.arrays) <= most:
+            return {}
+        found: dict[int, Node] = {}
+        read: dict[int, frozenset[int]] = {key: frozenset([key]) for key in self.arrays}
+        for node in self.nodes:
+            below = sorted(
+                {id(one): one for one in node.inputs}.values(), key=lambda one: -len(read.get(id(one), ()))
+            )
+            for one in below:
+                own: frozenset[int] = frozenset().union(*(read.get(id(other), ()) for other in node.inputs))
+                if len(own) > most and len(read[id(one)]) > 1:
+                    base = one
+                    while base.operation in ("view", "cast") and id(base.inputs[0]) in self.inside:
+                        base = base.inputs[0]
+                    found[id(base)] = base
+                    read[id(base)] = read[id(one)] = frozenset([id(base)])
+            read[id(node)] = frozenset().union(*(read.get(id(one), ()) for one in node.inputs))
+        return found
+
+    @kept_property
+    def arrays(self) -> frozenset[int]:
+        """What is read from memory at each step, by ids."""
+        return frozenset(key for key, leaf in self.leaves.items() if leaf.ndim)
 
     def _repeated(self, loops: frozenset[int], dimensions: frozenset[int]) -> bool:
         """Whether a place does not depend on an outer loop though it does on an inner one."""

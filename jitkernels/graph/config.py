@@ -22,11 +22,14 @@ def _backend() -> str:
 class JitConfig:
     """What the compiler may do.
 
-    `opt_level`: 0 nothing, 1 local rewrites, 2 passes over the whole graph, 3 fusion; a negative level does as its
-    absolute value says. `fuse_reduce`: reductions are computed inside of what reads them. `fuse_dimshuffle`: views move
-    to what they are views of. `max_fusion_size`: nodes that one result of a loop nest is computed from, about.
-    `fast_math`: what holds for real numbers holds. `profile`: calls are counted, and so go through Python. `rules` are
-    rewriting rules of one's own. `max_inputs` and `cache` change nothing yet, and negative levels check nothing yet.
+    `opt_level`: 0 nothing, 1 local rewrites, 2 passes over the whole graph, 3 fusion. A negative level does as its
+    absolute value says, and each call is done by NumPy as well: `DifferenceError` says what differs by more than
+    rounding. `fuse_reduce`: reductions are computed inside of what reads them. `fuse_dimshuffle`: views move to what
+    they are views of. `max_fusion_size`: nodes that one result of a loop nest is computed from, about. `max_inputs`:
+    arrays that a loop nest reads, unless one operation has more. `fast_math`: what holds for real numbers holds.
+    `backend`: ``native``, or ``interpreter``, by which NumPy runs one operation after the other. `cache`: whether code
+    is looked for on the disk, and kept there. `profile`: calls are counted, and so go through Python. `rules` are
+    rewriting rules of one's own.
     """
 
     opt_level: int = field(default_factory=_level)
@@ -53,3 +56,13 @@ class JitConfig:
             if type(getattr(self, name)) is not bool:
                 raise AttrError(f"{name}: expected a bool, got {shown(getattr(self, name))}")
         object.__setattr__(self, "rules", tuple(self.rules))
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether each call is compared with NumPy."""
+        return self.opt_level < 0
+
+    @property
+    def sees_calls(self) -> bool:
+        """Whether each call goes through Python, however small its arrays are."""
+        return self.profile or self.is_checked or self.backend != "native"

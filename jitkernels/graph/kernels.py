@@ -21,8 +21,10 @@ def body_of(graph: Graph, scope: Scope, arrays: int, along: str, variant: Varian
 
     Parts of it are parts of the extent `along`. Raises BuildError for what is more than one nest.
     """
-    program = compiled(graph, scope, CONFIG, lambda *_: variant)
-    unit = _unit(program)
+    units: list[programs.Unit] = []
+    program = compiled(graph, scope, CONFIG, lambda *_: variant, units)
+    _require_one(program, units)
+    (unit,) = units
     (call,) = unit.calls
     symbols = [*program.symbols]
     words = [program.words[id(node)] for node in graph.inputs]
@@ -42,15 +44,13 @@ def body_of(graph: Graph, scope: Scope, arrays: int, along: str, variant: Varian
     return programs.unit_text(unit.library, [*unit.texts, "\n".join([*lines, run, "  ret i64 %status", "}"])])
 
 
-def _unit(program: Program) -> programs.Unit:
-    """What was emitted. Raises BuildError for what is more than one loop over the arrays as they are."""
-    steps = program.steps
-    if len(steps) != 1 or not isinstance(steps[0], Segment):
-        names = [step.operation for step in steps if not isinstance(step, Segment)]
-        raise BuildError(f"expected one loop nest, got {', '.join(names) or 'nothing'} besides")
-    if len(steps[0].unit.calls) != 1 or program.made:
-        raise BuildError(f"expected one loop nest, got {len(steps[0].unit.calls)} with arrays between them")
-    return steps[0].unit
+def _require_one(program: Program, units: Sequence[programs.Unit]) -> None:
+    """Raise BuildError for what is more than one loop over the arrays as they are."""
+    others = [step.operation for step in program.steps if not isinstance(step, Segment)]
+    if others or not units:
+        raise BuildError(f"expected one loop nest, got {', '.join(others) or 'nothing'} besides")
+    if len(units[0].calls) != 1 or program.made:
+        raise BuildError(f"expected one loop nest, got {len(units[0].calls)} with arrays between them")
 
 
 def _steps(extent: Number, along: str, symbols: Sequence[str]) -> list[int | str]:

@@ -36,15 +36,15 @@ class Segment:
     nests: list[Nest | Product] = field(repr=False)
     source: programs.Fused
     work: Number
-    unit: programs.Unit = field(repr=False)
+    cached: bool = True
     _entry: Any = field(default=None, repr=False)
 
     def run(self, frame: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
         if self._entry is None:
             kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-            self._entry = kind(load.address_of(self.source))
+            self._entry = kind(load.address_of(self.source, cached=self.cached))
         if self._entry(frame.ctypes.data):
-            raise WorkspaceError("a kernel of a compiled function has no memory for its workspace")
+            raise WorkspaceError(vectorcall.NO_WORKSPACE)
 
 
 @dataclass
@@ -227,8 +227,14 @@ Choose = Callable[[Nest, Mapping[int, Array], Scope, float, int], Variant | None
 """Which variant of a nest to take, of what cost for an element, by which static unrolling; None leaves it so."""
 
 
-def compiled(graph: Graph, scope: Scope, config: JitConfig, choose: Choose | None = None) -> Program:
-    """The program of a graph."""
+def compiled(
+    graph: Graph,
+    scope: Scope,
+    config: JitConfig,
+    choose: Choose | None = None,
+    units: list[programs.Unit] | None = None,
+) -> Program:
+    """The program of a graph. What is emitted for its segments is added to `units`."""
     graph = products.lowered(optimised(graph, config))
     if abs(config.opt_level) >= 3:
         graph = products.lowered(
@@ -242,6 +248,7 @@ def compiled(graph: Graph, scope: Scope, config: JitConfig, choose: Choose | Non
         fuse=abs(config.opt_level) >= 3,
         fuse_reduce=config.fuse_reduce,
         largest=config.max_fusion_size,
+        most_inputs=config.max_inputs,
     )
     steps, program.shared = schedule.steps, schedule.shared
     arrays = _arrays(program, graph, schedule)
@@ -253,7 +260,7 @@ def compiled(graph: Graph, scope: Scope, config: JitConfig, choose: Choose | Non
             group.append(step)
             continue
         if group:
-            program.steps.append(_segment(group, arrays, program, scope, choose))
+            program.steps.append(_segment(group, arrays, program, scope, choose, units))
             group = []
         if isinstance(step, Single):
             program.steps.append(step.node)
@@ -321,6 +328,7 @@ def _segment(
     program: Program,
     scope: Scope,
     choose: Choose | None,
+    units: list[programs.Unit] | None,
 ) -> Segment:
     library = Library()
     target = machine.target()
@@ -357,8 +365,9 @@ def _segment(
     source = programs.Fused(
         "fused", text, 64, (*programs.externals(parallel=parallel), *dict.fromkeys(found))
     )
-    unit = programs.Unit(library, texts, made)
-    return Segment(nests, source, sum((call.work for call in made), 0), unit)
+    if units is not None:
+        units.append(programs.Unit(library, texts, made))
+    return Segment(nests, source, sum((call.work for call in made), 0), program.config.cache)
 
 
 def _is_empty(node: Node) -> bool:

@@ -17,6 +17,9 @@ FLOATS = ("float16", "float32", "float64")
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", *FLOATS)
 """Element types that graphs know. Arrays of others are left to NumPy."""
 
+ROUNDED = frozenset({"add", "subtract", "multiply", "divide", "square", "reciprocal", "sqrt"})
+"""Operations whose results processors round; others that are no function of `jitkernels.maths` are exact."""
+
 
 @dataclass(frozen=True)
 class Scalar:
@@ -44,6 +47,16 @@ class Scalar:
             is_half = deciding == "float16" and not self.halves
             return mathematics(found, "float32" if is_half else deciding)
         return found
+
+    @property
+    def ulp(self) -> float:
+        """How far the scalar code for floats may be from NumPy's function, in units of the last place.
+
+        One rounding, which is not done where a product and a sum become one; or what each of two functions may be off.
+        """
+        if isinstance(self.code.get("f"), str):
+            return 8.0
+        return 1.0 if self.name in ROUNDED else 0.0
 
     def verify(self, node: "Node") -> str:
         """What is wrong with a node."""

@@ -72,9 +72,14 @@ class Schedule:
 
 
 def scheduled(
-    graph: Graph, *, fuse: bool = True, fuse_reduce: bool = True, largest: int = cones.LARGEST
+    graph: Graph,
+    *,
+    fuse: bool = True,
+    fuse_reduce: bool = True,
+    largest: int = cones.LARGEST,
+    most_inputs: int = cones.MOST_INPUTS,
 ) -> Schedule:
-    """The steps of a graph, of at most about `largest` nodes for each root.
+    """The steps of a graph, of at most about `largest` nodes for each root, that read at most about `most_inputs`.
 
     Where it does not `fuse`, every node is a step; without `fuse_reduce`, nothing has a reduction inside.
     """
@@ -110,13 +115,16 @@ def scheduled(
             for cone in listed:
                 more |= cone.wasteful
         if not more:
+            for cone in listed:
+                more |= cone.crowded(most_inputs)
+        if not more:
             more = _computed_twice(listed)
         shared = shared_memory(graph, roots, made)
         if not more:
             more = overwritten(roots, made, shared, kept)
         more = {key: node for key, node in more.items() if key not in kept}
         if not more:
-            steps = _grouped(roots, made, shared, kept, fuse=fuse)
+            steps = _grouped(roots, made, shared, kept, most_inputs if fuse else 0)
             return Schedule([*steps, *_written(graph, shared, kept)], shared)
         kept |= set(more)
 
@@ -219,9 +227,9 @@ def split(cone: Cone) -> tuple[tuple[Number, ...], tuple[Number, ...], tuple[int
 
 
 def _grouped(
-    roots: list[Node], made: Made, shared: dict[int, Node], kept: set[int], *, fuse: bool
+    roots: list[Node], made: Made, shared: dict[int, Node], kept: set[int], most_inputs: int
 ) -> list[Step]:
-    """Steps in order; nests take in what fits and need not wait."""
+    """Steps in order; nests take in what fits and need not wait, up to so many arrays that they read."""
     steps: list[Step] = []
     step_of: dict[int, int] = {}
     barrier = -1
@@ -239,7 +247,7 @@ def _grouped(
             elif id(node) in shared:
                 after = max(after, len(steps) - 1)
             store = Store(cone, split(cone)[2], node, region)
-            where = _placed(steps, max(after, barrier), store, step_of, kept, shared) if fuse else None
+            where = _placed(steps, max(after, barrier), store, step_of, kept, shared, most_inputs)
             if where is None:
                 rows, columns, _ = split(cone)
                 where = len(steps)
@@ -257,14 +265,18 @@ def _placed(
     step_of: dict[int, int],
     kept: set[int],
     shared: dict[int, Node],
+    most_inputs: int,
 ) -> int | None:
     """Put a root in a nest of the same loops behind all that it reads, or in which that is at hand, if there is one."""
     rows, columns, _ = split(store.cone)
-    for i in range(len(steps) - 1, max(after, 0) - 1, -1):
+    for i in range(len(steps) - 1, max(after, 0) - 1, -1) if most_inputs else ():
         step = steps[i]
         if not isinstance(step, Nest) or not _same(step.rows, rows):
             continue
         if not (_same(step.columns, columns) or (rows and not (columns and step.columns))):
+            continue
+        read = store.cone.arrays.union(*(one.cone.arrays for one in step.stores))
+        if len(read - {id(one.target) for one in step.stores}) > most_inputs:
             continue
         if i == after and not _at_hand(step, store, {key for key, at in step_of.items() if at == i}, kept):
             continue

@@ -39,16 +39,17 @@ def _new_engine() -> Any:
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
 
 
-def address_of(source: Source) -> int:
+def address_of(source: Source, *, cached: bool = True) -> int:
     """Address of the entry of a source, building it if neither this process nor the cache has it.
 
-    Raises BuildError when it cannot be built or loaded, or an external cannot be found.
+    Unless `cached`, the disk has no part in it. Raises BuildError when it cannot be built or loaded, or an external
+    cannot be found.
     """
     symbol = symbol_of(source)
     with making:
         if symbol not in _loaded:
             _link(source.externals)
-            _loaded[symbol] = _load(source, symbol)
+            _loaded[symbol] = _load(source, symbol, cached=cached)
         return _loaded[symbol]
 
 
@@ -68,10 +69,13 @@ def _key(source: Source) -> str:
     return f"{symbol_of(source)}\n{source.text}"
 
 
-def _load(source: Source, symbol: str) -> int:
+def _load(source: Source, symbol: str, *, cached: bool) -> int:
     """Find or build what a source becomes, and bring it into the process."""
-    key = _key(source)
-    content, path = cache.fetch(key, source.suffix, lambda: source.object_code(symbol))
+
+    def build() -> bytes:
+        return source.object_code(symbol)
+
+    content, path = cache.fetch(_key(source), source.suffix, build) if cached else (build(), None)
     bring = {".o": _map, ".so": _open}[source.suffix]
     try:
         address = bring(content, path, symbol)

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels import dtypes
+from jitkernels.errors import WorkspaceError
 from jitkernels.native import floating_errors, launch, load, parts
 from jitkernels.native.codegen import IRSource
 from jitkernels.native.layout import Offset
@@ -34,6 +35,7 @@ VECTORCALL, TABLE, SIZE = 16, 24, 32
 HAVE_VECTORCALL, BASETYPE, FLAGS_OFFSET = 1 << 11, 1 << 10, 168
 CELL = 16
 """Bytes from the start of a cell to what it holds."""
+NO_WORKSPACE = "a kernel of a compiled function has no memory for its workspace"
 _Words = "np.ndarray[Any, np.dtype[np.int64]]"
 
 TEXT = f"""@jk_out = external global i8
@@ -220,6 +222,8 @@ def externals() -> tuple[External, ...]:
     return (
         *parts.externals(),
         External("jk_out", "void", (), functools.partial(id, sys.intern("out"))),
+        External("jk_workspace_error", "void", (), functools.partial(id, WorkspaceError)),
+        External("jk_workspace_text", "void", (), functools.partial(id, NO_WORKSPACE)),
         External("jk_errors", "void", (), functools.partial(id, floating_errors.variable)),
         *(External(f"jk_dtype_{name}", "void", (), functools.partial(id, np.dtype(name))) for name in names),
         *(

@@ -52,6 +52,7 @@ class Caller(TakenArguments, GivenResults):
         return (
             f"{declared}\n@jk_ndarray = external global i8\n@jk_tuple = external global i8\n"
             "@jk_none = external global i8\n"
+            "@jk_workspace_error = external global i8\n@jk_workspace_text = external global i8\n"
             f"{objects.TEXT if self.reach.steps else ''}"
             f"define ptr @entry(ptr %context, ptr %objects, ptr %out) nounwind {{\n"
             f"  %frame = alloca [{self.words} x i64], align 64\n{body}\n{self._undone()}\nno:\n  ret ptr null\n}}\n"
@@ -103,7 +104,7 @@ class Caller(TakenArguments, GivenResults):
             "  %worked = icmp eq i64 %status, 0",
             f"  br i1 %worked, label %{fine}, label %{short_of}, !prof !9",
             f"{short_of}:",
-            "  call ptr @PyErr_NoMemory()",
+            "  call void @PyErr_SetObject(ptr @jk_workspace_error, ptr @jk_workspace_text)",
             "  br label %undo",
             f"{fine}:",
         ]
@@ -112,5 +113,5 @@ class Caller(TakenArguments, GivenResults):
 DECLARED = (
     "ptr @PyArray_Empty(i32, ptr, ptr, i32)", "ptr @PyArray_Return(ptr)", "void @Py_IncRef(ptr)",
     "void @Py_DecRef(ptr)", "ptr @PyTuple_New(i64)", "ptr @PyEval_SaveThread()", "void @PyEval_RestoreThread(ptr)",
-    "ptr @malloc(i64)", "void @free(ptr)", "ptr @PyErr_NoMemory()",
+    "ptr @malloc(i64)", "void @free(ptr)", "void @PyErr_SetObject(ptr, ptr)",
 )  # fmt: skip
