@@ -14,18 +14,23 @@ from jitkernels.native.source import External
 
 @dataclass(frozen=True)
 class IRSource:
-    """Functions written in LLVM IR alone; ``@entry`` in the text stands for the symbol of the source."""
+    """Functions written in LLVM IR alone; ``@entry`` in the text stands for the symbol of the source.
+
+    `straight` says that they are written as they should be, so that LLVM has little to do.
+    """
 
     name: str
     text: str
     externals: tuple[External, ...] = ()
+    straight: bool = False
     suffix: ClassVar[str] = ".o"
     has_range: ClassVar[bool] = False
 
     def object_code(self, symbol: str) -> bytes:
         """The object file of the functions."""
         module = parsed(self.name, self.text.replace("@entry(", f"@{symbol}("))
-        return finished(module, symbol, self.externals)
+        improve = straighten if self.straight else optimise
+        return finished(module, symbol, self.externals, improve=improve)
 
 
 def features_of(target: machine.Target, vector_bytes: int) -> str:

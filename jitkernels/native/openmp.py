@@ -101,7 +101,7 @@ def _function(name: str) -> int:
 
 def _runtime_source() -> IRSource:
     if runtime()[0] is None:
-        return IRSource("threads", WITHOUT_OPENMP)
+        return IRSource("threads", WITHOUT_OPENMP, straight=True)
     needed = (
         External("jk_limit", "int64", (), lambda: ctypes.addressof(threads.limit)),
         External("jk_used", "int64", (), lambda: ctypes.addressof(_used)),
@@ -111,7 +111,7 @@ def _runtime_source() -> IRSource:
             "GOMP_parallel", "void", ("void*", "void*", "int32", "int32"), lambda: _function("GOMP_parallel")
         ),
     )
-    return IRSource("threads", WITH_OPENMP, needed)
+    return IRSource("threads", WITH_OPENMP, needed, straight=True)
 
 
 @functools.cache

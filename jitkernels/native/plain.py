@@ -106,4 +106,4 @@ no:
 
 
 def source() -> IRSource:
-    return IRSource("plain_call", TEXT, parts.externals())
+    return IRSource("plain_call", TEXT, parts.externals(), straight=True)
