@@ -11,25 +11,26 @@ from jitkernels.disk import say_once
 from jitkernels.native.link import parsed, refuse_undefined
 from jitkernels.native.source import External
 
+STRAIGHT = "; straight\n"
+
 
 @dataclass(frozen=True)
 class IRSource:
     """Functions written in LLVM IR alone; ``@entry`` in the text stands for the symbol of the source.
 
-    `straight` says that they are written as they should be, so that LLVM has little to do.
+    A text that begins with STRAIGHT is code as it should be, so that LLVM has little to do.
     """
 
     name: str
     text: str
     externals: tuple[External, ...] = ()
-    straight: bool = False
     suffix: ClassVar[str] = ".o"
     has_range: ClassVar[bool] = False
 
     def object_code(self, symbol: str) -> bytes:
         """The object file of the functions."""
         module = parsed(self.name, self.text.replace("@entry(", f"@{symbol}("))
-        improve = straighten if self.straight else optimise
+        improve = straighten if self.text.startswith(STRAIGHT) else optimise
         return finished(module, symbol, self.externals, improve=improve)
 
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.native import load, parts
-from jitkernels.native.language.words import WordSource
+from jitkernels.native.codegen import STRAIGHT, IRSource
 from jitkernels.native.launch_ir import Pattern, pattern_text
 from jitkernels.native.layout import (
     ALIGNED,
@@ -258,7 +258,7 @@ def _pattern_address(pattern: Pattern) -> int:
     if reason_for_slow_path() is not None:
         return 0
     text = pattern_text(pattern)
-    return load.address_of(WordSource("call", f"; straight\n{text}", lambda: text, parts.externals()))
+    return load.address_of(IRSource("call", f"{STRAIGHT}{text}", parts.externals()))
 
 
 def fits(parameters: Sequence[Parameter], words: Sequence[int]) -> bool:

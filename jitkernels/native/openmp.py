@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from jitkernels.native import load, threads
-from jitkernels.native.codegen import IRSource
+from jitkernels.native.codegen import STRAIGHT, IRSource
 from jitkernels.native.source import External
 
 NAMES = ("libgomp.so.1", "libiomp5.so", "libomp.so.5", "libomp.so")
@@ -101,7 +101,7 @@ def _function(name: str) -> int:
 
 def _runtime_source() -> IRSource:
     if runtime()[0] is None:
-        return IRSource("threads", WITHOUT_OPENMP, straight=True)
+        return IRSource("threads", f"{STRAIGHT}{WITHOUT_OPENMP}")
     needed = (
         External("jk_limit", "int64", (), lambda: ctypes.addressof(threads.limit)),
         External("jk_used", "int64", (), lambda: ctypes.addressof(_used)),
@@ -111,7 +111,7 @@ def _runtime_source() -> IRSource:
             "GOMP_parallel", "void", ("void*", "void*", "int32", "int32"), lambda: _function("GOMP_parallel")
         ),
     )
-    return IRSource("threads", WITH_OPENMP, needed, straight=True)
+    return IRSource("threads", f"{STRAIGHT}{WITH_OPENMP}", needed)
 
 
 @functools.cache

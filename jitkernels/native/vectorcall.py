@@ -25,7 +25,7 @@ import numpy as np
 
 from jitkernels import dtypes
 from jitkernels.native import floating_errors, launch, load, parts
-from jitkernels.native.codegen import IRSource
+from jitkernels.native.codegen import STRAIGHT, IRSource
 from jitkernels.native.layout import Offset
 from jitkernels.native.source import External
 
@@ -236,7 +236,7 @@ def base() -> type | None:
     """The type, from which others may be derived; None where Python serves all calls."""
     if launch.reason_for_python() is not None or not floating_errors.is_word_known():
         return None
-    entry = load.address_of(IRSource("vectorcall", TEXT, externals(), straight=True))
+    entry = load.address_of(IRSource("vectorcall", f"{STRAIGHT}{TEXT}", externals()))
     members = (_Member * 2)(
         _Member(b"__vectorcalloffset__", 19, VECTORCALL, 1, None),
         _Member(None, 0, 0, 0, None),
