@@ -26,6 +26,7 @@ from jitkernels.graph.schedule import Nest, Schedule, Single, scheduled
 from jitkernels.graph.unrolling import unrolled
 from jitkernels.native import load, vectorcall
 from jitkernels.native.language.lanes import Library
+from jitkernels.native.sharing import WORK
 from jitkernels.native.source import External
 
 
@@ -333,7 +334,7 @@ def _segment(nests: list[Nest | Product], arrays: dict[int, Array], program: Pro
         extent = None if loop is None else emitter.extents[loop]
         work = extents.product([*nest.rows, *nest.columns]) * max(round(_cost(nest)), 1)
         made.append(programs.Call(f"nest{number}", extent, work))
-    parallel = any(isinstance(call.work, Extent) or call.work > programs.WORK for call in made)
+    parallel = any(isinstance(call.work, Extent) or call.work > WORK for call in made)
     text = programs.segment_text(library, texts, made, program.symbols, parallel=parallel)
     if abs(program.config.opt_level) < 2:
         text = text.replace(
