@@ -312,7 +312,7 @@ def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:
 
 
 def _segment(nests: list[Nest | Product], arrays: dict[int, Array], program: Program) -> Segment:
-    library = Library()
+    library = Library(alone={})
     target = machine.target()
     texts, made = [], []
     found: list[External] = []
@@ -341,7 +341,7 @@ def _segment(nests: list[Nest | Product], arrays: dict[int, Array], program: Pro
             " contract ", " "
         )  # every product is rounded before it is added to, as NumPy's are
     source = programs.Fused(
-        "fused", text, 64, (*programs.externals(parallel=parallel), *dict.fromkeys(found))
+        "fused", text, 64, (*programs.externals(library, parallel=parallel), *dict.fromkeys(found))
     )
     return Segment(nests, source, sum((call.work for call in made), 0))
 

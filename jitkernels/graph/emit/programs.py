@@ -11,6 +11,7 @@ from jitkernels.errors import BuildError
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.extents import Number
 from jitkernels.native import codegen, openmp
+from jitkernels.native.language import alone
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.link import parsed
 from jitkernels.native.source import External
@@ -99,6 +100,6 @@ def _definitions(library: Library, texts: Sequence[str]) -> str:
     return "\n".join([*lines, ""])
 
 
-def externals(*, parallel: bool) -> tuple[External, ...]:
+def externals(library: Library, *, parallel: bool) -> tuple[External, ...]:
     """What a segment links to."""
-    return (openmp.sharing_function(),) if parallel else ()
+    return (*alone.externals(library), *([openmp.sharing_function()] if parallel else []))
