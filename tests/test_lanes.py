@@ -18,9 +18,10 @@ from jitkernels.errors import BuildError
 from jitkernels.maths import exact, exp, sigmoid, tanh
 from jitkernels.native import load
 from jitkernels.native.codegen import IRSource
-from jitkernels.native.language.lanes import Library
+from jitkernels.native.language.alone import externals
+from jitkernels.native.language.lanes import Definition, Library
 from jitkernels.native.language.types import NUMBERS, register
-from jitkernels.native.source import apart
+from jitkernels.native.source import apart, seldom
 
 Array = np.ndarray[Any, Any]
 LANES = (1, 4, 8, 16, 32)
@@ -78,15 +79,18 @@ end:
 
 
 def results(
-    function: Function, arguments: Sequence[Array], lanes: Sequence[int] = LANES
+    function: Function,
+    arguments: Sequence[Array],
+    lanes: Sequence[int] = LANES,
+    alone: dict[str, Definition] | None = None,
 ) -> dict[int, list[Array]]:
     """What a function gives for the elements of arrays, whose lengths are multiples of all lanes, by lanes."""
-    library, number = Library(), next(_built)
+    library, number = Library(alone=alone), next(_built)
     kinds = [argument.dtype.name for argument in arguments]
     called = {count: library.called(function, kinds, count) for count in lanes}
     texts = [mapped(f"in_{n}_{number}", *called[n][:1], kinds, called[n][1], n) for n in lanes]
     text = "\n".join([library.text, *texts, "define void @entry() {\n  ret void\n}"])
-    source = IRSource(f"lanes_{number}", text)
+    source = IRSource(f"lanes_{number}", text, externals(library))
     found = {}
     for count, (name, address) in zip(
         lanes, load.functions_of(source, tuple(f"in_{n}_{number}" for n in lanes)).items(), strict=True
@@ -309,6 +313,47 @@ def guarded(x):
     x = np.resize(np.array([1, -2, 3], np.float32), 96)
     for outs in results(function, [x]).values():
         assert (outs[0] == np.where(x < 0, x - 1, x)).all()
+
+
+OF_ITS_OWN = """
+SIZE = np.float32(3)
+
+@apart()
+def slowly(x, is_less):
+    while x > SIZE:
+        x = x * np.float32(0.5) - np.float32(1)
+    return -x if is_less else x, is_less and x > np.float32(0)
+
+@seldom()
+def widely(x, is_less):
+    y, is_positive = x + np.float32(0.5), is_less
+    if x > np.float32(8) and x < np.float32(1e30):
+        y, is_positive = slowly(x, is_less)
+    return np.float64(y), is_positive
+
+@inlined()
+def rare(x):
+    y, is_positive = np.float64(x), x > np.float32(0)
+    if x > SIZE:
+        y, is_positive = widely(x, x < np.float32(20))
+    return y, is_positive
+"""
+
+
+@pytest.mark.parametrize("alone", [None, {}], ids=["in the module", "of its own"])
+def test_what_seldom_runs_is_of_its_own(alone: dict[str, Definition] | None, tmp_path: Path) -> None:
+    """With more lanes than a mask's word has, too. What is called is not a part of the module any more."""
+    function = written(tmp_path / "rare.py", OF_ITS_OWN, apart=apart, seldom=seldom)["rare"]
+    x = numbers("float32")
+    found = results(function, [x], (1, 4, 16, 128), alone)
+    for outs in found.values():
+        for out, expected in zip(outs, found[1], strict=True):
+            assert same(out, expected).all()
+    library = Library(alone=alone)
+    library.called(function, ["float32"], 16)
+    parts = [line.split("(")[0] for line in library.text.splitlines() if line.startswith("define")]
+    inside = [name for name in ("slowly", "widely", "rare") if any(f'"{name}.' in part for part in parts)]
+    assert inside == (["rare"] if alone is not None else ["slowly", "widely", "rare"])
 
 
 def test_a_rare_path_is_jumped_over(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def _address(made: Definition) -> int:
     if made.symbol not in _addresses:
         inside = Library(alone=None if made.lanes == 1 else {})
         inside.need(made)
-        text = made.text.replace("define internal ", "define ", 1).replace(made.symbol, "@entry", 1)
+        text = made.text.replace("define private ", "define ", 1).replace(made.symbol, "@entry", 1)
         source = IRSource(
             made.symbol[2:].partition(".")[0], f"{STRAIGHT}{inside.text}{text}\n", externals(inside)
         )

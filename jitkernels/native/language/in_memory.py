@@ -19,7 +19,7 @@ def lanes_of(kinds: Sequence[Type], lanes: int) -> int:
 def each(name: str, called: str, kinds: Sequence[Type], result: Type) -> str:
     """A function of (mask, lanes, arguments, results), of which all but lanes are addresses: for each in the mask."""
     read, passed = _read(kinds, 1)
-    return f"""define internal void {name}(ptr %mask, i64 %lanes, {_pointers(kinds, result)}) noinline nounwind {{
+    return f"""define private void {name}(ptr %mask, i64 %lanes, {_pointers(kinds, result)}) noinline nounwind {{
 start:
   br label %word
 word:
@@ -55,7 +55,7 @@ done:
 def all_lanes(name: str, called: str, kinds: Sequence[Type], result: Type, lanes: int) -> str:
     """A function of (lanes, arguments, results): so many at a time, whether they are wanted or not."""
     read, passed = _read(kinds, lanes)
-    return f"""define internal void {name}(i64 %lanes, {_pointers(kinds, result)}) noinline nounwind {{
+    return f"""define private void {name}(i64 %lanes, {_pointers(kinds, result)}) noinline nounwind {{
 start:
   br label %some
 some:

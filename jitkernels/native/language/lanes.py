@@ -55,11 +55,11 @@ class Definition:
         """Take a text in which NAME stands for the symbol.
 
         It is named by content, so that a name means one thing in every process: the text of a module is the key of its
-        code.
+        code. And it is private, as the loader would give other modules what is only internal.
         """
         self.symbol = f'@"{title}.{hashlib.sha256(text.encode()).hexdigest()[:12]}"'
         self.text = text.replace(NAME, self.symbol, 1)
-        self.declaration = f"declare {self.text[: self.text.index(')') + 1].removeprefix('define internal ')}"
+        self.declaration = f"declare {self.text[: self.text.index(')') + 1].removeprefix('define private ')}"
 
     def vector_loop(self, lanes: int, *, masked: bool = False) -> str:
         raise BuildError(f"vectors(..., {lanes}) inside of a function of elements (masked: {masked})")
@@ -159,7 +159,7 @@ def _translated(
     returned = register(made.result, lanes)
     made.define(
         function.__code__.co_name,
-        f"define internal {returned} {NAME}({head}) {inlining} nounwind {{\n{body}\n}}",
+        f"define private {returned} {NAME}({head}) {inlining} nounwind {{\n{body}\n}}",
     )
     return made
 
