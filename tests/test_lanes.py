@@ -1,131 +1,21 @@
 """Functions of numbers in many lanes give what they give number by number; what lanes cannot do is refused."""
 
-import ctypes
 import functools
 import inspect
-import itertools
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from in_lanes import numbers, results
 from translated import Function, same, written
 
 from jitkernels import dtypes
 from jitkernels.errors import BuildError
 from jitkernels.maths import exact, exp, sigmoid, tanh
-from jitkernels.native import load
-from jitkernels.native.codegen import IRSource
-from jitkernels.native.language.alone import externals
-from jitkernels.native.language.lanes import Definition, Library
-from jitkernels.native.language.types import NUMBERS, register
-from jitkernels.native.source import apart, seldom
-
-Array = np.ndarray[Any, Any]
-LANES = (1, 4, 8, 16, 32)
-_built = itertools.count()
-
-
-def mapped(symbol: str, function: str, kinds: Sequence[str], result: str, lanes: int) -> str:
-    """IR of a C function that calls a function for vector after vector of arrays: results, arguments, count."""
-    names = [f"%p{i}" for i in range(len(kinds) + result.count(",") + 1)]
-    outs, ins = names[: -len(kinds)], names[-len(kinds) :]
-    results = [NUMBERS[name] for name in result.strip("()").split(", ")]
-    lines = []
-
-    def at(kind: Any, place: str) -> tuple[str, str]:
-        lines.append(f"  {place}.at = getelementptr {kind.memory}, ptr {place}, i64 %i")
-        return kind.memory if lanes == 1 else f"<{lanes} x {kind.memory}>", f"ptr {place}.at, align 1"
-
-    passed = []
-    for kind, place in zip((NUMBERS[name] for name in kinds), ins, strict=True):
-        memory, where = at(kind, place)
-        lines.append(f"  {place}.v = load {memory}, {where}")
-        if kind.kind == "bool":
-            zero = "0" if lanes == 1 else "zeroinitializer"
-            lines.append(f"  {place}.b = icmp ne {memory} {place}.v, {zero}")
-        passed.append(f"{register(kind, lanes)} {place}.{'b' if kind.kind == 'bool' else 'v'}")
-    whole = register(results[0], lanes)
-    if len(results) > 1:
-        whole = "{ " + ", ".join(register(kind, lanes) for kind in results) + " }"
-    lines.append(f"  %r = call {whole} {function}({', '.join(passed)})")
-    for i, (kind, place) in enumerate(zip(results, outs, strict=True)):
-        one = "%r"
-        if len(results) > 1:
-            one = f"%r{i}"
-            lines.append(f"  {one} = extractvalue {whole} %r, {i}")
-        memory, where = at(kind, place)
-        if kind.kind == "bool":
-            lines.append(f"  {place}.w = zext {register(kind, lanes)} {one} to {memory}")
-            one = f"{place}.w"
-        lines.append(f"  store {memory} {one}, {where}")
-    body = "\n".join(lines)
-    return f"""define void @{symbol}({", ".join(f"ptr {name}" for name in names)}, i64 %n) {{
-  br label %head
-head:
-  %i = phi i64 [ 0, %0 ], [ %next, %step ]
-  %more = icmp slt i64 %i, %n
-  br i1 %more, label %step, label %end
-step:
-{body}
-  %next = add i64 %i, {lanes}
-  br label %head
-end:
-  ret void
-}}
-"""
-
-
-def results(
-    function: Function,
-    arguments: Sequence[Array],
-    lanes: Sequence[int] = LANES,
-    alone: dict[str, Definition] | None = None,
-) -> dict[int, list[Array]]:
-    """What a function gives for the elements of arrays, whose lengths are multiples of all lanes, by lanes."""
-    library, number = Library(alone=alone), next(_built)
-    kinds = [argument.dtype.name for argument in arguments]
-    called = {count: library.called(function, kinds, count) for count in lanes}
-    texts = [mapped(f"in_{n}_{number}", *called[n][:1], kinds, called[n][1], n) for n in lanes]
-    text = "\n".join([library.text, *texts, "define void @entry() {\n  ret void\n}"])
-    source = IRSource(f"lanes_{number}", text, externals(library))
-    found = {}
-    for count, (name, address) in zip(
-        lanes, load.functions_of(source, tuple(f"in_{n}_{number}" for n in lanes)).items(), strict=True
-    ):
-        assert name.startswith("in_")
-        outs = [np.empty(arguments[0].size, kind) for kind in called[count][1].strip("()").split(", ")]
-        pointers = [array.ctypes.data for array in (*outs, *arguments)]
-        kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), ctypes.c_int64)(address)
-        kernel(*pointers, arguments[0].size)
-        found[count] = outs
-    return found
-
-
-def numbers(dtype: str, seed: int = 0) -> Array:
-    """Special values, then random ones of every size, then random ones near 1."""
-    random = np.random.default_rng(seed)
-    if dtype == "bool":
-        return random.integers(0, 2, 1024).astype(bool)
-    if not dtypes.TABLE[dtype].is_float:
-        limits = np.iinfo(dtype)
-        special = np.array(
-            [0, 1, 2, 3, 7, 8, 31, 63, limits.max, limits.min, limits.max - 1, limits.min + 1], dtype
-        )
-        ints = random.integers(limits.min, limits.max, 512, dtype, endpoint=True)
-        small = random.integers(0, 70, 500).astype(dtype)
-        return np.concatenate([special, ints, small])
-    info = np.finfo(dtype)
-    special = np.array(
-        [0, 1, 2, 0.5, np.inf, np.nan, info.max, info.tiny, info.smallest_subnormal, 1e-5, 20, 88.8]
-    )
-    signed = np.concatenate([special, -special])
-    bits = random.integers(0, 256, 500 * info.dtype.itemsize, np.uint8).view(dtype)
-    parts = [signed.astype(dtype), bits, random.normal(0, 5, 500).astype(dtype)]
-    found: Array = np.concatenate(parts)
-    return found
+from jitkernels.native.language.lanes import Library
+from jitkernels.native.source import apart
 
 
 def agree(function: Function, *dtypes_of: str) -> None:
@@ -313,47 +203,6 @@ def guarded(x):
     x = np.resize(np.array([1, -2, 3], np.float32), 96)
     for outs in results(function, [x]).values():
         assert (outs[0] == np.where(x < 0, x - 1, x)).all()
-
-
-OF_ITS_OWN = """
-SIZE = np.float32(3)
-
-@apart()
-def slowly(x, is_less):
-    while x > SIZE:
-        x = x * np.float32(0.5) - np.float32(1)
-    return -x if is_less else x, is_less and x > np.float32(0)
-
-@seldom()
-def widely(x, is_less):
-    y, is_positive = x + np.float32(0.5), is_less
-    if x > np.float32(8) and x < np.float32(1e30):
-        y, is_positive = slowly(x, is_less)
-    return np.float64(y), is_positive
-
-@inlined()
-def rare(x):
-    y, is_positive = np.float64(x), x > np.float32(0)
-    if x > SIZE:
-        y, is_positive = widely(x, x < np.float32(20))
-    return y, is_positive
-"""
-
-
-@pytest.mark.parametrize("alone", [None, {}], ids=["in the module", "of its own"])
-def test_what_seldom_runs_is_of_its_own(alone: dict[str, Definition] | None, tmp_path: Path) -> None:
-    """With more lanes than a mask's word has, too. What is called is not a part of the module any more."""
-    function = written(tmp_path / "rare.py", OF_ITS_OWN, apart=apart, seldom=seldom)["rare"]
-    x = numbers("float32")
-    found = results(function, [x], (1, 4, 16, 128), alone)
-    for outs in found.values():
-        for out, expected in zip(outs, found[1], strict=True):
-            assert same(out, expected).all()
-    library = Library(alone=alone)
-    library.called(function, ["float32"], 16)
-    parts = [line.split("(")[0] for line in library.text.splitlines() if line.startswith("define")]
-    inside = [name for name in ("slowly", "widely", "rare") if any(f'"{name}.' in part for part in parts)]
-    assert inside == (["rare"] if alone is not None else ["slowly", "widely", "rare"])
 
 
 def test_a_rare_path_is_jumped_over(tmp_path: Path) -> None:
