@@ -8,67 +8,58 @@ from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
 from typing import Any
 
-from jitkernels import attrs as _attrs  # noqa: F401  # imports every row
-from jitkernels import earning as _earning  # noqa: F401  # watches the kernels that are picked
-from jitkernels import errors
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.attrs.base import rows as _rows
-from jitkernels.errors import (
-    ArgumentError,
-    ArgumentTypeError,
-    AttrError,
-    BuildError,
-    DataIndexError,
-    DifferenceError,
-    GraphError,
-    JitKernelsError,
-    NotUsableError,
-    RegistrationError,
-    TracingError,
-    UnknownNameError,
-    WorkspaceError,
-)
-from jitkernels.explanation import Explanation, explain
-from jitkernels.functions import everyday as _everyday
-from jitkernels.kernel import Kernel
-from jitkernels.kernel_funcs import KernelFuncs, get_all_candidates, get_default_best, get_refer
-from jitkernels.kernel_types import KernelType
-from jitkernels.machine import version as _version
-from jitkernels.measuring import tune
-from jitkernels.native.threads import get_num_threads
-from jitkernels.native.threads import set_num_threads as _set_num_threads
-from jitkernels.pins import use
-from jitkernels.registry import all_rows as _all_rows
-from jitkernels.registry import implements
-from jitkernels.registry import known_row as _known_row
+from jitkernels import errors  # noqa: F401  # a public name
 
-__version__ = _version("jitkernels")
-
-_LATER = {"JitConfig": "jitkernels.graph.config", "jit": "jitkernels.frontends.jit"}
-"""What is imported when it is first asked for, so that the package starts as quickly for those who do not."""
-
-_own = frozenset(kernel_type.name.lower() for kernel_type in _rows)
-globals().update({row.__name__: row for row in _rows.values()})
-
-__all__ = [
-    "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "DataIndexError", "DifferenceError", "Explanation",
-    "GraphError", "JitConfig", "JitKernelsError", "Kernel", "KernelAttr", "KernelFuncs", "KernelType", "NotUsableError",
-    "RegistrationError", "TracingError", "UnknownNameError", "WorkspaceError", "errors", "explain",
-    "get_all_candidates", "get_default_best", "get_num_threads", "get_refer", "implements", "jit",
-    "set_num_threads", "tune", "use",
-    *sorted(row.__name__ for row in _rows.values()),
-    *sorted(kernel_type.name.lower() for kernel_type in _rows),
-]  # fmt: skip
+_ERRORS = (
+    "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "DataIndexError", "DifferenceError", "GraphError",
+    "JitKernelsError", "NotUsableError", "RegistrationError", "TracingError", "UnknownNameError", "WorkspaceError",
+)  # fmt: skip
+_LATER = {
+    **dict.fromkeys(_ERRORS, "jitkernels.errors"),
+    "Explanation": "jitkernels.explanation",
+    "JitConfig": "jitkernels.graph.config",
+    "Kernel": "jitkernels.kernel",
+    "KernelAttr": "jitkernels.attrs.base",
+    "KernelFuncs": "jitkernels.kernel_funcs",
+    "KernelType": "jitkernels.kernel_types",
+    "explain": "jitkernels.explanation",
+    "get_all_candidates": "jitkernels.kernel_funcs",
+    "get_default_best": "jitkernels.kernel_funcs",
+    "get_num_threads": "jitkernels.native.threads",
+    "get_refer": "jitkernels.kernel_funcs",
+    "implements": "jitkernels.registry",
+    "jit": "jitkernels.frontends.jit",
+    "tune": "jitkernels.measuring",
+    "use": "jitkernels.pins",
+}
+"""What is imported when it is first asked for: a process that calls kernels alone, or expressions alone, starts as
+quickly as if there were nothing else.
+"""
 
 
 def set_num_threads(threads: int) -> None:
     """Let kernels use at most so many threads. Picks made for another number are looked up again."""
-    _set_num_threads(threads)
+    from jitkernels.kernel_funcs import KernelFuncs
+    from jitkernels.native import threads as native
+
+    native.set_num_threads(threads)
     KernelFuncs.cache().clear()
 
 
+_fixed = {name for name in globals() if not name.startswith("_")} - {"Any"} | {*_LATER}
+
+
+def _names() -> list[str]:
+    """All that is promised: what other packages bring with them is not."""
+    from jitkernels.attrs.base import rows
+
+    own = [row for row in rows.values() if row.__module__.startswith("jitkernels.")]
+    functions = sorted(row.kernel_type.name.lower() for row in own)
+    return [*sorted(_fixed), *sorted(row.__name__ for row in own), *functions]
+
+
 def __getattr__(name: str) -> Any:
-    """Everyday functions are made when first asked for, since they load the compiled dispatcher; so is `jit`.
+    """What is not there yet: see `_LATER`, attrs, and everyday functions, which load the compiled dispatcher.
 
     Other packages are looked through for names that are not ours, so that theirs are there whatever was called
     before.
@@ -76,14 +67,24 @@ def __getattr__(name: str) -> Any:
     found: Any = None
     if name in _LATER:
         found = getattr(_import_module(_LATER[name]), name)
-    elif (
-        name.islower()
-        and not name.startswith("_")
-        and (name in _own or _find_spec(f"jitkernels.{name}") is None)
-    ):
-        found = _everyday(name) if _known_row(name.upper()) else None
+    elif name == "__all__":
+        return _names()
+    elif name == "__version__":
+        from jitkernels.machine import version
+
+        found = version("jitkernels")
+    elif name.startswith("_"):
+        pass
+    elif name.islower():
+        if _find_spec(f"jitkernels.{name}") is None:
+            from jitkernels.functions import everyday
+            from jitkernels.registry import known_row
+
+            found = everyday(name) if known_row(name.upper()) else None
     elif name[:1].isupper():
-        found = next((row for row in _all_rows() if row.__name__ == name), None)
+        from jitkernels.registry import named_row
+
+        found = named_row(name)
     if found is None:
         raise AttributeError(f"module 'jitkernels' has no attribute {name!r}")
     globals()[name] = found
@@ -91,5 +92,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    theirs = {name for row in _all_rows() for name in (row.__name__, row.kernel_type.name.lower())}
-    return sorted({*globals(), *_LATER, *theirs})
+    from jitkernels.registry import all_rows
+
+    theirs = {name for row in all_rows() for name in (row.__name__, row.kernel_type.name.lower())}
+    return sorted({*globals(), *_names(), *theirs, "__version__", "__all__"})

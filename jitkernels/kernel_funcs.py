@@ -1,6 +1,7 @@
 """The process-wide dictionary from attrs to kernels: what was chosen is built once and remembered here."""
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, ClassVar
 
 from jitkernels import pins
@@ -15,6 +16,8 @@ from jitkernels.registry import Implementation, implementation, implementations
 from jitkernels.tuning.classes import class_of
 from jitkernels.tuning.store import Measured
 
+WATCHING = ("jitkernels.earning",)
+"""Modules that watch what is picked. They build upon this one, so that the first pick has to bring them."""
 LOOK = 0.02
 """Seconds of calls of a class, of whatever sizes, after which it is worth looking for a kernel of one size."""
 
@@ -164,6 +167,8 @@ def _picked(attr: KernelAttr, choice: Choice, code: Code | None = None) -> Kerne
     kernel.rule = choice.rule
     if choice.record:
         kernel.timings = {m.label: m.seconds for m in choice.record.candidates if m.seconds is not None}
+    for module in WATCHING:
+        import_module(module)
     for watch in KernelFuncs._watchers:
         watch(kernel, choice)
     return kernel

@@ -1,6 +1,7 @@
 """The names of the kernels. Each row of the registry adds its own, so nothing here lists them."""
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import ClassVar
 
 
@@ -37,8 +38,11 @@ class _Members(type):
         return name in cls._members
 
 
-def _nowhere() -> None:
-    """What there is before the registry is."""
+def _registry() -> None:
+    """Import the registry, which makes the rows and takes this over, unless that is what is under way."""
+    import_module("jitkernels.registry")
+    if KernelType.look_further is not _registry:
+        KernelType.look_further()
 
 
 class KernelType(metaclass=_Members):
@@ -49,7 +53,7 @@ class KernelType(metaclass=_Members):
 
     __slots__ = ("name",)
     _members: ClassVar[dict[str, "KernelType"]] = {}
-    look_further: ClassVar[Callable[[], None]] = staticmethod(_nowhere)
+    look_further: ClassVar[Callable[[], None]] = staticmethod(_registry)
     name: str
 
     @classmethod

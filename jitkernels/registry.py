@@ -146,11 +146,21 @@ def row(name: str) -> type[KernelAttr]:
 
 def known_row(name: str) -> type[KernelAttr] | None:
     """The row whose kernel type has that name, which may be of another package, or None."""
+    return _found(lambda row: row.kernel_type.name == name)
+
+
+def named_row(name: str) -> type[KernelAttr] | None:
+    """The row of that name itself, which may be of another package, or None."""
+    return _found(lambda row: row.__name__ == name)
+
+
+def _found(fits: Callable[[type[KernelAttr]], bool]) -> type[KernelAttr] | None:
+    """A row: other packages are imported only where it is none of ours."""
     for look_further in (False, True):
         if look_further:
             _load_plugins()
-        for kernel_type, found in rows.items():
-            if kernel_type.name == name:
+        for found in rows.values():
+            if fits(found):
                 return found
     return None
 

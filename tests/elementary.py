@@ -5,7 +5,7 @@ from typing import Any
 
 import mpmath  # type: ignore[import-untyped]
 import numpy as np
-from test_lanes import results
+from in_lanes import results
 
 from jitkernels.maths import table
 

@@ -7,8 +7,6 @@ around it. So are products of integers, for which there is no kernel.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.choosing import choose_for_class
 from jitkernels.errors import NotUsableError
 from jitkernels.graph import construct, extents
 from jitkernels.graph.emit.blocks import Block, Function
@@ -69,7 +67,13 @@ class Product:
 
     @property
     def external(self) -> External | None:
-        """The kernel for the sizes of the traced call, which is right for others too; None if there is none."""
+        """The kernel for the sizes of the traced call, which is right for others too; None if there is none.
+
+        What chooses it is imported here, since most expressions have no product.
+        """
+        from jitkernels.attrs.matmul import MatMulAttr
+        from jitkernels.choosing import choose_for_class
+
         m, n, k = (extents.value_of(one) for one in (*self.node.shape[-2:], self.node_depth))
         attr = MatMulAttr(
             m=m, n=n, k=k, trans_a=self.turned[0], trans_b=self.turned[1], dtype=self.node.dtype

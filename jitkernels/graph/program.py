@@ -26,6 +26,7 @@ from jitkernels.graph.schedule import Nest, Schedule, Single, scheduled
 from jitkernels.graph.unrolling import unrolled
 from jitkernels.native import load, vectorcall
 from jitkernels.native.language.lanes import Library
+from jitkernels.native.sharing import WORK
 from jitkernels.native.source import External
 
 
@@ -330,7 +331,8 @@ def _segment(
     choose: Choose | None,
     units: list[programs.Unit] | None,
 ) -> Segment:
-    library = Library()
+    # What the body of a kernel calls is part of it: its externals are told before it is made.
+    library = Library(alone={} if units is None else None)
     target = machine.target()
     texts, made = [], []
     found: list[External] = []
@@ -356,14 +358,14 @@ def _segment(
         extent = None if loop is None else emitter.extents[loop]
         work = extents.product([*nest.rows, *nest.columns]) * max(round(_cost(nest)), 1)
         made.append(programs.Call(f"nest{number}", extent, work))
-    parallel = any(isinstance(call.work, Extent) or call.work > programs.WORK for call in made)
+    parallel = any(isinstance(call.work, Extent) or call.work > WORK for call in made)
     text = programs.segment_text(library, texts, made, program.symbols, parallel=parallel)
     if abs(program.config.opt_level) < 2:
         text = text.replace(
             " contract ", " "
         )  # every product is rounded before it is added to, as NumPy's are
     source = programs.Fused(
-        "fused", text, 64, (*programs.externals(parallel=parallel), *dict.fromkeys(found))
+        "fused", text, 64, (*programs.externals(library, parallel=parallel), *dict.fromkeys(found))
     )
     if units is not None:
         units.append(programs.Unit(library, texts, made))

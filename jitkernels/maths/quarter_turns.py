@@ -16,7 +16,7 @@ Adding `MAGIC` = 1.5 * 2**(mantissa bits) rounds to an integer, and leaves it in
 import numpy as np
 
 from jitkernels.maths.far_quarter_turns import far_quarter_turns
-from jitkernels.native.source import inlined
+from jitkernels.native.source import inlined, seldom
 
 TURNS_32 = np.float32(0.63661975)  # 2 / pi
 MAGIC_32 = np.float32(1.5 * 2.0**23)
@@ -38,7 +38,7 @@ THIRD_OF_MANY = np.float64(5.390302858158119e-15)
 FAR_32 = np.float64(2.0**31 * 1.57)
 
 
-@inlined("contract")
+@seldom("contract")
 def many_quarter_turns(size: np.float32) -> tuple[np.int32, np.float32, np.float32]:
     """As `quarter_turns_float32`, for larger numbers."""
     wide = np.float64(size)

@@ -11,10 +11,15 @@ from jitkernels.disk import say_once
 from jitkernels.native.link import parsed, refuse_undefined
 from jitkernels.native.source import External
 
+STRAIGHT = "; straight\n"
+
 
 @dataclass(frozen=True)
 class IRSource:
-    """Functions written in LLVM IR alone; ``@entry`` in the text stands for the symbol of the source."""
+    """Functions written in LLVM IR alone; ``@entry`` in the text stands for the symbol of the source.
+
+    A text that begins with STRAIGHT is code as it should be, so that LLVM has little to do.
+    """
 
     name: str
     text: str
@@ -25,7 +30,8 @@ class IRSource:
     def object_code(self, symbol: str) -> bytes:
         """The object file of the functions."""
         module = parsed(self.name, self.text.replace("@entry(", f"@{symbol}("))
-        return finished(module, symbol, self.externals)
+        improve = straighten if self.text.startswith(STRAIGHT) else optimise
+        return finished(module, symbol, self.externals, improve=improve)
 
 
 def features_of(target: machine.Target, vector_bytes: int) -> str:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.native import load, parts
-from jitkernels.native.language.words import WordSource
+from jitkernels.native.codegen import STRAIGHT, IRSource
 from jitkernels.native.launch_ir import Pattern, pattern_text
 from jitkernels.native.layout import (
     ALIGNED,
@@ -161,21 +161,26 @@ def _from_any_works(address: int) -> bool:
 
 
 @functools.cache
-def _loaded() -> "parts.Parts | str":
-    """The compiled launcher, or the reason why the slow path serves all."""
+def reason_for_python() -> str | None:
+    """Why compiled code cannot read the objects of this Python and NumPy; None when it can."""
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return "a free-threaded Python: objects have another layout"
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return f"{sys.implementation.name} is not 64-bit CPython"
-    slot = _slot_offset()
-    if not _layout_is_known(slot):
+    if not _layout_is_known(_slot_offset()):
         return f"NumPy {np.__version__} on Python {sys.version.split()[0]} has another object layout"
     if not (
         _empty_works(parts.numpy_function("PyArray_Empty"))
         and _from_any_works(parts.numpy_function("PyArray_CheckFromAny"))
     ):
         return f"NumPy {np.__version__} has another C interface"
-    return parts.Parts(slot)
+    return None
+
+
+@functools.cache
+def _loaded() -> "parts.Parts | str":
+    """The compiled launcher, or the reason why the slow path serves all."""
+    return reason_for_python() or parts.Parts(_slot_offset())
 
 
 def reason_for_slow_path() -> str | None:
@@ -253,7 +258,7 @@ def _pattern_address(pattern: Pattern) -> int:
     if reason_for_slow_path() is not None:
         return 0
     text = pattern_text(pattern)
-    return load.address_of(WordSource("call", f"; straight\n{text}", lambda: text, parts.externals()))
+    return load.address_of(IRSource("call", f"{STRAIGHT}{text}", parts.externals()))
 
 
 def fits(parameters: Sequence[Parameter], words: Sequence[int]) -> bool:

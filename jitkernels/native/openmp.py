@@ -13,10 +13,11 @@ import os
 import sys
 from pathlib import Path
 
-from jitkernels.native import load, threads
-from jitkernels.native.codegen import IRSource
+from jitkernels.native import load, sharing, threads
+from jitkernels.native.codegen import STRAIGHT, IRSource
 from jitkernels.native.source import External
 
+COUNTS = ("omp_get_max_threads", "omp_in_parallel", "omp_get_thread_num", "omp_get_num_threads")
 NAMES = ("libgomp.so.1", "libiomp5.so", "libomp.so.5", "libomp.so")
 
 _used = ctypes.c_int64(0)
@@ -101,23 +102,22 @@ def _function(name: str) -> int:
 
 def _runtime_source() -> IRSource:
     if runtime()[0] is None:
-        return IRSource("threads", WITHOUT_OPENMP)
+        return IRSource("threads", f"{STRAIGHT}{WITHOUT_OPENMP}{sharing.ALONE}")
     needed = (
         External("jk_limit", "int64", (), lambda: ctypes.addressof(threads.limit)),
         External("jk_used", "int64", (), lambda: ctypes.addressof(_used)),
-        External("omp_get_max_threads", "int32", (), lambda: _function("omp_get_max_threads")),
-        External("omp_in_parallel", "int32", (), lambda: _function("omp_in_parallel")),
+        *(External(name, "int32", (), functools.partial(_function, name)) for name in COUNTS),
         External(
             "GOMP_parallel", "void", ("void*", "void*", "int32", "int32"), lambda: _function("GOMP_parallel")
         ),
     )
-    return IRSource("threads", WITH_OPENMP, needed)
+    return IRSource("threads", f"{STRAIGHT}{WITH_OPENMP}{sharing.AMONG_THREADS}", needed)
 
 
 @functools.cache
 def _addresses() -> dict[str, int]:
     """Addresses of the functions that loop nests call."""
-    own, provided = ("jk_team", "jk_parallel"), ("omp_get_thread_num", "omp_get_num_threads")
+    own, provided = ("jk_team", "jk_parallel", "jk_share"), ("omp_get_thread_num", "omp_get_num_threads")
     if runtime()[0] is None:
         return load.functions_of(_runtime_source(), (*own, *provided))
     threads.apply()
@@ -138,4 +138,11 @@ def externals() -> tuple[External, ...]:
         External("jk_parallel", "void", ("void*", "void*", "int64"), lambda: _addresses()["jk_parallel"]),
         External("omp_get_thread_num", "int32", (), lambda: _addresses()["omp_get_thread_num"]),
         External("omp_get_num_threads", "int32", (), lambda: _addresses()["omp_get_num_threads"]),
+    )
+
+
+def sharing_function() -> External:
+    """``i64 @jk_share(ptr data, ptr function, i64 extent, i64 work)``: `function(data, begin, end)` by threads."""
+    return External(
+        "jk_share", "int64", ("void*", "void*", "int64", "int64"), lambda: _addresses()["jk_share"]
     )

@@ -6,7 +6,7 @@ context: callable, number of arguments by position, tuple of names or null, most
 """
 
 from jitkernels.native import parts
-from jitkernels.native.codegen import IRSource
+from jitkernels.native.codegen import STRAIGHT, IRSource
 from jitkernels.native.layout import ALIGNED, CONTIGUOUS, IN_FORTRAN_ORDER, Offset
 
 FLAGS = ALIGNED | CONTIGUOUS | IN_FORTRAN_ORDER
@@ -106,4 +106,4 @@ no:
 
 
 def source() -> IRSource:
-    return IRSource("plain_call", TEXT, parts.externals())
+    return IRSource("plain_call", f"{STRAIGHT}{TEXT}", parts.externals())

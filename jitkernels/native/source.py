@@ -26,7 +26,8 @@ from jitkernels.errors import BuildError
 Function = TypeVar("Function", bound=Callable[..., Any])
 Address = Callable[[], int]
 APART = "apart"
-"""What stands among the flags of a function that is not inlined."""
+SELDOM = "seldom"
+"""What stands among the flags of functions that are not inlined: number by number, or all lanes at once."""
 MOST_BITS = 1024
 """Bits of the largest integers that constants may be worked out with."""
 
@@ -125,6 +126,11 @@ def inlined(*flags: str) -> Callable[[Function], Function]:
 def apart(*flags: str) -> Callable[[Function], Function]:
     """As `inlined`, for what seldom runs: it stays a function, so that the loops around take no heed of it."""
     return inlined(APART, *flags)
+
+
+def seldom(*flags: str) -> Callable[[Function], Function]:
+    """As `inlined`, for what few numbers need: where code has its own vectors, it is a function of all lanes."""
+    return inlined(SELDOM, *flags)
 
 
 def vectors(begin: int, end: int, lanes: int) -> range:

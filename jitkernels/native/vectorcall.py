@@ -26,7 +26,7 @@ import numpy as np
 from jitkernels import dtypes
 from jitkernels.errors import WorkspaceError
 from jitkernels.native import floating_errors, launch, load, parts
-from jitkernels.native.codegen import IRSource
+from jitkernels.native.codegen import STRAIGHT, IRSource
 from jitkernels.native.layout import Offset
 from jitkernels.native.source import External
 
@@ -238,9 +238,9 @@ def externals() -> tuple[External, ...]:
 @functools.cache
 def base() -> type | None:
     """The type, from which others may be derived; None where Python serves all calls."""
-    if launch.reason_for_slow_path() is not None or not floating_errors.is_word_known():
+    if launch.reason_for_python() is not None or not floating_errors.is_word_known():
         return None
-    entry = load.address_of(IRSource("vectorcall", TEXT, externals()))
+    entry = load.address_of(IRSource("vectorcall", f"{STRAIGHT}{TEXT}", externals()))
     members = (_Member * 2)(
         _Member(b"__vectorcalloffset__", 19, VECTORCALL, 1, None),
         _Member(None, 0, 0, 0, None),

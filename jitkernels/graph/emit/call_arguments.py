@@ -3,7 +3,7 @@
 import struct
 
 from jitkernels.graph import extents
-from jitkernels.graph.emit.call_text import CallText
+from jitkernels.graph.emit.call_text import CallText, bare
 from jitkernels.graph.emit.interface import Argument, Bound, Whole
 from jitkernels.graph.extents import Extent, Guard, Number
 from jitkernels.graph.short import MANY, MOST
@@ -61,7 +61,7 @@ class TakenArguments(CallText):
             bits = struct.pack(">d", float(bound.bound)).hex().upper()
             text = f"fcmp {sign} double {self.new(f'load double, ptr {place}')}, 0x{bits}"
         holds = self.new(text)
-        self.require(holds if bound.truth else self.new(f"xor i1 {holds}, true"))
+        self.expect(holds if bound.truth else self.new(f"xor i1 {holds}, true"))
 
     def _argument(self, argument: Argument, array: str) -> None:
         flags = (
@@ -75,13 +75,13 @@ class TakenArguments(CallText):
             # Large arrays whose last extent is short have code of their own.
             long = self.new(f"icmp sgt i64 {self.extent(argument.shape[-1])}, {MOST}")
             few = self.new(f"icmp slt i64 {self.extent(extents.product(argument.shape))}, {MANY}")
-            self.require(self.new(f"or i1 {long}, {few}"))
+            self.expect(self.new(f"or i1 {long}, {few}"))
         if not argument.contiguous:
             strides = self.load("ptr", array, Offset.ARRAY_STRIDES)
             for i, stride in enumerate(argument.strides):
                 found = self.load("i64", strides, 8 * i)
                 if not isinstance(stride, Extent):
-                    self.require(self.new(f"icmp eq i64 {found}, {int(stride) * argument.size}"))
+                    self.expect(self.new(f"icmp eq i64 {found}, {int(stride) * argument.size}"))
                     continue
                 rest = self.new(f"and i64 {found}, {argument.size - 1}")
                 self.require(self.new(f"icmp eq i64 {rest}, 0"))
@@ -90,20 +90,20 @@ class TakenArguments(CallText):
 
     def _symbol(self, extent: Number, found: str, least: int | None = None) -> None:
         """An extent that was read: a number, a symbol for the first time, or one that is known."""
-        name = _bare(extent)
+        name = bare(extent)
         if name is None or name in self.known:
-            self.require(self.new(f"icmp eq i64 {found}, {self.extent(extent)}"))
+            self.expect(self.new(f"icmp eq i64 {found}, {self.extent(extent)}"))
             return
         self.known.add(name)
         self.block.known["atom", name] = found
         if least is not None:
-            self.require(self.new(f"icmp sge i64 {found}, {least}"))
+            self.expect(self.new(f"icmp sge i64 {found}, {least}"))
         if name in self.symbols:
             self.keep(self.symbols[name], "i64", found)
 
     def _guard(self, guard: Guard) -> None:
         sign = {"==": "eq", "!=": "ne", ">": "sgt", ">=": "sge"}[guard.sign]
-        self.require(self.new(f"icmp {sign} i64 {self.extent(guard.extent)}, 0"))
+        self.expect(self.new(f"icmp {sign} i64 {self.extent(guard.extent)}, 0"))
 
     def _written_apart(self) -> None:
         """Require that what is written overlaps no other argument."""
@@ -121,15 +121,5 @@ class TakenArguments(CallText):
                 if not other.contiguous:
                     low, span = self.span(at, other)
                 ahead, back = self.new(f"sub i64 {low}, {data}"), self.new(f"sub i64 {data}, {low}")
-                self.require(self.new(f"icmp uge i64 {ahead}, {size}"))
-                self.require(self.new(f"icmp uge i64 {back}, {span}"))
-
-
-def _bare(extent: Number) -> str | None:
-    """The name of a symbol that an extent is, if it is nothing else."""
-    if not isinstance(extent, Extent) or len(extent.terms) != 1:
-        return None
-    ((monomial, count),) = extent.terms.items()
-    if count != 1 or len(monomial) != 1 or monomial[0].operation:
-        return None
-    return monomial[0].text
+                self.expect(self.new(f"icmp uge i64 {ahead}, {size}"))
+                self.expect(self.new(f"icmp uge i64 {back}, {span}"))

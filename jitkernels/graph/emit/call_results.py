@@ -22,6 +22,7 @@ class GivenResults(CallText):
         places = [self.function.variable("ptr") for _ in self.results]
         self.places = places
         self.block.lines += [f"  store ptr null, ptr {place}" for place in places]
+        self.settle()
         self.block.lines += [f"  br i1 {given}, label %{check}, label %{make}", f"{check}:"]
         # Extents are computed in front of the branch, where both sides see them.
         block, self.block.lines = self.block, self.block.lines
@@ -32,13 +33,14 @@ class GivenResults(CallText):
             shape = self.load("ptr", array, Offset.ARRAY_EXTENTS) if result.shape else ""
             for i, extent in enumerate(result.shape):
                 found = self.load("i64", shape, 8 * i)
-                self.require(self.new(f"icmp eq i64 {found}, {self.here(extent)}"))
+                self.expect(self.new(f"icmp eq i64 {found}, {self.here(extent)}"))
             self._apart(array, result)
             data = self.load("ptr", array, Offset.ARRAY_DATA)
             self.keep(result.word, "ptr", data)
             block.lines.append(f"  store ptr {array}, ptr {place}")
         if self.is_tuple and len(self.results) > 1:
             self._all_apart()
+        self.settle()
         if self.results:
             block.lines.append("  call void @Py_IncRef(ptr %out)")
         block.lines += [f"  br label %{go}", f"{make}:"]
@@ -60,6 +62,7 @@ class GivenResults(CallText):
         """Require that a result overlaps no argument, unless it may be that very one."""
         data = self.load("i64", array, Offset.ARRAY_DATA)
         size = self.here(extents.product(result.shape) * result.size)
+        spans = []
         for argument in self.arguments:
             if argument.number:
                 continue
@@ -68,6 +71,8 @@ class GivenResults(CallText):
             low, span = other, self.here(extents.product(argument.shape) * argument.size)
             if not argument.contiguous:
                 low, span = self.span(other, argument)
+            spans.append((argument, low, span))
+        for argument, low, span in spans:
             ahead, back = self.new(f"sub i64 {low}, {data}"), self.new(f"sub i64 {data}, {low}")
             after, before = (
                 self.new(f"icmp uge i64 {ahead}, {size}"),
@@ -76,7 +81,7 @@ class GivenResults(CallText):
             fine = self.new(f"and i1 {after}, {before}")
             if argument.may_be_out and argument.size == result.size:
                 fine = self.new(f"or i1 {fine}, {self.new(f'icmp eq i64 {ahead}, 0')}")
-            self.require(fine)
+            self.expect(fine)
 
     def _all_apart(self) -> None:
         """Require that results given do not overlap one another."""
@@ -91,7 +96,7 @@ class GivenResults(CallText):
                 sizes = [self.here(extents.product(r.shape) * r.size) for r in (one, other)]
                 after = self.new(f"icmp uge i64 {ahead}, {sizes[0]}")
                 before = self.new(f"icmp uge i64 {back}, {sizes[1]}")
-                self.require(self.new(f"and i1 {after}, {before}"))
+                self.expect(self.new(f"and i1 {after}, {before}"))
 
     def _empty(self, result: Result) -> str:
         """A new array. Where there is no memory for it, those made before are given up, and the exception is set."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.interface import Argument, Kept, Reach, Result
-from jitkernels.graph.extents import Guard, Number
+from jitkernels.graph.extents import Extent, Guard, Number
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.layout import Offset
 
@@ -31,6 +31,7 @@ class CallText:
         self.known: set[str] = set()
         self.dtypes: set[str] = set()
         self.types: set[str] = set()
+        self.expected: list[str] = []
 
     def new(self, expression: str) -> str:
         return self.function.new(self.block, expression)
@@ -45,11 +46,31 @@ class CallText:
     def variable(self, kind: str) -> str:
         return self.function.variable(kind)
 
+    def expect(self, condition: str) -> None:
+        """Go on if a condition holds, on which nothing depends that is done up to the next one that is required.
+
+        LLVM takes its time for each branch, and there are as many as there are conditions otherwise.
+        """
+        self.expected.append(condition)
+
     def require(self, condition: str, otherwise: str = "no") -> None:
-        """Go on if a condition holds; ``undo`` gives back what was made or taken."""
+        """Go on if a condition holds, and all expected before; ``undo`` gives back what was made or taken."""
+        if otherwise != "no":
+            self.settle()
+        self.expected.append(condition)
+        self.settle(otherwise)
+
+    def settle(self, otherwise: str = "no") -> None:
+        """Go on if all that is expected holds."""
+        if not self.expected:
+            return
+        whole, *rest = self.expected
+        self.expected = []
+        for condition in rest:
+            whole = self.new(f"and i1 {whole}, {condition}")
         label = self.function.label()
         self.block.lines += [
-            f"  br i1 {condition}, label %{label}, label %{otherwise}, !prof !9",
+            f"  br i1 {whole}, label %{label}, label %{otherwise}, !prof !9",
             f"{label}:",
         ]
 
@@ -58,13 +79,15 @@ class CallText:
         self.block.lines.append(f"  store {kind} {value}, ptr {at}")
 
     def extent(self, extent: Number) -> str:
-        """An extent of symbols that are known by now."""
+        """An extent of symbols that are known by now, and are what they have to be before any are computed with."""
+        if not isinstance(extent, int) and bare(extent) is None:
+            self.settle()
         return self.function.extent(extent)
 
     def here(self, extent: Number) -> str:
         """An extent computed here alone: what is known in front of a branch holds behind it, not the other way."""
         known = dict(self.block.known)
-        found = self.function.extent(extent)
+        found = self.extent(extent)
         self.block.known = known
         return found
 
@@ -76,12 +99,10 @@ class CallText:
     def array(self, array: str, dtype: str, dimensions: int, flags: int) -> None:
         """Require an array of a dtype, so many dimensions and some flags."""
         self.require(self.new(f"icmp eq ptr {self.load('ptr', array, Offset.TYPE)}, @jk_ndarray"))
-        self.require(
+        self.expect(
             self.new(f"icmp eq ptr {self.load('ptr', array, Offset.ARRAY_DTYPE)}, {self.dtype_object(dtype)}")
         )
-        self.require(
-            self.new(f"icmp eq i32 {self.load('i32', array, Offset.ARRAY_DIMENSIONS)}, {dimensions}")
-        )
+        self.expect(self.new(f"icmp eq i32 {self.load('i32', array, Offset.ARRAY_DIMENSIONS)}, {dimensions}"))
         masked = self.new(f"and i32 {self.load('i32', array, Offset.ARRAY_FLAGS)}, {flags}")
         self.require(self.new(f"icmp eq i32 {masked}, {flags}"))
 
@@ -96,3 +117,13 @@ class CallText:
             high = self.new(f"select i1 {negative}, i64 {high}, i64 {upper}")
         span = self.new(f"sub i64 {high}, {low}")
         return low, self.new(f"add i64 {span}, {argument.size}")
+
+
+def bare(extent: Number) -> str | None:
+    """The name of a symbol that an extent is, if it is nothing else."""
+    if not isinstance(extent, Extent) or len(extent.terms) != 1:
+        return None
+    ((monomial, count),) = extent.terms.items()
+    if count != 1 or len(monomial) != 1 or monomial[0].operation:
+        return None
+    return monomial[0].text

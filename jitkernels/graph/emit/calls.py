@@ -45,19 +45,20 @@ class Caller(TakenArguments, GivenResults):
             *(f"jk_dtype_{name}" for name in sorted(self.dtypes)),
             *(f"jk_type_{name}" for name in sorted(self.types)),
         ]
-        lines = [f"declare {text}" for text in (*DECLARED, *objects.DECLARED)] + [
-            f"@{name} = external global i8" for name in named
-        ]
-        declared = "\n".join(lines)
-        return (
-            f"{declared}\n@jk_ndarray = external global i8\n@jk_tuple = external global i8\n"
-            "@jk_none = external global i8\n"
-            "@jk_workspace_error = external global i8\n@jk_workspace_text = external global i8\n"
-            f"{objects.TEXT if self.reach.steps else ''}"
+        body = (
             f"define ptr @entry(ptr %context, ptr %objects, ptr %out) nounwind {{\n"
             f"  %frame = alloca [{self.words} x i64], align 64\n{body}\n{self._undone()}\nno:\n  ret ptr null\n}}\n"
-            '!9 = !{!"branch_weights", i32 1000, i32 1}\n'
         )
+        inside = "".join(text for name, text in objects.FUNCTIONS.items() if f"@{name}(" in body) + body
+        declared = [
+            *(f"@{name} = external global i8" for name in (*named, *KNOWN)),
+            *(
+                f"declare {text}"
+                for text in DECLARED
+                if text[text.index("@") : text.index("(") + 1] in inside
+            ),
+        ]
+        return "\n".join([*declared, f'{inside}!9 = !{{!"branch_weights", i32 1000, i32 1}}', ""])
 
     def _lent(self) -> None:
         """Memory for arrays between nests, in one piece."""
@@ -113,5 +114,8 @@ class Caller(TakenArguments, GivenResults):
 DECLARED = (
     "ptr @PyArray_Empty(i32, ptr, ptr, i32)", "ptr @PyArray_Return(ptr)", "void @Py_IncRef(ptr)",
     "void @Py_DecRef(ptr)", "ptr @PyTuple_New(i64)", "ptr @PyEval_SaveThread()", "void @PyEval_RestoreThread(ptr)",
-    "ptr @malloc(i64)", "void @free(ptr)", "void @PyErr_SetObject(ptr, ptr)",
+    "ptr @malloc(i64)", "void @free(ptr)", "void @PyErr_SetObject(ptr, ptr)", *objects.DECLARED,
 )  # fmt: skip
+"""What the function may call."""
+KNOWN = ("jk_ndarray", "jk_tuple", "jk_none", "jk_workspace_error", "jk_workspace_text")
+"""Objects that the function may refer to, by their addresses."""

@@ -29,7 +29,9 @@ class Writer(Protocol):
 
     def new(self, expression: str) -> str: ...
     def load(self, kind: str, base: str, offset: int) -> str: ...
+    def expect(self, condition: str) -> None: ...
     def require(self, condition: str, otherwise: str = "no") -> None: ...
+    def settle(self, otherwise: str = "no") -> None: ...
     def line(self, text: str) -> None: ...
     def variable(self, kind: str) -> str: ...
 
@@ -39,8 +41,8 @@ DECLARED = (
     "i32 @PyObject_RichCompareBool(ptr, ptr, i32)", "void @PyErr_Clear()", "ptr @PyErr_Occurred()",
     "i64 @PyLong_AsLong(ptr)",
 )  # fmt: skip
-TEXT = """
-define internal i1 @jk_attribute(ptr %object, ptr %name, ptr %place) nounwind {
+FUNCTIONS = {
+    "jk_attribute": """define internal i1 @jk_attribute(ptr %object, ptr %name, ptr %place) nounwind {
   %found = call ptr @PyObject_GetAttr(ptr %object, ptr %name)
   store ptr %found, ptr %place
   %none = icmp eq ptr %found, null
@@ -52,7 +54,8 @@ there:
   call void @Py_DecRef(ptr %found)
   ret i1 true
 }
-define internal i1 @jk_equal(ptr %object, ptr %other) nounwind {
+""",
+    "jk_equal": """define internal i1 @jk_equal(ptr %object, ptr %other) nounwind {
   %same = icmp eq ptr %object, %other
   br i1 %same, label %yes, label %look
 look:
@@ -71,7 +74,8 @@ yes:
 no:
   ret i1 false
 }
-define internal i1 @jk_whole(ptr %object, ptr %place) nounwind {
+""",
+    "jk_whole": """define internal i1 @jk_whole(ptr %object, ptr %place) nounwind {
   %number = call i64 @PyLong_AsLong(ptr %object)
   store i64 %number, ptr %place
   %doubtful = icmp eq i64 %number, -1
@@ -86,7 +90,8 @@ large:
 fine:
   ret i1 true
 }
-"""
+""",
+}
 """Attributes are the object's own, which keeps them; whole numbers may be too large."""
 
 
@@ -95,6 +100,8 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
     found: list[str] = []
     places: dict[int, str] = {}
     for step in steps:
+        if step.kind in LOOKING:
+            writer.settle()
         base = found[step.of] if step.of < len(found) else ""
         word = writer.load("ptr", "%context", 8 * step.word) if step.kind in WORDED else ""
         text = ""
@@ -102,17 +109,17 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
             case "global":
                 table = writer.load("ptr", "%context", 8 * step.number)
                 text = writer.new(f"call ptr @PyDict_GetItemWithError(ptr {table}, ptr {word})")
-                writer.require(writer.new(f"icmp ne ptr {text}, null"))
+                writer.expect(writer.new(f"icmp ne ptr {text}, null"))
             case "cell":
                 text = writer.load("ptr", word, Offset.CELL_VALUE)
-                writer.require(writer.new(f"icmp ne ptr {text}, null"))
+                writer.expect(writer.new(f"icmp ne ptr {text}, null"))
             case "argument":
                 text = writer.load("ptr", "%objects", 8 * step.number)
             case "type":
-                writer.require(writer.new(f"icmp eq ptr {writer.load('ptr', base, Offset.TYPE)}, {word}"))
+                writer.expect(writer.new(f"icmp eq ptr {writer.load('ptr', base, Offset.TYPE)}, {word}"))
             case "size":
                 size = writer.load("i64", base, Offset.TUPLE_SIZE)
-                writer.require(writer.new(f"icmp eq i64 {size}, {step.number}"))
+                writer.expect(writer.new(f"icmp eq i64 {size}, {step.number}"))
             case "item":
                 text = writer.load("ptr", base, Offset.TUPLE_ITEMS + 8 * step.number)
             case "element":
@@ -121,16 +128,19 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
                 text = _value(writer, places, base, step, word)
             case "attribute":
                 place = writer.variable("ptr")
-                writer.require(writer.new(f"call i1 @jk_attribute(ptr {base}, ptr {word}, ptr {place})"))
+                writer.expect(writer.new(f"call i1 @jk_attribute(ptr {base}, ptr {word}, ptr {place})"))
                 text = writer.new(f"load ptr, ptr {place}")
             case "same":
-                writer.require(writer.new(f"icmp eq ptr {base}, {word}"))
+                writer.expect(writer.new(f"icmp eq ptr {base}, {word}"))
             case _:
-                writer.require(writer.new(f"call i1 @jk_equal(ptr {base}, ptr {word})"))
+                writer.expect(writer.new(f"call i1 @jk_equal(ptr {base}, ptr {word})"))
         found.append(text)
+    writer.settle()
     return found
 
 
+LOOKING = frozenset({"type", "size", "item", "element", "value", "attribute", "equal"})
+"""Steps that look into the object of another one: all that is expected has to hold before they do."""
 WORDED = frozenset({"global", "cell", "type", "value", "attribute", "same", "equal"})
 
 

@@ -11,14 +11,13 @@ from jitkernels.errors import BuildError
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.extents import Number
 from jitkernels.native import codegen, openmp
+from jitkernels.native.language import alone
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.link import parsed
 from jitkernels.native.source import External
 
 LONG, OFTEN = 1500, 6
 """Characters of a function, and calls of it, from which on it stays one: LLVM would take too long for all copies."""
-WORK = 262144
-"""What a thread gets at least, in additions: less is done before another thread has woken up."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +78,14 @@ def segment_text(
         else:
             extent, work = function.extent(call.extent), function.extent(call.work)
             status = function.new(
-                block, f"call i64 @shared(ptr %frame, ptr @{call.name}, i64 {extent}, i64 {work})"
+                block, f"call i64 @jk_share(ptr %frame, ptr @{call.name}, i64 {extent}, i64 {work})"
             )
         failed = function.new(block, f"or i64 {failed}, {status}")
     body = "\n".join(block.lines)
     entry = f"define i64 @entry(ptr %frame) nounwind {{\n{body}\n  ret i64 {failed}\n}}"
-    return unit_text(library, [*([PARALLEL] if parallel else []), *texts, entry])
+    return unit_text(
+        library, [*(["declare i64 @jk_share(ptr, ptr, i64, i64)"] if parallel else []), *texts, entry]
+    )
 
 
 def unit_text(library: Library, texts: Sequence[str]) -> str:
@@ -113,65 +114,6 @@ def _definitions(library: Library, texts: Sequence[str]) -> str:
     return "\n".join([*lines, ""])
 
 
-PARALLEL = f"""declare i64 @jk_team(i64)
-declare void @jk_parallel(ptr, ptr, i64)
-declare i32 @omp_get_thread_num()
-declare i32 @omp_get_num_threads()
-define internal i64 @shared(ptr %frame, ptr %nest, i64 %extent, i64 %work) noinline nounwind {{
-start:
-  %parts = sdiv i64 %work, {WORK}
-  %fewer = icmp slt i64 %extent, %parts
-  %wanted = select i1 %fewer, i64 %extent, i64 %parts
-  %team = call i64 @jk_team(i64 %wanted)
-  %several = icmp sgt i64 %team, 1
-  br i1 %several, label %fork, label %serial
-serial:
-  %status = call i64 %nest(ptr %frame, i64 0, i64 %extent)
-  ret i64 %status
-fork:
-  %given = alloca {{ ptr, ptr, i64 }}
-  %at1 = getelementptr {{ ptr, ptr, i64 }}, ptr %given, i32 0, i32 1
-  %at2 = getelementptr {{ ptr, ptr, i64 }}, ptr %given, i32 0, i32 2
-  store ptr %frame, ptr %given
-  store ptr %nest, ptr %at1
-  store i64 %extent, ptr %at2
-  call void @jk_parallel(ptr @region, ptr %given, i64 %team)
-  ret i64 0
-}}
-define internal void @region(ptr %given) nounwind {{
-start:
-  %at1 = getelementptr {{ ptr, ptr, i64 }}, ptr %given, i32 0, i32 1
-  %at2 = getelementptr {{ ptr, ptr, i64 }}, ptr %given, i32 0, i32 2
-  %frame = load ptr, ptr %given
-  %nest = load ptr, ptr %at1
-  %extent = load i64, ptr %at2
-  %number32 = call i32 @omp_get_thread_num()
-  %team32 = call i32 @omp_get_num_threads()
-  %number = sext i32 %number32 to i64
-  %team = sext i32 %team32 to i64
-  %few = icmp slt i64 %extent, 4096
-  %block = select i1 %few, i64 1, i64 64
-  %more = add i64 %block, -1
-  %padded = add i64 %extent, %more
-  %blocks = sdiv i64 %padded, %block
-  %first = mul i64 %number, %blocks
-  %after = add i64 %first, %blocks
-  %low = sdiv i64 %first, %team
-  %high = sdiv i64 %after, %team
-  %begin = mul i64 %low, %block
-  %stop = mul i64 %high, %block
-  %over = icmp sgt i64 %stop, %extent
-  %end = select i1 %over, i64 %extent, i64 %stop
-  %some = icmp slt i64 %begin, %end
-  br i1 %some, label %work, label %done
-work:
-  %status = call i64 %nest(ptr %frame, i64 %begin, i64 %end)
-  br label %done
-done:
-  ret void
-}}"""
-
-
-def externals(*, parallel: bool) -> tuple[External, ...]:
+def externals(library: Library, *, parallel: bool) -> tuple[External, ...]:
     """What a segment links to."""
-    return openmp.externals() if parallel else ()
+    return (*alone.externals(library), *([openmp.sharing_function()] if parallel else []))

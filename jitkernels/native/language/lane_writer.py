@@ -9,10 +9,10 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.native.language import types
+from jitkernels.native.language import in_memory, types
 from jitkernels.native.language.types import BOOL, INT64, Type, Value
 from jitkernels.native.language.writer import Writer
-from jitkernels.native.source import APART, External, IRFunction
+from jitkernels.native.source import APART, SELDOM, External, IRFunction
 
 
 class ElementWriter(Writer):
@@ -161,59 +161,53 @@ class LaneWriter(ElementWriter):
     def external(self, node: ast.AST, found: External | IRFunction, values: Sequence[Value]) -> Value:  # noqa: ARG002
         raise self.failure(node, f"{found.symbol} takes one number, not {self.lanes} lanes")
 
-    # Functions apart: lane by lane.
+    # Functions apart: by way of memory, lane by lane or all together.
 
     def marked(self, node: ast.AST, found: Callable[..., Any], values: Sequence[Value]) -> Value:
-        if APART not in found.fastmath:  # type: ignore[attr-defined]  # set by `inlined`
+        flags = found.fastmath  # type: ignore[attr-defined]  # set by `inlined`
+        if APART not in flags and SELDOM not in flags:
             return super().marked(node, found, values)
         symbol, result, given = self.asked(node, found, values)
-        return self.one_by_one(symbol, result, given)
+        return self.in_memory(symbol, result, given, is_masked=APART in flags)
 
-    def one_by_one_alone(self, function: Callable[..., Any], given: Sequence[Value]) -> tuple[Type, str]:
-        """The result and the instructions of a function that does nothing else."""
+    def apart_alone(self, function: Callable[..., Any], given: Sequence[Value]) -> tuple[Type, str]:
+        """The result and the instructions of a function that does nothing but call one that stands apart."""
         symbol, result = self.program.called(function, tuple(given))
-        whole = self.whole(self.tree, self.one_by_one(symbol, result, given), result)
+        whole = self.whole(self.tree, self.in_memory(symbol, result, given, is_masked=True), result)
         self.lines.append(f"  ret {self.register(result)} {whole}")
         return result, "\n".join([*self.entry, *self.lines])
 
-    def one_by_one(self, symbol: str, result: Type, given: Sequence[Value]) -> Value:
-        """The results of a function of single numbers in the lanes that want them."""
+    def in_memory(self, symbol: str, result: Type, given: Sequence[Value], *, is_masked: bool) -> Value:
+        """The results of a function of numbers in memory, for the lanes that want them or for all."""
+        passed = [f"i64 {self.lanes}"]
+        if is_masked:
+            bits, word = self.mask or self.constant(BOOL, True), f"i{max(self.lanes, 64)}"
+            wanted = self.new(f"bitcast {self.bit} {bits} to i{self.lanes}")
+            if self.lanes < 64:
+                wanted = self.new(f"zext i{self.lanes} {wanted} to {word}")
+            passed.insert(0, f"ptr {self.stored_at(word, wanted)}")
+        for value in given:
+            held = in_memory.memory(value.type, self.lanes)
+            text = value.text
+            if value.type == BOOL:
+                text = self.new(f"zext {self.register(BOOL)} {text} to {held}")
+            passed.append(f"ptr {self.stored_at(held, text)}")
         kinds = result.parts or (result,)
-        word = f"i{self.lanes}"
-        places = [self.memory(self.register(kind)) for kind in kinds]
-        left = self.memory(word)
-        head, inside, after = (self.label() for _ in range(3))
+        places = [self.stored_at(in_memory.memory(kind, self.lanes), "zeroinitializer") for kind in kinds]
+        self.lines.append(f"  call void {symbol}({', '.join([*passed, *(f'ptr {one}' for one in places)])})")
+        parts = []
         for kind, place in zip(kinds, places, strict=True):
-            self.lines.append(f"  store {self.register(kind)} zeroinitializer, ptr {place}")
-        wanted = self.new(f"bitcast {self.bit} {self.mask or self.constant(BOOL, True)} to {word}")
-        self.lines.append(f"  store {word} {wanted}, ptr {left}")
-        self.jump(head)
-        self.start(head)
-        bits = self.new(f"load {word}, ptr {left}")
-        more = self.new(f"icmp ne {word} {bits}, 0")
-        self.lines.append(f"  br i1 {more}, label %{inside}, label %{after}")
-        self.start(inside)
-        self.program.declare(f"llvm.cttz.{word}", word, [word, "i1"])
-        lane = self.new(f"call {word} @llvm.cttz.{word}({word} {bits}, i1 true)")
-        below = self.new(f"sub {word} {bits}, 1")
-        self.lines.append(f"  store {word} {self.new(f'and {word} {bits}, {below}')}, ptr {left}")
-        passed = ", ".join(
-            f"{v.type.llvm} {self.new(f'extractelement {self.register(v.type)} {v.text}, {word} {lane}')}"
-            for v in given
-        )
-        whole = self.new(f"call {result.llvm} {symbol}({passed})")
-        for i, (kind, place) in enumerate(zip(kinds, places, strict=True)):
-            one = self.new(f"extractvalue {result.llvm} {whole}, {i}") if result.parts else whole
-            lanes = self.new(f"load {self.register(kind)}, ptr {place}")
-            lanes = self.new(f"insertelement {self.register(kind)} {lanes}, {kind.llvm} {one}, {word} {lane}")
-            self.lines.append(f"  store {self.register(kind)} {lanes}, ptr {place}")
-        self.jump(head)
-        self.start(after)
-        parts = tuple(
-            Value(kind, self.new(f"load {self.register(kind)}, ptr {place}"))
-            for kind, place in zip(kinds, places, strict=True)
-        )
-        return Value(result, parts=parts) if result.parts else parts[0]
+            text = self.new(f"load {in_memory.memory(kind, self.lanes)}, ptr {place}")
+            if kind == BOOL:
+                text = self.new(f"trunc {in_memory.memory(kind, self.lanes)} {text} to {self.register(BOOL)}")
+            parts.append(Value(kind, text))
+        return Value(result, parts=tuple(parts)) if result.parts else parts[0]
+
+    def stored_at(self, kind: str, text: str) -> str:
+        """Where in memory a value is from now on."""
+        place = self.memory(kind)
+        self.lines.append(f"  store {kind} {text}, ptr {place}")
+        return place
 
 
 def stored(body: Sequence[ast.stmt]) -> tuple[str, ...]:

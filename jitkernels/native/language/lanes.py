@@ -13,16 +13,21 @@ from weakref import WeakKeyDictionary
 
 from jitkernels import dtypes
 from jitkernels.errors import BuildError
+from jitkernels.native.language import in_memory
 from jitkernels.native.language.lane_writer import ElementWriter, LaneWriter
 from jitkernels.native.language.types import NOTHING, NUMBERS, Type, Value, register
-from jitkernels.native.source import APART, place_of
+from jitkernels.native.source import APART, SELDOM, place_of
 
 Function = Callable[..., Any]
+NAME = "@NAME"
 
 
 @dataclass
 class Definition:
-    """One function in LLVM IR, as the module that it is translated for sees it, and what it needs there."""
+    """One function in LLVM IR, as the module that it is translated for sees it, and what it needs there.
+
+    `is_alone`: it is not inlined, and may be an object of its own, which `declaration` makes known.
+    """
 
     lanes: int
     symbol: str = ""
@@ -31,16 +36,30 @@ class Definition:
     declared: dict[str, str] = field(default_factory=dict)
     needed: dict[str, "Definition"] = field(default_factory=dict)
     translating: frozenset[int] = frozenset()
+    declaration: str = ""
+    is_alone: bool = False
 
     def called(self, function: Function, arguments: tuple[Value, ...]) -> tuple[str, Type]:
-        """The symbol and result of a marked function, which this one needs from now on; of one number if apart."""
-        lanes = 1 if APART in _flags(function) else self.lanes
-        made = _definition(function, tuple(value.type for value in arguments), lanes, self.translating)
+        """The symbol and result of a marked function, which this one needs from now on; in memory if apart."""
+        flags = _flags(function)
+        is_apart = self.lanes > 1 and (APART in flags or SELDOM in flags)
+        find = _in_memory if is_apart else _definition
+        made = find(function, tuple(value.type for value in arguments), self.lanes, self.translating)
         self.needed[made.symbol] = made
         return made.symbol, made.result
 
     def declare(self, symbol: str, result: str, arguments: Sequence[str]) -> None:
         self.declared[symbol] = f"declare {result} @{symbol}({', '.join(arguments)})"
+
+    def define(self, title: str, text: str) -> None:
+        """Take a text in which NAME stands for the symbol.
+
+        It is named by content, so that a name means one thing in every process: the text of a module is the key of its
+        code. And it is private, as the loader would give other modules what is only internal.
+        """
+        self.symbol = f'@"{title}.{hashlib.sha256(text.encode()).hexdigest()[:12]}"'
+        self.text = text.replace(NAME, self.symbol, 1)
+        self.declaration = f"declare {self.text[: self.text.index(')') + 1].removeprefix('define private ')}"
 
     def vector_loop(self, lanes: int, *, masked: bool = False) -> str:
         raise BuildError(f"vectors(..., {lanes}) inside of a function of elements (masked: {masked})")
@@ -51,10 +70,14 @@ _made: WeakKeyDictionary[Function, dict[tuple[object, ...], Definition]] = WeakK
 
 @dataclass
 class Library:
-    """The functions that one LLVM module calls."""
+    """The functions that one LLVM module calls.
+
+    `alone`: those of them that are objects of their own; None where all are part of the module.
+    """
 
     declared: dict[str, str] = field(default_factory=dict)
     definitions: dict[str, Definition] = field(default_factory=dict)
+    alone: dict[str, Definition] | None = None
 
     def called(self, function: Function, kinds: Sequence[str], lanes: int = 1) -> tuple[str, str]:
         """The symbol of a marked function for arguments of these dtypes in so many lanes, and its result's dtype.
@@ -73,11 +96,18 @@ class Library:
 
     def take(self, definition: Definition) -> None:
         """Have a definition and what it needs."""
-        if definition.symbol not in self.definitions:
-            for needed in definition.needed.values():
-                self.take(needed)
+        if self.alone is not None and definition.is_alone:
+            self.alone[definition.symbol] = definition
+            self.declared[definition.symbol] = definition.declaration
+        elif definition.symbol not in self.definitions:
+            self.need(definition)
             self.definitions[definition.symbol] = definition
-            self.declared |= definition.declared
+
+    def need(self, definition: Definition) -> None:
+        """Have what a definition needs."""
+        for needed in definition.needed.values():
+            self.take(needed)
+        self.declared |= definition.declared
 
     def declare(self, symbol: str, result: str, arguments: Sequence[str]) -> None:
         """Declare what the module that the text becomes a part of needs itself: a declaration may stand but once."""
@@ -114,20 +144,39 @@ def _translated(
 ) -> Definition:
     made = Definition(lanes, translating=around | {id(function)})
     given = tuple(Value(kind, f"%a{i}") for i, kind in enumerate(kinds))
-    own = [flag for flag in flags if flag != APART]
+    own = [flag for flag in flags if flag not in (APART, SELDOM)]
     if lanes == 1:
         made.result, body = ElementWriter(made, function, given, own).body()
     elif APART in flags:
-        made.result, body = LaneWriter(made, function, given, own, lanes).one_by_one_alone(function, given)
+        made.result, body = LaneWriter(made, function, given, own, lanes).apart_alone(function, given)
     else:
         made.result, body = LaneWriter(made, function, given, own, lanes).body()
     if made.result is NOTHING:
         raise BuildError(f"{place_of(function.__code__)} returns nothing: expected numbers")
     head = ", ".join(f"{register(value.type, lanes)} {value.text}" for value in given)
-    inlining = "noinline" if APART in flags and lanes == 1 else "alwaysinline"
-    returned, rest = register(made.result, lanes), f"({head}) {inlining} nounwind {{\n{body}\n}}"
-    # By content, so that a name means one thing in every process: the text of a module is the key of its code.
-    content = hashlib.sha256(f"{returned} {rest}".encode()).hexdigest()[:12]
-    made.symbol = f'@"{function.__code__.co_name}.{content}"'
-    made.text = f"define internal {returned} {made.symbol}{rest}"
+    made.is_alone = APART in flags and lanes == 1
+    inlining = "noinline" if made.is_alone else "alwaysinline"
+    returned = register(made.result, lanes)
+    made.define(
+        function.__code__.co_name,
+        f"define private {returned} {NAME}({head}) {inlining} nounwind {{\n{body}\n}}",
+    )
+    return made
+
+
+def _in_memory(function: Function, kinds: tuple[Type, ...], lanes: int, around: frozenset[int]) -> Definition:
+    """A function that stands apart for numbers in memory: of those that are wanted each, or of all some at a time."""
+    flags, known = _flags(function), _made.setdefault(function, {})
+    some = 1 if APART in flags else in_memory.lanes_of(kinds, lanes)
+    key = ("in memory", some, *(kind.name for kind in kinds))
+    if key in known:
+        return known[key]
+    inside = _definition(function, kinds, some, around)
+    made = known[key] = Definition(some, result=inside.result, needed={inside.symbol: inside}, is_alone=True)
+    if some == 1:
+        made.declare("llvm.cttz.i64", "i64", ["i64", "i1"])
+        text = in_memory.each(NAME, inside.symbol, kinds, made.result)
+    else:
+        text = in_memory.all_lanes(NAME, inside.symbol, kinds, made.result, some)
+    made.define(f"{function.__code__.co_name}.in_memory", text)
     return made

@@ -15,7 +15,7 @@ from jitkernels.native.language import types
 from jitkernels.native.language.control_flow import WEIGHTS
 from jitkernels.native.language.types import Type, Value
 from jitkernels.native.language.writer import Writer
-from jitkernels.native.source import APART, place_of
+from jitkernels.native.source import APART, SELDOM, place_of
 
 Function = Callable[..., Any]
 FIRST_LOOP = 9
@@ -62,7 +62,7 @@ class Program:
         given = tuple(Value(value.type, f"%a{i}") for i, value in enumerate(arguments))
         self.translating.add(id(function))
         flags = function.fastmath  # type: ignore[attr-defined]  # set by `inlined`
-        writer = Writer(self, function, given, [flag for flag in flags if flag != APART])
+        writer = Writer(self, function, given, [flag for flag in flags if flag not in (APART, SELDOM)])
         result, body = writer.body()
         self.translating.discard(id(function))
         head = ", ".join(f"{value.type.llvm} {value.text}" for value in given)
