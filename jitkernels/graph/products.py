@@ -12,7 +12,7 @@ from jitkernels.choosing import choose_for_class
 from jitkernels.errors import NotUsableError
 from jitkernels.graph import construct, extents
 from jitkernels.graph.emit.blocks import Block, Function
-from jitkernels.graph.emit.values import Array
+from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Graph, Node, transformed
 from jitkernels.native import load

@@ -9,6 +9,7 @@ from jitkernels.graph import extents
 from jitkernels.graph.emit import objects
 from jitkernels.graph.emit.call_arguments import TakenArguments
 from jitkernels.graph.emit.call_results import GivenResults
+from jitkernels.graph.emit.programs import REFUSED
 from jitkernels.graph.extents import Number
 
 LONG = 400_000
@@ -56,6 +57,7 @@ class Caller(TakenArguments, GivenResults):
             f"define ptr @entry(ptr %context, ptr %objects, ptr %out) nounwind {{\n"
             f"  %frame = alloca [{self.words} x i64], align 64\n{body}\n{self._undone()}\nno:\n  ret ptr null\n}}\n"
             '!9 = !{!"branch_weights", i32 1000, i32 1}\n'
+            '!10 = !{!"branch_weights", i32 1, i32 1000}\n'
         )
 
     def _lent(self) -> None:
@@ -98,8 +100,11 @@ class Caller(TakenArguments, GivenResults):
         if self.memory:
             self.block.lines.append(f"  call void @free(ptr {self.memory})")
         # A kernel without memory for its workspace: no other code may go on with what is written in part.
-        fine, short_of = self.function.label(), self.function.label()
+        fine, short_of, checked = (self.function.label() for _ in range(3))
         self.block.lines += [
+            f"  %refused = icmp eq i64 %status, {REFUSED}",
+            f"  br i1 %refused, label %undo, label %{checked}, !prof !10",
+            f"{checked}:",
             "  %worked = icmp eq i64 %status, 0",
             f"  br i1 %worked, label %{fine}, label %{short_of}, !prof !9",
             f"{short_of}:",
