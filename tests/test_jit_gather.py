@@ -223,3 +223,8 @@ def test_nothing_is_read_beside_arrays(dtype: str) -> None:
                 np.testing.assert_array_equal(function(a.array, i.array, b.array), a.array[i.array] * b.array)
             for guarded in (a, i, b):
                 assert guarded.intact()
+
+
+def test_rows_that_are_picked_lie_in_c_order() -> None:
+    found = jk.jit(lambda a, i: a[i] + 1)(array(9, 30), numbers(9, 40))
+    assert found.flags.c_contiguous

@@ -309,10 +309,9 @@ def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
     if cone.reductions or cone.root.ndim < 2:
         return None
     known: list[dict[int, int]] = []
-    read = [(key, arrays[key].strides) for key in cone.leaves]
-    read += [
-        (id(node), construct.contiguous(node.shape)) for node in cone.nodes if node.operation == "gather"
-    ]
+    # What is picked is new, in C order; the numbers that pick it say nothing of the result.
+    read = [(id(node), construct.contiguous(node.shape)) for node in cone.nodes if node.operation == "gather"]
+    read += [(key, arrays[key].strides) for key in cone.leaves]
     for key, strides in read:
         for place in cone.places[key].values():
             if cones.ANYWHERE in cones.loops_of(place):
