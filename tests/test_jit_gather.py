@@ -91,6 +91,7 @@ SHAPES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "one element": (lambda a, i: a[i] + 1, (array(1), np.array([0, -1, 0]))),
     "empty rows": (lambda a, i: a[i] + 1, (array(7, 0), numbers(7, 5))),
     "chosen": (lambda a, i: np.where(a > 0, a[i], -1), (array(40), numbers(40, 40))),
+    "of what is constant": (lambda a, i: (a.astype(int) - a.astype(int))[i].sum(), (array(40), numbers(40, 12))),
     "of an int": (lambda n, i: np.arange(n)[i] * 2, (30, numbers(30, 12))),
 }  # fmt: skip
 
@@ -228,3 +229,13 @@ def test_nothing_is_read_beside_arrays(dtype: str) -> None:
 def test_rows_that_are_picked_lie_in_c_order() -> None:
     found = jk.jit(lambda a, i: a[i] + 1)(array(9, 30), numbers(9, 40))
     assert found.flags.c_contiguous
+
+
+def test_a_row_of_a_computed_number_is_a_view_as_in_numpy() -> None:
+    def row(a: Any, i: Any) -> Any:
+        return a[i % 5]
+
+    a = array(9, 4)
+    assert np.shares_memory(jk.jit(row)(a, np.int64(7)), a)
+    assert not np.shares_memory(jk.jit(lambda a, i: a[i % 5] * 1)(a, np.int64(7)), a)
+    np.testing.assert_array_equal(jk.jit(lambda a, i: a[i % 5] * 2)(a, np.int64(7)), a[2] * 2)

@@ -173,10 +173,10 @@ class Cone:
         else:
             self.rows = rows
 
-    @property
-    def picks(self) -> bool:
-        """Whether elements are picked by numbers inside."""
-        return any(node.operation == "gather" for node in self.nodes)
+    @kept_property
+    def picked_from(self) -> frozenset[int]:
+        """What has to be in memory, as numbers pick elements of it."""
+        return frozenset(id(memory_picked_from(node)) for node in self.nodes if node.operation == "gather")
 
     @kept_property
     def wasteful(self) -> dict[int, Node]:

@@ -243,7 +243,7 @@ def _grouped(
             if node.operation == "update" and region is None and id(node) in shared:
                 continue
             after = max((step_of.get(key, -1) for key in cone.leaves), default=-1)
-            if cone.picks:
+            if cone.picked_from:
                 after = max(after, looked + 1)
             if node.operation == "update":
                 after = len(steps)  # behind all that reads what is written now, and alone
@@ -323,11 +323,7 @@ def _at_hand(nest: Nest, store: Store, inside: set[int], kept: set[int]) -> bool
         return False
     if store.region is not None or any(one.region is not None for one in nest.stores):
         return False
-    if any(
-        cones.loops_of(place) & {cones.ANYWHERE}
-        for key in needed
-        for place in store.cone.places[key].values()
-    ):
+    if store.cone.picked_from & set(needed):
         return False
     cone = Cone(store.cone.root, kept - set(needed))
     if cone.misfits or split(cone)[:2] != split(store.cone)[:2] and not _same_split(cone, store.cone):
