@@ -367,7 +367,20 @@ def joined(maker: Any) -> Statement | None:
     ), bound if "diff" in text or "- @" in text or "arange" in text else found
 
 
+def picked(maker: Any) -> Statement | None:
+    """Elements picked by numbers, all in bounds: numbers that nothing comes of are not looked at."""
+    one, numbers = maker.array(), maker.array("iu", exact=True)
+    if one is None or numbers is None or not maker.scope[one].ndim:
+        return None
+    texts = (
+        "@[$ % @.shape[0]]", "@[abs($) % @.shape[0] - @.shape[0]]", "@[..., $ % @.shape[-1]]", "@[$.ravel() % @.shape[0]]",
+        "np.take(@, $ % @.size)", "np.take(@, abs($) % @.shape[-1] - @.shape[-1], axis=-1)", "@.T[$ % @.shape[-1]]", "@[::-1][$ % @.shape[0]]",
+    )  # fmt: skip
+    return maker.pick(texts).replace("@", one).replace("$", numbers), maker.exactness_of(one)
+
+
 STATEMENTS = (
     *[arithmetic] * 5, fused, *[unary] * 4, *[compared] * 2, *[extreme] * 2, integer, logical, division, *[choice] * 2, cast,
     *[view] * 4, *[reduction] * 4, *[write] * 4, *[joined] * 2,
+    *[picked] * 2,
 )  # fmt: skip

@@ -75,7 +75,7 @@ def compare(
         return (
             ""
             if failed == raised
-            else f"{failed or 'nothing'} raised instead of {raised or 'nothing'}: {got or right}"
+            else f"{failed or 'nothing'} raised instead of {raised or 'nothing'}: {got if failed else right}"
         )
     if with_out and got is not keywords["out"]:
         return "what is given back is not `out`"

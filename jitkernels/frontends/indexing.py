@@ -50,7 +50,10 @@ def getitem(given: Traced, key: Any) -> Any:
     node = base.node
     shape = (*node.shape[:axis], *indices[0].shape, *node.shape[axis + len(indices) :])
     made = Node("gather", (node, *indices), node.dtype, shape, {"axis": axis})
-    return fresh(given.tracer, made, is_scalar=not shape, is_c=base.ndim == 1 or None)
+    found = fresh(given.tracer, made, is_scalar=not shape, is_c=base.ndim == 1 or None)
+    if shape and all(type(one) is Traced and one.is_scalar for _, one in picked.arrays):
+        found.view.storage.doubt(base.view.storage)  # of numbers that are known, NumPy makes a view
+    return found
 
 
 @serves("setitem")

@@ -18,7 +18,9 @@ from jitkernels.kept import kept_property
 
 INNER = 64
 """The first loop of a reduction's own; those below are of the dimensions of a root."""
-INLINE = frozenset({"cast", "view", "constant", "extent", "iota", "reduce"})
+ANYWHERE = -2
+"""The loop of a place that only the values of indices tell."""
+INLINE = frozenset({"cast", "view", "constant", "extent", "iota", "reduce", "gather"})
 """What can be computed inside of another node, beside all that is elementwise."""
 LARGEST = 400
 """Nodes of a cone: what a nest is made in time with, and what programs of many thousand nodes are cut into."""
@@ -33,9 +35,28 @@ def is_inline(node: Node) -> bool:
     return node.operation in INLINE or OPERATIONS[node.operation].is_elementwise
 
 
+def is_indexed(node: Node, number: int) -> bool:
+    """Whether an input is picked from by numbers: nothing but memory can be."""
+    return node.operation == "gather" and number == 0
+
+
+def memory_picked_from(node: Node) -> Node:
+    """What has to be in memory for a node that picks by numbers: its array, or what that is a view of."""
+    one = node.inputs[0]
+    while one.operation == "view":
+        one = one.inputs[0]
+    return one
+
+
 def place_in(node: Node, number: int, index_map: IndexMap) -> IndexMap:
     """Where an input is needed for a node that is needed at some place."""
     one = node.inputs[number]
+    if node.operation == "gather":
+        axis, count = node.options["axis"], len(node.inputs) - 1
+        behind = axis + node.inputs[1].ndim
+        if number:
+            return index_map[axis:behind]
+        return (*index_map[:axis], *[(0, ((ANYWHERE, 1),))] * count, *index_map[behind:])
     if node.operation == "view":
         return composed(node.options["map"], index_map)
     if node.operation == "reduce":
@@ -155,6 +176,11 @@ class Cone:
             self.rows = rows
 
     @kept_property
+    def picked_from(self) -> frozenset[int]:
+        """What has to be in memory, as numbers pick elements of it."""
+        return frozenset(id(memory_picked_from(node)) for node in self.nodes if node.operation == "gather")
+
+    @kept_property
     def wasteful(self) -> dict[int, Node]:
         """Nodes that take long and would be computed more than once for the same element."""
         return {id(node): node for node in self._wasteful()}
@@ -211,10 +237,13 @@ class Cone:
         return any(order[i] not in loops for i in range(innermost))
 
 
+COSTS = {"reduce": 2.0, "gather": 4.0}
+
+
 def own_cost(node: Node) -> float:
     """What a node costs beside its inputs, in additions."""
     scalar = OPERATIONS[node.operation].scalar
-    return scalar.cost if scalar is not None else 2.0 if node.operation == "reduce" else 0.5
+    return scalar.cost if scalar is not None else COSTS.get(node.operation, 0.5)
 
 
 def topological(roots: list[Node]) -> dict[int, int]:

@@ -14,7 +14,7 @@ from jitkernels import choosing, dtypes, machine
 from jitkernels.attrs.fused import FusedAttr
 from jitkernels.graph import construct, extents, interpreter, ir, kernels
 from jitkernels.graph.emit.targets import Variant
-from jitkernels.graph.emit.values import Array
+from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.extents import Atom, Extent, Number, Scope
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.schedule import Nest
@@ -138,6 +138,8 @@ def fused_nest(
     """A nest by itself; None where it is more than a loop over arrays without gaps that a kernel may take."""
     if any(store.region is not None for store in nest.stores):
         return None
+    if any(node.operation == "gather" for cone in nest.cones for node in cone.nodes):
+        return None  # it reads where data says, which others have looked at
     leaves = {key: leaf for cone in nest.cones for key, leaf in cone.leaves.items()}
     roots = {id(store.cone.root): store.cone.root for store in nest.stores}
     if leaves.keys() & roots.keys() or not all(

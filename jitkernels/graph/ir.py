@@ -48,16 +48,20 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """Inputs in the order of the arguments; what is given back; what is written to inputs afterwards."""
+    """Inputs in the order of the arguments; what is given back; what is written to inputs afterwards.
+
+    `checks` are numbers without dimensions: where one is true, nothing is written and NumPy computes.
+    """
 
     inputs: tuple[Node, ...]
     outputs: tuple[Node, ...]
     writes: tuple[tuple[Node, Node], ...] = ()
     notes: tuple[str, ...] = field(default=(), compare=False)
+    checks: tuple[Node, ...] = ()
 
     @property
     def roots(self) -> tuple[Node, ...]:
-        return (*self.outputs, *(value for _, value in self.writes))
+        return (*self.checks, *self.outputs, *(value for _, value in self.writes))
 
     def __iter__(self) -> Iterator[Node]:
         """All nodes that roots depend on, each behind its inputs."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from jitkernels.errors import NotUsableError
 from jitkernels.graph import construct, extents
 from jitkernels.graph.emit.blocks import Block, Function
-from jitkernels.graph.emit.values import Array
+from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Graph, Node, transformed
 from jitkernels.native import load

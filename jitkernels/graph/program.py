@@ -11,17 +11,19 @@ import numpy as np
 from jitkernels import machine
 from jitkernels.errors import WorkspaceError
 from jitkernels.graph import cones, construct, extents, interpreter, products
+from jitkernels.graph.checks import checked
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import calls, interface, programs
 from jitkernels.graph.emit.blocks import Function
+from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
 from jitkernels.graph.emit.targets import Variant
-from jitkernels.graph.emit.values import Array
 from jitkernels.graph.extents import Extent, Guard, Number, Scope
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.passes import optimised
 from jitkernels.graph.products import Product
+from jitkernels.graph.reuse import memory_of
 from jitkernels.graph.schedule import Nest, Schedule, Single, scheduled
 from jitkernels.graph.unrolling import unrolled
 from jitkernels.native import load, vectorcall
@@ -44,7 +46,10 @@ class Segment:
         if self._entry is None:
             kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
             self._entry = kind(load.address_of(self.source, cached=self.cached))
-        if self._entry(frame.ctypes.data):
+        status = self._entry(frame.ctypes.data)
+        if status == programs.REFUSED:
+            raise IndexError("an index is out of bounds")
+        if status:
             raise WorkspaceError(vectorcall.NO_WORKSPACE)
 
 
@@ -140,7 +145,7 @@ class Program:
         `sources` says of each input which step of `reach` gives it, and its type if it is a number (see
         `interface.Argument`); results are the outputs, in a tuple if `is_tuple`.
         """
-        if len(self.steps) != 1 or not isinstance(self.steps[0], Segment):
+        if len(self.steps) != 1 or not isinstance(self.steps[0], Segment) or self._writes_before_checks():
             return None
         given = {id(node) for node in self.graph.inputs}
         results = []
@@ -177,6 +182,18 @@ class Program:
         text = "\n".join(line for line in text.splitlines() if line not in declared)
         found = (*segment.source.externals, *vectorcall.externals())
         return programs.Fused("call", f"{own}{text}\n", segment.source.vector_bytes, found)
+
+    def _writes_before_checks(self) -> bool:
+        """Whether arguments are written when all that NumPy may refuse is not looked at yet."""
+        given = {id(node) for node in self.graph.inputs}
+        nests = [nest for step in self.steps if isinstance(step, Segment) for nest in step.nests]
+        written = False
+        for nest in nests:
+            targets = [store.target for store in nest.stores] if isinstance(nest, Nest) else [nest.node]
+            if written and any(one in self.graph.checks for one in targets):
+                return True
+            written = written or any(id(memory_of(one, self.shared)) in given for one in targets)
+        return False
 
     def _argument(self, node: Node, segment: "Segment") -> interface.Argument:
         strides = node.options.get("strides") or construct.contiguous(node.shape)
@@ -221,7 +238,7 @@ def _with_own_results(graph: Graph) -> Graph:
     writes = [
         (target, construct.copy(value) if id(value) in given else value) for target, value in graph.writes
     ]
-    return Graph(graph.inputs, tuple(outputs), tuple(writes), graph.notes)
+    return Graph(graph.inputs, tuple(outputs), tuple(writes), graph.notes, graph.checks)
 
 
 Choose = Callable[[Nest, Mapping[int, Array], Scope, float, int], Variant | None]
@@ -241,7 +258,7 @@ def compiled(
         graph = products.lowered(
             optimised(unrolled(graph), config)
         )  # passes take its copies for what changes nothing
-    graph = _with_own_results(graph)
+    graph = checked(_with_own_results(graph))
     program = Program(graph, config)
     program.symbols = dict.fromkeys(scope.values, 0)
     schedule = scheduled(
@@ -290,7 +307,8 @@ def _arrays(program: Program, graph: Graph, schedule: Schedule) -> dict[int, Arr
                 continue
             order = order_of(store.cone, arrays) if store.region is None and id(node) not in plain else None
             arrays[id(node)] = _array(program, node, construct.contiguous(node.shape, order))
-            program.made.append(node)
+            if node not in graph.checks:
+                program.made.append(node)
             if order is not None:
                 program.orders[id(node)] = order
     return arrays
@@ -304,10 +322,15 @@ def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
     if cone.reductions or cone.root.ndim < 2:
         return None
     known: list[dict[int, int]] = []
-    for key in cone.leaves:
+    # What is picked is new, in C order; the numbers that pick it say nothing of the result.
+    read = [(id(node), construct.contiguous(node.shape)) for node in cone.nodes if node.operation == "gather"]
+    read += [(key, arrays[key].strides) for key in cone.leaves]
+    for key, strides in read:
         for place in cone.places[key].values():
+            if cones.ANYWHERE in cones.loops_of(place):
+                continue
             steps: dict[int, int] = {}
-            for stride, (_, moves) in zip(arrays[key].strides, place, strict=True):
+            for stride, (_, moves) in zip(strides, place, strict=True):
                 for loop, step in moves:
                     steps[loop] = steps.get(loop, 0) + extents.value_of(stride * step)
             known.append(steps)
@@ -357,7 +380,10 @@ def _segment(
         loop = emitter.range_loop
         extent = None if loop is None else emitter.extents[loop]
         work = extents.product([*nest.rows, *nest.columns]) * max(round(_cost(nest)), 1)
-        made.append(programs.Call(f"nest{number}", extent, work))
+        checks = tuple(
+            arrays[id(one.target)].word for one in nest.stores if one.target in program.graph.checks
+        )
+        made.append(programs.Call(f"nest{number}", extent, work, checks))
     parallel = any(isinstance(call.work, Extent) or call.work > WORK for call in made)
     text = programs.segment_text(library, texts, made, program.symbols, parallel=parallel)
     if abs(program.config.opt_level) < 2:

@@ -8,7 +8,8 @@ Rules, in the order in which they are applied:
    one row in all.
 3. What takes long is kept if it would be computed more than once for an element: at several places of a nest, for every
    step of a loop that it does not depend on, or in several nests.
-4. Kept nodes of the same rows and the same loops are computed by one nest, if none of them has to wait for another.
+4. What numbers pick elements of is kept; that these are in bounds is looked at ahead.
+5. Kept nodes of the same rows and the same loops are computed by one nest, if none of them has to wait for another.
 """
 
 from collections.abc import Iterable
@@ -124,7 +125,8 @@ def scheduled(
             more = overwritten(roots, made, shared, kept)
         more = {key: node for key, node in more.items() if key not in kept}
         if not more:
-            steps = _grouped(roots, made, shared, kept, most_inputs if fuse else 0)
+            checks = frozenset(id(node) for node in graph.checks)
+            steps = _grouped(roots, made, shared, kept, checks, most_inputs if fuse else 0)
             return Schedule([*steps, *_written(graph, shared, kept)], shared)
         kept |= set(more)
 
@@ -174,6 +176,8 @@ def _kept(graph: Graph, *, fuse: bool) -> set[int]:
                 kept.add(id(node.inputs[0]))
         elif not fuse and node.operation not in ("view", "constant", "extent"):
             kept.add(id(node))
+        if node.operation == "gather":
+            kept.add(id(cones.memory_picked_from(node)))
     return kept
 
 
@@ -227,12 +231,17 @@ def split(cone: Cone) -> tuple[tuple[Number, ...], tuple[Number, ...], tuple[int
 
 
 def _grouped(
-    roots: list[Node], made: Made, shared: dict[int, Node], kept: set[int], most_inputs: int
+    roots: list[Node],
+    made: Made,
+    shared: dict[int, Node],
+    kept: set[int],
+    checks: frozenset[int],
+    most_inputs: int,
 ) -> list[Step]:
     """Steps in order; nests take in what fits and need not wait, up to so many arrays that they read."""
     steps: list[Step] = []
     step_of: dict[int, int] = {}
-    barrier = -1
+    barrier = looked = -1
     for node in roots:
         if id(node) not in made:
             step_of[id(node)] = len(steps)
@@ -242,17 +251,21 @@ def _grouped(
             if node.operation == "update" and region is None and id(node) in shared:
                 continue
             after = max((step_of.get(key, -1) for key in cone.leaves), default=-1)
+            if cone.picked_from:
+                after = max(after, looked + 1)
             if node.operation == "update":
                 after = len(steps)  # behind all that reads what is written now, and alone
             elif id(node) in shared:
                 after = max(after, len(steps) - 1)
             store = Store(cone, split(cone)[2], node, region)
-            where = _placed(steps, max(after, barrier), store, step_of, kept, shared, most_inputs)
+            where = _placed(steps, max(after, barrier), store, step_of, kept, shared, checks, most_inputs)
             if where is None:
                 rows, columns, _ = split(cone)
                 where = len(steps)
                 steps.append(Nest(rows, columns, [store]))
             step_of[id(node)] = max(where, step_of.get(id(node), -1))
+            if id(node) in checks:
+                looked = max(looked, where)
             if node.operation == "update" or id(node) in shared:
                 barrier = len(steps) - 1
     return steps
@@ -265,6 +278,7 @@ def _placed(
     step_of: dict[int, int],
     kept: set[int],
     shared: dict[int, Node],
+    checks: frozenset[int],
     most_inputs: int,
 ) -> int | None:
     """Put a root in a nest of the same loops behind all that it reads, or in which that is at hand, if there is one."""
@@ -273,6 +287,8 @@ def _placed(
         step = steps[i]
         if not isinstance(step, Nest) or not _same(step.rows, rows):
             continue
+        if any((id(one.target) in checks) != (id(store.target) in checks) for one in step.stores):
+            continue  # nothing is written before all is looked at
         if not (_same(step.columns, columns) or (rows and not (columns and step.columns))):
             continue
         read = store.cone.arrays.union(*(one.cone.arrays for one in step.stores))
@@ -316,6 +332,8 @@ def _at_hand(nest: Nest, store: Store, inside: set[int], kept: set[int]) -> bool
     ):
         return False
     if store.region is not None or any(one.region is not None for one in nest.stores):
+        return False
+    if store.cone.picked_from & set(needed):
         return False
     cone = Cone(store.cone.root, kept - set(needed))
     if cone.misfits or split(cone)[:2] != split(store.cone)[:2] and not _same_split(cone, store.cone):

@@ -9,6 +9,7 @@ from jitkernels.graph import extents
 from jitkernels.graph.emit import objects
 from jitkernels.graph.emit.call_arguments import TakenArguments
 from jitkernels.graph.emit.call_results import GivenResults
+from jitkernels.graph.emit.programs import REFUSED
 from jitkernels.graph.extents import Number
 
 LONG = 400_000
@@ -100,10 +101,13 @@ class Caller(TakenArguments, GivenResults):
         if self.memory:
             self.block.lines.append(f"  call void @free(ptr {self.memory})")
         # A kernel without memory for its workspace: no other code may go on with what is written in part.
-        fine, short_of = self.function.label(), self.function.label()
+        fine, failed, short_of = (self.function.label() for _ in range(3))
         self.block.lines += [
             "  %worked = icmp eq i64 %status, 0",
-            f"  br i1 %worked, label %{fine}, label %{short_of}, !prof !9",
+            f"  br i1 %worked, label %{fine}, label %{failed}, !prof !9",
+            f"{failed}:",
+            f"  %refused = icmp eq i64 %status, {REFUSED}",
+            f"  br i1 %refused, label %undo, label %{short_of}",
             f"{short_of}:",
             "  call void @PyErr_SetObject(ptr @jk_workspace_error, ptr @jk_workspace_text)",
             "  br label %undo",

@@ -25,6 +25,9 @@ class Loops(Targets):
             for node, place in self.values.needed(target.node, target.place):
                 if id(node) in self.values.arrays:
                     found.append(self.values.coefficients(self.values.arrays[id(node)].strides, place)[1])
+                elif node.operation == "gather":
+                    array = self.values.indexed(node)
+                    found.append(self.values.coefficients(array.strides, self.inside(node, 0, place))[1])
                 elif node.operation == "iota":
                     found.append(dict(place[node.options["axis"]][1]))
                 elif node.operation == "reduce" and node.options["kind"] in ("argmin", "argmax"):

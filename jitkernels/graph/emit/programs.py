@@ -20,6 +20,10 @@ LONG, OFTEN = 1500, 6
 """Characters of a function, and calls of it, from which on it stays one: LLVM would take too long for all copies."""
 
 
+REFUSED = 2
+"""The status of a segment that has written nothing, as NumPy refuses what it is given."""
+
+
 @dataclass(frozen=True)
 class Fused:
     """The source of a segment: LLVM IR whose ``@entry`` becomes the symbol of the source."""
@@ -46,11 +50,15 @@ class Fused:
 
 @dataclass(frozen=True)
 class Call:
-    """One nest of a segment: its function, its outermost loop (None if it has to run whole), and all its work."""
+    """One nest of a segment: its function, its outermost loop (None if it has to run whole), and all its work.
+
+    `checks`: the frame's words of the bools that it computes, none of which may be true.
+    """
 
     name: str
     extent: Number | None
     work: Number
+    checks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,11 +73,12 @@ class Unit:
 def segment_text(
     library: Library, texts: Sequence[str], calls: Sequence[Call], places: dict[str, int], *, parallel: bool
 ) -> str:
-    """LLVM IR of a segment, which returns 0, or what is not 0 where a kernel had no memory for its workspace."""
+    """LLVM IR of a segment. It returns 0, `REFUSED`, or an odd number where a kernel had no memory to work in."""
     function = Function(library, places)
     block = function.block
-    failed = "0"
+    failed, rest = "0", ""
     for call in calls:
+        places_of_checks = [_place_of_check(function, word) for word in call.checks]
         if call.extent is None:
             status = function.new(block, f"call i64 @{call.name}(ptr %frame, i64 0, i64 1)")
         elif not parallel:
@@ -81,8 +90,14 @@ def segment_text(
                 block, f"call i64 @jk_share(ptr %frame, ptr @{call.name}, i64 {extent}, i64 {work})"
             )
         failed = function.new(block, f"or i64 {failed}, {status}")
-    body = "\n".join(block.lines)
-    entry = f"define i64 @entry(ptr %frame) nounwind {{\n{body}\n  ret i64 {failed}\n}}"
+        for place in places_of_checks:
+            found = function.new(block, f"load i8, ptr {place}")
+            fine, label = function.new(block, f"icmp eq i8 {found}, 0"), function.label()
+            block.lines += [f"  br i1 {fine}, label %{label}, label %refused", f"{label}:"]
+    if any(call.checks for call in calls):
+        rest = f"\nrefused:\n  ret i64 {REFUSED}"
+    body = "\n".join([*function.memory, *block.lines])
+    entry = f"define i64 @entry(ptr %frame) nounwind {{\n{body}\n  ret i64 {failed}{rest}\n}}"
     return unit_text(
         library, [*(["declare i64 @jk_share(ptr, ptr, i64, i64)"] if parallel else []), *texts, entry]
     )
@@ -100,6 +115,14 @@ def unit_text(library: Library, texts: Sequence[str]) -> str:
             "",
         ]
     )
+
+
+def _place_of_check(function: Function, word: int) -> str:
+    """Where a nest writes whether something is refused."""
+    place = function.variable("i64")
+    at = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {word}")
+    function.block.lines.append(f"  store ptr {place}, ptr {at}")
+    return place
 
 
 def _definitions(library: Library, texts: Sequence[str]) -> str:

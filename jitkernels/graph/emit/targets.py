@@ -6,7 +6,8 @@ from typing import Any
 from jitkernels.graph import cones, extents
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.blocks import Function
-from jitkernels.graph.emit.values import Array, Pair, Values
+from jitkernels.graph.emit.memory import Array
+from jitkernels.graph.emit.values import Pair, Values
 from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Node
 from jitkernels.graph.schedule import Nest
@@ -52,7 +53,7 @@ class Targets:
         self.columns = list(range(len(nest.rows), len(loops)))
         inside = {id(store.cone.root) for store in nest.stores}
         outside = {key: array for key, array in self.arrays.items() if key not in inside}
-        self.values = Values(self.function, outside, None, self.inside)
+        self.values = Values(self.function, None, outside, self.inside)
         self.targets = self._targets()
 
     def inside(self, node: Node, number: int, place: IndexMap) -> IndexMap:

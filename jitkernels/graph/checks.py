@@ -1,0 +1,58 @@
+"""What NumPy refuses for the values that it is given, found before anything is written: numbers beside an array.
+
+A check is a node without dimensions that is true where a call is refused. It is computed ahead of all that depends on
+it, and is the status of the code: then NumPy computes, which raises what it raises.
+"""
+
+from typing import Any
+
+from jitkernels.graph import construct, extents
+from jitkernels.graph.construct import elementwise
+from jitkernels.graph.extents import Number, same
+from jitkernels.graph.ir import Graph, Node
+
+
+def checked(graph: Graph) -> Graph:
+    """The graph with the checks that it needs."""
+    found: dict[tuple[int, Any], Node] = {}
+    for node in graph:
+        if node.operation != "gather" or any(same(one, 0) for one in node.shape):
+            continue
+        axis = node.options["axis"]
+        for i, numbers in enumerate(node.inputs[1:]):
+            extent, numbers = node.inputs[0].shape[axis + i], _without_repeats(numbers)
+            if not _is_count(numbers, extent):
+                found.setdefault((id(numbers), extents.key_of(extent)), _is_beside(numbers, extent))
+    return Graph(graph.inputs, graph.outputs, graph.writes, graph.notes, tuple(found.values()))
+
+
+def _is_beside(numbers: Node, extent: Number) -> Node:
+    """Whether any number is none of an element, counted from the start or from the end."""
+    below = elementwise("less", numbers, construct.extent(-extent))
+    above = elementwise("greater_equal", numbers, construct.extent(extent))
+    either = elementwise("logical_or", below, above)
+    return construct.reduce("any", either, range(either.ndim)) if either.ndim else either
+
+
+def _without_repeats(numbers: Node) -> Node:
+    """What is broadcast, as it was before."""
+    while numbers.operation == "view" and _shows_all(numbers, numbers.inputs[0]):
+        numbers = numbers.inputs[0]
+    return numbers
+
+
+def _shows_all(view: Node, of: Node) -> bool:
+    return all(
+        same(start, 0)
+        and (
+            same(extent, 1)
+            if not steps
+            else len(steps) == 1 and same(steps[0][1], 1) and same(view.shape[steps[0][0]], extent)
+        )
+        for (start, steps), extent in zip(view.options["map"], of.shape, strict=True)
+    )
+
+
+def _is_count(numbers: Node, extent: Number) -> bool:
+    """Whether the numbers count the elements from the first on."""
+    return numbers.operation == "iota" and same(numbers.shape[numbers.options["axis"]], extent)

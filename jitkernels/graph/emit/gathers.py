@@ -1,0 +1,71 @@
+"""Elements picked by numbers that are known when code runs: ``a[indices]`` in a nest, as a load at a computed place.
+
+Numbers are counted from the end where they are negative. That they are in bounds is looked at ahead, see
+`jitkernels.graph.checks`.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from jitkernels.graph import extents
+from jitkernels.graph.construct import IndexMap
+from jitkernels.graph.emit.blocks import Block, Register, llvm_type
+from jitkernels.graph.emit.conversions import splat, spread
+from jitkernels.graph.emit.memory import Array, Memory
+from jitkernels.graph.extents import Number, same
+
+
+class Index(NamedTuple):
+    """Numbers along one dimension: the block that knows them, the dimension's extent and its stride in elements."""
+
+    block: Block
+    register: Register
+    extent: Number
+    stride: Number
+
+
+def picked(
+    memory: Memory, block: Block, array: Array, place: IndexMap, numbers: Sequence[Index]
+) -> tuple[Block, Register]:
+    """The elements of an array at a place and some numbers, and the block that knows them."""
+    moves = [(one.block, _distance(memory, one)) for one in numbers if one.register.lanes == 1]
+    apart = [one for one in numbers if one.register.lanes > 1]
+    if not apart:
+        return memory.loaded(block, array, place, moves)
+    home, pointer, step = memory.address(block, array, place, moves)
+    for one in apart:
+        if len(one.block.path()) > len(home.path()):
+            home = one.block
+    lanes = apart[0].register.lanes
+    kind = llvm_type("int64", lanes)
+    distances = [_distance(memory, one) for one in apart]
+    if not same(step, 0):
+        distances.append(memory.lane_distances(step, lanes))
+    total = distances[0]
+    for distance in distances[1:]:
+        total = memory.function.new(home, f"add nsw {kind} {total}, {distance}")
+    text = memory.gathered(home, lanes, array.dtype, pointer, total, memory.mask(block))
+    return home, memory.from_memory(home, text, array.dtype, lanes)
+
+
+def _distance(memory: Memory, index: Index) -> str:
+    """How far the numbers lead from the first element, in elements."""
+    function, home, register = memory.function, index.block, index.register
+    lanes = register.lanes
+    key = "distance", register.text, extents.key_of(index.extent), extents.key_of(index.stride)
+    if key not in home.known:
+        kind = llvm_type("int64", lanes)
+
+        def everywhere(extent: Number) -> str:
+            return spread(function, function.block, Register(function.extent(extent), "int64"), lanes).text
+
+        zero = splat("0", "i64", lanes) if lanes > 1 else "0"
+        behind = function.new(home, f"icmp slt {kind} {register.text}, {zero}")
+        whole = function.new(home, f"add {kind} {register.text}, {everywhere(index.extent)}")
+        bit = llvm_type("bool", lanes)
+        text = function.new(home, f"select {bit} {behind}, {kind} {whole}, {kind} {register.text}")
+        if not same(index.stride, 1):
+            text = function.new(home, f"mul nsw {kind} {text}, {everywhere(index.stride)}")
+        home.known[key] = text
+    found: str = home.known[key]
+    return found

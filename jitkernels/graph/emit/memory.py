@@ -1,0 +1,256 @@
+"""Elements in memory: where they are, and how lanes of them are read and written."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jitkernels.graph import extents
+from jitkernels.graph.construct import IndexMap
+from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type, memory_type, suffix
+from jitkernels.graph.emit.conversions import spread
+from jitkernels.graph.extents import Number, same
+from jitkernels.native.language.types import NUMBERS, constant
+
+WIDEST = 4
+"""Elements apart up to which vectors are read whole and picked from."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """Where the elements of a kept node are: the frame's word of the address, the first one, strides in elements."""
+
+    word: int
+    strides: tuple[Number, ...]
+    dtype: str
+    first: Number = 0
+
+    def region(self, index_map: IndexMap, ndim: int) -> "Array":
+        """The part of it that an index map of so many dimensions describes."""
+        first, strides = self.first, [0] * ndim
+        for stride, (start, steps) in zip(self.strides, index_map, strict=True):
+            first = first + start * stride
+            for dimension, step in steps:
+                strides[dimension] = strides[dimension] + step * stride
+        return Array(self.word, tuple(strides), self.dtype, first)
+
+
+@dataclass
+class Memory:
+    """Reads and writes elements of arrays. `lane_loop`: the loop whose steps are lanes."""
+
+    function: Function
+    lane_loop: int | None
+
+    def lane_block(self, block: Block) -> Block | None:
+        """The block whose steps are lanes, if it is this one or around it."""
+        return next(
+            (one for one in block.path() if one.loop is not None and one.loop == self.lane_loop), None
+        )
+
+    def lanes(self, block: Block) -> int:
+        """In how many lanes a block runs."""
+        found = self.lane_block(block)
+        return found.lanes if found is not None else 1
+
+    def mask(self, block: Block) -> str:
+        found = self.lane_block(block)
+        return found.mask if found is not None else ""
+
+    def coefficients(self, strides: tuple[Number, ...], place: IndexMap) -> tuple[Number, dict[int, Number]]:
+        """Where an element is in an array: a first one, and how far each step of a loop goes."""
+        first: Number = 0
+        steps: dict[int, Number] = {}
+        for stride, (start, moves) in zip(strides, place, strict=True):
+            first = first + start * stride
+            for loop, step in moves:
+                steps[loop] = steps.get(loop, 0) + step * stride
+        return first, {loop: step for loop, step in steps.items() if not same(step, 0)}
+
+    def address(
+        self, block: Block, array: Array, place: IndexMap, moves: Sequence[tuple[Block, str]] = ()
+    ) -> tuple[Block, str, Number]:
+        """The address of an element, or of the first lane's, the block that knows it, and how far lanes are apart.
+
+        `moves` are distances beside those of the place, each with the block that knows it.
+        """
+        first, steps = self.coefficients(array.strides, place)
+        first = first + array.first
+        function = self.function
+        home, kind = function.block, memory_type(array.dtype)
+        key = "base", array.word
+        pointer = home.known.get(key)
+        if pointer is None:
+            at = function.new(home, f"getelementptr i64, ptr %frame, i64 {array.word}")
+            pointer = home.known[key] = function.new(home, f"load ptr, ptr {at}")
+        known: tuple[Any, ...] = (*key, extents.key_of(first))
+        if not same(first, 0):
+            pointer = self._moved(home, known, kind, pointer, function.extent(first))
+        for inner in block.path():
+            step = steps.get(inner.loop) if inner.loop is not None else None
+            if step is not None:
+                home, known = inner, (*known, inner.loop, extents.key_of(step))
+                if known not in home.known:
+                    distance = inner.index
+                    if not same(step, 1):
+                        distance = function.new(home, f"mul nsw i64 {inner.index}, {function.extent(step)}")
+                    self._moved(home, known, kind, pointer, distance)
+                pointer = home.known[known]
+            for own, distance in moves:
+                if own is inner:
+                    home, known = inner, (*known, distance)
+                    pointer = self._moved(home, known, kind, pointer, distance)
+        apart = steps.get(self.lane_loop, 0) if self.lane_loop is not None and self.lanes(block) > 1 else 0
+        return home, pointer, apart
+
+    def _moved(self, block: Block, key: Any, kind: str, pointer: str, distance: str) -> str:
+        if key not in block.known:
+            block.known[key] = self.function.new(
+                block, f"getelementptr {kind}, ptr {pointer}, i64 {distance}"
+            )
+        text: str = block.known[key]
+        return text
+
+    def loaded(
+        self, block: Block, array: Array, place: IndexMap, moves: Sequence[tuple[Block, str]] = ()
+    ) -> tuple[Block, Register]:
+        """An element, or those of all lanes, and the block that knows them."""
+        home, pointer, apart = self.address(block, array, place, moves)
+        function, size = self.function, NUMBERS[array.dtype].size
+        if same(apart, 0):
+            text = function.new(home, f"load {memory_type(array.dtype)}, ptr {pointer}, align {size}")
+            return home, self.from_memory(home, text, array.dtype, 1)
+        mask, lanes = self.mask(block), self.lanes(block)
+        vector = memory_type(array.dtype, lanes)
+        if same(apart, 1) and not mask:
+            text = function.new(home, f"load {vector}, ptr {pointer}, align {size}")
+        elif same(apart, 1):
+            name = f"llvm.masked.load.{suffix(memory_type(array.dtype), lanes)}.p0"
+            function.library.declare(name, vector, ["ptr", f"<{lanes} x i1>", vector])
+            text = function.new(
+                home,
+                f"call {vector} @{name}(ptr align {size} {pointer}, <{lanes} x i1> {mask},"
+                f" {vector} {_off(array.dtype)})",
+            )
+        elif not mask and not isinstance(apart, extents.Extent) and 2 <= int(apart) <= min(WIDEST, lanes):
+            text = self._picked(home, lanes, array.dtype, pointer, int(apart))
+        else:
+            distances = self.lane_distances(apart, lanes)
+            text = self.gathered(home, lanes, array.dtype, pointer, distances, mask)
+        return home, self.from_memory(home, text, array.dtype, lanes)
+
+    def _picked(self, block: Block, lanes: int, dtype: str, pointer: str, apart: int) -> str:
+        """Every second element, or third, ...: whole vectors are read, but for what is behind the last element."""
+        function, size, kind = self.function, NUMBERS[dtype].size, memory_type(dtype)
+        vector = memory_type(dtype, lanes)
+        found = ""
+        for number in range(apart):
+            at = function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {number * lanes}")
+            if number < apart - 1:
+                piece = function.new(block, f"load {vector}, ptr {at}, align {size}")
+            else:
+                name = f"llvm.masked.load.{suffix(kind, lanes)}.p0"
+                function.library.declare(name, vector, ["ptr", f"<{lanes} x i1>", vector])
+                on = ", ".join(f"i1 {'true' if lane <= lanes - apart else 'false'}" for lane in range(lanes))
+                piece = function.new(
+                    block,
+                    f"call {vector} @{name}(ptr align {size} {at}, <{lanes} x i1> <{on}>, {vector} zeroinitializer)",
+                )
+            numbers = []
+            for lane in range(lanes):
+                place = lane * apart - number * lanes
+                numbers.append(lanes + place if 0 <= place < lanes else lane)
+            if not found:
+                found = piece
+                if number == 0:
+                    numbers = [n - lanes if n >= lanes else 0 for n in numbers]
+            order = ", ".join(f"i32 {n}" for n in numbers)
+            first = found if number else piece
+            second = piece if number else "poison"
+            found = function.new(
+                block, f"shufflevector {vector} {first}, {vector} {second}, <{lanes} x i32> <{order}>"
+            )
+        return found
+
+    def gathered(self, block: Block, lanes: int, dtype: str, pointer: str, distances: str, mask: str) -> str:
+        """Elements that do not lie side by side."""
+        function = self.function
+        vector, size = memory_type(dtype, lanes), NUMBERS[dtype].size
+        pointers = self._pointers(block, lanes, dtype, pointer, distances)
+        name = f"llvm.masked.gather.{suffix(memory_type(dtype), lanes)}.v{lanes}p0"
+        function.library.declare(name, vector, [f"<{lanes} x ptr>", f"<{lanes} x i1>", vector])
+        on = mask or "splat (i1 true)"
+        return function.new(
+            block,
+            f"call {vector} @{name}(<{lanes} x ptr> align {size} {pointers}, <{lanes} x i1> {on},"
+            f" {vector} {_off(dtype)})",
+        )
+
+    def _pointers(self, block: Block, lanes: int, dtype: str, pointer: str, distances: str) -> str:
+        return self.function.new(
+            block, f"getelementptr {memory_type(dtype)}, ptr {pointer}, <{lanes} x i64> {distances}"
+        )
+
+    def lane_distances(self, apart: Number, lanes: int) -> str:
+        """For each lane its number times a distance, computed once."""
+        function = self.function
+        if not isinstance(apart, extents.Extent):
+            return "<" + ", ".join(f"i64 {lane * int(apart)}" for lane in range(lanes)) + ">"
+        key = "lanes", lanes, apart.key
+        if key not in function.block.known:
+            step = Register(function.extent(apart), "int64")
+            everywhere = spread(function, function.block, step, lanes)
+            numbers = "<" + ", ".join(f"i64 {lane}" for lane in range(lanes)) + ">"
+            function.block.known[key] = function.new(
+                function.block, f"mul <{lanes} x i64> {everywhere.text}, {numbers}"
+            )
+        text: str = function.block.known[key]
+        return text
+
+    def from_memory(self, block: Block, text: str, dtype: str, lanes: int) -> Register:
+        if dtype != "bool":
+            return Register(text, dtype, lanes)
+        zero = "zeroinitializer" if lanes > 1 else "0"
+        return Register(
+            self.function.new(block, f"icmp ne {memory_type(dtype, lanes)} {text}, {zero}"), dtype, lanes
+        )
+
+    def store(self, block: Block, array: Array, place: IndexMap, value: Register) -> None:
+        """Write a value, or those of the lanes that are on."""
+        _, pointer, apart = self.address(block, array, place)
+        function, size = self.function, NUMBERS[array.dtype].size
+        lanes = 1 if same(apart, 0) else self.lanes(block)
+        text = value.text
+        if value.lanes != lanes:
+            text = spread(function, block, value, lanes).text
+        if array.dtype == "bool":
+            text = function.new(
+                block, f"zext {llvm_type('bool', lanes)} {text} to {memory_type('bool', lanes)}"
+            )
+        kind = memory_type(array.dtype, lanes)
+        if lanes == 1:
+            block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
+            return
+        mask = self.mask(block)
+        if same(apart, 1) and not mask:
+            block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
+        elif same(apart, 1):
+            name = f"llvm.masked.store.{suffix(memory_type(array.dtype), lanes)}.p0"
+            function.library.declare(name, "void", [kind, "ptr", f"<{lanes} x i1>"])
+            block.lines.append(
+                f"  call void @{name}({kind} {text}, ptr align {size} {pointer}, <{lanes} x i1> {mask})"
+            )
+        else:
+            distances = self.lane_distances(apart, lanes)
+            pointers = self._pointers(block, lanes, array.dtype, pointer, distances)
+            name = f"llvm.masked.scatter.{suffix(memory_type(array.dtype), lanes)}.v{lanes}p0"
+            function.library.declare(name, "void", [kind, f"<{lanes} x ptr>", f"<{lanes} x i1>"])
+            block.lines.append(
+                f"  call void @{name}({kind} {text}, <{lanes} x ptr> align {size} {pointers}, "
+                f"<{lanes} x i1> {mask or 'splat (i1 true)'})"
+            )
+
+
+def _off(dtype: str) -> str:
+    """What is in lanes that are off: ones, of which no function has to think long."""
+    kind = NUMBERS[dtype]
+    return f"splat ({kind.memory} {constant(kind, 1.0)})" if kind.kind == "float" else "zeroinitializer"
