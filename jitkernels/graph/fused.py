@@ -13,8 +13,8 @@ import numpy as np
 from jitkernels import choosing, dtypes, machine
 from jitkernels.attrs.fused import FusedAttr
 from jitkernels.graph import construct, extents, interpreter, ir, kernels
-from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.emit.memory import Array
+from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.extents import Atom, Extent, Number, Scope
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.schedule import Nest
