@@ -16,6 +16,7 @@ import numpy as np
 from jitkernels import machine
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import BuildError
+from jitkernels.loops.variants import STREAM_BYTES
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import LaterIR, lines_of, references
 from jitkernels.registry import Variant as Choice
@@ -30,7 +31,11 @@ UNROLLS = (2, 4, 1)
 
 
 def nest(
-    attr: KernelAttr, unroll: int = UNROLLS[0], parallel: bool = False, vector_bytes: int = 64
+    attr: KernelAttr,
+    unroll: int = UNROLLS[0],
+    vector_bytes: int = 64,
+    stream: bool = False,
+    parallel: bool = False,
 ) -> LoopNest:
     """The loop nest of a row's reference, which runs over the first extent of its last array."""
     row, signature, fields = type(attr), attr.signature(), attr.fields()
@@ -52,13 +57,15 @@ def nest(
             graph, scope = graph_of(reference, arguments, dtypes, fields, row.floats)
         except (UnknownError, TypeError, ValueError) as error:
             raise BuildError(f"{row.__name__}: the reference cannot be compiled: {error}") from error
-        return body_of(graph, scope, len(arguments), along, Variant(vector_bytes, unroll))
+        return body_of(graph, scope, len(arguments), along, Variant(vector_bytes, unroll, stream))
 
-    key = [f"; {row.__name__} {static}, {len(arguments)} arrays, along {along}", text_of(reference)]
-    return nest_along(
-        attr, along, key, make, unroll=unroll, parallel=parallel, vector_bytes=vector_bytes,
-        converts=len(set(own)) == 1,
-    )  # fmt: skip
+    key = [
+        f"; {row.__name__} {static}, {len(arguments)} arrays, along {along}",
+        f"; {unroll} vectors at once{', past the caches' if stream else ''}",
+        text_of(reference),
+    ]
+    converts = len(set(own)) == 1
+    return nest_along(attr, along, key, make, vector_bytes, parallel=parallel, converts=converts)
 
 
 def nest_along(
@@ -66,19 +73,17 @@ def nest_along(
     along: str,
     key: Sequence[str],
     make: Callable[[tuple[str, ...]], str],
-    *,
-    unroll: int,
-    parallel: bool,
     vector_bytes: int,
+    *,
+    parallel: bool,
     converts: bool = False,
 ) -> LoopNest:
     """A loop nest over one extent, whose LLVM IR the compiler makes of what the `key` says."""
-    variant = f"; {unroll} vectors of {vector_bytes} bytes, by the compiler {compiler()}"
     signature = attr.signature()
     return LoopNest(
         "_".join([attr.name, *([attr.fields()["dtype"]] if "dtype" in attr.fields() else [])]),
         signature.c_arguments,
-        LaterIR("\n".join([variant, *key]), make),
+        LaterIR("\n".join([*key, f"; by the compiler {compiler()}"]), make),
         extent=signature.index(along),
         block=_block(attr, along) if parallel else 1,
         parallel=parallel,
@@ -89,7 +94,7 @@ def nest_along(
 
 
 def variants(attr: KernelAttr) -> list[Choice]:
-    """Vectors for each step, their width, and threads where two of them get two blocks each."""
+    """Vectors for each step, their width, threads where two of them get two blocks each, stores past the caches."""
     return variants_along(attr, _along(type(attr)))
 
 
@@ -97,12 +102,14 @@ def variants_along(attr: KernelAttr, along: str) -> list[Choice]:
     """The same for a nest over some extent."""
     blocks = attr.fields()[along] // _block(attr, along)
     widest = machine.target().widths[0]
+    streams = attr.signature().outputs[0].nbytes >= STREAM_BYTES
     return [
-        {"unroll": unroll, "vector_bytes": width, "parallel": parallel}
+        {"unroll": unroll, "vector_bytes": width, "stream": stream, "parallel": parallel}
         for parallel in ((False, True) if blocks >= 4 else (False,))
+        for stream in ((False, True) if streams else (False,))
         for width in machine.target().widths
         for unroll in UNROLLS
-        if width == widest or unroll > 1
+        if (width == widest or unroll > 1) and not (stream and (width, unroll) != (widest, UNROLLS[0]))
     ]
 
 

@@ -9,19 +9,20 @@ from jitkernels.registry import Variant, implements
 def variants(attr: FusedAttr) -> list[Variant]:
     """The choice that is made without measuring first."""
     found = from_reference.variants_along(attr, attr.computes.along)
-    return sorted(found, key=lambda variant: (variant["parallel"], variant["unroll"] != attr.computes.unroll))
+    return sorted(found, key=lambda variant: variant["unroll"] != attr.computes.unroll)
 
 
 @implements(FusedAttr, variants=variants)
-def fused(attr: FusedAttr, unroll: int = 2, parallel: bool = False, vector_bytes: int = 64) -> LoopNest:
+def fused(
+    attr: FusedAttr, unroll: int = 2, vector_bytes: int = 64, stream: bool = False, parallel: bool = False
+) -> LoopNest:
     computes = attr.computes
-    key = [computes.text, f"; along {computes.along}"]
-    return from_reference.nest_along(
-        attr,
-        computes.along,
-        key,
-        lambda _: computes.body(vector_bytes, unroll),
-        unroll=unroll,
-        parallel=parallel,
-        vector_bytes=vector_bytes,
-    )
+    key = [
+        computes.text,
+        f"; along {computes.along}, {unroll} vectors at once{', past the caches' if stream else ''}",
+    ]
+
+    def make(_: object) -> str:
+        return computes.body(vector_bytes, unroll, stream)
+
+    return from_reference.nest_along(attr, computes.along, key, make, vector_bytes, parallel=parallel)

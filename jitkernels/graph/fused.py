@@ -101,9 +101,9 @@ class FusedNest:
             (extents.evaluated(extents.product(node.shape), sizes) for node in self.graph), default=1
         )
 
-    def body(self, vector_bytes: int, unroll: int) -> str:
+    def body(self, vector_bytes: int, unroll: int, stream: bool) -> str:
         """LLVM IR. Raises BuildError."""
-        variant = Variant(vector_bytes, unroll)
+        variant = Variant(vector_bytes, unroll, stream)
         return kernels.body_of(self.graph, self.scope, len(self.arrays), self.along, variant)
 
 
@@ -276,4 +276,6 @@ def measured_variant(nest: FusedNest) -> Variant | None:
     best = next((one for one in record.candidates if one.implementation == "gen" and one.error is None), None)
     if best is None or best.variant.get("unroll") is None:
         return None
-    return Variant(min(best.variant["vector_bytes"], machine.target().vector_bytes), best.variant["unroll"])
+    chosen = best.variant
+    width = min(chosen["vector_bytes"], machine.target().vector_bytes)
+    return Variant(width, chosen["unroll"], bool(chosen.get("stream")))

@@ -3,6 +3,9 @@
 from jitkernels import machine
 from jitkernels.registry import Variant
 
+STREAM_BYTES = 1 << 20
+"""From this size of the result on, stores past the caches are worth measuring."""
+
 
 def widths_and_threads(blocks: int) -> list[Variant]:
     """Serial code in the widest vectors first, then half of that width, then both in parallel.

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from jitkernels.graph.emit.blocks import Block
 from jitkernels.graph.emit.loops import Loops
+from jitkernels.graph.emit.memory import LINE, Array
+from jitkernels.native.language.types import NUMBERS
 
 
 class LoopWriter(Loops):
@@ -35,10 +37,15 @@ class LoopWriter(Loops):
         """A loop whose steps are lanes: whole steps, and what is left by vectors of which some lanes may be off."""
         begin, end = limits
         new = self.function.new
+        streamed = self.streamed
+        if streamed is not None:
+            line = self._line_from(block, streamed, begin, end)
+            self.counted(block, loop, begin, line, narrow, narrow, body, masked=narrow > 1)
+            begin = line
         count = new(block, f"sub nsw i64 {end}, {begin}")
         whole = new(block, f"and i64 {count}, {-wide}")
         stop = new(block, f"add nsw i64 {begin}, {whole}")
-        self.counted(block, loop, begin, stop, wide, wide, body)
+        self.counted(block, loop, begin, stop, wide, wide, body, streamed=streamed)
         self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
 
     def counted(
@@ -52,13 +59,14 @@ class LoopWriter(Loops):
         body: Callable[[Block], None],
         *,
         masked: bool = False,
+        streamed: Array | None = None,
     ) -> None:
-        """A loop from begin to end; `masked`: lanes behind the end are off."""
+        """A loop from begin to end; `masked`: lanes behind the end are off; `streamed`: see `Block`."""
         function = self.function
         counter = function.variable("i64")
         head, inside, after = (function.label() for _ in range(3))
         index = function.name()
-        inner = Block(block, loop, index, lanes)
+        inner = Block(block, loop, index, lanes, streamed=streamed.word if streamed is not None else None)
         if loop is None:
             inner.loop = -1
         if masked:
@@ -79,6 +87,20 @@ class LoopWriter(Loops):
             f"  br label %{head}, !llvm.loop !0",
             f"{after}:",
         ]
+
+    def _line_from(self, block: Block, array: Array, begin: str, end: str) -> str:
+        """The first step from `begin` on that writes to the beginning of a line of the caches."""
+        new, size = self.function.new, NUMBERS[array.dtype].size
+        place = new(block, f"getelementptr i64, ptr %frame, i64 {array.word}")
+        first = new(block, f"load i64, ptr {place}")
+        before = new(block, f"mul i64 {begin}, {size}")
+        address = new(block, f"add i64 {first}, {before}")
+        back = new(block, f"sub i64 0, {address}")
+        left = new(block, f"and i64 {back}, {LINE - 1}")
+        steps = new(block, f"udiv i64 {left}, {size}")
+        line = new(block, f"add nsw i64 {begin}, {steps}")
+        less = new(block, f"icmp slt i64 {line}, {end}")
+        return new(block, f"select i1 {less}, i64 {line}, i64 {end}")
 
     def _mask(self, block: Block, index: str, end: str, lanes: int) -> str:
         name = f"llvm.get.active.lane.mask.v{lanes}i1.i64"

@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 from jitkernels.graph import cones, extents
+from jitkernels.graph.emit.memory import LINE, Array
 from jitkernels.graph.emit.targets import Targets
 from jitkernels.graph.extents import Number, same
 from jitkernels.native.language.types import NUMBERS
@@ -86,6 +87,21 @@ class Loops(Targets):
             if score >= most:
                 best, most = loop, score
         return best
+
+    @property
+    def streamed(self) -> Array | None:
+        """The result that is written past the caches: the only one of a nest of one loop, in whole lines."""
+        loops = [*self.rows, *self.columns]
+        if not self.variant.stream or len(self.targets) != 1 or loops != [self.lane_loop]:
+            return None
+        (target,) = self.targets
+        array = target.array
+        if array is None or target.reduction is not None or not same(array.first, 0):
+            return None
+        first, steps = self.values.coefficients(array.strides, target.place)
+        _, wide = self.lanes()
+        is_dense = same(first, 0) and len(steps) == 1 and same(steps.get(loops[0], 0), 1)
+        return array if is_dense and wide * NUMBERS[array.dtype].size >= LINE else None
 
     @property
     def order(self) -> list[int]:

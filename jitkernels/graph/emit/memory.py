@@ -11,6 +11,8 @@ from jitkernels.graph.emit.conversions import spread
 from jitkernels.graph.extents import Number, same
 from jitkernels.native.language.types import NUMBERS, constant
 
+LINE = 64
+"""Bytes of a line of the caches."""
 WIDEST = 4
 """Elements apart up to which vectors are read whole and picked from."""
 
@@ -231,7 +233,10 @@ class Memory:
             block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
             return
         mask = self.mask(block)
-        if same(apart, 1) and not mask:
+        if same(apart, 1) and not mask and block.streamed == array.word:
+            aligned = min(lanes * size, LINE)
+            block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {aligned}, !nontemporal !3")
+        elif same(apart, 1) and not mask:
             block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
         elif same(apart, 1):
             name = f"llvm.masked.store.{suffix(memory_type(array.dtype), lanes)}.p0"

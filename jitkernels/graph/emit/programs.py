@@ -112,6 +112,7 @@ def unit_text(library: Library, texts: Sequence[str]) -> str:
             "!0 = distinct !{!0, !1, !2}",
             '!1 = !{!"llvm.loop.unroll.disable"}',
             '!2 = !{!"llvm.loop.vectorize.enable", i1 false}',
+            "!3 = !{i32 1}",
             "",
         ]
     )

@@ -3,8 +3,8 @@
 from typing import Any
 
 from jitkernels.attrs.vector import VMulAttr
-from jitkernels.loops.past_cache import STREAM_BYTES
 from jitkernels.loops.pieces import BLOCK, vector_threads
+from jitkernels.loops.variants import STREAM_BYTES
 from jitkernels.more.intrinsic.source import external, source, usable
 from jitkernels.native.c import CSource
 from jitkernels.native.loop_nest import LoopNest
