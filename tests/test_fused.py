@@ -11,6 +11,7 @@ from jitkernels import testing
 from jitkernels.attrs.fused import FusedAttr
 from jitkernels.frontends import programs
 from jitkernels.graph import fused
+from jitkernels.kernel import Kernel
 from jitkernels.registry import implementation, implementations
 
 Function = Callable[..., Any]
@@ -117,3 +118,18 @@ def test_nothing_to_tune_is_said() -> None:
     compiled = jk.jit(lambda x: np.unique(x))
     with pytest.raises(jk.errors.NotUsableError, match="left to NumPy"):
         compiled.tune(np.ones(3))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_lines_past_the_caches(dtype: str) -> None:
+    """Whatever is in front of the first whole line, and behind the last; only what writes one result does so."""
+    for name in ("product", "integers", "two results"):
+        for attr in attrs_of(name, dtype):
+            found = implementation(type(attr), "gen")
+            for n in (2, 15, 16, 17, 33, 64, 129, 1000):
+                small = type(attr)(expression=attr.expression, **dict.fromkeys(attr.extents(), n))
+                for unroll in (1, 2, 4):
+                    variant = {"unroll": unroll, "vector_bytes": 64, "stream": True, "parallel": False}
+                    testing.check_values(small, Kernel(small, found, variant).callable)
+            text = attr.computes.body(64, 2, stream=True)
+            assert ("!nontemporal" in text) == (name != "two results")

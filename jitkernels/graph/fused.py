@@ -18,6 +18,7 @@ from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.extents import Atom, Extent, Number, Scope
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.schedule import Nest
+from jitkernels.loops.variants import STREAM_BYTES
 from jitkernels.signature import AnyArray
 from jitkernels.signature import Array as Shaped
 
@@ -278,4 +279,4 @@ def measured_variant(nest: FusedNest) -> Variant | None:
         return None
     chosen = best.variant
     width = min(chosen["vector_bytes"], machine.target().vector_bytes)
-    return Variant(width, chosen["unroll"], bool(chosen.get("stream")))
+    return Variant(width, chosen["unroll"], STREAM_BYTES if chosen.get("stream") else 0)

@@ -371,7 +371,7 @@ def _segment(
             made.append(programs.Call(f"nest{number}", None, nest.work))
             continue
         found_best = choose(nest, arrays, scope, _cost(nest), _unroll(nest)) if choose else None
-        variant = found_best or Variant(min(64, target.vector_bytes), _unroll(nest))
+        variant = found_best or Variant(min(64, target.vector_bytes), _unroll(nest), _stream(nest))
         nest.variant = f"{variant.unroll} x {variant.vector_bytes} bytes" + (
             ", measured" if found_best else ""
         )
@@ -424,6 +424,15 @@ def _cost(nest: Nest) -> float:
     return sum(
         min(cones.own_cost(node), 15.0) for node in {id(n): n for c in nest.cones for n in c.nodes}.values()
     )
+
+
+STREAM_BYTES = 1 << 24
+"""Results of this size go past the caches if nothing was measured: few machines keep them and what they are made of."""
+
+
+def _stream(nest: Nest) -> int:
+    """From how many bytes of the result on it pays to write past the caches: never, where computing takes longer."""
+    return STREAM_BYTES if _cost(nest) < 24 else 0
 
 
 def _unroll(nest: Nest) -> int:

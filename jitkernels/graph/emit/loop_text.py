@@ -39,13 +39,11 @@ class LoopWriter(Loops):
         new = self.function.new
         streamed = self.streamed
         if streamed is not None:
-            line = self._line_from(block, streamed, begin, end)
-            self.counted(block, loop, begin, line, narrow, narrow, body, masked=narrow > 1)
-            begin = line
+            begin = self._past_caches(block, loop, limits, narrow, wide, body, streamed)
         count = new(block, f"sub nsw i64 {end}, {begin}")
         whole = new(block, f"and i64 {count}, {-wide}")
         stop = new(block, f"add nsw i64 {begin}, {whole}")
-        self.counted(block, loop, begin, stop, wide, wide, body, streamed=streamed)
+        self.counted(block, loop, begin, stop, wide, wide, body)
         self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
 
     def counted(
@@ -87,6 +85,45 @@ class LoopWriter(Loops):
             f"  br label %{head}, !llvm.loop !0",
             f"{after}:",
         ]
+
+    def _past_caches(
+        self,
+        block: Block,
+        loop: int,
+        limits: tuple[str, str],
+        narrow: int,
+        wide: int,
+        body: Callable[[Block], None],
+        streamed: Array,
+    ) -> str:
+        """Whole steps that write lines of the caches whole, if there are many; where other loops go on from."""
+        begin, end = limits
+        new, reached = self.function.new, self.function.variable("i64")
+        count = new(block, f"sub nsw i64 {end}, {begin}")
+        least = max(self.variant.stream // NUMBERS[streamed.dtype].size, 1)
+        many, go, after = (
+            new(block, f"icmp sge i64 {count}, {least}"),
+            self.function.label(),
+            self.function.label(),
+        )
+        inside = Block(block, -1)
+        line = self._line_from(inside, streamed, begin, end)
+        self.counted(inside, loop, begin, line, narrow, narrow, body, masked=narrow > 1)
+        left = new(inside, f"sub nsw i64 {end}, {line}")
+        whole = new(inside, f"and i64 {left}, {-wide}")
+        stop = new(inside, f"add nsw i64 {line}, {whole}")
+        self.counted(inside, loop, line, stop, wide, wide, body, streamed=streamed)
+        block.lines += [
+            f"  store i64 {begin}, ptr {reached}",
+            f"  br i1 {many}, label %{go}, label %{after}, !prof !4",
+            f"{go}:",
+            *inside.lines,
+            "  fence seq_cst",  # others may see from here on what was written
+            f"  store i64 {stop}, ptr {reached}",
+            f"  br label %{after}",
+            f"{after}:",
+        ]
+        return new(block, f"load i64, ptr {reached}")
 
     def _line_from(self, block: Block, array: Array, begin: str, end: str) -> str:
         """The first step from `begin` on that writes to the beginning of a line of the caches."""

@@ -32,11 +32,10 @@ class Emitter(LoopWriter):
         block = self.function.block
         self._rows(block, self.order)
         body = "\n".join([*self.function.memory, *block.lines])
-        fence = "  fence seq_cst\n" if self.streamed is not None else ""  # others may see it from here on
         return (
             f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end)"
             f" noinline nounwind {{\n{body}\n"
-            f"{fence}  ret i64 0\n}}"
+            f"  ret i64 0\n}}"
         )
 
     def _rows(self, block: Block, loops: list[int]) -> None:

@@ -113,6 +113,7 @@ def unit_text(library: Library, texts: Sequence[str]) -> str:
             '!1 = !{!"llvm.loop.unroll.disable"}',
             '!2 = !{!"llvm.loop.vectorize.enable", i1 false}',
             "!3 = !{i32 1}",
+            '!4 = !{!"branch_weights", i32 1, i32 1000}',
             "",
         ]
     )

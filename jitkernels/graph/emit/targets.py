@@ -17,12 +17,12 @@ from jitkernels.graph.schedule import Nest
 class Variant:
     """How a nest is made: bytes of a vector, and how many of them a step of the loop takes at once.
 
-    `stream`: whole lines of a result go past the caches, which is worth it where it would not stay there.
+    `stream`: of results from so many bytes on, whole lines go past the caches, where they would not stay; 0 for never.
     """
 
     vector_bytes: int = 64
     unroll: int = 2
-    stream: bool = False
+    stream: int = 0
 
 
 @dataclass
