@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from jitkernels.frontends.tracer import NUMPY, PACKAGE
 from jitkernels.graph.construct import UnknownError
 
@@ -227,7 +225,7 @@ def cell_value(cell: types.CellType) -> Any:
 def refuse_module(module: types.ModuleType) -> None:
     """Raise UnknownError for modules whose functions give something else each time."""
     root = module.__name__.partition(".")[0]
-    if root in IMPURE_MODULES or module is np.random:
+    if root in IMPURE_MODULES or module.__name__ == "numpy.random":
         raise UnknownError(f"the function uses the module {module.__name__}")
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels import dtypes
-from jitkernels.native import floating_errors, launch, load, parts
+from jitkernels.native import c_api, floating_errors, known, load
 from jitkernels.native.codegen import STRAIGHT, IRSource
 from jitkernels.native.layout import Offset
 from jitkernels.native.source import External
@@ -218,7 +218,7 @@ def externals() -> tuple[External, ...]:
     """What functions that take calls link to, dtype objects included."""
     names = [name for name, dtype in dtypes.TABLE.items() if dtype.storage == name]
     return (
-        *parts.externals(),
+        *c_api.externals(),
         External("jk_out", "void", (), functools.partial(id, sys.intern("out"))),
         External("jk_errors", "void", (), functools.partial(id, floating_errors.variable)),
         *(External(f"jk_dtype_{name}", "void", (), functools.partial(id, np.dtype(name))) for name in names),
@@ -234,7 +234,7 @@ def externals() -> tuple[External, ...]:
 @functools.cache
 def base() -> type | None:
     """The type, from which others may be derived; None where Python serves all calls."""
-    if launch.reason_for_python() is not None or not floating_errors.is_word_known():
+    if known.reason_for_python() is not None or not floating_errors.is_word_known():
         return None
     entry = load.address_of(IRSource("vectorcall", f"{STRAIGHT}{TEXT}", externals()))
     members = (_Member * 2)(
