@@ -8,12 +8,12 @@ import inspect
 import sys
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jitkernels.frontends.tracer import NUMPY, PACKAGE
 from jitkernels.graph.construct import UnknownError
+from jitkernels.records import record
 
 IMPURE_MODULES = ("random", "time", "datetime", "secrets", "uuid", "os", "sys", "io", "logging", "threading")
 IMPURE_BUILTINS = {
@@ -40,7 +40,7 @@ OTHERS = (f"{STANDARD}site-packages/", f"{STANDARD}dist-packages/")
 STARTS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
 
 
-@dataclass(frozen=True)
+@record
 class Names:
     """The globals that a code object reads, and why no graph can say what it does.
 

@@ -3,12 +3,13 @@
 import functools
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitkernels.maths import basic, mixed_signs, whole_numbers
+from jitkernels.records import record
 
 if TYPE_CHECKING:
     from jitkernels.graph.ir import Node
@@ -18,7 +19,7 @@ DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
 """Element types that graphs know. Arrays of others are left to NumPy."""
 
 
-@dataclass(frozen=True)
+@record
 class Scalar:
     """One elementwise operation.
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from jitkernels import dtypes
@@ -11,6 +11,7 @@ from jitkernels.kept import kept_property
 from jitkernels.native import codegen, entry, openmp, status
 from jitkernels.native.link import linked
 from jitkernels.native.source import External, Module
+from jitkernels.records import record
 
 FLAGS = ("nsz", "arcp", "contract", "afn", "reassoc")
 """Fast-math flags of loops by default: sums may be reordered, NaN and infinity keep their meaning."""
@@ -19,7 +20,7 @@ Code = Callable[..., Any] | str | bytes
 """A Python function in the language of `jitkernels.native.language.loops`, LLVM IR as text, or LLVM bitcode."""
 
 
-@dataclass(frozen=True)
+@record
 class LoopNest:
     """The C function ``int64_t name(arguments)`` made from the loop `body`.
 

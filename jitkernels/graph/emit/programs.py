@@ -4,7 +4,7 @@ A frame is an array of words: addresses of arrays, and values of symbols. Nests 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from jitkernels.errors import BuildError
@@ -15,12 +15,13 @@ from jitkernels.native.language import alone
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.link import parsed
 from jitkernels.native.source import External
+from jitkernels.records import record
 
 LONG, OFTEN = 1500, 6
 """Characters of a function, and calls of it, from which on it stays one: LLVM would take too long for all copies."""
 
 
-@dataclass(frozen=True)
+@record
 class Fused:
     """The source of a segment: LLVM IR whose ``@entry`` becomes the symbol of the source."""
 
@@ -44,7 +45,7 @@ class Fused:
         return codegen.finished(module, symbol, self.externals, self.vector_bytes, codegen.fuse)
 
 
-@dataclass(frozen=True)
+@record
 class Call:
     """One nest of a segment: its function, its outermost loop (None if it has to run whole), and all its work."""
 

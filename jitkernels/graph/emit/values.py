@@ -12,13 +12,14 @@ from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Node
 from jitkernels.graph.operations import OPERATIONS
 from jitkernels.native.language.types import NUMBERS, constant
+from jitkernels.records import record
 
 Pair = tuple[Node, IndexMap]
 WIDEST = 4
 """Elements apart up to which vectors are read whole and picked from."""
 
 
-@dataclass(frozen=True)
+@record
 class Array:
     """Where the elements of a kept node are: the frame's word of the address, the first one, strides in elements."""
 
