@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.native import launch
+from jitkernels.native.c_api import SCALARS
 from jitkernels.native.layout import (
     ADDRESS_BITS,
     CONVERTING,
@@ -30,7 +31,6 @@ from jitkernels.native.layout import (
     Record,
     Table,
 )
-from jitkernels.native.parts import SCALARS
 from jitkernels.signature import Argument
 
 FLOATS = ("float32", "float64")

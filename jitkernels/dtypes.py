@@ -6,16 +6,16 @@ pointer is reached through no other argument.
 """
 
 import functools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jitkernels.errors import UnknownNameError
+from jitkernels.records import record
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-@dataclass(frozen=True)
+@record
 class DType:
     """An element type: its name, its C and LLVM types, its bytes, and the NumPy dtype that arrays of it have.
 
@@ -69,7 +69,7 @@ def named(name: str) -> DType:
     return found
 
 
-@dataclass(frozen=True)
+@record
 class CType:
     """A C argument or result: an element, a pointer to elements, or ``void``, whose element is None."""
 

@@ -13,11 +13,11 @@ import platform
 import stat
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from jitkernels import dtypes, settings
 from jitkernels.errors import UnknownNameError
+from jitkernels.records import record
 
 PACKAGES_OF_CODE = ("jitkernels", "llvmlite", "numpy")
 PACKAGES_OF_TIMINGS = ("mkl", "scipy-openblas32")
@@ -132,7 +132,7 @@ def _dependents(removed: set[str]) -> set[str]:
     return gone
 
 
-@dataclass(frozen=True)
+@record
 class Target:
     """What generated code is made for: everything about a CPU that kernels choose their code by.
 

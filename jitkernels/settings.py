@@ -7,17 +7,17 @@ none is said once, when the first variable is read: not at import, which stays a
 import functools
 import os
 import re
-from dataclasses import dataclass
 
 from jitkernels.disk import say_once
 from jitkernels.errors import UnknownNameError
+from jitkernels.records import record
 
 PREFIX = "JITKERNELS_"
 OF_TESTS = f"{PREFIX}TEST_"
 """Variables that begin so steer test suites; the package reads none of them."""
 
 
-@dataclass(frozen=True)
+@record
 class Setting:
     """One variable. `expected` says what it takes, `pattern` is that as a regular expression, None for any text."""
 

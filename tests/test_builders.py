@@ -8,7 +8,7 @@ from processes import python
 
 from jitkernels import dtypes
 from jitkernels.errors import BuildError, UnknownNameError
-from jitkernels.native import c, load, parts
+from jitkernels.native import c, c_api, load
 
 CODE = "static int64_t twice(double *x, int64_t n) { *x += *x; return 0; }"
 HALF = "static int64_t half(double *x, int64_t n) { *x /= 2; return 0; }"
@@ -35,7 +35,7 @@ def test_dtypes() -> None:
 
 def test_every_number_that_everyday_calls_read_is_in_the_table() -> None:
     """One that is not would be converted where the others are read in place."""
-    assert {kind.name for kind in parts.SCALARS} == {*dtypes.TABLE} - {"bfloat16"}
+    assert {kind.name for kind in c_api.SCALARS} == {*dtypes.TABLE} - {"bfloat16"}
 
 
 @needs_compiler

@@ -8,14 +8,12 @@ import inspect
 import sys
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from jitkernels.frontends.tracer import NUMPY, PACKAGE
 from jitkernels.graph.construct import UnknownError
+from jitkernels.records import record
 
 IMPURE_MODULES = ("random", "time", "datetime", "secrets", "uuid", "os", "sys", "io", "logging", "threading")
 IMPURE_BUILTINS = {
@@ -42,7 +40,7 @@ OTHERS = (f"{STANDARD}site-packages/", f"{STANDARD}dist-packages/")
 STARTS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
 
 
-@dataclass(frozen=True)
+@record
 class Names:
     """The globals that a code object reads, and why no graph can say what it does.
 
@@ -227,7 +225,7 @@ def cell_value(cell: types.CellType) -> Any:
 def refuse_module(module: types.ModuleType) -> None:
     """Raise UnknownError for modules whose functions give something else each time."""
     root = module.__name__.partition(".")[0]
-    if root in IMPURE_MODULES or module is np.random:
+    if root in IMPURE_MODULES or module.__name__ == "numpy.random":
         raise UnknownError(f"the function uses the module {module.__name__}")
 
 

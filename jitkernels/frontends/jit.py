@@ -36,15 +36,6 @@ from jitkernels.frontends import specialisation as specialisations
 from jitkernels.frontends.arguments import Flattener, patterns, static
 from jitkernels.frontends.captured import Constant
 from jitkernels.frontends.checked import Check
-from jitkernels.frontends.drawing import Drawing
-from jitkernels.frontends.groups import groups_of, moved
-from jitkernels.frontends.inspection import (
-    FunctionExplanation,
-    JitStats,
-    argument_names,
-    explanation,
-    names_of,
-)
 from jitkernels.frontends.outputs import Known, given_to
 from jitkernels.frontends.signatures import Signature
 from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
@@ -56,6 +47,8 @@ from jitkernels.native import floating_errors, vectorcall
 
 if TYPE_CHECKING:
     from jitkernels.explanation import Explanation
+    from jitkernels.frontends.drawing import Drawing
+    from jitkernels.frontends.inspection import FunctionExplanation, JitStats
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -278,8 +271,10 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         self._specialisations[key] = [new, *kept]
         return new, leaves, values
 
-    def explain(self, *args: P.args, **kwargs: P.kwargs) -> FunctionExplanation:
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> "FunctionExplanation":
         """What becomes of a call with such arguments, whose code is made but not run."""
+        from jitkernels.frontends.inspection import FunctionExplanation, argument_names, explanation
+
         found, structure = self._looked_at(args, kwargs)
         if isinstance(found, str):
             return FunctionExplanation(self.__name__, (), {}, (), found, 0, 0)
@@ -287,10 +282,16 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def _names(self, args: Any, kwargs: Any) -> list[str]:
         """Those of the arrays and numbers in the arguments."""
+        from jitkernels.frontends.inspection import argument_names
+
         return argument_names(self._structure(args, kwargs)[0], self._signature.names)
 
-    def graph(self, *args: P.args, **kwargs: P.kwargs) -> Drawing:
+    def graph(self, *args: P.args, **kwargs: P.kwargs) -> "Drawing":
         """A picture of what becomes of such a call. Raises NotUsableError where it is left to NumPy."""
+        from jitkernels.frontends.drawing import Drawing
+        from jitkernels.frontends.groups import groups_of
+        from jitkernels.frontends.inspection import argument_names, names_of
+
         found, structure = self._looked_at(args, kwargs)
         if isinstance(found, str) or found.graph is None:
             reason = found if isinstance(found, str) else found.reason
@@ -325,8 +326,11 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             return next(reversed(self._plain_calls)), None
         return found, self._structure(args, kwargs)[0]
 
-    def stats(self) -> JitStats:
+    def stats(self) -> "JitStats":
         """Numbers about all code that was made."""
+        from jitkernels.frontends.groups import groups_of, moved
+        from jitkernels.frontends.inspection import JitStats
+
         made = [one for kept in list(self._specialisations.values()) for one in kept]
         compiled = [(one, groups_of(one.program, one.graph)) for one in made if one.graph is not None]
         kernels = [sum(group.kind != "NumPy" for group in groups) for _, groups in compiled]

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from jitkernels.records import record
+
 Number = Any
 """An int or an `Extent`."""
 Monomial = tuple["Atom", ...]
 
 
-@dataclass(frozen=True)
+@record
 class Atom:
     """A symbol, of which `operation` is empty, or what no polynomial is: a quotient, remainder, minimum or maximum."""
 

@@ -7,11 +7,12 @@ becomes of assignments to the arrays of the caller.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
 from jitkernels.graph.extents import Extent, Number, key_of_shape
+from jitkernels.records import record
 
 NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -46,7 +47,7 @@ class Node:
         return f"<{self.operation}({len(self.inputs)} inputs{options}) {self.dtype}[{shape}]>"
 
 
-@dataclass(frozen=True)
+@record
 class Graph:
     """Inputs in the order of the arguments; what is given back; what is written to inputs afterwards.
 

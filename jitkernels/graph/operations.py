@@ -4,7 +4,7 @@ Interpreter, front ends, passes, code generator and documentation read it; nothi
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,13 @@ import numpy as np
 from jitkernels.graph.extents import same_shape
 from jitkernels.graph.ir import Node
 from jitkernels.graph.scalars import SCALARS, Scalar
+from jitkernels.records import record
 
 Run = Callable[[Node, Sequence[Any], Callable[[Any], int]], Any]
 """What NumPy makes of a node's inputs; the last argument gives the value of an extent."""
 
 
-@dataclass(frozen=True)
+@record
 class Operation:
     """One entry. `scalar` is there for elementwise operations; `run` computes a node by NumPy."""
 

@@ -5,7 +5,6 @@ around it. So are products of integers, for which there is no kernel.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from jitkernels.errors import NotUsableError
 from jitkernels.graph import construct, extents
@@ -15,6 +14,7 @@ from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Graph, Node, transformed
 from jitkernels.native import load
 from jitkernels.native.source import External
+from jitkernels.records import record
 
 KERNELS = ("float32", "float64")
 
@@ -56,7 +56,7 @@ def _without_gaps(node: Node) -> Node:
     return construct.copy(node)
 
 
-@dataclass(frozen=True)
+@record
 class Product:
     """A product of matrices in memory: `turned` says which of the two lie transposed."""
 

@@ -3,12 +3,13 @@
 import functools
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitkernels.maths import basic, mixed_signs, whole_numbers
+from jitkernels.records import record
 
 if TYPE_CHECKING:
     from jitkernels.graph.ir import Node
@@ -21,7 +22,7 @@ ROUNDED = frozenset({"add", "subtract", "multiply", "divide", "square", "recipro
 """Operations whose results processors round; others that are no function of `jitkernels.maths` are exact."""
 
 
-@dataclass(frozen=True)
+@record
 class Scalar:
     """One elementwise operation.
 

@@ -11,7 +11,6 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,6 +19,7 @@ from jitkernels.errors import BuildError
 from jitkernels.kept import kept_property
 from jitkernels.native import codegen
 from jitkernels.native.source import External
+from jitkernels.records import record
 
 COMPILERS = ("cc", "gcc", "clang")
 OPTIONS = (
@@ -82,7 +82,7 @@ def _identity() -> str:
     )
 
 
-@dataclass(frozen=True)
+@record
 class CSource:
     """The C function `function`, one of those that `code` defines, returning ``int64_t``.
 

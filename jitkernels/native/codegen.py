@@ -1,7 +1,6 @@
 """LLVM's optimiser and code generator for this machine, through llvmlite alone."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import llvmlite.binding as llvm
@@ -10,11 +9,12 @@ from jitkernels import machine, settings
 from jitkernels.disk import say_once
 from jitkernels.native.link import parsed, refuse_undefined
 from jitkernels.native.source import External
+from jitkernels.records import record
 
 STRAIGHT = "; straight\n"
 
 
-@dataclass(frozen=True)
+@record
 class IRSource:
     """Functions written in LLVM IR alone; ``@entry`` in the text stands for the symbol of the source.
 

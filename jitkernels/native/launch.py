@@ -12,26 +12,19 @@ A context is an array of int64 words (see `context`); its layout, and that of Nu
 import ctypes
 import functools
 import math
-import sys
-import sysconfig
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.native import load, parts
+from jitkernels.native import c_api, load, parts
 from jitkernels.native.codegen import STRAIGHT, IRSource
+from jitkernels.native.known import reason_for_python, word_at
 from jitkernels.native.launch_ir import Pattern, pattern_text
 from jitkernels.native.layout import (
-    ALIGNED,
-    CONTIGUOUS,
     MOST_DIMENSIONS,
     MOST_WORDS,
-    NATIVE,
-    NOT_SWAPPED,
-    WRITEABLE,
     Context,
-    Offset,
 )
 
 FASTCALL, KEYWORDS = 0x80, 0x2
@@ -71,116 +64,21 @@ class _Method(ctypes.Structure):
     )
 
 
-def _word(address: int) -> int:
-    return ctypes.c_int64.from_address(address).value
-
-
-def _layout_is_known(slot: int) -> bool:
-    """Whether ndarray, tuple and Holder objects look in memory as the launcher assumes."""
-    sample = np.zeros((3, 5), np.float32)
-    sample.flags.writeable = False
-    extents = _word(id(sample) + Offset.ARRAY_EXTENTS)
-    strides = _word(id(sample) + Offset.ARRAY_STRIDES)
-    number = 2.5
-    items = [number]
-    flags = ctypes.c_int32.from_address(id(sample) + Offset.ARRAY_FLAGS).value
-    holder = Holder()
-    holder._context = np.zeros(1, np.int64)
-    pair = ("out", "in")
-    references = ctypes.c_uint32.from_address(id(sample) + Offset.REFERENCES)
-    before, again = references.value, sample
-    return (
-        (again is sample and references.value == before + 1)
-        and _word(id(sample) + Offset.TYPE) == id(np.ndarray)
-        and _word(id(sample) + Offset.ARRAY_DATA) == sample.ctypes.data
-        and ctypes.c_int32.from_address(id(sample) + Offset.ARRAY_DIMENSIONS).value == 2
-        and (_word(extents), _word(extents + 8)) == (3, 5)
-        and _word(id(sample) + Offset.ARRAY_DTYPE) == id(np.dtype(np.float32))
-        and flags & (ALIGNED | CONTIGUOUS | WRITEABLE) == ALIGNED | CONTIGUOUS
-        and _word(id(holder) + slot) == id(holder._context)
-        and _word(id(pair) + Offset.TUPLE_SIZE) == 2
-        and _word(id(pair) + Offset.TUPLE_ITEMS) == id(pair[0])
-        and (_word(strides), _word(strides + 8)) == (20, 4)
-        and ctypes.c_double.from_address(id(number) + Offset.FLOAT_VALUE).value == number
-        and _word(_word(id(items) + Offset.LIST_ITEMS)) == id(number)
-        and _word(id(items) + Offset.TUPLE_SIZE) == 1
-        and all(_number_is_known(dtype.type(1)) for dtype in parts.SCALARS)
-        and all(_dtype_is_known(np.dtype(name)) for name in ("float32", "int64", "float16", "bool"))
-    )
-
-
-def _number_is_known(number: "np.generic") -> bool:
-    """Whether a number of NumPy holds its value where the dispatcher reads it."""
-    value = ctypes.string_at(id(number) + Offset.FLOAT_VALUE, number.itemsize)
-    return bool(value == number.tobytes())
-
-
-def _dtype_is_known(dtype: "np.dtype[Any]") -> bool:
-    """Whether a dtype object looks in memory as the dispatcher assumes."""
-    return (
-        ctypes.c_int32.from_address(id(dtype) + Offset.DTYPE_NUMBER).value == dtype.num
-        and ctypes.c_char.from_address(id(dtype) + Offset.DTYPE_ORDER).value == dtype.byteorder.encode()
-        and _word(id(dtype) + Offset.DTYPE_BYTES) == dtype.itemsize
-        and dtype.byteorder in (chr(NATIVE), "|")
-    )
-
-
 def _slot_offset() -> int:
     """Where in a Holder the reference to its context lies."""
     holder = Holder()
     holder._context = np.zeros(1, np.int64)
     size = object.__sizeof__(holder)
-    return next((at for at in range(16, size, 8) if _word(id(holder) + at) == id(holder._context)), -1)
-
-
-def _empty_works(address: int) -> bool:
-    make = ctypes.PYFUNCTYPE(
-        ctypes.py_object, ctypes.c_int, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p, ctypes.c_int
-    )(address)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(np.dtype(np.float64)))
-    made = make(2, (ctypes.c_int64 * 2)(3, 5), id(np.dtype(np.float64)), 0)
-    return isinstance(made, np.ndarray) and made.shape == (3, 5) and made.dtype == np.float64
-
-
-def _from_any_works(address: int) -> bool:
-    make = ctypes.PYFUNCTYPE(
-        ctypes.py_object,
-        ctypes.py_object,
-        ctypes.c_void_p,
-        ctypes.c_int,
-        ctypes.c_int,
-        ctypes.c_int,
-        ctypes.c_void_p,
-    )(address)
-    made = [
-        make(values, None, 0, 0, ALIGNED | NOT_SWAPPED, None) for values in ([[1, 2.5]], np.ones(2, ">i4"))
-    ]
-    if not all(isinstance(array, np.ndarray) and array.dtype.isnative for array in made):
-        return False
-    return [array.tolist() for array in made] == [[[1.0, 2.5]], [1, 1]]
-
-
-@functools.cache
-def reason_for_python() -> str | None:
-    """Why compiled code cannot read the objects of this Python and NumPy; None when it can."""
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return "a free-threaded Python: objects have another layout"
-    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
-        return f"{sys.implementation.name} is not 64-bit CPython"
-    if not _layout_is_known(_slot_offset()):
-        return f"NumPy {np.__version__} on Python {sys.version.split()[0]} has another object layout"
-    if not (
-        _empty_works(parts.numpy_function("PyArray_Empty"))
-        and _from_any_works(parts.numpy_function("PyArray_CheckFromAny"))
-    ):
-        return f"NumPy {np.__version__} has another C interface"
-    return None
+    return next((at for at in range(16, size, 8) if word_at(id(holder) + at) == id(holder._context)), -1)
 
 
 @functools.cache
 def _loaded() -> "parts.Parts | str":
     """The compiled launcher, or the reason why the slow path serves all."""
-    return reason_for_python() or parts.Parts(_slot_offset())
+    slot = _slot_offset()
+    return reason_for_python() or (
+        parts.Parts(slot) if slot >= 0 else "slots of objects are nowhere to be found"
+    )
 
 
 def reason_for_slow_path() -> str | None:
@@ -258,7 +156,7 @@ def _pattern_address(pattern: Pattern) -> int:
     if reason_for_slow_path() is not None:
         return 0
     text = pattern_text(pattern)
-    return load.address_of(IRSource("call", f"{STRAIGHT}{text}", parts.externals()))
+    return load.address_of(IRSource("call", f"{STRAIGHT}{text}", c_api.externals()))
 
 
 def fits(parameters: Sequence[Parameter], words: Sequence[int]) -> bool:

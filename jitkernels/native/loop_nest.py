@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from jitkernels import dtypes
@@ -11,6 +11,7 @@ from jitkernels.kept import kept_property
 from jitkernels.native import codegen, entry, openmp, status
 from jitkernels.native.link import linked
 from jitkernels.native.source import External, LaterIR, Module
+from jitkernels.records import record
 
 FLAGS = ("nsz", "arcp", "contract", "afn", "reassoc")
 """Fast-math flags of loops by default: sums may be reordered, NaN and infinity keep their meaning."""
@@ -19,7 +20,7 @@ Code = Callable[..., Any] | LaterIR | str | bytes
 """A Python function in the language of `jitkernels.native.language.loops`, LLVM IR as text, or LLVM bitcode."""
 
 
-@dataclass(frozen=True)
+@record
 class LoopNest:
     """The C function ``int64_t name(arguments)`` made from the loop `body`.
 
@@ -81,7 +82,9 @@ class LoopNest:
     def reading(self, names: Sequence[str]) -> "LoopNest":
         """The same for inputs of these dtypes; the nest `converts`."""
         inputs = tuple(f"{name}*" for name in names)
-        body = replace(self.body, reading=tuple(names)) if isinstance(self.body, LaterIR) else self.body
+        body = self.body
+        if isinstance(body, LaterIR):
+            body = LaterIR(body.key, body.make, tuple(names))
         return replace(
             self,
             body=body,

@@ -5,37 +5,16 @@ building them would take most of the first call of a process.
 """
 
 import ctypes
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-import numpy as np
-
 from jitkernels.native import copying, dispatch, load, moving
+from jitkernels.native.c_api import externals, link
 from jitkernels.native.language.words import WordSource, translated
 from jitkernels.native.layout import ALIGNED, CONTIGUOUS, MOST_CALL_WORDS, WRITEABLE, Part, constants
 from jitkernels.native.source import External
-
-NUMPY_API = {"PyArray_CheckFromAny": 108, "PyArray_Empty": 184, "PyArray_Return": 76}
-"""Places in NumPy's table of C functions."""
-C_API = (
-    "Py_IncRef", "Py_DecRef", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Clear",
-    "PyErr_Occurred", "PyErr_SetObject", "PyNumber_Float", "PyLong_AsLong", "PyTuple_New", "PyDict_GetItemWithError",
-    "PyDict_Next", "PyObject_GetAttr", "PyObject_RichCompareBool", "PyContextVar_Get",
-)  # fmt: skip
-LIBC = ("malloc", "free")
-OBJECTS: dict[str, object] = {
-    "jk_ndarray": np.ndarray, "jk_none": None, "jk_float": float, "jk_int": int, "jk_bool": bool, "jk_tuple": tuple,
-    "jk_list": list,
-    "jk_float32_type": np.float32,
-    "jk_float64_type": np.float64, "jk_float32": np.dtype(np.float32), "jk_float64": np.dtype(np.float64),
-}  # fmt: skip
-"""What translated code compares with, by the names it has there."""
-SCALARS = tuple(np.dtype(code) for code in "?bBhHiIlLqQfde")
-"""Types of NumPy's own numbers, and none derived from them, whose values the dispatcher reads where they lie."""
-_scalars = np.array([len(SCALARS), *(w for d in SCALARS for w in (id(d.type), d.num, d.itemsize))], np.int64)
 
 LAUNCHER = ("jk_launch", "jk_everyday")
 VARIABLES = {"jk_bypass": 1, "jk_missing": 1, "jk_parts": len(Part)}
@@ -45,40 +24,6 @@ TOGETHER = {"general": (Part.GENERAL,), "converting": (Part.IN_BLOCKS, Part.MIXE
 """Which parts are one object."""
 ARGUMENTS = (6, 12, MOST_CALL_WORDS)
 """A kernel is called with the least of these that is enough: in C a function may be given more than it takes."""
-
-
-def numpy_function(name: str) -> int:
-    """Address of a function of NumPy's C interface."""
-    from numpy._core import _multiarray_umath  # type: ignore[attr-defined]  # NumPy's stubs leave it out
-
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    table = pointer(_multiarray_umath._ARRAY_API, None)
-    return ctypes.c_int64.from_address(table + 8 * NUMPY_API[name]).value
-
-
-def _c_api(name: str) -> Callable[[], int]:
-    return lambda: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
-
-
-def _libc(name: str) -> Callable[[], int]:
-    return lambda: ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
-
-
-@functools.cache
-def externals() -> tuple[External, ...]:
-    """What all of them link to: functions of Python, NumPy and C, and the objects they compare with."""
-    return (
-        *(_link(name, _c_api(name)) for name in C_API),
-        *(_link(name, _libc(name)) for name in LIBC),
-        *(_link(name, partial(numpy_function, name)) for name in NUMPY_API),
-        *(_link(name, partial(id, value)) for name, value in OBJECTS.items()),
-        _link("jk_scalars", lambda: _scalars.ctypes.data),
-    )
-
-
-def _link(name: str, address: Callable[[], int]) -> External:
-    return External(name, "void", (), address)
 
 
 class Parts:
@@ -117,7 +62,7 @@ class Parts:
         for title, parts in TOGETHER.items():
             if number in parts:
                 names = [part.name.lower() for part in parts]
-                links = [_link(name, partial(self.addresses.__getitem__, name)) for name in VARIABLES]
+                links = [link(name, partial(self.addresses.__getitem__, name)) for name in VARIABLES]
                 found = self._loaded(title, names, links)
                 for part, name in zip(parts, names, strict=True):
                     ctypes.c_int64.from_address(self.addresses["jk_parts"] + 8 * part).value = found[name]

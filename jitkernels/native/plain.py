@@ -5,7 +5,7 @@ context: callable, number of arguments by position, tuple of names or null, most
     others the very object that it has to be, or null
 """
 
-from jitkernels.native import parts
+from jitkernels.native import c_api
 from jitkernels.native.codegen import STRAIGHT, IRSource
 from jitkernels.native.layout import ALIGNED, CONTIGUOUS, IN_FORTRAN_ORDER, Offset
 
@@ -106,4 +106,4 @@ no:
 
 
 def source() -> IRSource:
-    return IRSource("plain_call", f"{STRAIGHT}{TEXT}", parts.externals())
+    return IRSource("plain_call", f"{STRAIGHT}{TEXT}", c_api.externals())

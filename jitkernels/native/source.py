@@ -15,13 +15,14 @@ import textwrap
 import tokenize
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from jitkernels.errors import BuildError
+from jitkernels.records import record
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Address = Callable[[], int]
@@ -61,7 +62,7 @@ class Source(Protocol):
         """Build it; `symbol` is what its entry is called. Raises BuildError."""
 
 
-@dataclass(frozen=True)
+@record
 class External:
     """A C function of another object or library, called by name from a loop nest.
 
@@ -75,7 +76,7 @@ class External:
     address: Address = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@record
 class IRFunction:
     """A function in LLVM IR, linked into the object and called by name from a loop nest.
 
@@ -92,7 +93,7 @@ class IRFunction:
         raise BuildError(f"{self.symbol}{arguments} exists in compiled loop nests only")
 
 
-@dataclass(frozen=True)
+@record
 class LaterIR:
     """LLVM IR of a loop nest's body that is made when the object is, and not before: a warm process needs no compiler.
 

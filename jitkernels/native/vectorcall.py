@@ -25,7 +25,7 @@ import numpy as np
 
 from jitkernels import dtypes
 from jitkernels.errors import WorkspaceError
-from jitkernels.native import floating_errors, launch, load, parts
+from jitkernels.native import c_api, floating_errors, known, load
 from jitkernels.native.codegen import STRAIGHT, IRSource
 from jitkernels.native.layout import Offset
 from jitkernels.native.source import External
@@ -220,7 +220,7 @@ def externals() -> tuple[External, ...]:
     """What functions that take calls link to, dtype objects included."""
     names = [name for name, dtype in dtypes.TABLE.items() if dtype.storage == name]
     return (
-        *parts.externals(),
+        *c_api.externals(),
         External("jk_out", "void", (), functools.partial(id, sys.intern("out"))),
         External("jk_workspace_error", "void", (), functools.partial(id, WorkspaceError)),
         External("jk_workspace_text", "void", (), functools.partial(id, NO_WORKSPACE)),
@@ -238,7 +238,7 @@ def externals() -> tuple[External, ...]:
 @functools.cache
 def base() -> type | None:
     """The type, from which others may be derived; None where Python serves all calls."""
-    if launch.reason_for_python() is not None or not floating_errors.is_word_known():
+    if known.reason_for_python() is not None or not floating_errors.is_word_known():
         return None
     entry = load.address_of(IRSource("vectorcall", f"{STRAIGHT}{TEXT}", externals()))
     members = (_Member * 2)(

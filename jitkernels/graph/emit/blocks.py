@@ -7,9 +7,10 @@ from jitkernels.graph import extents
 from jitkernels.graph.extents import Extent, Number
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.language.types import NUMBERS
+from jitkernels.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Register:
     """A value: LLVM's text for it, its dtype, and in how many lanes it lies."""
 

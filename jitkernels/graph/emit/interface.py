@@ -1,12 +1,11 @@
 """What a compiled function takes from Python and gives back, and what is required of it."""
 
-from dataclasses import dataclass
-
 from jitkernels.graph.emit import objects
 from jitkernels.graph.extents import Number
+from jitkernels.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Argument:
     """An array that is given: its word in the frame, dtype, bytes of an element, shape, strides in elements.
 
@@ -27,7 +26,7 @@ class Argument:
     is_written: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Result:
     """An array that is given back; `fortran`: it lies in Fortran order."""
 
@@ -38,7 +37,7 @@ class Result:
     fortran: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Kept:
     """An array between nests."""
 
@@ -47,7 +46,7 @@ class Kept:
     shape: tuple[Number, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Whole:
     """A symbol that is the value of an argument, or that with its sign changed. `input`: the number of the argument."""
 
@@ -56,7 +55,7 @@ class Whole:
     negated: bool
 
 
-@dataclass(frozen=True)
+@record
 class Bound:
     """What an argument that is a number has to be: ``truth == (argument <operation> bound)``; ``is`` compares bits."""
 
@@ -66,7 +65,7 @@ class Bound:
     truth: bool
 
 
-@dataclass(frozen=True)
+@record
 class Reach:
     """How arguments are reached, and what is required of those that are numbers."""
 

@@ -4,7 +4,7 @@ A frame is an array of words: addresses of arrays, and values of symbols. Nests 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from jitkernels.errors import BuildError
@@ -15,6 +15,7 @@ from jitkernels.native.language import alone
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.link import parsed
 from jitkernels.native.source import External
+from jitkernels.records import record
 
 LONG, OFTEN = 1500, 6
 """Characters of a function, and calls of it, from which on it stays one: LLVM would take too long for all copies."""
@@ -24,7 +25,7 @@ REFUSED = 2
 """The status of a segment that has written nothing, as NumPy refuses what it is given."""
 
 
-@dataclass(frozen=True)
+@record
 class Fused:
     """The source of a segment: LLVM IR whose ``@entry`` becomes the symbol of the source."""
 
@@ -48,7 +49,7 @@ class Fused:
         return codegen.finished(module, symbol, self.externals, self.vector_bytes, codegen.fuse)
 
 
-@dataclass(frozen=True)
+@record
 class Call:
     """One nest of a segment: its function, its outermost loop (None if it has to run whole), and all its work.
 
@@ -61,7 +62,7 @@ class Call:
     checks: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Unit:
     """What was emitted for a segment: the scalar code and the functions of its nests, and how these are called."""
 

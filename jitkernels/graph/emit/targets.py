@@ -11,9 +11,10 @@ from jitkernels.graph.emit.values import Pair, Values
 from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Node
 from jitkernels.graph.schedule import Nest
+from jitkernels.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Variant:
     """How a nest is made: bytes of a vector, and how many of them a step of the loop takes at once.
 

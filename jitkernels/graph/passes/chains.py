@@ -6,7 +6,6 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.ir import Graph, Node
@@ -19,11 +18,12 @@ from jitkernels.graph.passes.matching import (
     shaped,
 )
 from jitkernels.graph.passes.rewriting import counts_of, rebuilt
+from jitkernels.records import record
 
 FAMILIES = {"add": "add", "subtract": "add", "multiply": "multiply"}
 
 
-@dataclass(frozen=True)
+@record
 class Term:
     """A part of a sum, or of a product, which has no negative ones."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.records import record
 
 TRIES = 32
 """How often one node is rewritten in one sweep: rules of users may go in circles."""
@@ -28,7 +29,7 @@ LocalRule = Callable[[Node, Facts], Node | None]
 """What a node may be replaced by, None if the rule does not apply. Dtype and shape stay as they are."""
 
 
-@dataclass(frozen=True)
+@record
 class Entry:
     """A rule, the operations it looks at (none for all), and whether it needs ``fast_math``."""
 

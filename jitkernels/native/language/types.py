@@ -2,16 +2,16 @@
 
 import math
 import struct
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jitkernels import dtypes
 from jitkernels.native.source import MOST_BITS
+from jitkernels.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Type:
     """What a value is. `kind` is int, float, bool, pointer, tuple, literal or nothing.
 
@@ -33,7 +33,7 @@ class Type:
         return self.kind in ("int", "float", "bool", "literal")
 
 
-@dataclass(frozen=True)
+@record
 class Value:
     """An operand: its type and LLVM's text for it, the Python number of a literal, or the values of a tuple."""
 

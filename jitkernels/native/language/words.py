@@ -6,7 +6,7 @@ vocabulary of `jitkernels.native.words`. Everything else is refused by function 
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from jitkernels.native import codegen
@@ -14,6 +14,7 @@ from jitkernels.native.language.control_flow import WEIGHTS, ControlFlow
 from jitkernels.native.language.types import INT64, Value
 from jitkernels.native.link import parsed
 from jitkernels.native.source import External
+from jitkernels.records import record
 
 Function = Callable[..., Any]
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -244,7 +245,7 @@ class _Writer(ControlFlow):
         return self.new(f"call i64 @{name}({passed})")
 
 
-@dataclass(frozen=True)
+@record
 class WordSource:
     """The source of straight code, such as translated functions: one object that several names may be asked of.
 
