@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import cases
 import numpy as np
@@ -322,6 +323,7 @@ def test_a_nest_that_cannot_be_built(fresh: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(functions, "PATIENCE", 0.0)
     given = numbers(600, "int8", 0), numbers(600, "uint8", 1)
     monkeypatch.setattr(load, "_loaded", {})
+    monkeypatch.setattr(load, "_held", WeakValueDictionary())
     monkeypatch.setattr(code, "_known", {})
     jk.vmul(*[array.astype(np.float64) for array in given])
 

@@ -27,8 +27,10 @@ class Direct:
     def __init__(self, source: Any, call: "Call", *, cached: bool) -> None:
         self.context = np.array([id(one) for one in call.objects] or [0], np.int64)
         self.kept = call
-        address = load.address_of(source, cached=cached)
-        self.link = vectorcall.link(address, self.context.ctypes.data, call.count, call.watches, call.names)
+        self.code = load.placed_of(source, cached=cached)
+        self.link = vectorcall.link(
+            self.code.address, self.context.ctypes.data, call.count, call.watches, call.names
+        )
 
 
 NUMBERS = frozenset(
@@ -104,7 +106,6 @@ def call_of(
     ]
     defaults = False
     try:
-        reaching.captured(part, function)
         for i, (name, one, value) in enumerate(listed):
             if i < len(args):
                 reaching.argument(i, one, value)
@@ -113,12 +114,15 @@ def call_of(
             else:
                 defaults = True
                 reaching.default(one, value)
+        # Last, though its leaves come first: other arguments are the usual reason why code is not a call's.
+        given, reaching.leaves = reaching.leaves, []
+        reaching.captured(part, function)
     except UnreachableError:
         return None
     if defaults and not _watch_defaults(function, made):
         return None
     made.objects = [*reaching.context, *constants]
-    made.places = [*reaching.leaves, *(~(len(reaching.context) + i) for i in range(len(constants)))]
+    made.places = [*reaching.leaves, *given, *(~(len(reaching.context) + i) for i in range(len(constants)))]
     made.steps = tuple(reaching.steps)
     return made
 

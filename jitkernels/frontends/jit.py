@@ -167,6 +167,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
                 self._enter(direct.Plain(self.__wrapped__, args, kwargs, most))
 
     def _enter(self, link: Any) -> None:
+        self._forget_links()
         self._links.append(link)
         vectorcall.enter(self._table, link.link)
 
@@ -350,13 +351,20 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             self._unlink()
 
     def _unlink(self) -> None:
-        """Take all links out. They live on for a while, since calls may be under way."""
+        """Take all links out. They live on while calls are under way."""
         if _base is not object:
             vectorcall.clear(self._table)
         for kept in self._specialisations.values():
             for one in kept:
                 one.direct = {}
-        self._old_links, self._links = self._links, []
+        self._old_links += self._links
+        self._links = []
+        self._forget_links()
+
+    def _forget_links(self) -> None:
+        """Let go of links that were taken out, and of their code, if no call can be in it."""
+        if self._old_links and vectorcall.is_quiet(self._table):
+            self._old_links.clear()
 
 
 if _base is not object:

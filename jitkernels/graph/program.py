@@ -40,12 +40,14 @@ class Segment:
     source: programs.Fused
     work: Number
     cached: bool = True
+    _code: Any = field(default=None, repr=False)
     _entry: Any = field(default=None, repr=False)
 
     def run(self, frame: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
         if self._entry is None:
             kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-            self._entry = kind(load.address_of(self.source, cached=self.cached))
+            self._code = load.placed_of(self.source, cached=self.cached)
+            self._entry = kind(self._code.address)
         status = self._entry(frame.ctypes.data)
         if status == programs.REFUSED:
             raise IndexError("an index is out of bounds")
@@ -181,7 +183,7 @@ class Program:
         declared = [line for line in own.splitlines() if line.startswith("declare ")]
         text = "\n".join(line for line in text.splitlines() if line not in declared)
         found = (*segment.source.externals, *vectorcall.externals())
-        return programs.Fused("call", f"{own}{text}\n", segment.source.vector_bytes, found)
+        return programs.fused("call", f"{own}{text}\n", segment.source.vector_bytes, found)
 
     def _writes_before_checks(self) -> bool:
         """Whether arguments are written when all that NumPy may refuse is not looked at yet."""
@@ -390,7 +392,7 @@ def _segment(
         text = text.replace(
             " contract ", " "
         )  # every product is rounded before it is added to, as NumPy's are
-    source = programs.Fused(
+    source = programs.fused(
         "fused", text, 64, (*programs.externals(library, parallel=parallel), *dict.fromkeys(found))
     )
     if units is not None:

@@ -4,18 +4,19 @@ import ctypes
 import tempfile
 from pathlib import Path
 from typing import Any
-
-import llvmlite.binding as llvm
+from weakref import WeakValueDictionary
 
 from jitkernels import settings
 from jitkernels.errors import BuildError
 from jitkernels.locks import making
 from jitkernels.native import cache
+from jitkernels.native.placing import Placed, place
 from jitkernels.native.source import External, Source, symbol_of
 
-_loaded: dict[str, int] = {}
-
-
+_loaded: dict[str, Placed] = {}
+"""Code that stays as long as the process."""
+_held: "WeakValueDictionary[str, Placed]" = WeakValueDictionary()
+"""All code, also what goes when nobody has it any more."""
 _engines: list[Any] = []
 
 
@@ -32,25 +33,43 @@ def _engine() -> Any:
 
 
 def _new_engine() -> Any:
-    settings.read("JITKERNELS_KEEP_INTERM")  # so that a wrong value is said also where nothing is built
+    import llvmlite.binding as llvm
+
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple().create_target_machine(jit=True)
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
 
 
-def address_of(source: Source, *, cached: bool = True) -> int:
+def address_of(source: Source) -> int:
     """Address of the entry of a source, building it if neither this process nor the cache has it.
 
-    Unless `cached`, the disk has no part in it. Raises BuildError when it cannot be built or loaded, or an external
-    cannot be found.
+    Raises BuildError when it cannot be built or loaded, or an external cannot be found.
     """
+    return _for_good(source).address
+
+
+def _for_good(source: Source) -> Placed:
     symbol = symbol_of(source)
     with making:
         if symbol not in _loaded:
-            _link(source.externals)
-            _loaded[symbol] = _load(source, symbol, cached=cached)
+            _loaded[symbol] = placed_of(source)
         return _loaded[symbol]
+
+
+def placed_of(source: Source, *, cached: bool = True) -> Placed:
+    """The code of a source, which may go when nobody holds what this gives, or any code that calls it.
+
+    Unless `cached`, the disk has no part in it. Raises as `address_of` does.
+    """
+    symbol = symbol_of(source)
+    with making:
+        code = _held.get(symbol)
+        if code is None:
+            code = _held[symbol] = _load(source, symbol, cached=cached)
+            if code.for_good:
+                _loaded[symbol] = code
+        return code
 
 
 def is_built(source: Source) -> bool:
@@ -69,32 +88,50 @@ def _key(source: Source) -> str:
     return f"{symbol_of(source)}\n{source.text}"
 
 
-def _load(source: Source, symbol: str, *, cached: bool) -> int:
+def _load(source: Source, symbol: str, *, cached: bool) -> Placed:
     """Find or build what a source becomes, and bring it into the process."""
+    settings.read("JITKERNELS_KEEP_INTERM")  # so that a wrong value is said also where nothing is built
 
     def build() -> bytes:
         return source.object_code(symbol)
 
+    addresses = {one.symbol: one.address for one in source.externals}
+
+    def address(name: str) -> int:
+        return addresses[name]() if name in addresses else _of_system(name)
+
     content, path = cache.fetch(_key(source), source.suffix, build) if cached else (build(), None)
-    bring = {".o": _map, ".so": _open}[source.suffix]
     try:
-        address = bring(content, path, symbol)
-    except (OSError, RuntimeError, AttributeError) as error:
+        if source.suffix == ".so":
+            return _open(content, path, symbol)
+        return place(content, symbol, address) or _mapped(content, symbol, source.externals)
+    except BuildError:
+        raise
+    except (OSError, RuntimeError, AttributeError, LookupError) as error:
         raise BuildError(f"cannot load {source.name} ({path or 'not cached'}): {error}") from error
-    if not address:
-        raise BuildError(f"the object of {source.name} ({path or 'not cached'}) does not define {symbol}")
-    return address
 
 
-def _map(content: bytes, path: Path | None, symbol: str) -> int:
-    """Map an object file by llvmlite."""
+def _of_system(name: str) -> int:
+    """A function of C that LLVM calls where no source says so, such as ``memset``."""
+    return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
+
+
+def _mapped(content: bytes, symbol: str, externals: tuple[External, ...]) -> Placed:
+    """Let LLVM bring in an object file, for good."""
+    import llvmlite.binding as llvm
+
+    for external in externals:
+        llvm.add_symbol(external.symbol, external.address())
     engine = _engine()
     engine.add_object_file(llvm.ObjectFileRef.from_data(content))
     engine.finalize_object()
-    return int(engine.get_function_address(symbol))
+    address = int(engine.get_function_address(symbol))
+    if not address:
+        raise LookupError(f"it does not define {symbol}")
+    return Placed({}, address)
 
 
-def _open(content: bytes, path: Path | None, symbol: str) -> int:
+def _open(content: bytes, path: Path | None, symbol: str) -> Placed:
     """Let the system open a shared library, which takes a file."""
     if path is None:
         with tempfile.TemporaryDirectory(prefix="jitkernels-") as folder:
@@ -102,13 +139,13 @@ def _open(content: bytes, path: Path | None, symbol: str) -> int:
             file.write_bytes(content)
             return _open(content, file, symbol)
     library = ctypes.CDLL(str(path))  # never closed: ctypes has no way to
-    return ctypes.cast(library[symbol], ctypes.c_void_p).value or 0
+    return Placed({}, ctypes.cast(library[symbol], ctypes.c_void_p).value or 0)
 
 
 def functions_of(source: Source, names: tuple[str, ...]) -> dict[str, int]:
     """Addresses of further functions and variables that an already loaded object defines."""
-    address_of(source)
-    return {name: int(_engine().get_global_value_address(name)) for name in names}
+    symbols = _for_good(source).symbols
+    return {name: symbols.get(name) or int(_engine().get_global_value_address(name)) for name in names}
 
 
 def entry_of(source: Source, arguments: tuple[str, ...]) -> Any:
@@ -121,8 +158,3 @@ def range_of(source: Source, arguments: tuple[str, ...]) -> Any:
     name = f"{symbol_of(source)}_range"
     ranged = (*arguments, "int64", "int64")
     return External(name, "int64", ranged, lambda: functions_of(source, (name,))[name])
-
-
-def _link(externals: tuple[External, ...]) -> None:
-    for external in externals:
-        llvm.add_symbol(external.symbol, external.address())

@@ -4,10 +4,13 @@ An object has two words beside what Python gives it: the function that Python ca
 address of a table. A table has the callable that serves what nothing else does, and a chain of links, each for a
 kind of arguments:
 
-    table: slow callable, first link
+    table: slow callable, first link, number of calls that look at links, or are in the function of one
     link: next link, function, context, number of arguments by position, of those by name, of watches, whether it
         stays behind others, names, watches
     watch: a dict and a key in it, or null and a closure cell; the object that has to be there still
+
+The number changes while Python's lock is held, so that it needs no atomic steps. Links that are taken out live until
+it is 0.
 
 Where NumPy is to raise for floating-point errors, the slow callable is asked (see `floating_errors`).
 
@@ -33,6 +36,8 @@ from jitkernels.native.source import External
 VECTORCALL, TABLE, SIZE = 16, 24, 32
 """Bytes from the start of an object."""
 HAVE_VECTORCALL, BASETYPE, FLAGS_OFFSET = 1 << 11, 1 << 10, 168
+UNDER_WAY = 2
+"""The word of a table."""
 CELL = 16
 """Bytes from the start of a cell to what it holds."""
 NO_WORKSPACE = "a kernel of a compiled function has no memory for its workspace"
@@ -84,12 +89,16 @@ first:
   %out = phi ptr [ null, %start ], [ null, %named ], [ %taken, %given ]
   %named.count = phi i64 [ 0, %start ], [ %size, %named ], [ %before, %given ]
   %head.at = getelementptr i64, ptr %table, i64 1
+  %under.at = getelementptr i64, ptr %table, i64 {UNDER_WAY}
+  %under = load i64, ptr %under.at
+  %one.more = add i64 %under, 1
+  store i64 %one.more, ptr %under.at
   br label %next
 next:
   %at = phi ptr [ %head.at, %first ], [ %link, %other ], [ %link, %failed ]
   %link = load ptr, ptr %at
   %end = icmp eq ptr %link, null
-  br i1 %end, label %slow, label %try
+  br i1 %end, label %not.taken, label %try
 try:
   %own.at = getelementptr i64, ptr %link, i64 3
   %own = load i64, ptr %own.at
@@ -180,6 +189,9 @@ move:
   store ptr %link, ptr %head.at
   br label %return
 return:
+  %still = load i64, ptr %under.at
+  %one.less = sub i64 %still, 1
+  store i64 %one.less, ptr %under.at
   ret ptr %result
 why:
   %error = call ptr @PyErr_Occurred()
@@ -187,6 +199,11 @@ why:
   br i1 %raised, label %return, label %failed
 failed:
   br label %next
+not.taken:
+  %last.still = load i64, ptr %under.at
+  %last.less = sub i64 %last.still, 1
+  store i64 %last.less, ptr %under.at
+  br label %slow
 slow:
   %callee = load ptr, ptr %table
   %last = tail call ptr @PyObject_Vectorcall(ptr %callee, ptr %objects, i64 %flagged, ptr %names)
@@ -264,7 +281,7 @@ def prepare(kind: type) -> None:
 
 def new_table(slow: object) -> "np.ndarray[Any, np.dtype[np.int64]]":
     """A table without links; the caller keeps both alive as long as an object has it."""
-    return np.array([id(slow), 0], np.int64)
+    return np.array([id(slow), 0, 0], np.int64)
 
 
 def attach(target: object, table: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
@@ -322,5 +339,10 @@ def enter(table: "np.ndarray[Any, np.dtype[np.int64]]", made: "np.ndarray[Any, n
 
 
 def clear(table: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
-    """Take all links out; they have to live until calls that are under way are over."""
+    """Take all links out; they have to live until the table is quiet."""
     table[1] = 0
+
+
+def is_quiet(table: "np.ndarray[Any, np.dtype[np.int64]]") -> bool:
+    """Whether no call is among its links."""
+    return not table[UNDER_WAY]

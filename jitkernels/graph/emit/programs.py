@@ -3,6 +3,7 @@
 A frame is an array of words: addresses of arrays, and values of symbols. Nests read from it what they need.
 """
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import field
 from typing import ClassVar
@@ -30,11 +31,16 @@ class Fused:
     """The source of a segment: LLVM IR whose ``@entry`` becomes the symbol of the source."""
 
     name: str
-    text: str = field(repr=False)
+    packed: bytes = field(repr=False)
     vector_bytes: int
     externals: tuple[External, ...] = field(repr=False)
     suffix: ClassVar[str] = ".o"
     has_range: ClassVar[bool] = False
+
+    @property
+    def text(self) -> str:
+        """The LLVM IR, which is seldom needed once there is code, and is most of what a program would take."""
+        return zlib.decompress(self.packed).decode()
 
     def object_code(self, symbol: str) -> bytes:
         """The object file. Raises BuildError where LLVM refuses the text, which is a mistake of the emitter."""
@@ -47,6 +53,11 @@ class Fused:
             ):
                 raise BuildError(f"{function.name} is visible")
         return codegen.finished(module, symbol, self.externals, self.vector_bytes, codegen.fuse)
+
+
+def fused(name: str, text: str, vector_bytes: int, externals: tuple[External, ...]) -> Fused:
+    """A source of LLVM IR."""
+    return Fused(name, zlib.compress(text.encode(), 1), vector_bytes, externals)
 
 
 @record

@@ -1,0 +1,76 @@
+"""Memory for machine code: whole pages out of large mappings, taken again when nobody can call what was there.
+
+Pages are written first and executed then, never both at once. Mappings are private, so that a forked child has its own
+pages. Neighbours have the same rights, which makes them one mapping to the system, of which it allows 65530.
+"""
+
+import ctypes
+import functools
+import mmap
+import sys
+from collections import deque
+from typing import Any
+
+MAPPING = 1 << 20
+READ, WRITE, EXECUTE = mmap.PROT_READ, mmap.PROT_WRITE, mmap.PROT_EXEC
+_mappings: list[mmap.mmap] = []
+_new: list[tuple[int, int]] = []
+"""Where pages begin that nothing was in yet, and where they end."""
+_free: dict[int, deque[int]] = {}
+"""Pages that were given back, by how many lie together."""
+
+
+@functools.cache
+def _system() -> Any:
+    system = ctypes.CDLL(None, use_errno=True)
+    system.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    system.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    return system
+
+
+def _protect(address: int, size: int, rights: int) -> None:
+    if _system().mprotect(address, size, rights):
+        number = ctypes.get_errno()
+        raise OSError(number, f"no memory for code: error {number} of mprotect")
+
+
+class Pages:
+    """Some pages. Whoever holds the object may write to them until they are `closed`, and call what is there then."""
+
+    def __init__(self, size: int) -> None:
+        """Take pages for so many bytes; `making` is held."""
+        self.size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+        self.address = self._again() or self._unused()
+
+    def _again(self) -> int:
+        """Pages that were given back; 0 if there are none."""
+        try:
+            address = _free[self.size].pop()
+        except (KeyError, IndexError):
+            return 0
+        _protect(address, self.size, READ | WRITE)
+        return address
+
+    def _unused(self) -> int:
+        # Taken before they are looked at: a signal handler may need pages meanwhile.
+        begin, end = _new.pop() if _new else (0, 0)
+        if begin + self.size > end:
+            mapping = mmap.mmap(
+                -1, max(MAPPING, self.size), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, READ | WRITE
+            )
+            _mappings.append(mapping)
+            begin = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
+            end = begin + len(mapping)
+        _new.append((begin + self.size, end))
+        return begin
+
+    def close(self) -> None:
+        """Nothing is written here any more."""
+        _protect(self.address, self.size, READ | EXECUTE)
+
+    def __del__(self, _is_over: Any = sys.is_finalizing, _free: Any = _free, _system: Any = _system) -> None:
+        """Give the memory to the system, and the pages to whoever comes next; at any time, so that no lock is taken."""
+        if _is_over() or not hasattr(self, "address"):
+            return  # threads that run on while Python ends may still be there
+        _system().madvise(self.address, self.size, mmap.MADV_DONTNEED)
+        _free.setdefault(self.size, deque()).append(self.address)
