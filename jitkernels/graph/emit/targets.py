@@ -15,10 +15,14 @@ from jitkernels.graph.schedule import Nest
 
 @dataclass(frozen=True)
 class Variant:
-    """How a nest is made: bytes of a vector, and how many of them a step of the loop takes at once."""
+    """How a nest is made: bytes of a vector, and how many of them a step of the loop takes at once.
+
+    `cost`: additions that an element takes.
+    """
 
     vector_bytes: int = 64
     unroll: int = 2
+    cost: int = 1
 
 
 @dataclass
