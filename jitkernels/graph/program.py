@@ -16,6 +16,7 @@ from jitkernels.graph.cones import Cone
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import calls, interface, programs
 from jitkernels.graph.emit.blocks import Function
+from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
 from jitkernels.graph.emit.targets import Variant
@@ -359,7 +360,7 @@ def _segment(
     # What the body of a kernel calls is part of it: its externals are told before it is made.
     library = Library(alone={} if units is None else None)
     target = machine.target()
-    texts, made = [], []
+    texts, made, shares = [], [], False
     found: list[External] = []
     for number, nest in enumerate(nests):
         function = Function(library, program.symbols)
@@ -374,19 +375,23 @@ def _segment(
             continue
         found_best = choose(nest, arrays, scope, _cost(nest), _unroll(nest)) if choose else None
         variant = found_best or Variant(min(64, target.vector_bytes), _unroll(nest), _stream(nest))
+        variant = Variant(variant.vector_bytes, variant.unroll, variant.stream, max(round(_cost(nest)), 1))
         nest.variant = f"{variant.unroll} x {variant.vector_bytes} bytes" + (
             ", measured" if found_best else ""
         )
         emitter = Emitter(nest, arrays, function, variant, f"nest{number}")
+        if serves(emitter):
+            function, shares = Function(library, program.symbols), True
+            emitter = BlockwiseEmitter(nest, arrays, function, variant, f"nest{number}")
         texts.append(emitter.text())
         loop = emitter.range_loop
         extent = None if loop is None else emitter.extents[loop]
-        work = extents.product([*nest.rows, *nest.columns]) * max(round(_cost(nest)), 1)
+        work = nest.elements * variant.cost
         checks = tuple(
             arrays[id(one.target)].word for one in nest.stores if one.target in program.graph.checks
         )
         made.append(programs.Call(f"nest{number}", extent, work, checks))
-    parallel = any(isinstance(call.work, Extent) or call.work > WORK for call in made)
+    parallel = shares or any(isinstance(call.work, Extent) or call.work > WORK for call in made)
     text = programs.segment_text(library, texts, made, program.symbols, parallel=parallel)
     if abs(program.config.opt_level) < 2:
         text = text.replace(

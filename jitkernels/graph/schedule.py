@@ -53,6 +53,20 @@ class Nest:
     def cones(self) -> list[Cone]:
         return [store.cone for store in self.stores]
 
+    @property
+    def elements(self) -> Number:
+        """How many steps all its loops take, about: those of reductions count where there are no columns."""
+        if self.columns:
+            return extents.product([*self.rows, *self.columns])
+        reduced = {
+            extents.key_of_shape(shape): extents.product(shape)
+            for cone in self.cones
+            for node in cone.nodes
+            if node.operation == "reduce"
+            for shape in [[node.inputs[0].shape[axis] for axis in node.options["axes"]]]
+        }
+        return extents.product(self.rows) * (sum(reduced.values(), 0) or 1)
+
 
 @dataclass
 class Single:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type, suffix
 from jitkernels.graph.emit.conversions import converted, splat
+from jitkernels.graph.emit.elementwise import applied
 from jitkernels.graph.emit.values import Values
 from jitkernels.native.language.types import NUMBERS, constant
 
@@ -109,7 +110,7 @@ class Accumulator:
             "max": "maximum",
             "any": "logical_or",
         }.get(self.kind, "logical_and")
-        return self.values.applied(block, name, [one, other], self.inner)
+        return applied(self.values.function, block, name, [one, other], self.inner)
 
     def _further(self, block: Block, value: str, old: str) -> str:
         """Whether a value is to be found before an old one wherever they are; NaN is, before all numbers.
@@ -192,6 +193,13 @@ class Accumulator:
         exact = function.new(block, f"fadd {kind} {total}, {lost}")
         settled = function.new(block, f"select {bit} {some}, {kind} {exact}, {kind} {total}")
         return function.new(block, f"fadd {kind} {last}, {settled}")
+
+    def partial(self, block: Block) -> list[Register]:
+        """What one lane came to, for another accumulator to take: the value, and its index if it has one."""
+        found = [Register(self._whole(block), self.inner)]
+        if self.is_index:
+            found.append(Register(self.values.function.new(block, f"load i64, ptr {self.index}"), "int64"))
+        return found
 
     def result(self, block: Block) -> Register:
         """What all elements are reduced to."""
