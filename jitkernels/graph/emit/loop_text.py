@@ -81,6 +81,17 @@ class LoopWriter(Loops):
         ]
 
     def _mask(self, block: Block, index: str, end: str, lanes: int) -> str:
-        name = f"llvm.get.active.lane.mask.v{lanes}i1.i64"
-        self.function.library.declare(name, f"<{lanes} x i1>", ["i64", "i64"])
-        return self.function.new(block, f"call <{lanes} x i1> @{name}(i64 {index}, i64 {end})")
+        """Which lanes are in front of the end. It is near: numbers of lanes are as wide as the widest elements are."""
+        bits = 8 * self.variant.vector_bytes // self.lanes()[0]
+        kind = f"i{bits if lanes < 1 << bits else 2 * bits}"
+        left = self.function.new(block, f"sub nsw i64 {end}, {index}")
+        few = self.function.new(block, f"icmp slt i64 {left}, {lanes}")
+        left = self.function.new(block, f"select i1 {few}, i64 {left}, i64 {lanes}")
+        short = left if kind == "i64" else self.function.new(block, f"trunc i64 {left} to {kind}")
+        vector = f"<{lanes} x {kind}>"
+        first = self.function.new(block, f"insertelement {vector} poison, {kind} {short}, i64 0")
+        everywhere = self.function.new(
+            block, f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer"
+        )
+        numbers = "<" + ", ".join(f"{kind} {lane}" for lane in range(lanes)) + ">"
+        return self.function.new(block, f"icmp ugt {vector} {everywhere}, {numbers}")

@@ -30,7 +30,9 @@ class Emitter(LoopWriter):
     def text(self) -> str:
         """The function."""
         block = self.function.block
-        self._rows(block, self.order)
+        for lanes in self._short_lanes():
+            self._short_rows(block, lanes)
+        self._rows(block, self.order, self._row)
         body = "\n".join([*self.function.memory, *block.lines])
         return (
             f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end)"
@@ -38,13 +40,57 @@ class Emitter(LoopWriter):
             f"  ret i64 0\n}}"
         )
 
-    def _rows(self, block: Block, loops: list[int]) -> None:
+    def _rows(self, block: Block, loops: list[int], body: Callable[[Block], None]) -> None:
         """The loops of rows, one in another, and what is done in a row."""
         if not loops:
-            self._row(block)
+            body(block)
             return
         loop, *inner = loops
-        self._loop(block, loop, self._limits(loop), lambda inside: self._rows(inside, inner))
+        self._loop(block, loop, self._limits(loop), lambda inside: self._rows(inside, inner, body))
+
+    def _short_lanes(self) -> list[int]:
+        """Lanes of the vectors that whole rows are done in, where these are short enough at run time."""
+        narrow, _ = self.lanes()
+        loops = {target.loops for target in self.targets if target.loops}
+        if not self.order or not any(target.reduction for target in self.targets):
+            return []
+        if loops != {(self.lane_loop,)} or narrow == 1:
+            return []
+        return [narrow, 2 * narrow, 4 * narrow]
+
+    def _short_rows(self, block: Block, lanes: int) -> None:
+        """All rows, if each fits in a vector of so many lanes: nothing is read twice, or kept in memory meanwhile."""
+        new, loop = self.function.new, self.lane_loop
+        assert loop is not None, "chosen"
+        count = self.function.extent(self.extents[loop])
+        inside = Block(block, -1)
+        mask = self._mask(inside, "0", count, lanes)
+        self._rows(inside, self.order, lambda row: self._short_row(row, loop, lanes, mask))
+        self.values.reduced.clear()
+        short, after = self.function.label(), self.function.label()
+        fits = new(block, f"icmp sle i64 {count}, {lanes}")
+        block.lines += [f"  br i1 {fits}, label %{short}, label %{after}", f"{short}:", *inside.lines]
+        block.lines += ["  ret i64 0", f"{after}:"]
+
+    def _short_row(self, row: Block, loop: int, lanes: int, mask: str) -> None:
+        inside = Block(row, loop, "0", lanes, mask, row.lines)
+        for phase in range(1, max(target.phase for target in self.targets) + 1):
+            stored = []
+            for target in self.targets:
+                if target.phase != phase:
+                    continue
+                if target.reduction is None:
+                    where = inside if target.loops else row
+                    stored.append((where, target, self.values.value(where, target.node, target.place)))
+                    continue
+                value = self.values.in_lanes(inside, target.node, target.place)
+                one, result = (self._accumulator(target, n, is_long=False) for n in (lanes, 1))
+                one.take_only(inside, value, mask, self._index(inside, target) if one.is_index else "")
+                one.give(inside, result)
+                self.values.reduced[self.values.key(*target.reduction)] = row, result.result(row)
+            for where, target, value in stored:
+                assert target.array is not None, "a root"
+                self.values.store(where, target.array, target.place, value)
 
     def _row(self, block: Block) -> None:
         """All phases of one row, or of as many as there are lanes."""
@@ -157,8 +203,7 @@ class Emitter(LoopWriter):
         elif loop != self.lane_loop:
             self._in_parts(block, loop, (begin, end), 1, CHUNK // 16, step)
         elif self.accumulators:  # which are as wide through all loops
-            for one in self.accumulators:
-                one.next_part(block)
+            self._next_part(block)
             self.in_lanes(block, loop, (begin, end), wide, wide, step)
         else:
             self.in_lanes(block, loop, (begin, end), narrow, wide, step)
@@ -180,14 +225,21 @@ class Emitter(LoopWriter):
         new = self.function.new
 
         def one_part(inside: Block) -> None:
-            for one in self.accumulators:
-                one.next_part(inside)
+            self._next_part(inside, new(inside, f"icmp sgt i64 {inside.index}, {begin}"))
             ahead = new(inside, f"add nsw i64 {inside.index}, {part}")
             less = new(inside, f"icmp slt i64 {ahead}, {end}")
             until = new(inside, f"select i1 {less}, i64 {ahead}, i64 {end}")
             self.counted(inside, loop, inside.index, until, width, width, step)
 
         self.counted(block, None, begin, end, part, 1, one_part)
+
+    def _next_part(self, block: Block, condition: str = "true") -> None:
+        """Begin another part of all sums, where there is one before it."""
+        label, after = self.function.label(), self.function.label()
+        block.lines += [f"  br i1 {condition}, label %{label}, label %{after}, !prof !8", f"{label}:"]
+        for one in self.accumulators:
+            one.next_part(block)
+        block.lines += [f"  br label %{after}", f"{after}:"]
 
     def _index(self, block: Block, target: Target) -> str:
         """The number of an element along the axis that is searched, in all lanes."""

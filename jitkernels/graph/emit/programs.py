@@ -84,6 +84,7 @@ def segment_text(
             "!0 = distinct !{!0, !1, !2}",
             '!1 = !{!"llvm.loop.unroll.disable"}',
             '!2 = !{!"llvm.loop.vectorize.enable", i1 false}',
+            '!8 = !{!"branch_weights", i32 1, i32 1000}',
             "",
         ]
     )

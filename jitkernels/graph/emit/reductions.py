@@ -93,14 +93,35 @@ class Accumulator:
             new = function.new(block, f"select <{self.lanes} x i1> {mask}, {kind} {new}, {kind} {old.text}")
         self._store(block, self.part, new)
 
-    def joined(self, block: Block, one: Register, other: Register) -> Register:
+    def take_only(self, block: Block, value: Register, mask: str, index: str) -> None:
+        """The one element of every lane that is on; the others have what changes nothing."""
+        function, kind = self.values.function, llvm_type(self.inner, self.lanes)
+        value = converted(function, block, value, self.inner)
+        on = f"select <{self.lanes} x i1> {mask}"
+        self._store(
+            block, self.part, function.new(block, f"{on}, {kind} {value.text}, {kind} {self._first()}")
+        )
+        if self.is_index:
+            kind = llvm_type("int64", self.lanes)
+            last = splat(str(LAST), "i64", self.lanes)
+            text = function.new(block, f"{on}, {kind} {index}, {kind} {last}")
+            block.lines.append(f"  store {kind} {text}, ptr {self.index}")
+
+    def _any_strange(self, block: Block, text: str) -> str:
+        """Whether a lane of a vector is NaN."""
+        kind, lanes = llvm_type(self.inner, self.lanes), self.lanes
+        each = self.values.function.new(block, f"fcmp uno {kind} {text}, {text}")
+        bits = self.values.function.new(block, f"bitcast <{lanes} x i1> {each} to i{lanes}")
+        return self.values.function.new(block, f"icmp ne i{lanes} {bits}, 0")
+
+    def joined(self, block: Block, one: Register, other: Register, flags: str = "nsz") -> Register:
         """Two values of the accumulator as one."""
         if self.kind in ("min", "max") and NUMBERS[self.inner].kind == "float":
             # Which of two zeros is given is not said, as it is not by NumPy; without that it takes twice as long.
             function, kind = self.values.function, llvm_type(one.dtype, one.lanes)
             name = f"llvm.{self.kind}imum.{suffix(llvm_type(one.dtype), one.lanes)}"
             function.library.declare(name, kind, [kind, kind])
-            text = function.new(block, f"call nsz {kind} @{name}({kind} {one.text}, {kind} {other.text})")
+            text = function.new(block, f"call {flags} {kind} @{name}({kind} {one.text}, {kind} {other.text})")
             return Register(text, one.dtype, one.lanes)
         name = {
             "sum": "add",
@@ -147,6 +168,9 @@ class Accumulator:
         function, lanes = self.values.function, other.lanes
         width, value = self.lanes, Register(self._whole(block), self.inner, self.lanes)
         index = function.new(block, f"load <{width} x i64>, ptr {self.index}") if self.is_index else ""
+        # NaN is looked for once, where a vector becomes one number.
+        apart = lanes == 1 and self.kind in ("min", "max") and NUMBERS[self.inner].kind == "float"
+        strange = self._any_strange(block, value.text) if apart else ""
         while width > lanes:
             width //= 2
             low, high = (self._half(block, value.text, self.inner, width, first) for first in (0, width))
@@ -160,9 +184,13 @@ class Accumulator:
                 text = function.new(block, f"select {bit} {better}, {kind} {high}, {kind} {low}")
                 value = Register(text, self.inner, width)
             else:
-                value = self.joined(
-                    block, Register(low, self.inner, width), Register(high, self.inner, width)
-                )
+                one, two = Register(low, self.inner, width), Register(high, self.inner, width)
+                value = self.joined(block, one, two, "nnan nsz" if apart else "nsz")
+        if strange:
+            kind = llvm_type(self.inner)
+            nan = constant(NUMBERS[self.inner], math.nan)
+            text = function.new(block, f"select i1 {strange}, {kind} {nan}, {kind} {value.text}")
+            value = Register(text, self.inner)
         other._store(block, other.part, value.text)
         if self.is_index:
             block.lines.append(f"  store {llvm_type('int64', lanes)} {index}, ptr {other.index}")

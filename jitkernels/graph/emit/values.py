@@ -8,6 +8,7 @@ from jitkernels.graph import cones, extents
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type, memory_type, suffix
 from jitkernels.graph.emit.conversions import converted, spread
+from jitkernels.graph.emit.quotients import is_worth, quotient
 from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Node
 from jitkernels.graph.operations import OPERATIONS
@@ -145,6 +146,9 @@ class Values:
         if node.operation in ("view", "reduce"):  # a reduction of nothing
             return found[0]
         lanes = max(register.lanes for _, register in found)
+        if node.operation == "divide" and found[1][1].lanes == 1 and is_worth(found[0][1]):
+            if found[1][0] is not home and not self.mask(home):
+                return home, quotient(self.function, home, found[1][0], found[0][1], found[1][1])
         registers = [spread(self.function, inner, register, lanes) for inner, register in found]
         if node.operation == "cast":
             return home, converted(self.function, home, registers[0], node.dtype)
