@@ -62,7 +62,8 @@ class LoopWriter(Loops):
         if loop is None:
             inner.loop = -1
         if masked:
-            inner.mask = self._mask(inner, index, end, lanes)
+            left = function.new(inner, f"sub nsw i64 {end}, {index}")
+            inner.mask = self._mask(inner, left, lanes)
         body(inner)
         following, more = function.name(), function.name()
         block.lines += [
@@ -80,18 +81,17 @@ class LoopWriter(Loops):
             f"{after}:",
         ]
 
-    def _mask(self, block: Block, index: str, end: str, lanes: int) -> str:
-        """Which lanes are in front of the end. It is near: numbers of lanes are as wide as the widest elements are."""
-        bits = 8 * self.variant.vector_bytes // self.lanes()[0]
-        kind = f"i{bits if lanes < 1 << bits else 2 * bits}"
-        left = self.function.new(block, f"sub nsw i64 {end}, {index}")
-        few = self.function.new(block, f"icmp slt i64 {left}, {lanes}")
-        left = self.function.new(block, f"select i1 {few}, i64 {left}, i64 {lanes}")
-        short = left if kind == "i64" else self.function.new(block, f"trunc i64 {left} to {kind}")
-        vector = f"<{lanes} x {kind}>"
+    def _mask(self, block: Block, count: str, lanes: int, times: int = 1) -> str:
+        """Which of the lanes are below a count; of so many vectors of such lanes, one behind another."""
+        bits, all_lanes = 8 * self.variant.vector_bytes // self.lanes()[0], lanes * times
+        kind = f"i{bits if lanes < 1 << bits else 2 * bits}"  # as wide as the widest elements
+        few = self.function.new(block, f"icmp slt i64 {count}, {lanes}")
+        most = self.function.new(block, f"select i1 {few}, i64 {count}, i64 {lanes}")
+        short = most if kind == "i64" else self.function.new(block, f"trunc i64 {most} to {kind}")
+        vector = f"<{all_lanes} x {kind}>"
         first = self.function.new(block, f"insertelement {vector} poison, {kind} {short}, i64 0")
         everywhere = self.function.new(
-            block, f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer"
+            block, f"shufflevector {vector} {first}, {vector} poison, <{all_lanes} x i32> zeroinitializer"
         )
-        numbers = "<" + ", ".join(f"{kind} {lane}" for lane in range(lanes)) + ">"
+        numbers = "<" + ", ".join(f"{kind} {lane % lanes}" for lane in range(all_lanes)) + ">"
         return self.function.new(block, f"icmp ugt {vector} {everywhere}, {numbers}")

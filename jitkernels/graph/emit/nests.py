@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type
 from jitkernels.graph.emit.conversions import spread
-from jitkernels.graph.emit.loop_text import LoopWriter
 from jitkernels.graph.emit.reductions import Accumulator
+from jitkernels.graph.emit.short_rows import ShortRows
 from jitkernels.graph.emit.stashes import stashes
 from jitkernels.graph.emit.targets import Target
 
@@ -19,7 +19,7 @@ CHUNK = 4096
 """Elements of which a sum of floats is one part."""
 
 
-class Emitter(LoopWriter):
+class Emitter(ShortRows):
     """Writes one nest."""
 
     def __post_init__(self) -> None:
@@ -30,8 +30,7 @@ class Emitter(LoopWriter):
     def text(self) -> str:
         """The function."""
         block = self.function.block
-        for lanes in self._short_lanes():
-            self._short_rows(block, lanes)
+        self.short_rows(block)
         self._rows(block, self.order, self._row)
         body = "\n".join([*self.function.memory, *block.lines])
         return (
@@ -39,58 +38,6 @@ class Emitter(LoopWriter):
             f" noinline nounwind {{\n{body}\n"
             f"  ret i64 0\n}}"
         )
-
-    def _rows(self, block: Block, loops: list[int], body: Callable[[Block], None]) -> None:
-        """The loops of rows, one in another, and what is done in a row."""
-        if not loops:
-            body(block)
-            return
-        loop, *inner = loops
-        self._loop(block, loop, self._limits(loop), lambda inside: self._rows(inside, inner, body))
-
-    def _short_lanes(self) -> list[int]:
-        """Lanes of the vectors that whole rows are done in, where these are short enough at run time."""
-        narrow, _ = self.lanes()
-        loops = {target.loops for target in self.targets if target.loops}
-        if not self.order or not any(target.reduction for target in self.targets):
-            return []
-        if loops != {(self.lane_loop,)} or narrow == 1:
-            return []
-        return [narrow, 2 * narrow, 4 * narrow]
-
-    def _short_rows(self, block: Block, lanes: int) -> None:
-        """All rows, if each fits in a vector of so many lanes: nothing is read twice, or kept in memory meanwhile."""
-        new, loop = self.function.new, self.lane_loop
-        assert loop is not None, "chosen"
-        count = self.function.extent(self.extents[loop])
-        inside = Block(block, -1)
-        mask = self._mask(inside, "0", count, lanes)
-        self._rows(inside, self.order, lambda row: self._short_row(row, loop, lanes, mask))
-        self.values.reduced.clear()
-        short, after = self.function.label(), self.function.label()
-        fits = new(block, f"icmp sle i64 {count}, {lanes}")
-        block.lines += [f"  br i1 {fits}, label %{short}, label %{after}", f"{short}:", *inside.lines]
-        block.lines += ["  ret i64 0", f"{after}:"]
-
-    def _short_row(self, row: Block, loop: int, lanes: int, mask: str) -> None:
-        inside = Block(row, loop, "0", lanes, mask, row.lines)
-        for phase in range(1, max(target.phase for target in self.targets) + 1):
-            stored = []
-            for target in self.targets:
-                if target.phase != phase:
-                    continue
-                if target.reduction is None:
-                    where = inside if target.loops else row
-                    stored.append((where, target, self.values.value(where, target.node, target.place)))
-                    continue
-                value = self.values.in_lanes(inside, target.node, target.place)
-                one, result = (self._accumulator(target, n, is_long=False) for n in (lanes, 1))
-                one.take_only(inside, value, mask, self._index(inside, target) if one.is_index else "")
-                one.give(inside, result)
-                self.values.reduced[self.values.key(*target.reduction)] = row, result.result(row)
-            for where, target, value in stored:
-                assert target.array is not None, "a root"
-                self.values.store(where, target.array, target.place, value)
 
     def _row(self, block: Block) -> None:
         """All phases of one row, or of as many as there are lanes."""
@@ -157,25 +104,45 @@ class Emitter(LoopWriter):
         """A row that is reduced: by as many vectors as a step takes, if it is as long, and by single ones then."""
         first, end = self._limits(loop)
         new = self.function.new
-        rest = self._begun(block, reductions, narrow, is_long=False)
+        rest = self._begun(block, reductions, narrow, is_long=True)
         count = new(block, f"sub nsw i64 {end}, {first}")
         whole = new(block, f"and i64 {count}, {-wide}")
         stop = new(block, f"add nsw i64 {first}, {whole}")
         inside = Block(block, -1)
-        self.accumulators = self._begun(inside, reductions, wide, is_long=True)
-        self._in_parts(inside, loop, (first, stop), wide, max(CHUNK, wide), step)
-        for one, other in zip(self.accumulators, rest, strict=True):
-            one.give(inside, other)
-        some, together, after = (
-            new(block, f"icmp sgt i64 {whole}, 0"),
-            self.function.label(),
-            self.function.label(),
-        )
-        block.lines += [f"  br i1 {some}, label %{together}, label %{after}", f"{together}:", *inside.lines]
-        block.lines += [f"  br label %{after}", f"{after}:"]
+        self.accumulators = [self._accumulator(target, wide) for target in reductions]
+        pairs = [*zip(self.accumulators, rest, strict=True)]
+        for one, other in pairs:
+            if not other.in_parts:
+                one.begin(inside)
+
+        def part(around: Block, begin: str, until: str) -> None:
+            for one, other in pairs:
+                if other.in_parts:
+                    one.begin(around)
+            self.counted(around, loop, begin, until, wide, wide, step)
+            for one, other in pairs:
+                if other.in_parts:
+                    one.give(around, other)
+
+        self._in_parts(inside, rest, (first, stop), max(CHUNK, wide), part)
+        for one, other in pairs:
+            if not other.in_parts:
+                one.give(inside, other)
+        self._where(block, new(block, f"icmp sgt i64 {whole}, 0"), inside.lines)
         self.accumulators = rest
         self.counted(block, loop, stop, end, narrow, narrow, step, masked=narrow > 1)
+        settled = Block(block, -1)
+        for one in rest:
+            one.settle(settled)
+        if settled.lines:
+            self._where(block, new(block, f"icmp sgt i64 {whole}, {max(CHUNK, wide)}"), settled.lines)
         self.accumulators = self._given(block, reductions, 1)
+
+    def _where(self, block: Block, condition: str, lines: list[str]) -> None:
+        """Lines that are run where a condition holds."""
+        there, after = self.function.label(), self.function.label()
+        block.lines += [f"  br i1 {condition}, label %{there}, label %{after}", f"{there}:", *lines]
+        block.lines += [f"  br label %{after}", f"{after}:"]
 
     def _begun(
         self, block: Block, reductions: list[Target], lanes: int, *, is_long: bool
@@ -201,9 +168,12 @@ class Emitter(LoopWriter):
         if others:
             self.counted(block, loop, begin, end, 1, 1, lambda inside: self._inner(inside, others, step))
         elif loop != self.lane_loop:
-            self._in_parts(block, loop, (begin, end), 1, CHUNK // 16, step)
+            self._in_parts(
+                block, self.accumulators, (begin, end), CHUNK // 16,
+                lambda inside, first, last: self.counted(inside, loop, first, last, 1, 1, step),
+            )  # fmt: skip
         elif self.accumulators:  # which are as wide through all loops
-            self._next_part(block)
+            self._next_part(block, self.accumulators, "true")
             self.in_lanes(block, loop, (begin, end), wide, wide, step)
         else:
             self.in_lanes(block, loop, (begin, end), narrow, wide, step)
@@ -211,35 +181,32 @@ class Emitter(LoopWriter):
     def _in_parts(
         self,
         block: Block,
-        loop: int,
+        accumulators: list[Accumulator],
         limits: tuple[str, str],
-        width: int,
-        part: int,
-        step: Callable[[Block], None],
+        length: int,
+        body: Callable[[Block, str, str], None],
     ) -> None:
-        """A loop in steps of a width; where sums are taken in parts, one loop for each of these."""
+        """What goes from one place to another, in parts of a length if any accumulator sums in parts."""
         begin, end = limits
-        if not any(one.in_parts for one in self.accumulators):
-            self.counted(block, loop, begin, end, width, width, step)
+        if not any(one.in_parts for one in accumulators):
+            body(block, begin, end)
             return
         new = self.function.new
 
         def one_part(inside: Block) -> None:
-            self._next_part(inside, new(inside, f"icmp sgt i64 {inside.index}, {begin}"))
-            ahead = new(inside, f"add nsw i64 {inside.index}, {part}")
+            self._next_part(inside, accumulators, new(inside, f"icmp sgt i64 {inside.index}, {begin}"))
+            ahead = new(inside, f"add nsw i64 {inside.index}, {length}")
             less = new(inside, f"icmp slt i64 {ahead}, {end}")
-            until = new(inside, f"select i1 {less}, i64 {ahead}, i64 {end}")
-            self.counted(inside, loop, inside.index, until, width, width, step)
+            body(inside, inside.index, new(inside, f"select i1 {less}, i64 {ahead}, i64 {end}"))
 
-        self.counted(block, None, begin, end, part, 1, one_part)
+        self.counted(block, None, begin, end, length, 1, one_part)
 
-    def _next_part(self, block: Block, condition: str = "true") -> None:
+    def _next_part(self, block: Block, accumulators: list[Accumulator], condition: str) -> None:
         """Begin another part of all sums, where there is one before it."""
-        label, after = self.function.label(), self.function.label()
-        block.lines += [f"  br i1 {condition}, label %{label}, label %{after}, !prof !8", f"{label}:"]
-        for one in self.accumulators:
-            one.next_part(block)
-        block.lines += [f"  br label %{after}", f"{after}:"]
+        inside = Block(block, -1)
+        for one in accumulators:
+            one.next_part(inside)
+        self._where(block, condition, inside.lines)
 
     def _index(self, block: Block, target: Target) -> str:
         """The number of an element along the axis that is searched, in all lanes."""
@@ -254,10 +221,3 @@ class Emitter(LoopWriter):
             return text
         numbers = "<" + ", ".join(f"i64 {lane}" for lane in range(lanes)) + ">"
         return everywhere.new(block, f"add nsw {llvm_type('int64', lanes)} {text}, {numbers}")
-
-    def _accumulator(self, target: Target, lanes: int, *, is_long: bool) -> Accumulator:
-        assert target.reduction is not None, "of a reduction"
-        node = target.reduction[0]
-        kind = node.options["kind"]
-        dtype = target.node.dtype if kind in ("argmin", "argmax") else node.dtype
-        return Accumulator(self.values, kind, dtype, lanes, is_long)

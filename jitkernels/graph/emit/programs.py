@@ -85,6 +85,7 @@ def segment_text(
             '!1 = !{!"llvm.loop.unroll.disable"}',
             '!2 = !{!"llvm.loop.vectorize.enable", i1 false}',
             '!8 = !{!"branch_weights", i32 1, i32 1000}',
+            '!7 = !{!"branch_weights", i32 1000, i32 1}',
             "",
         ]
     )

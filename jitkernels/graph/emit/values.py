@@ -8,7 +8,7 @@ from jitkernels.graph import cones, extents
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type, memory_type, suffix
 from jitkernels.graph.emit.conversions import converted, spread
-from jitkernels.graph.emit.quotients import is_worth, quotient
+from jitkernels.graph.emit.quotients import BITS, is_possible, quotient
 from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Node
 from jitkernels.graph.operations import OPERATIONS
@@ -52,6 +52,7 @@ class Values:
     inside: Callable[[Node, int, IndexMap], IndexMap] = cones.place_in
     reduced: dict[Any, tuple[Block, Register]] = field(default_factory=dict)
     stashed: dict[Any, Array] = field(default_factory=dict)
+    multiplies: bool = field(default_factory=is_possible)
 
     def needed(self, node: Node, place: IndexMap) -> list[Pair]:
         """What computing a node takes, each behind its inputs; kept nodes and reductions are not looked into."""
@@ -146,13 +147,27 @@ class Values:
         if node.operation in ("view", "reduce"):  # a reduction of nothing
             return found[0]
         lanes = max(register.lanes for _, register in found)
-        if node.operation == "divide" and found[1][1].lanes == 1 and is_worth(found[0][1]):
-            if found[1][0] is not home and not self.mask(home):
-                return home, quotient(self.function, home, found[1][0], found[0][1], found[1][1])
+        outside, divisor = found[-1]
+        is_fixed = outside is not home and divisor.lanes == 1 and node.dtype in BITS
+        if node.operation == "divide" and is_fixed and self._is_multiplied(node):
+            return home, quotient(self.function, home, outside, found[0][1], divisor)
         registers = [spread(self.function, inner, register, lanes) for inner, register in found]
         if node.operation == "cast":
             return home, converted(self.function, home, registers[0], node.dtype)
         return home, self.applied(home, node.operation, registers, node.dtype)
+
+    def _is_multiplied(self, quotient: Node) -> bool:
+        """Whether a quotient is of a sum of floats of this nest, or by one."""
+        stack, seen = [*quotient.inputs] if self.multiplies else [], set()
+        while stack:
+            one = stack.pop()
+            if id(one) in seen or id(one) in self.arrays:
+                continue
+            seen.add(id(one))
+            if one.operation == "reduce" and one.options["kind"] == "sum" and one.dtype in BITS:
+                return True
+            stack += one.inputs
+        return False
 
     def applied(self, block: Block, operation: str, registers: list[Register], dtype: str) -> Register:
         """An elementwise operation. Half-precision numbers are computed in single precision, as NumPy does."""
