@@ -70,9 +70,20 @@ def splat(text: str, kind: str, lanes: int) -> str:
 
 
 def spread(function: Function, block: Block, value: Register, lanes: int) -> Register:
-    """A number in all lanes."""
+    """A number in all lanes; of several, each in as many lanes side by side."""
     if value.lanes == lanes:
         return value
+    if value.lanes > 1:
+        vector, times = llvm_type(value.dtype, value.lanes), lanes // value.lanes
+        numbers = ", ".join(f"i32 {lane // times}" for lane in range(lanes))
+        return Register(
+            function.new(
+                block,
+                f"shufflevector {vector} {value.text}, {vector} poison, <{lanes} x i32> <{numbers}>",
+            ),
+            value.dtype,
+            lanes,
+        )
     key = "spread", value.text, value.dtype, lanes
     found: Register | None = block.find(key)
     if found is None:

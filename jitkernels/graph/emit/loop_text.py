@@ -68,7 +68,8 @@ class LoopWriter(Loops):
         if loop is None:
             inner.loop = -1
         if masked:
-            inner.mask = self._mask(inner, index, end, lanes)
+            left = function.new(inner, f"sub nsw i64 {end}, {index}")
+            inner.mask = self._mask(inner, left, lanes)
         body(inner)
         following, more = function.name(), function.name()
         block.lines += [
@@ -139,7 +140,17 @@ class LoopWriter(Loops):
         less = new(block, f"icmp slt i64 {line}, {end}")
         return new(block, f"select i1 {less}, i64 {line}, i64 {end}")
 
-    def _mask(self, block: Block, index: str, end: str, lanes: int) -> str:
-        name = f"llvm.get.active.lane.mask.v{lanes}i1.i64"
-        self.function.library.declare(name, f"<{lanes} x i1>", ["i64", "i64"])
-        return self.function.new(block, f"call <{lanes} x i1> @{name}(i64 {index}, i64 {end})")
+    def _mask(self, block: Block, count: str, lanes: int, times: int = 1) -> str:
+        """Which of the lanes are below a count; of so many vectors of such lanes, one behind another."""
+        bits, all_lanes = 8 * self.variant.vector_bytes // self.lanes()[0], lanes * times
+        kind = f"i{bits if lanes < 1 << bits else 2 * bits}"  # as wide as the widest elements
+        few = self.function.new(block, f"icmp slt i64 {count}, {lanes}")
+        most = self.function.new(block, f"select i1 {few}, i64 {count}, i64 {lanes}")
+        short = most if kind == "i64" else self.function.new(block, f"trunc i64 {most} to {kind}")
+        vector = f"<{all_lanes} x {kind}>"
+        first = self.function.new(block, f"insertelement {vector} poison, {kind} {short}, i64 0")
+        everywhere = self.function.new(
+            block, f"shufflevector {vector} {first}, {vector} poison, <{all_lanes} x i32> zeroinitializer"
+        )
+        numbers = "<" + ", ".join(f"{kind} {lane % lanes}" for lane in range(all_lanes)) + ">"
+        return self.function.new(block, f"icmp ugt {vector} {everywhere}, {numbers}")

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type
 from jitkernels.graph.emit.conversions import spread
-from jitkernels.graph.emit.loop_text import LoopWriter
 from jitkernels.graph.emit.reductions import Accumulator
+from jitkernels.graph.emit.short_rows import ShortRows
 from jitkernels.graph.emit.stashes import stashes
 from jitkernels.graph.emit.targets import Target
 
@@ -19,7 +19,7 @@ CHUNK = 4096
 """Elements of which a sum of floats is one part."""
 
 
-class Emitter(LoopWriter):
+class Emitter(ShortRows):
     """Writes one nest."""
 
     def __post_init__(self) -> None:
@@ -30,21 +30,14 @@ class Emitter(LoopWriter):
     def text(self) -> str:
         """The function."""
         block = self.function.block
-        self._rows(block, self.order)
+        self.short_rows(block)
+        self._rows(block, self.order, self._row)
         body = "\n".join([*self.function.memory, *block.lines])
         return (
             f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end)"
             f" noinline nounwind {{\n{body}\n"
             f"  ret i64 0\n}}"
         )
-
-    def _rows(self, block: Block, loops: list[int]) -> None:
-        """The loops of rows, one in another, and what is done in a row."""
-        if not loops:
-            self._row(block)
-            return
-        loop, *inner = loops
-        self._loop(block, loop, self._limits(loop), lambda inside: self._rows(inside, inner))
 
     def _row(self, block: Block) -> None:
         """All phases of one row, or of as many as there are lanes."""
@@ -119,25 +112,45 @@ class Emitter(LoopWriter):
         """A row that is reduced: by as many vectors as a step takes, if it is as long, and by single ones then."""
         first, end = self._limits(loop)
         new = self.function.new
-        rest = self._begun(block, reductions, narrow, is_long=False)
+        rest = self._begun(block, reductions, narrow, is_long=True)
         count = new(block, f"sub nsw i64 {end}, {first}")
         whole = new(block, f"and i64 {count}, {-wide}")
         stop = new(block, f"add nsw i64 {first}, {whole}")
         inside = Block(block, -1)
-        self.accumulators = self._begun(inside, reductions, wide, is_long=True)
-        self._in_parts(inside, loop, (first, stop), wide, max(CHUNK, wide), step)
-        for one, other in zip(self.accumulators, rest, strict=True):
-            one.give(inside, other)
-        some, together, after = (
-            new(block, f"icmp sgt i64 {whole}, 0"),
-            self.function.label(),
-            self.function.label(),
-        )
-        block.lines += [f"  br i1 {some}, label %{together}, label %{after}", f"{together}:", *inside.lines]
-        block.lines += [f"  br label %{after}", f"{after}:"]
+        self.accumulators = [self._accumulator(target, wide) for target in reductions]
+        pairs = [*zip(self.accumulators, rest, strict=True)]
+        for one, other in pairs:
+            if not other.in_parts:
+                one.begin(inside)
+
+        def part(around: Block, begin: str, until: str) -> None:
+            for one, other in pairs:
+                if other.in_parts:
+                    one.begin(around)
+            self.counted(around, loop, begin, until, wide, wide, step)
+            for one, other in pairs:
+                if other.in_parts:
+                    one.give(around, other)
+
+        self._in_parts(inside, rest, (first, stop), max(CHUNK, wide), part)
+        for one, other in pairs:
+            if not other.in_parts:
+                one.give(inside, other)
+        self._where(block, new(block, f"icmp sgt i64 {whole}, 0"), inside.lines)
         self.accumulators = rest
         self.counted(block, loop, stop, end, narrow, narrow, step, masked=narrow > 1)
+        settled = Block(block, -1)
+        for one in rest:
+            one.settle(settled)
+        if settled.lines:
+            self._where(block, new(block, f"icmp sgt i64 {whole}, {max(CHUNK, wide)}"), settled.lines)
         self.accumulators = self._given(block, reductions, 1)
+
+    def _where(self, block: Block, condition: str, lines: list[str]) -> None:
+        """Lines that are run where a condition holds."""
+        there, after = self.function.label(), self.function.label()
+        block.lines += [f"  br i1 {condition}, label %{there}, label %{after}", f"{there}:", *lines]
+        block.lines += [f"  br label %{after}", f"{after}:"]
 
     def _begun(
         self, block: Block, reductions: list[Target], lanes: int, *, is_long: bool
@@ -163,10 +176,12 @@ class Emitter(LoopWriter):
         if others:
             self.counted(block, loop, begin, end, 1, 1, lambda inside: self._inner(inside, others, step))
         elif loop != self.lane_loop:
-            self._in_parts(block, loop, (begin, end), 1, CHUNK // 16, step)
+            self._in_parts(
+                block, self.accumulators, (begin, end), CHUNK // 16,
+                lambda inside, first, last: self.counted(inside, loop, first, last, 1, 1, step),
+            )  # fmt: skip
         elif self.accumulators:  # which are as wide through all loops
-            for one in self.accumulators:
-                one.next_part(block)
+            self._next_part(block, self.accumulators, "true")
             self.in_lanes(block, loop, (begin, end), wide, wide, step)
         else:
             self.in_lanes(block, loop, (begin, end), narrow, wide, step)
@@ -174,28 +189,32 @@ class Emitter(LoopWriter):
     def _in_parts(
         self,
         block: Block,
-        loop: int,
+        accumulators: list[Accumulator],
         limits: tuple[str, str],
-        width: int,
-        part: int,
-        step: Callable[[Block], None],
+        length: int,
+        body: Callable[[Block, str, str], None],
     ) -> None:
-        """A loop in steps of a width; where sums are taken in parts, one loop for each of these."""
+        """What goes from one place to another, in parts of a length if any accumulator sums in parts."""
         begin, end = limits
-        if not any(one.in_parts for one in self.accumulators):
-            self.counted(block, loop, begin, end, width, width, step)
+        if not any(one.in_parts for one in accumulators):
+            body(block, begin, end)
             return
         new = self.function.new
 
         def one_part(inside: Block) -> None:
-            for one in self.accumulators:
-                one.next_part(inside)
-            ahead = new(inside, f"add nsw i64 {inside.index}, {part}")
+            self._next_part(inside, accumulators, new(inside, f"icmp sgt i64 {inside.index}, {begin}"))
+            ahead = new(inside, f"add nsw i64 {inside.index}, {length}")
             less = new(inside, f"icmp slt i64 {ahead}, {end}")
-            until = new(inside, f"select i1 {less}, i64 {ahead}, i64 {end}")
-            self.counted(inside, loop, inside.index, until, width, width, step)
+            body(inside, inside.index, new(inside, f"select i1 {less}, i64 {ahead}, i64 {end}"))
 
-        self.counted(block, None, begin, end, part, 1, one_part)
+        self.counted(block, None, begin, end, length, 1, one_part)
+
+    def _next_part(self, block: Block, accumulators: list[Accumulator], condition: str) -> None:
+        """Begin another part of all sums, where there is one before it."""
+        inside = Block(block, -1)
+        for one in accumulators:
+            one.next_part(inside)
+        self._where(block, condition, inside.lines)
 
     def _index(self, block: Block, target: Target) -> str:
         """The number of an element along the axis that is searched, in all lanes."""
@@ -210,10 +229,3 @@ class Emitter(LoopWriter):
             return text
         numbers = "<" + ", ".join(f"i64 {lane}" for lane in range(lanes)) + ">"
         return everywhere.new(block, f"add nsw {llvm_type('int64', lanes)} {text}, {numbers}")
-
-    def _accumulator(self, target: Target, lanes: int, *, is_long: bool) -> Accumulator:
-        assert target.reduction is not None, "of a reduction"
-        node = target.reduction[0]
-        kind = node.options["kind"]
-        dtype = target.node.dtype if kind in ("argmin", "argmax") else node.dtype
-        return Accumulator(self.values, kind, dtype, lanes, is_long)

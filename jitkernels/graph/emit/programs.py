@@ -126,6 +126,8 @@ def unit_text(library: Library, texts: Sequence[str]) -> str:
             '!2 = !{!"llvm.loop.vectorize.enable", i1 false}',
             "!3 = !{i32 1}",
             '!4 = !{!"branch_weights", i32 1, i32 1000}',
+            '!8 = !{!"branch_weights", i32 1, i32 1000}',
+            '!7 = !{!"branch_weights", i32 1000, i32 1}',
             "",
         ]
     )

@@ -25,6 +25,7 @@ class Accumulator:
     dtype: str
     lanes: int
     is_long: bool = False
+    is_row: bool = False
 
     def __post_init__(self) -> None:
         function = self.values.function
@@ -69,6 +70,12 @@ class Accumulator:
         self._store(block, self.lost, new("fadd", lost, error))
         self._store(block, self.part, self._first())
 
+    def settle(self, block: Block) -> None:
+        """Let the last part be the whole; where there was but one it is."""
+        if self.in_parts:
+            self._store(block, self.part, self._whole(block))
+            self.in_parts = False
+
     def take(self, block: Block, value: Register, mask: str, index: str) -> None:
         """One more element in every lane that is on."""
         function = self.values.function
@@ -94,14 +101,29 @@ class Accumulator:
             new = function.new(block, f"select <{self.lanes} x i1> {mask}, {kind} {new}, {kind} {old.text}")
         self._store(block, self.part, new)
 
-    def joined(self, block: Block, one: Register, other: Register) -> Register:
+    def take_only(self, block: Block, value: Register, mask: str, index: str) -> None:
+        """The one element of every lane that is on; the others have what changes nothing."""
+        self.is_row = True
+        function, kind = self.values.function, llvm_type(self.inner, self.lanes)
+        value = converted(function, block, value, self.inner)
+        on = f"select <{self.lanes} x i1> {mask}"
+        self._store(
+            block, self.part, function.new(block, f"{on}, {kind} {value.text}, {kind} {self._first()}")
+        )
+        if self.is_index:
+            kind = llvm_type("int64", self.lanes)
+            last = splat(str(LAST), "i64", self.lanes)
+            text = function.new(block, f"{on}, {kind} {index}, {kind} {last}")
+            block.lines.append(f"  store {kind} {text}, ptr {self.index}")
+
+    def joined(self, block: Block, one: Register, other: Register, flags: str = "nsz") -> Register:
         """Two values of the accumulator as one."""
         if self.kind in ("min", "max") and NUMBERS[self.inner].kind == "float":
             # Which of two zeros is given is not said, as it is not by NumPy; without that it takes twice as long.
             function, kind = self.values.function, llvm_type(one.dtype, one.lanes)
             name = f"llvm.{self.kind}imum.{suffix(llvm_type(one.dtype), one.lanes)}"
             function.library.declare(name, kind, [kind, kind])
-            text = function.new(block, f"call nsz {kind} @{name}({kind} {one.text}, {kind} {other.text})")
+            text = function.new(block, f"call {flags} {kind} @{name}({kind} {one.text}, {kind} {other.text})")
             return Register(text, one.dtype, one.lanes)
         name = {
             "sum": "add",
@@ -144,15 +166,22 @@ class Accumulator:
         return new(f"or {bit} {further}, {first}")
 
     def give(self, block: Block, other: "Accumulator") -> None:
-        """Let an accumulator of fewer lanes go on with what is in this one."""
+        """Let an accumulator of fewer lanes go on with what is in this one.
+
+        If this one has the one element of each lane, the lanes are those of as many rows as the other one has lanes.
+        """
         function, lanes = self.values.function, other.lanes
+        rows = lanes if self.is_row else 1
         width, value = self.lanes, Register(self._whole(block), self.inner, self.lanes)
         index = function.new(block, f"load <{width} x i64>, ptr {self.index}") if self.is_index else ""
+        # NaN is looked for once, where vectors become numbers.
+        apart = lanes == rows and self.kind in ("min", "max") and NUMBERS[self.inner].kind == "float"
+        before = value
         while width > lanes:
             width //= 2
-            low, high = (self._half(block, value.text, self.inner, width, first) for first in (0, width))
+            low, high = (self._half(block, value.text, self.inner, width, rows, i) for i in range(2))
             if self.is_index:
-                one, two = (self._half(block, index, "int64", width, first) for first in (0, width))
+                one, two = (self._half(block, index, "int64", width, rows, i) for i in range(2))
                 half = Accumulator(self.values, self.kind, self.dtype, width)
                 better = half._better(block, high, two, low, one)
                 bit, kind = llvm_type("bool", width), llvm_type(self.inner, width)
@@ -161,18 +190,46 @@ class Accumulator:
                 text = function.new(block, f"select {bit} {better}, {kind} {high}, {kind} {low}")
                 value = Register(text, self.inner, width)
             else:
-                value = self.joined(
-                    block, Register(low, self.inner, width), Register(high, self.inner, width)
-                )
+                halves = Register(low, self.inner, width), Register(high, self.inner, width)
+                value = self.joined(block, *halves, "nnan nsz" if apart else "nsz")
+        if self.is_row and self.kind == "sum" and NUMBERS[self.inner].kind == "float":
+            kind = llvm_type(self.inner, lanes)
+            text = function.new(block, f"fadd {kind} {value.text}, {self._first(lanes)}")
+            value = Register(text, self.inner, lanes)
         other._store(block, other.part, value.text)
         if self.is_index:
             block.lines.append(f"  store {llvm_type('int64', lanes)} {index}, ptr {other.index}")
+        if apart:
+            self._strange(block, before, other)
 
-    def _half(self, block: Block, text: str, dtype: str, width: int, first: int) -> str:
-        vector = llvm_type(dtype, 2 * width)
+    def _strange(self, block: Block, value: Register, other: "Accumulator") -> None:
+        """Where a lane of a vector is NaN, its row is."""
+        function, rows = self.values.function, other.lanes
+        each = function.new(
+            block, f"fcmp uno {llvm_type(self.inner, value.lanes)} {value.text}, {value.text}"
+        )
+        bits = function.new(block, f"bitcast <{value.lanes} x i1> {each} to i{value.lanes}")
+        some = function.new(block, f"icmp ne i{value.lanes} {bits}, 0")
+        odd, after = function.label(), function.label()
+        block.lines += [f"  br i1 {some}, label %{odd}, label %{after}, !prof !8", f"{odd}:"]
+        kind, bit, part = llvm_type(self.inner, rows), llvm_type("bool", rows), value.lanes // rows
+        number = f"<{rows} x i{part}>" if rows > 1 else f"i{part}"
+        own = function.new(block, f"bitcast <{value.lanes} x i1> {each} to {number}")
+        found = function.new(block, f"icmp ne {number} {own}, {splat('0', f'i{part}', rows)}")
+        nan = splat(constant(NUMBERS[self.inner], math.nan), llvm_type(self.inner), rows)
+        old = other._load(block, other.part)
+        other._store(
+            block, other.part, function.new(block, f"select {bit} {found}, {kind} {nan}, {kind} {old}")
+        )
+        block.lines += [f"  br label %{after}", f"{after}:"]
+
+    def _half(self, block: Block, text: str, dtype: str, width: int, rows: int, which: int) -> str:
+        """One of the halves of every row of a vector of twice a width."""
+        vector, part = llvm_type(dtype, 2 * width), width // rows
+        first = [2 * part * row + part * which for row in range(rows)]
         if width == 1:
-            return self.values.function.new(block, f"extractelement {vector} {text}, i64 {first}")
-        numbers = ", ".join(f"i32 {first + i}" for i in range(width))
+            return self.values.function.new(block, f"extractelement {vector} {text}, i64 {first[0]}")
+        numbers = ", ".join(f"i32 {start + i}" for start in first for i in range(part))
         return self.values.function.new(
             block, f"shufflevector {vector} {text}, {vector} poison, <{width} x i32> <{numbers}>"
         )
@@ -214,7 +271,7 @@ class Accumulator:
         text = self._whole(block)
         return converted(function, block, Register(text, self.inner, self.lanes), self.dtype)
 
-    def _first(self) -> str:
+    def _first(self, lanes: int = 0) -> str:
         """What changes nothing; a sum of negative zeros is a positive one, as NumPy's is."""
         sort = NUMBERS[self.inner]
         if self.kind in ("sum", "prod"):
@@ -232,7 +289,7 @@ class Accumulator:
                 number = (-(1 << bits) if sort.is_signed else 0) if least else (1 << bits) - 1
         if sort.kind == "int":
             number = int(number)
-        return splat(constant(sort, number), llvm_type(self.inner), self.lanes)
+        return splat(constant(sort, number), llvm_type(self.inner), lanes or self.lanes)
 
     def _store(self, block: Block, at: str, text: str) -> None:
         block.lines.append(f"  store {llvm_type(self.inner, self.lanes)} {text}, ptr {at}")

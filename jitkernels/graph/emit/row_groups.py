@@ -1,0 +1,126 @@
+"""Several short rows at once: the columns of each are lanes of one wide vector, one row behind another.
+
+What is a number for every row is a vector of as many lanes as there are rows, so that square roots and quotients of all
+are computed together, and rows are added up by folding the vectors of all of them into one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from jitkernels.graph.construct import IndexMap
+from jitkernels.graph.emit.blocks import Block, Register, llvm_type
+from jitkernels.graph.emit.conversions import spread
+from jitkernels.graph.emit.memory import Array
+from jitkernels.graph.emit.values import Values
+from jitkernels.graph.ir import Node
+
+
+@dataclass
+class RowGroup(Values):
+    """Values in a step over `rows` rows of at most `columns` columns.
+
+    `row`: the block of the group, and `whole`: that of all its elements. `single`: the same for each row alone.
+    """
+
+    row_loop: int = -1
+    rows: int = 1
+    columns: int = 1
+    row: Block = field(default_factory=Block)
+    whole: Block = field(default_factory=Block)
+    single: list[tuple[Block, Block]] = field(default_factory=list)
+    multiplies: bool = False  # in so few vectors, the processor divides while it does something else
+
+    def __post_init__(self) -> None:
+        self.alone = Values(self.function, self.lane_loop, self.arrays, self.inside)
+
+    def begin(self, block: Block, numbers: list[str], masks: tuple[str, str]) -> None:
+        """A step over the rows of these numbers; masks are those of one row and of all."""
+        self.row = Block(block, self.row_loop, numbers[0], self.rows, lines=block.lines)
+        self.whole = Block(
+            self.row, self.lane_loop, "0", self.rows * self.columns, masks[1], lines=block.lines
+        )
+        self.single = []
+        for number in numbers:
+            row = Block(block, self.row_loop, number, lines=block.lines)
+            self.single.append(
+                (row, Block(row, self.lane_loop, "0", self.columns, masks[0], lines=block.lines))
+            )
+
+    def lanes(self, block: Block) -> int:
+        return block.lanes if block in (self.row, self.whole) else 1
+
+    def mask(self, block: Block) -> str:
+        return block.mask
+
+    def loaded(
+        self, block: Block, array: Array, place: IndexMap, moves: Sequence[tuple[Block, str]] = ()
+    ) -> tuple[Block, Register]:
+        loops = {*self.coefficients(array.strides, place)[1]}
+        if not loops & {self.row_loop, self.lane_loop}:
+            return super().loaded(block, array, place, moves)
+        return self._of_rows(loops, lambda one: self.alone.loaded(one, array, place)[1])
+
+    def _iota(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
+        loops = {loop for loop, _ in place[node.options["axis"]][1]}
+        if not loops & {self.row_loop, self.lane_loop}:
+            return super()._iota(block, node, place)
+        return self._of_rows(loops, lambda one: self.alone._iota(one, node, place)[1])
+
+    def _of_rows(
+        self, loops: "set[int] | set[int | None]", found: Callable[[Block], Register]
+    ) -> tuple[Block, Register]:
+        """What is found for each row, side by side; once, if it is the same for all."""
+        if self.row_loop not in loops:
+            one = found(self.single[0][1])
+            numbers = [i % self.columns for i in range(self.columns * self.rows)]
+            return self.whole, self._shuffled(self.whole, one, one, numbers)
+        inside = self.lane_loop in loops
+        home = self.whole if inside else self.row
+        return home, self._joined(home, [found(row[inside]) for row in self.single])
+
+    def _joined(self, block: Block, parts: list[Register]) -> Register:
+        """Registers one behind another."""
+        if parts[0].lanes == 1:
+            return self._listed(block, parts)
+        while len(parts) > 1:
+            numbers = [*range(2 * parts[0].lanes)]
+            parts = [
+                self._shuffled(block, one, other, numbers)
+                for one, other in zip(parts[::2], parts[1::2], strict=True)
+            ]
+        return parts[0]
+
+    def _listed(self, block: Block, parts: list[Register]) -> Register:
+        """Numbers as a vector."""
+        if len(parts) == 1:
+            return parts[0]
+        kind, vector, text = llvm_type(parts[0].dtype), llvm_type(parts[0].dtype, len(parts)), "poison"
+        for i, part in enumerate(parts):
+            text = self.function.new(block, f"insertelement {vector} {text}, {kind} {part.text}, i64 {i}")
+        return Register(text, parts[0].dtype, len(parts))
+
+    def _shuffled(self, block: Block, one: Register, other: Register, numbers: list[int]) -> Register:
+        if numbers == [*range(one.lanes)]:
+            return one
+        vector, order = llvm_type(one.dtype, one.lanes), ", ".join(f"i32 {number}" for number in numbers)
+        text = self.function.new(
+            block,
+            f"shufflevector {vector} {one.text}, {vector} {other.text}, <{len(numbers)} x i32> <{order}>",
+        )
+        return Register(text, one.dtype, len(numbers))
+
+    def store(self, block: Block, array: Array, place: IndexMap, value: Register) -> None:
+        """Write the part of each row."""
+        inside = block is self.whole
+        value = spread(self.function, block, value, self.lanes(block))
+        for i, row in enumerate(self.single):
+            if inside:
+                numbers = [i * self.columns + column for column in range(self.columns)]
+                part = self._shuffled(block, value, value, numbers)
+            elif self.rows == 1:
+                part = value
+            else:
+                kind = llvm_type(value.dtype, value.lanes)
+                text = self.function.new(block, f"extractelement {kind} {value.text}, i64 {i}")
+                part = Register(text, value.dtype)
+            self.alone.store(row[inside], array, place, part)

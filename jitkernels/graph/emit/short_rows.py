@@ -1,0 +1,110 @@
+"""Nests whose rows may be short, and are reduced: code of its own for rows of one vector or few, several rows at once.
+
+A row that fits in registers is read once, and nothing of it is kept in memory meanwhile. How long rows are is seen at
+run time; longer ones, and fewer than fill a group, are done by the loops that take all.
+"""
+
+from collections.abc import Callable
+
+from jitkernels.graph.emit.blocks import Block
+from jitkernels.graph.emit.loop_text import LoopWriter
+from jitkernels.graph.emit.reductions import Accumulator
+from jitkernels.graph.emit.row_groups import RowGroup
+from jitkernels.graph.emit.targets import Target
+
+SIMPLE = 48
+"""Nodes of a nest up to which it gets code of its own for short rows."""
+
+
+class ShortRows(LoopWriter):
+    """Writes the groups of short rows of one nest."""
+
+    def short_rows(self, block: Block) -> None:
+        """What is done and returned from where rows are short."""
+        for rows, columns in self._groups():
+            self._grouped(block, rows, columns)
+
+    def _groups(self) -> list[tuple[int, int]]:
+        """How many short rows are done at once, and lanes for each, where rows are short enough at run time."""
+        narrow, _ = self.lanes()
+        loops = {target.loops for target in self.targets if target.loops}
+        reduces = any(target.reduction for target in self.targets)
+        nodes = [node for cone in self.nest.cones for node in cone.nodes]
+        simple = len(nodes) <= SIMPLE and not any(node.operation in ("gather", "scan") for node in nodes)
+        if not (self.order and reduces and simple and loops == {(self.lane_loop,)} and narrow >= 4):
+            return []
+        return [(8, narrow // 2), (4, narrow), (2, 2 * narrow), (1, 4 * narrow)]
+
+    def _grouped(self, block: Block, rows: int, columns: int) -> None:
+        """All rows, if they are short enough: nothing is read twice, or kept in memory meanwhile."""
+        new, loop = self.function.new, self.lane_loop
+        assert loop is not None, "chosen"
+        count, inside = self.function.extent(self.extents[loop]), Block(block, -1)
+        *outer, last = self.order
+        begin, end = self._limits(last)
+        group = RowGroup(
+            self.function,
+            loop,
+            self.values.arrays,
+            self.values.inside,
+            row_loop=last,
+            rows=rows,
+            columns=columns,
+        )
+        masks = self._mask(inside, count, columns), self._mask(inside, count, columns, rows)
+        final = new(inside, f"sub nsw i64 {end}, 1")
+
+        def step(one: Block) -> None:
+            numbers = [one.index]
+            for i in range(1, rows):  # rows behind the end are the last one once more
+                number = new(one, f"add nsw i64 {one.index}, {i}")
+                less = new(one, f"icmp slt i64 {number}, {end}")
+                numbers.append(new(one, f"select i1 {less}, i64 {number}, i64 {final}"))
+            group.begin(one, numbers, masks)
+            self._group(group)
+            group.reduced.clear()
+
+        self._rows(inside, outer, lambda around: self.counted(around, None, begin, end, rows, 1, step))
+        short, after = self.function.label(), self.function.label()
+        fits = new(block, f"icmp sle i64 {count}, {columns}")
+        if rows > 1:
+            there = new(block, f"sub nsw i64 {end}, {begin}")
+            fits = new(block, f"and i1 {fits}, {new(block, f'icmp sge i64 {there}, {rows}')}")
+        block.lines += [f"  br i1 {fits}, label %{short}, label %{after}", f"{short}:", *inside.lines]
+        block.lines += ["  ret i64 0", f"{after}:"]
+
+    def _group(self, group: RowGroup) -> None:
+        """All phases of a group of rows."""
+        numbers = ", ".join(f"i64 {i % group.columns}" for i in range(group.rows * group.columns))
+        for phase in range(1, max(target.phase for target in self.targets) + 1):
+            stored = []
+            for target in self.targets:
+                if target.phase != phase:
+                    continue
+                if target.reduction is None:
+                    where = group.whole if target.loops else group.row
+                    stored.append((where, target, group.value(where, target.node, target.place)))
+                    continue
+                value = group.in_lanes(group.whole, target.node, target.place)
+                one, result = (self._accumulator(target, n) for n in (value.lanes, group.rows))
+                one.take_only(group.whole, value, group.whole.mask, f"<{numbers}>")
+                one.give(group.whole, result)
+                group.reduced[group.key(*target.reduction)] = group.row, result.result(group.row)
+            for where, target, value in stored:
+                if target.array is not None:
+                    group.store(where, target.array, target.place, value)
+
+    def _rows(self, block: Block, loops: list[int], body: Callable[[Block], None]) -> None:
+        """The loops of rows, one in another, and what is done in a row."""
+        if not loops:
+            body(block)
+            return
+        loop, *inner = loops
+        self._loop(block, loop, self._limits(loop), lambda inside: self._rows(inside, inner, body))
+
+    def _accumulator(self, target: Target, lanes: int, *, is_long: bool = False) -> Accumulator:
+        assert target.reduction is not None, "of a reduction"
+        node = target.reduction[0]
+        kind = node.options["kind"]
+        dtype = target.node.dtype if kind in ("argmin", "argmax") else node.dtype
+        return Accumulator(self.values, kind, dtype, lanes, is_long)
