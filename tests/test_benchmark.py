@@ -124,7 +124,7 @@ def test_pytest_runs_the_same_table() -> None:
         assert f"test_call[vmul-n8-f32-{name}]" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["kernels", "launch", "keywords", "random-attrs", "at-hit"])
+@pytest.mark.parametrize("name", ["kernels", "launch", "keywords", "random-attrs", "at-hit", "rows"])
 def test_entries_run(name: str) -> None:
     entry = benchmarks()[name]
     lines = list(entry.run(Settings([VMulAttr, VExpAttr, *all_rows()[:1]], "ci", 1e-4, 1, peers=False)))
@@ -167,6 +167,10 @@ PROMISES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"level 3": 1.0, "level 0": 2.0, "numpy, out=": 1.1},
         {"level 3": 1.0, "level 0": 2.0, "numpy, out=": 0.9},
     ),
+    "rows": (
+        {"compiled": 1.0, "by hand": 0.95, "numpy": 9.0},
+        {"compiled": 1.0, "by hand": 0.8, "numpy": 9.0},
+    ),
     "at-hit": ({"newest": 1e-7}, {"newest": 1e-5}),
 }
 
@@ -175,11 +179,16 @@ PROMISES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def test_verdicts_can_say_no(name: str) -> None:
     """Each promise holds for good figures and is said to be broken for bad ones."""
     rivals = ("gen", "mkl") if name == "random-attrs" else ()
-    pick = {"random-attrs": "gen", "ordinary-calls": "jitkernels", "levels": "level 3"}.get(name, "")
+    pick = {
+        "random-attrs": "gen",
+        "ordinary-calls": "jitkernels",
+        "levels": "level 3",
+        "rows": "compiled",
+    }.get(name, "")
     answers = []
     for seconds in PROMISES[name]:
         timings = {key: Timing(value, 0.0) for key, value in seconds.items()}
-        figures = {"bytes": 0.0, "translated": 0.0}
+        figures = {"bytes": 0.0, "translated": 0.0, "kernels": 1.0}
         found = Line("vmul", "n8", timings, pick, rivals, figures, "first")
         answers.append(benchmarks()[name].verdict([found]).holds)
     assert answers == [True, False]

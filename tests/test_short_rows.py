@@ -181,3 +181,25 @@ def test_rows_that_overlap_the_result() -> None:
             expected = softmax(x)
             assert np.allclose(compiled(x, out=x), expected, rtol=1e-5)
             assert np.allclose(x, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "int64"])
+def test_where_the_extremes_are(dtype: str) -> None:
+    """The first of equal ones, and NaN before all, wherever they are in long rows."""
+
+    def places(x: Any) -> Any:
+        return x.argmax(axis=1), x.argmin(axis=1), x.max(axis=1), x.min(axis=1)
+
+    compiled, whole = jk.jit(places), jk.jit(np.argmax)
+    rng = np.random.default_rng(5)
+    for width in (100, 1000, 5000, 70_001):
+        for special in (None, np.nan, np.inf, -np.inf):
+            if special is not None and dtype[0] != "f":
+                continue
+            x = rng.integers(0, 50, (3, width)).astype(dtype)
+            if special is not None:
+                x[1, rng.integers(0, width, 3)] = special
+                x[2] = special
+            for found, expected in zip(compiled(x), places(x), strict=True):
+                np.testing.assert_array_equal(found, expected)
+            assert [int(whole(row)) for row in x] == [int(np.argmax(row)) for row in x]

@@ -9,7 +9,7 @@ ends with one number for the row. If it is a loop of rows, every lane is a row o
 from collections.abc import Callable
 
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type
-from jitkernels.graph.emit.conversions import spread
+from jitkernels.graph.emit.conversions import converted, spread
 from jitkernels.graph.emit.reductions import Accumulator
 from jitkernels.graph.emit.short_rows import ShortRows
 from jitkernels.graph.emit.stashes import stashes
@@ -17,6 +17,8 @@ from jitkernels.graph.emit.targets import Target
 
 CHUNK = 4096
 """Elements of which a sum of floats is one part."""
+COUNTED = 1 << 30
+"""Elements that are counted in 32 bits."""
 
 
 class Emitter(ShortRows):
@@ -84,7 +86,7 @@ class Emitter(ShortRows):
             ]
             for target, accumulator in zip(reductions, self.accumulators, strict=True):
                 value = self.values.in_lanes(inside, target.node, target.place)
-                index = self._index(inside, target) if accumulator.is_index else ""
+                index = self._index(inside, target, accumulator) if accumulator.is_index else ""
                 accumulator.take(inside, value, self.values.mask(inside), index)
             for target, value in stored:
                 assert target.array is not None, "a root"
@@ -117,24 +119,27 @@ class Emitter(ShortRows):
         whole = new(block, f"and i64 {count}, {-wide}")
         stop = new(block, f"add nsw i64 {first}, {whole}")
         inside = Block(block, -1)
-        self.accumulators = [self._accumulator(target, wide) for target in reductions]
+        self.accumulators = [self._part(target, wide) for target in reductions]
         pairs = [*zip(self.accumulators, rest, strict=True)]
         for one, other in pairs:
-            if not other.in_parts:
+            other.has_taken = other.is_index
+            if not other.has_parts:
                 one.begin(inside)
 
         def part(around: Block, begin: str, until: str) -> None:
             for one, other in pairs:
-                if other.in_parts:
+                if other.has_parts:
+                    one.first = begin
                     one.begin(around)
             self.counted(around, loop, begin, until, wide, wide, step)
             for one, other in pairs:
-                if other.in_parts:
+                if other.has_parts:
                     one.give(around, other)
 
-        self._in_parts(inside, rest, (first, stop), max(CHUNK, wide), part)
+        length = max(CHUNK, wide) if any(one.in_parts for one in rest) else COUNTED
+        self._in_parts(inside, rest, (first, stop), length, part)
         for one, other in pairs:
-            if not other.in_parts:
+            if not other.has_parts:
                 one.give(inside, other)
         self._where(block, new(block, f"icmp sgt i64 {whole}, 0"), inside.lines)
         self.accumulators = rest
@@ -196,7 +201,7 @@ class Emitter(ShortRows):
     ) -> None:
         """What goes from one place to another, in parts of a length if any accumulator sums in parts."""
         begin, end = limits
-        if not any(one.in_parts for one in accumulators):
+        if not any(one.has_parts for one in accumulators):
             body(block, begin, end)
             return
         new = self.function.new
@@ -216,16 +221,21 @@ class Emitter(ShortRows):
             one.next_part(inside)
         self._where(block, condition, inside.lines)
 
-    def _index(self, block: Block, target: Target) -> str:
+    def _index(self, block: Block, target: Target, accumulator: Accumulator) -> str:
         """The number of an element along the axis that is searched, in all lanes."""
         (loop,) = target.loops
         found = next(one for one in block.path() if one.loop == loop)
-        lanes = self.values.lanes(block)
+        lanes, dtype = self.values.lanes(block), accumulator.index_dtype
         everywhere = self.values.function
+        number = Register(found.index, "int64")
+        if dtype != "int64":
+            text = everywhere.new(block, f"sub nsw i64 {found.index}, {accumulator.first}")
+            number = converted(everywhere, block, Register(text, "int64"), dtype)
         if lanes == 1:
-            return found.index
-        text = spread(everywhere, block, Register(found.index, "int64"), lanes).text
+            return number.text
+        text = spread(everywhere, block, number, lanes).text
         if loop != self.lane_loop:
             return text
-        numbers = "<" + ", ".join(f"i64 {lane}" for lane in range(lanes)) + ">"
-        return everywhere.new(block, f"add nsw {llvm_type('int64', lanes)} {text}, {numbers}")
+        kind = llvm_type(dtype)
+        numbers = "<" + ", ".join(f"{kind} {lane}" for lane in range(lanes)) + ">"
+        return everywhere.new(block, f"add nsw {llvm_type(dtype, lanes)} {text}, {numbers}")

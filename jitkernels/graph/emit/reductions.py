@@ -4,12 +4,14 @@ import math
 from dataclasses import dataclass
 
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type, suffix
-from jitkernels.graph.emit.conversions import converted, splat
+from jitkernels.graph.emit.conversions import converted, splat, spread
 from jitkernels.graph.emit.elementwise import applied
 from jitkernels.graph.emit.values import Values
 from jitkernels.native.language.types import NUMBERS, constant
 
-LAST = (1 << 63) - 1
+LAST = {"int32": (1 << 31) - 1, "int64": (1 << 63) - 1}
+"""The index of nothing."""
+EXTREMES = frozenset({"min", "max", "argmin", "argmax"})
 
 
 @dataclass
@@ -18,6 +20,8 @@ class Accumulator:
 
     Sums of floats are added up in parts, each in as many accumulators as there are lanes; what joining the parts
     rounds away is kept beside (Knuth's two-sum), so that the error is that of one part, however many there are.
+
+    Indices of parts are counted in 32 bits from a `first` one.
     """
 
     values: Values
@@ -26,18 +30,20 @@ class Accumulator:
     lanes: int
     is_long: bool = False
     is_row: bool = False
+    index_dtype: str = "int64"
+    first: str = "0"
+    has_taken: bool = False
 
     def __post_init__(self) -> None:
         function = self.values.function
         self.is_index = self.kind in ("argmin", "argmax")
         self.in_parts = self.is_long and self.kind == "sum" and NUMBERS[self.dtype].kind == "float"
+        self.has_parts = self.in_parts or self.is_index and self.is_long
         # Sums of half-precision numbers are single, as NumPy's are within a row.
         self.inner = "float32" if self.dtype == "float16" else self.dtype
         kind = llvm_type(self.inner, self.lanes)
         self.place = function.variable(kind)
-        self.index = (
-            function.variable(f"<{self.lanes} x i64>" if self.lanes > 1 else "i64") if self.is_index else ""
-        )
+        self.index = function.variable(llvm_type(self.index_dtype, self.lanes)) if self.is_index else ""
         self.part = function.variable(kind) if self.in_parts else self.place
         self.lost = function.variable(kind) if self.in_parts else ""
 
@@ -45,8 +51,8 @@ class Accumulator:
         """What nothing at all reduces to."""
         self._store(block, self.part, self._first())
         if self.is_index:
-            kind = llvm_type("int64", self.lanes)
-            block.lines.append(f"  store {kind} {splat(str(LAST), 'i64', self.lanes)}, ptr {self.index}")
+            kind = llvm_type(self.index_dtype, self.lanes)
+            block.lines.append(f"  store {kind} {self._last()}, ptr {self.index}")
         if self.in_parts:
             zero = splat(constant(NUMBERS[self.inner], 0.0), llvm_type(self.inner), self.lanes)
             self._store(block, self.lost, zero)
@@ -78,27 +84,50 @@ class Accumulator:
 
     def take(self, block: Block, value: Register, mask: str, index: str) -> None:
         """One more element in every lane that is on."""
-        function = self.values.function
-        value = converted(function, block, value, self.inner)
-        old = Register(self._load(block, self.part), self.inner, self.lanes)
-        if self.is_index:
-            kind = llvm_type("int64", self.lanes)
-            old_index = function.new(block, f"load {kind}, ptr {self.index}")
-            better = self._further(block, value.text, old.text)
-            if mask:
-                better = function.new(block, f"and <{self.lanes} x i1> {better}, {mask}")
-            bit = llvm_type("bool", self.lanes)
-            chosen = function.new(block, f"select {bit} {better}, {kind} {index}, {kind} {old_index}")
-            block.lines.append(f"  store {kind} {chosen}, ptr {self.index}")
-            kind = llvm_type(self.inner, self.lanes)
-            new = function.new(block, f"select {bit} {better}, {kind} {value.text}, {kind} {old.text}")
-            self._store(block, self.part, new)
+        value = converted(self.values.function, block, value, self.inner)
+        is_extreme = self.kind in EXTREMES and NUMBERS[self.inner].kind == "float"
+        if mask or not is_extreme or self.lanes * NUMBERS[self.inner].size < 128:
+            self._take(block, value, mask, index)
             return
-        # Of an element that is NaN or not, not of the accumulator: steps wait for one another by that alone.
-        new = self.joined(block, value, old).text
-        if mask:
-            kind = llvm_type(self.inner, self.lanes)
-            new = function.new(block, f"select <{self.lanes} x i1> {mask}, {kind} {new}, {kind} {old.text}")
+        # Whether there is NaN at all is seen without waiting for the accumulator.
+        function, half = self.values.function, self.lanes // 2
+        low, high = (self._half(block, value.text, self.inner, half, 1, i) for i in range(2))
+        each = function.new(block, f"fcmp uno {llvm_type(self.inner, half)} {low}, {high}")
+        some = function.new(
+            block, f"icmp ne i{half} {function.new(block, f'bitcast <{half} x i1> {each} to i{half}')}, 0"
+        )
+        odd, usual = Block(block, -1), Block(block, -1)
+        self._take(odd, value, mask, index)
+        self._take(usual, value, mask, index, has_nan=False)
+        there, here, after = (function.label() for _ in range(3))
+        block.lines += [f"  br i1 {some}, label %{there}, label %{here}, !prof !8", f"{there}:", *odd.lines]
+        block.lines += [f"  br label %{after}", f"{here}:", *usual.lines, f"  br label %{after}", f"{after}:"]
+
+    def _take(self, block: Block, value: Register, mask: str, index: str, *, has_nan: bool = True) -> None:
+        """A NaN of the accumulator stays in any case."""
+        function, kind = self.values.function, llvm_type(self.inner, self.lanes)
+        bit = llvm_type("bool", self.lanes)
+        old = Register(self._load(block, self.part), self.inner, self.lanes)
+        better = ""
+        if not has_nan:
+            sign = "lt" if self.kind.endswith("min") else "gt"
+            better = function.new(block, f"fcmp o{sign} {kind} {value.text}, {old.text}")
+        elif self.is_index:
+            better = self._further(block, value.text, old.text)
+        if better and mask:
+            better = function.new(block, f"and {bit} {better}, {mask}")
+        if self.is_index:
+            counts = llvm_type(self.index_dtype, self.lanes)
+            old_index = function.new(block, f"load {counts}, ptr {self.index}")
+            chosen = function.new(block, f"select {bit} {better}, {counts} {index}, {counts} {old_index}")
+            block.lines.append(f"  store {counts} {chosen}, ptr {self.index}")
+        if better:
+            new = function.new(block, f"select {bit} {better}, {kind} {value.text}, {kind} {old.text}")
+        else:
+            # Of an element that is NaN or not, not of the accumulator: steps wait for one another by that alone.
+            new = self.joined(block, value, old).text
+            if mask:
+                new = function.new(block, f"select {bit} {mask}, {kind} {new}, {kind} {old.text}")
         self._store(block, self.part, new)
 
     def take_only(self, block: Block, value: Register, mask: str, index: str) -> None:
@@ -111,9 +140,8 @@ class Accumulator:
             block, self.part, function.new(block, f"{on}, {kind} {value.text}, {kind} {self._first()}")
         )
         if self.is_index:
-            kind = llvm_type("int64", self.lanes)
-            last = splat(str(LAST), "i64", self.lanes)
-            text = function.new(block, f"{on}, {kind} {index}, {kind} {last}")
+            kind = llvm_type(self.index_dtype, self.lanes)
+            text = function.new(block, f"{on}, {kind} {index}, {kind} {self._last()}")
             block.lines.append(f"  store {kind} {text}, ptr {self.index}")
 
     def joined(self, block: Block, one: Register, other: Register, flags: str = "nsz") -> Register:
@@ -145,11 +173,9 @@ class Accumulator:
         if sort.kind != "float":
             sign = ("s" if sort.is_signed and sort.kind == "int" else "u") + sign
             return function.new(block, f"icmp {sign} {kind} {value}, {old}")
-        strange = function.new(block, f"fcmp uno {kind} {value}, {value}")
         known = function.new(block, f"fcmp ord {kind} {old}, {old}")
-        found = function.new(block, f"and {bit} {strange}, {known}")
-        beyond = function.new(block, f"fcmp o{sign} {kind} {value}, {old}")
-        return function.new(block, f"or {bit} {beyond}, {found}")
+        beyond = function.new(block, f"fcmp u{sign} {kind} {value}, {old}")
+        return function.new(block, f"and {bit} {beyond}, {known}")
 
     def _better(self, block: Block, value: str, index: str, old: str, old_index: str) -> str:
         """Whether a value is to be found before an old one: NaN first, and of equals the one that comes first."""
@@ -161,7 +187,7 @@ class Accumulator:
 
         further, behind = self._further(block, value, old), self._further(block, old, value)
         equal = new(f"xor {bit} {new(f'or {bit} {further}, {behind}')}, {splat('true', 'i1', lanes)}")
-        earlier = new(f"icmp slt {llvm_type('int64', lanes)} {index}, {old_index}")
+        earlier = new(f"icmp slt {llvm_type(self.index_dtype, lanes)} {index}, {old_index}")
         first = new(f"and {bit} {equal}, {earlier}")
         return new(f"or {bit} {further}, {first}")
 
@@ -173,7 +199,10 @@ class Accumulator:
         function, lanes = self.values.function, other.lanes
         rows = lanes if self.is_row else 1
         width, value = self.lanes, Register(self._whole(block), self.inner, self.lanes)
-        index = function.new(block, f"load <{width} x i64>, ptr {self.index}") if self.is_index else ""
+        counts = self.index_dtype
+        index = (
+            function.new(block, f"load {llvm_type(counts, width)}, ptr {self.index}") if self.is_index else ""
+        )
         # NaN is looked for once, where vectors become numbers.
         apart = lanes == rows and self.kind in ("min", "max") and NUMBERS[self.inner].kind == "float"
         before = value
@@ -181,11 +210,11 @@ class Accumulator:
             width //= 2
             low, high = (self._half(block, value.text, self.inner, width, rows, i) for i in range(2))
             if self.is_index:
-                one, two = (self._half(block, index, "int64", width, rows, i) for i in range(2))
-                half = Accumulator(self.values, self.kind, self.dtype, width)
+                one, two = (self._half(block, index, counts, width, rows, i) for i in range(2))
+                half = Accumulator(self.values, self.kind, self.dtype, width, index_dtype=counts)
                 better = half._better(block, high, two, low, one)
                 bit, kind = llvm_type("bool", width), llvm_type(self.inner, width)
-                places = llvm_type("int64", width)
+                places = llvm_type(counts, width)
                 index = function.new(block, f"select {bit} {better}, {places} {two}, {places} {one}")
                 text = function.new(block, f"select {bit} {better}, {kind} {high}, {kind} {low}")
                 value = Register(text, self.inner, width)
@@ -196,11 +225,37 @@ class Accumulator:
             kind = llvm_type(self.inner, lanes)
             text = function.new(block, f"fadd {kind} {value.text}, {self._first(lanes)}")
             value = Register(text, self.inner, lanes)
-        other._store(block, other.part, value.text)
         if self.is_index:
-            block.lines.append(f"  store {llvm_type('int64', lanes)} {index}, ptr {other.index}")
+            self._give_index(block, other, value, index)
+            return
+        other._store(block, other.part, value.text)
         if apart:
             self._strange(block, before, other)
+
+    def _give_index(self, block: Block, other: "Accumulator", value: Register, index: str) -> None:
+        """An index is counted from the first element of this part; what the other one has comes before all of it."""
+        function, lanes = self.values.function, other.lanes
+        kind, number, bit = (llvm_type(one, lanes) for one in (self.inner, "int64", "bool"))
+        if self.index_dtype != other.index_dtype:
+            none = function.new(
+                block, f"icmp eq {llvm_type(self.index_dtype, lanes)} {index}, {self._last(lanes)}"
+            )
+            register = converted(function, block, Register(index, self.index_dtype, lanes), "int64")
+            start = spread(function, block, Register(self.first, "int64"), lanes).text
+            index = function.new(block, f"add nsw {number} {register.text}, {start}")
+            index = function.new(block, f"select {bit} {none}, {number} {other._last()}, {number} {index}")
+        if other.has_taken:
+            old = other._load(block, other.part)
+            old_index = function.new(block, f"load {number}, ptr {other.index}")
+            better = other._further(block, value.text, old)
+            index = function.new(block, f"select {bit} {better}, {number} {index}, {number} {old_index}")
+            value = Register(
+                function.new(block, f"select {bit} {better}, {kind} {value.text}, {kind} {old}"),
+                self.inner,
+                lanes,
+            )
+        other._store(block, other.part, value.text)
+        block.lines.append(f"  store {number} {index}, ptr {other.index}")
 
     def _strange(self, block: Block, value: Register, other: "Accumulator") -> None:
         """Where a lane of a vector is NaN, its row is."""
@@ -264,7 +319,7 @@ class Accumulator:
         if self.is_index:
             kind, bit = llvm_type("int64", self.lanes), llvm_type("bool", self.lanes)
             index = function.new(block, f"load {kind}, ptr {self.index}")
-            none = function.new(block, f"icmp eq {kind} {index}, {splat(str(LAST), 'i64', self.lanes)}")
+            none = function.new(block, f"icmp eq {kind} {index}, {self._last()}")
             zero = splat("0", "i64", self.lanes)
             text = function.new(block, f"select {bit} {none}, {kind} {zero}, {kind} {index}")
             return Register(text, "int64", self.lanes)
@@ -290,6 +345,9 @@ class Accumulator:
         if sort.kind == "int":
             number = int(number)
         return splat(constant(sort, number), llvm_type(self.inner), lanes or self.lanes)
+
+    def _last(self, lanes: int = 0) -> str:
+        return splat(str(LAST[self.index_dtype]), llvm_type(self.index_dtype), lanes or self.lanes)
 
     def _store(self, block: Block, at: str, text: str) -> None:
         block.lines.append(f"  store {llvm_type(self.inner, self.lanes)} {text}, ptr {at}")

@@ -75,7 +75,7 @@ class ShortRows(LoopWriter):
 
     def _group(self, group: RowGroup) -> None:
         """All phases of a group of rows."""
-        numbers = ", ".join(f"i64 {i % group.columns}" for i in range(group.rows * group.columns))
+        numbers = ", ".join(f"i32 {i % group.columns}" for i in range(group.rows * group.columns))
         for phase in range(1, max(target.phase for target in self.targets) + 1):
             stored = []
             for target in self.targets:
@@ -86,7 +86,7 @@ class ShortRows(LoopWriter):
                     stored.append((where, target, group.value(where, target.node, target.place)))
                     continue
                 value = group.in_lanes(group.whole, target.node, target.place)
-                one, result = (self._accumulator(target, n) for n in (value.lanes, group.rows))
+                one, result = self._part(target, value.lanes), self._accumulator(target, group.rows)
                 one.take_only(group.whole, value, group.whole.mask, f"<{numbers}>")
                 one.give(group.whole, result)
                 group.reduced[group.key(*target.reduction)] = group.row, result.result(group.row)
@@ -103,8 +103,14 @@ class ShortRows(LoopWriter):
         self._loop(block, loop, self._limits(loop), lambda inside: self._rows(inside, inner, body))
 
     def _accumulator(self, target: Target, lanes: int, *, is_long: bool = False) -> Accumulator:
+        """One for the elements of a target; where it is of all there are, or has parts, indices are whole."""
         assert target.reduction is not None, "of a reduction"
         node = target.reduction[0]
         kind = node.options["kind"]
         dtype = target.node.dtype if kind in ("argmin", "argmax") else node.dtype
         return Accumulator(self.values, kind, dtype, lanes, is_long)
+
+    def _part(self, target: Target, lanes: int) -> Accumulator:
+        """One for the elements of a part."""
+        found = self._accumulator(target, lanes)
+        return Accumulator(self.values, found.kind, found.dtype, lanes, index_dtype="int32")
