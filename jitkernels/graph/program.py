@@ -180,7 +180,9 @@ class Program:
             is_tuple, reach,
         )  # fmt: skip
         own = caller.text()
-        text = segment.source.text.replace("define i64 @entry(", "define internal i64 @segment(")
+        text = segment.source.text.replace(
+            "define i64 @entry(ptr %frame) ", "define internal i64 @segment(ptr %frame) alwaysinline "
+        )
         declared = [line for line in own.splitlines() if line.startswith("declare ")]
         text = "\n".join(line for line in text.splitlines() if line not in declared)
         found = (*segment.source.externals, *vectorcall.externals())

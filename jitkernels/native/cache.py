@@ -88,8 +88,12 @@ def fetch(text: str, suffix: str, build: Callable[[], bytes]) -> tuple[bytes, Pa
         if content is not None:
             return content, path
         content = build()
-        kept = publish(path, content + hashlib.sha256(content).digest())
-        return content, path if kept else None
+        return content, path if keep(path, content) else None
+
+
+def keep(path: Path, content: bytes) -> bool:
+    """Write an entry; whether the disk takes it."""
+    return publish(path, content + hashlib.sha256(content).digest())
 
 
 @contextlib.contextmanager

@@ -83,8 +83,13 @@ def straighten(module: Any, target: Any) -> None:
 
 
 def fuse(module: Any, target: Any) -> None:
-    """For loops that are written in vectors already: scalar code inlined, invariants out of loops, nothing twice."""
+    """For loops that are written in vectors already: scalar code inlined, invariants out of loops, nothing twice.
+
+    Scalar code has its variables in registers before it is inlined, as it often is several times.
+    """
     passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
     passes.add_always_inliner_pass()
     passes.add_sroa_pass()
     passes.add_instruction_combine_pass()

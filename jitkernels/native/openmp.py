@@ -29,9 +29,6 @@ WITH_OPENMP = """
 declare i32 @omp_get_max_threads()
 declare i32 @omp_in_parallel()
 declare void @GOMP_parallel(ptr, ptr, i32, i32)
-define i64 @entry() {
-  ret i64 1
-}
 define i64 @jk_team(i64 %wanted) {
 start:
   %few = icmp slt i64 %wanted, 2
@@ -62,9 +59,6 @@ define void @jk_parallel(ptr %region, ptr %shared, i64 %team) {
 """
 
 WITHOUT_OPENMP = """
-define i64 @entry() {
-  ret i64 1
-}
 define i64 @jk_team(i64 %wanted) {
   ret i64 1
 }
@@ -117,7 +111,7 @@ def _runtime_source() -> IRSource:
 @functools.cache
 def _addresses() -> dict[str, int]:
     """Addresses of the functions that loop nests call."""
-    own, provided = ("jk_team", "jk_parallel", "jk_share"), ("omp_get_thread_num", "omp_get_num_threads")
+    own, provided = ("jk_team", "jk_parallel"), ("omp_get_thread_num", "omp_get_num_threads")
     if runtime()[0] is None:
         return load.functions_of(_runtime_source(), (*own, *provided))
     threads.apply()
@@ -141,8 +135,11 @@ def externals() -> tuple[External, ...]:
     )
 
 
+def _share() -> int:
+    _addresses()
+    return load.address_of(_runtime_source())
+
+
 def sharing_function() -> External:
     """``i64 @jk_share(ptr data, ptr function, i64 extent, i64 work)``: `function(data, begin, end)` by threads."""
-    return External(
-        "jk_share", "int64", ("void*", "void*", "int64", "int64"), lambda: _addresses()["jk_share"]
-    )
+    return External("jk_share", "int64", ("void*", "void*", "int64", "int64"), _share)

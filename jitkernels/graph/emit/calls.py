@@ -81,22 +81,27 @@ class Caller(TakenArguments, GivenResults):
     def _run(self) -> None:
         """Call the segment; while it is long, without the interpreter's lock."""
         long = self.new(f"icmp sgt i64 {self.here(self.work)}, {LONG}")
-        apart, short, after = (self.function.label() for _ in range(3))
+        apart, go, back, after = (self.function.label() for _ in range(4))
+        state = self.variable("ptr")
         self.block.lines += [
-            f"  br i1 {long}, label %{apart}, label %{short}",
+            f"  store ptr null, ptr {state}",
+            f"  br i1 {long}, label %{apart}, label %{go}",
             f"{apart}:",
             # What holds the arguments may let go of them meanwhile.
             *(f"  call void @Py_IncRef(ptr {one})" for one in self.given),
-            "  %state = call ptr @PyEval_SaveThread()",
-            "  %long.status = call i64 @segment(ptr %frame)",
+            "  %saved = call ptr @PyEval_SaveThread()",
+            f"  store ptr %saved, ptr {state}",
+            f"  br label %{go}",
+            f"{go}:",
+            "  %status = call i64 @segment(ptr %frame)",
+            f"  %state = load ptr, ptr {state}",
+            "  %held = icmp eq ptr %state, null",
+            f"  br i1 %held, label %{after}, label %{back}",
+            f"{back}:",
             "  call void @PyEval_RestoreThread(ptr %state)",
             *(f"  call void @Py_DecRef(ptr {one})" for one in self.given),
             f"  br label %{after}",
-            f"{short}:",
-            "  %short.status = call i64 @segment(ptr %frame)",
-            f"  br label %{after}",
             f"{after}:",
-            f"  %status = phi i64 [ %long.status, %{apart} ], [ %short.status, %{short} ]",
         ]
         if self.memory:
             self.block.lines.append(f"  call void @free(ptr {self.memory})")

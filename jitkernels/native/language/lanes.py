@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from jitkernels import dtypes
 from jitkernels.errors import BuildError
-from jitkernels.native.language import in_memory
+from jitkernels.native.language import in_memory, translations
 from jitkernels.native.language.lane_writer import ElementWriter, LaneWriter
 from jitkernels.native.language.types import NOTHING, NUMBERS, Type, Value, register
 from jitkernels.native.source import APART, SELDOM, place_of
@@ -135,7 +135,13 @@ def _definition(
     known = _made.setdefault(function, {})
     key = (lanes, *(kind.name for kind in kinds))
     if key not in known:
-        known[key] = _translated(function, kinds, lanes, flags, around)
+        path = None if around else translations.path_of(function, kinds, lanes)
+        found = path and translations.read(path, Definition)
+        if not found:
+            found = _translated(function, kinds, lanes, flags, around)
+            if path:
+                translations.keep(path, found)
+        known[key] = found
     return known[key]
 
 
