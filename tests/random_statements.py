@@ -279,7 +279,10 @@ def reduction(maker: Any) -> Statement | None:
     if name == "count":
         return f"np.count_nonzero({one}, axis={axis})", Exactness(5000)
     if name in ("max", "min"):
-        return maker.pick((f"{one}.{name}(axis={axis}{keep})", f"np.{name}({one}, axis={axis}{keep})")), x
+        running = f"np.{name}imum.accumulate({one}, axis={axis if axis in ('0', '-1') else '0'})"
+        return maker.pick(
+            (f"{one}.{name}(axis={axis}{keep})", f"np.{name}({one}, axis={axis}{keep})", running)
+        ), x
     if name == "ptp":
         return f"np.ptp({one}, axis={axis})", Exactness(max(2 * x.bound, large), x.grain, 2 * x.error)
     if name == "prod":

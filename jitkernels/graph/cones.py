@@ -20,7 +20,7 @@ INNER = 64
 """The first loop of a reduction's own; those below are of the dimensions of a root."""
 ANYWHERE = -2
 """The loop of a place that only the values of indices tell."""
-INLINE = frozenset({"cast", "view", "constant", "extent", "iota", "reduce", "gather"})
+INLINE = frozenset({"cast", "view", "constant", "extent", "iota", "reduce", "gather", "scan"})
 """What can be computed inside of another node, beside all that is elementwise."""
 LARGEST = 400
 """Nodes of a cone: what a nest is made in time with, and what programs of many thousand nodes are cut into."""
@@ -115,6 +115,8 @@ class Cone:
             for index_map in list(self.places.get(id(node), {}).values()):
                 if node.operation == "reduce" and node is not self.root:
                     self._reduction(node, index_map)
+                if node.operation == "scan":
+                    self._scan(node, index_map)
                 if node.operation == "reduce" and any(loop >= INNER for loop in loops_of(index_map)):
                     self.misfits[id(node)] = node  # a reduction for every step of another
                 for number, one in enumerate(node.inputs):
@@ -126,7 +128,10 @@ class Cone:
         if self.root.operation == "reduce":
             everything = frozenset(range(self.root.ndim))
             if self.rows is not None and self.rows != everything:
-                self.misfits |= {id(one): one for one in self.reductions if one is not self.root}
+                inner = ("reduce", "scan")
+                self.misfits |= {
+                    id(one): one for one in self.nodes if one.operation in inner and one is not self.root
+                }
             self.rows = everything
 
     def _inside(self) -> list[Node]:
@@ -151,6 +156,31 @@ class Cone:
                 else:
                     self.misfits[id(one)] = one
         return list(done.values())
+
+    def _scan(self, node: Node, index_map: IndexMap) -> None:
+        """A scan fits in if each row of it is the columns of a row of all the others, and is needed once."""
+        axis = node.options["axis"]
+        along = [steps[0][0] for _, steps in index_map[axis : axis + 1] if steps]
+        others = [steps[0][0] for i, (_, steps) in enumerate(index_map) if i != axis and steps]
+        rows = frozenset(others)
+        whole = all(
+            (not steps and same(extent, 1))
+            or (
+                same(start, 0)
+                and len(steps) == 1
+                and same(steps[0][1], 1)
+                and (same(self.root.shape[steps[0][0]], extent) if steps[0][0] < INNER else i == axis)
+            )
+            for i, (extent, (start, steps)) in enumerate(zip(node.shape, index_map, strict=True))
+        )
+        loops = {*rows, *(loop for loop in along if loop < INNER)}
+        apart = len(rows) != len(others) or len(self.places[id(node)]) > 1
+        if self.root.operation != "reduce" and len(loops) < self.root.ndim:
+            apart = True
+        if not whole or apart or (self.rows is not None and self.rows != rows):
+            self.misfits[id(node)] = node
+        else:
+            self.rows = rows
 
     def _reduction(self, node: Node, index_map: IndexMap) -> None:
         """A reduction fits in if it is needed once for every step of the same loops as all the others."""
@@ -237,7 +267,7 @@ class Cone:
         return any(order[i] not in loops for i in range(innermost))
 
 
-COSTS = {"reduce": 2.0, "gather": 4.0}
+COSTS = {"reduce": 2.0, "gather": 4.0, "scan": 8.0}
 
 
 def own_cost(node: Node) -> float:

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 from jitkernels.graph import cones, extents
 from jitkernels.graph.emit.memory import LINE, Array
+from jitkernels.graph.emit.scans import loop_of
 from jitkernels.graph.emit.targets import Targets
 from jitkernels.graph.extents import Number, same
 from jitkernels.native.language.types import NUMBERS
@@ -15,7 +16,18 @@ class Loops(Targets):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._collapse()
+        self.scanned = self._scanned()
         self.values.lane_loop = self.lane_loop = self._lane_loop()
+
+    def _scanned(self) -> set[int]:
+        """The loops along which something runs, whose steps come one after another."""
+        found = {
+            loop_of(place, node.options["axis"])
+            for target in self.targets
+            for node, place in self.values.needed(target.node, target.place)
+            if node.operation == "scan" and not self.values.is_leaf(node, place)
+        }
+        return {loop for loop in found if loop is not None}
 
     def _accesses(self) -> list[dict[int, Number]]:
         """How far each loop goes in each array that is read or written, and in counts."""
@@ -118,6 +130,8 @@ class Loops(Targets):
         ]
         sizes += [NUMBERS[node.dtype].size for cone in self.nest.cones for node in cone.leaves.values()]
         narrow = max(self.variant.vector_bytes // max([*sizes, 1]), 1)
+        if self.lane_loop in self.scanned:
+            return narrow, narrow
         return narrow, narrow * self.variant.unroll
 
     @property
@@ -125,7 +139,7 @@ class Loops(Targets):
         """The outermost loop, parts of which can run apart; None where a reduction spans everything."""
         if self.order:
             return self.order[0]
-        if any(target.reduction for target in self.targets) or not self.columns:
+        if any(target.reduction for target in self.targets) or not self.columns or self.scanned:
             return None
         return self._inner_order(tuple(self.columns))[0]
 

@@ -62,6 +62,7 @@ class Emitter(LoopWriter):
 
     def _phase(self, block: Block, loops: list[int], targets: list[Target]) -> None:
         """One nest of inner loops: reductions take their elements, roots are stored."""
+        self.values.runs += 1
         narrow, wide = self.lanes()
         reductions = [target for target in targets if target.reduction is not None]
         stashes = [

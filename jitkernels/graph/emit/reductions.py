@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type, suffix
 from jitkernels.graph.emit.conversions import converted, splat
+from jitkernels.graph.emit.elementwise import applied
 from jitkernels.graph.emit.values import Values
 from jitkernels.native.language.types import NUMBERS, constant
 
@@ -109,7 +110,7 @@ class Accumulator:
             "max": "maximum",
             "any": "logical_or",
         }.get(self.kind, "logical_and")
-        return self.values.applied(block, name, [one, other], self.inner)
+        return applied(self.values.function, block, name, [one, other], self.inner)
 
     def _further(self, block: Block, value: str, old: str) -> str:
         """Whether a value is to be found before an old one wherever they are; NaN is, before all numbers.

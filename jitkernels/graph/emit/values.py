@@ -6,13 +6,14 @@ from typing import Any
 
 from jitkernels.graph import cones, construct
 from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.emit.blocks import Block, Register, llvm_type
+from jitkernels.graph.emit.blocks import Block, Register
 from jitkernels.graph.emit.conversions import converted, spread
+from jitkernels.graph.emit.elementwise import applied
 from jitkernels.graph.emit.gathers import Index, picked
 from jitkernels.graph.emit.memory import Array, Memory
+from jitkernels.graph.emit.scans import loop_of, scanned
 from jitkernels.graph.extents import same
 from jitkernels.graph.ir import Node
-from jitkernels.graph.operations import OPERATIONS
 from jitkernels.native.language.types import NUMBERS, constant
 
 Pair = tuple[Node, IndexMap]
@@ -23,13 +24,15 @@ class Values(Memory):
     """Computes nodes at places. `arrays`: where kept nodes are, by their ids.
 
     `inside`: the place of an input of a node at some place, in the loops that there are. `reduced`: reductions that are
-    done, and `stashed`: values that an array holds for the time being.
+    done, and `stashed`: values that an array holds for the time being. `runs`: how many loops over the
+    columns of a row were begun, each of which takes its scans anew.
     """
 
     arrays: Mapping[int, Array]
     inside: Callable[[Node, int, IndexMap], IndexMap] = cones.place_in
     reduced: dict[Any, tuple[Block, Register]] = field(default_factory=dict)
     stashed: dict[Any, Array] = field(default_factory=dict)
+    runs: int = 0
 
     def needed(self, node: Node, place: IndexMap) -> list[Pair]:
         """What computing a node takes, each behind its inputs; kept nodes and reductions are not looked into."""
@@ -94,6 +97,8 @@ class Values(Memory):
             register = converted(self.function, home, Register(text, "int64"), node.dtype)
         elif node.operation == "iota":
             home, register = self._iota(block, node, place)
+        elif node.operation == "scan":
+            home, register = self._scanned(block, node, place)
         elif node.operation == "gather":
             home, register = self._picked_by_numbers(block, node, place)
         else:
@@ -109,6 +114,15 @@ class Values(Memory):
             one = one.inputs[0]
         array = self.arrays[id(one)]
         return array if index_map is None else array.region(index_map, node.inputs[0].ndim)
+
+    def _scanned(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
+        found = self._known(block, node.inputs[0], self.inside(node, 0, place))
+        loop = loop_of(place, node.options["axis"])
+        if loop is None:
+            return found
+        return scanned(
+            self, block, loop, node.options["kind"], ("scan", self.runs, self.key(node, place)), found
+        )
 
     def _picked_by_numbers(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
         array, axis = self.indexed(node), node.options["axis"]
@@ -134,26 +148,7 @@ class Values(Memory):
         registers = [spread(self.function, inner, register, lanes) for inner, register in found]
         if node.operation == "cast":
             return home, converted(self.function, home, registers[0], node.dtype)
-        return home, self.applied(home, node.operation, registers, node.dtype)
-
-    def applied(self, block: Block, operation: str, registers: list[Register], dtype: str) -> Register:
-        """An elementwise operation. Half-precision numbers are computed in single precision, as NumPy does."""
-        scalar = OPERATIONS[operation].scalar
-        assert scalar is not None, "elementwise"
-        kinds = tuple(register.dtype for register in registers)
-        code = scalar.function(kinds)
-        assert code is not None, "graphs are verified"
-        if "float16" in kinds and not scalar.halves:
-            registers = [
-                converted(self.function, block, one, "float32") if one.dtype == "float16" else one
-                for one in registers
-            ]
-            kinds = tuple(register.dtype for register in registers)
-        lanes = registers[0].lanes
-        symbol, result = self.function.library.called(code, kinds, lanes)
-        passed = ", ".join(f"{llvm_type(one.dtype, lanes)} {one.text}" for one in registers)
-        text = self.function.new(block, f"call {llvm_type(result, lanes)} {symbol}({passed})")
-        return converted(self.function, block, Register(text, result, lanes), dtype)
+        return home, applied(self.function, home, node.operation, registers, node.dtype)
 
     def _iota(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
         start, steps = place[node.options["axis"]]
