@@ -53,6 +53,29 @@ class Nest:
     def cones(self) -> list[Cone]:
         return [store.cone for store in self.stores]
 
+    @property
+    def cost(self) -> float:
+        """What an element takes, in additions."""
+        nodes = {id(node): node for cone in self.cones for node in cone.nodes}
+        return sum(min(cones.own_cost(node), 15.0) for node in nodes.values())
+
+    @property
+    def work(self) -> Number:
+        """Additions, about: of the steps that all loops take, those of reductions where there are no columns."""
+        return self._steps() * max(round(self.cost), 1)
+
+    def _steps(self) -> Number:
+        if self.columns:
+            return extents.product([*self.rows, *self.columns])
+        reduced = {
+            extents.key_of_shape(shape): extents.product(shape)
+            for cone in self.cones
+            for node in cone.nodes
+            if node.operation == "reduce"
+            for shape in [[node.inputs[0].shape[axis] for axis in node.options["axes"]]]
+        }
+        return extents.product(self.rows) * (sum(reduced.values(), 0) or 1)
+
 
 @dataclass
 class Single:

@@ -62,12 +62,25 @@ class Emitter(LoopWriter):
 
     def _phase(self, block: Block, loops: list[int], targets: list[Target]) -> None:
         """One nest of inner loops: reductions take their elements, roots are stored."""
+        self.accumulate(block, loops, targets)
+        reductions = [target for target in targets if target.reduction is not None]
+        for target, accumulator in zip(reductions, self.accumulators, strict=True):
+            assert target.reduction is not None, "chosen"
+            self.values.reduced[self.values.key(*target.reduction)] = block, accumulator.result(block)
+        for one in self._stashed(loops, targets):
+            assert one.array is not None, "a root's"
+            self.values.stashed[self.values.key(one.node, one.place)] = one.array
+
+    def _stashed(self, loops: list[int], targets: list[Target]) -> list[Target]:
+        """What a phase keeps in the array of a root."""
+        return [one for one in self.stashes if one.phase == targets[0].phase and set(one.loops) == set(loops)]
+
+    def accumulate(self, block: Block, loops: list[int], targets: list[Target]) -> None:
+        """The loops of a phase: its accumulators have taken all then, and its roots are stored."""
         self.values.runs += 1
         narrow, wide = self.lanes()
         reductions = [target for target in targets if target.reduction is not None]
-        stashes = [
-            one for one in self.stashes if one.phase == targets[0].phase and set(one.loops) == set(loops)
-        ]
+        stashes = self._stashed(loops, targets)
 
         def step(inside: Block) -> None:
             # All is read before anything is written: what is written may be what another root reads here.
@@ -93,12 +106,6 @@ class Emitter(LoopWriter):
             self.accumulators = self._given(block, reductions, 1)
         else:
             self._in_two_widths(block, loops[0], reductions, narrow, wide, step)
-        for target, accumulator in zip(reductions, self.accumulators, strict=True):
-            assert target.reduction is not None, "chosen"
-            self.values.reduced[self.values.key(*target.reduction)] = block, accumulator.result(block)
-        for one in stashes:
-            assert one.array is not None, "a root's"
-            self.values.stashed[self.values.key(one.node, one.place)] = one.array
 
     def _in_two_widths(
         self,

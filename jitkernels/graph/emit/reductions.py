@@ -194,6 +194,13 @@ class Accumulator:
         settled = function.new(block, f"select {bit} {some}, {kind} {exact}, {kind} {total}")
         return function.new(block, f"fadd {kind} {last}, {settled}")
 
+    def partial(self, block: Block) -> list[Register]:
+        """What one lane came to, for another accumulator to take: the value, and its index if it has one."""
+        found = [Register(self._whole(block), self.inner)]
+        if self.is_index:
+            found.append(Register(self.values.function.new(block, f"load i64, ptr {self.index}"), "int64"))
+        return found
+
     def result(self, block: Block) -> Register:
         """What all elements are reduced to."""
         function = self.values.function
