@@ -165,3 +165,8 @@ def test_nothing_is_touched_beside_arrays(dtype: str, axis: int) -> None:
             np.testing.assert_array_equal(out.array, right)
             assert x.intact()
             assert out.intact()
+
+
+def test_results_that_are_larger_than_caches() -> None:
+    x = array(2_300_000)[1:]
+    same(jk.jit(lambda x: np.cumsum(x * 2)), lambda x: np.cumsum(x * 2), x)

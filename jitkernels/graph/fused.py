@@ -139,8 +139,9 @@ def fused_nest(
     """A nest by itself; None where it is more than a loop over arrays without gaps that a kernel may take."""
     if any(store.region is not None for store in nest.stores):
         return None
-    if any(node.operation == "gather" for cone in nest.cones for node in cone.nodes):
-        return None  # it reads where data says, which others have looked at
+    operations = {node.operation for cone in nest.cones for node in cone.nodes}
+    if "gather" in operations or ("scan" in operations and not nest.rows):
+        return None  # it reads where data says, which others have looked at; or has no parts
     leaves = {key: leaf for cone in nest.cones for key, leaf in cone.leaves.items()}
     roots = {id(store.cone.root): store.cone.root for store in nest.stores}
     if leaves.keys() & roots.keys() or not all(

@@ -375,20 +375,19 @@ def _segment(
             texts.append(nest.text(function, arrays, f"nest{number}", external))
             made.append(programs.Call(f"nest{number}", None, nest.work))
             continue
-        found_best = choose(nest, arrays, scope, _cost(nest), _unroll(nest)) if choose else None
+        found_best = choose(nest, arrays, scope, nest.cost, _unroll(nest)) if choose else None
         variant = found_best or Variant(min(64, target.vector_bytes), _unroll(nest), _stream(nest))
-        variant = Variant(variant.vector_bytes, variant.unroll, variant.stream, max(round(_cost(nest)), 1))
         nest.variant = f"{variant.unroll} x {variant.vector_bytes} bytes" + (
             ", measured" if found_best else ""
         )
         emitter = Emitter(nest, arrays, function, variant, f"nest{number}")
-        if serves(emitter):
+        if units is None and serves(emitter):
             function, shares = Function(library, program.symbols), True
             emitter = BlockwiseEmitter(nest, arrays, function, variant, f"nest{number}")
         texts.append(emitter.text())
         loop = emitter.range_loop
         extent = None if loop is None else emitter.extents[loop]
-        work = nest.elements * variant.cost
+        work = nest.work
         checks = tuple(
             arrays[id(one.target)].word for one in nest.stores if one.target in program.graph.checks
         )
@@ -429,21 +428,15 @@ def _native(step: Nest | Single, program: Program) -> Nest | Single | Product:
     return made
 
 
-def _cost(nest: Nest) -> float:
-    return sum(
-        min(cones.own_cost(node), 15.0) for node in {id(n): n for c in nest.cones for n in c.nodes}.values()
-    )
-
-
 STREAM_BYTES = 1 << 24
 """Results of this size go past the caches if nothing was measured: few machines keep them and what they are made of."""
 
 
 def _stream(nest: Nest) -> int:
     """From how many bytes of the result on it pays to write past the caches: never, where computing takes longer."""
-    return STREAM_BYTES if _cost(nest) < 24 else 0
+    return STREAM_BYTES if nest.cost < 24 else 0
 
 
 def _unroll(nest: Nest) -> int:
-    cost = _cost(nest)
+    cost = nest.cost
     return 4 if cost < 24 else 2 if cost < 60 else 1

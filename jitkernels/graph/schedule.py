@@ -54,8 +54,17 @@ class Nest:
         return [store.cone for store in self.stores]
 
     @property
-    def elements(self) -> Number:
-        """How many steps all its loops take, about: those of reductions count where there are no columns."""
+    def cost(self) -> float:
+        """What an element takes, in additions."""
+        nodes = {id(node): node for cone in self.cones for node in cone.nodes}
+        return sum(min(cones.own_cost(node), 15.0) for node in nodes.values())
+
+    @property
+    def work(self) -> Number:
+        """Additions, about: of the steps that all loops take, those of reductions where there are no columns."""
+        return self._steps() * max(round(self.cost), 1)
+
+    def _steps(self) -> Number:
         if self.columns:
             return extents.product([*self.rows, *self.columns])
         reduced = {

@@ -104,7 +104,7 @@ class Loops(Targets):
     def streamed(self) -> Array | None:
         """The result that is written past the caches: the only one of a nest of one loop, in whole lines."""
         loops = [*self.rows, *self.columns]
-        if not self.variant.stream or len(self.targets) != 1 or loops != [self.lane_loop]:
+        if not self.variant.stream or len(self.targets) != 1 or loops != [self.lane_loop] or self.scanned:
             return None
         (target,) = self.targets
         array = target.array

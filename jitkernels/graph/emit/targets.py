@@ -19,13 +19,11 @@ class Variant:
     """How a nest is made: bytes of a vector, and how many of them a step of the loop takes at once.
 
     `stream`: of results from so many bytes on, whole lines go past the caches, where they would not stay; 0 for never.
-    `cost`: additions that an element takes.
     """
 
     vector_bytes: int = 64
     unroll: int = 2
     stream: int = 0
-    cost: int = 1
 
 
 @dataclass
