@@ -141,11 +141,13 @@ class Program:
         reach: interface.Reach,
         *,
         is_tuple: bool,
+        rebuilt: interface.Rebuilt | None = None,
     ) -> "programs.Fused | None":
         """The source of the function that Python calls may begin with; None where there is work for Python.
 
         `sources` says of each input which step of `reach` gives it, and its type if it is a number (see
-        `interface.Argument`); results are the outputs, in a tuple if `is_tuple`.
+        `interface.Argument`); results are the outputs, in a tuple if `is_tuple`, or what
+        is `rebuilt` of such a tuple.
         """
         if len(self.steps) != 1 or not isinstance(self.steps[0], Segment) or self._writes_before_checks():
             return None
@@ -176,7 +178,7 @@ class Program:
             return None
         caller = calls.Caller(
             arguments, results, kept, guards, self.symbols, len(self.words) + len(self.symbols) + 1, segment.work,
-            is_tuple, reach,
+            is_tuple, reach, rebuilt,
         )  # fmt: skip
         own = caller.text()
         text = segment.source.text.replace("define i64 @entry(", "define internal i64 @segment(")
