@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from test_umath_validation import steps_between
 
-from jitkernels.graph import program
+from jitkernels.graph import compilation
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.extents import Scope
 from jitkernels.graph.ir import Graph, Node
@@ -108,7 +108,7 @@ def computed(roots: Any, dtypes: tuple[str, ...], arrays: list[Array]) -> list[A
     inputs = tuple(Node("input", (), name, shape, {"index": i}) for i, name in enumerate(dtypes))
     graph = Graph(inputs, tuple(roots(inputs, shape)))
     values = {f"n{i}": extent for i, extent in enumerate(arrays[0].shape)}
-    return program.compiled(graph, scope, JitConfig(opt_level=0)).run(arrays, values)
+    return compilation.compiled(graph, scope, JitConfig(opt_level=0)).run(arrays, values)
 
 
 def agree(name: str, got: Array, expected: Array, units: int, arrays: list[Array]) -> None:

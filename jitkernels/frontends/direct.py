@@ -15,7 +15,7 @@ import numpy as np
 from jitkernels.frontends.reaching import Reaching, UnreachableError, sources
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.frontends.tracer import INT64
-from jitkernels.graph.emit.interface import Bound, Reach, Whole
+from jitkernels.graph.emit.interface import Bound, Reach, Rebuilt, Whole
 from jitkernels.graph.emit.objects import Step
 from jitkernels.graph.scalars import DTYPES
 from jitkernels.native import load, plain, vectorcall
@@ -151,14 +151,9 @@ def _watch_defaults(function: types.FunctionType, call: Call) -> bool:
 def source_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) -> Any:
     """The source of the compiled function for calls of a specialisation; None where they are Python's."""
     plan, program = specialisation.plan, specialisation.program
-    if plan is None or plan.is_tuple is None or "float" in plan.kinds or not hasattr(program, "caller"):
+    if plan is None or not hasattr(program, "caller"):
         return None
     if any(id(node) not in program.words for node in program.graph.outputs):
-        return None
-    if any(
-        kind == "array" and not node.shape
-        for kind, node in zip(plan.kinds, program.graph.outputs, strict=False)
-    ):
         return None
     objects = [*leaves, *specialisation.constants]
     inputs = program.graph.inputs
@@ -174,7 +169,14 @@ def source_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call)
     if found is None or any(_is_strange(one, objects[one.input]) for one in bounds):
         return None
     reach = Reach(call.steps, tuple(wholes), tuple(bounds))
-    return program.caller(specialisation.guards, found, reach, is_tuple=plan.is_tuple)
+    rebuilt = None
+    if plan.is_tuple is None:
+        symbols = tuple(program.symbols) if plan.views else ()
+        call.objects.append(plan.finisher(len(program.graph.outputs), symbols))
+        rebuilt = Rebuilt(len(call.objects) - 1, plan.leaves, symbols)
+    return program.caller(
+        specialisation.guards, found, reach, is_tuple=plan.is_tuple is not False, rebuilt=rebuilt
+    )
 
 
 def _is_strange(bound: Bound, value: Any) -> bool:

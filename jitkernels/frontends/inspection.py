@@ -25,6 +25,20 @@ class JitStats:
     cache_hits: int
 
 
+def numbers(made: Sequence[Specialisation], hits: int) -> JitStats:
+    """The sums over some code, which so many calls found."""
+    compiled = [(one, groups_of(one.program, one.graph)) for one in made if one.graph is not None]
+    kernels = [sum(group.kind != "NumPy" for group in groups) for _, groups in compiled]
+    return JitStats(
+        compiles=len(made),
+        kernels=sum(kernels),
+        launches=sum(one.calls * count for (one, _), count in zip(compiled, kernels, strict=True)),
+        bytes_moved=sum(moved(groups) * one.calls for one, groups in compiled),
+        compile_seconds=sum(one.seconds for one in made),
+        cache_hits=hits,
+    )
+
+
 @dataclass(frozen=True)
 class FunctionExplanation:
     """What `explain` of a compiled function tells. `reason`: why NumPy runs all of it; nothing where code does."""

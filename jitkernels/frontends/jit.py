@@ -26,6 +26,7 @@ from jitkernels.frontends import (  # noqa: F401  # these fill the tables of wha
     functions,
     indexing,
     joining,
+    links,
     moments,
     programs,
     reductions,
@@ -56,12 +57,11 @@ Out = TypeVar("Out", bound="np.ndarray[Any, Any] | tuple[np.ndarray[Any, Any], .
 """What takes results, and is given back."""
 MOST_KEYS = 4096
 MOST_OF_A_KEY = 32
-MOST_LINKS = 4096
 MOST_FORMS = 16
 """Ways of passing the same arguments, by position or by name, that are linked."""
 
 
-_base: Any = vectorcall.base() or object
+_base: Any = links.base or object
 
 
 class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this is imported
@@ -78,12 +78,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         self._plain_calls: dict[str, int] = {}
         self._hits = 0
         self._takes_out = self._signature.takes("out")
-        self._links: list[Any] = []
-        self._old_links: list[Any] = []
-        self._slow = self._from_python
-        if _base is not object:
-            self._table = vectorcall.new_table(self._slow)
-            vectorcall.attach(self, self._table)
+        self._links = links.Links(self, self._from_python)
 
     if _base is object or TYPE_CHECKING:
 
@@ -124,11 +119,14 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         if found.written and not found.may_write(leaves):
             return self._plain(args, kwargs, out)
         found.calls += 1
+        largest = max((leaf.size for leaf in leaves if type(leaf) is np.ndarray), default=0)
+        if largest <= found.plain_at_once and not self.config.sees_calls:
+            self._link_plain(args, kwargs, out, found.plain_at_once)
+            return self._plain(args, kwargs, out)
         if self._link(found, args, kwargs):
             # By the compiled function, which is in front of this one now.
             linked: Any = self
             return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
-        largest = max((leaf.size for leaf in leaves if type(leaf) is np.ndarray), default=0)
         if largest <= found.plain_up_to and not self.config.sees_calls:
             self._link_plain(args, kwargs, out, found.plain_up_to)
             return self._plain(args, kwargs, out)
@@ -159,17 +157,12 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def _link_plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, most: int) -> None:
         """Let calls like this one be the plain function's without more ado, up to so many elements of an array."""
-        if _base is object or out is not None or self._takes_out or len(self._links) >= MOST_LINKS:
+        if _base is object or out is not None or self._takes_out or self._links.are_many:
             return
         kinds = {type(one) for one in (*args, *kwargs.values())}
         if most == MANY_ELEMENTS or kinds <= direct.NUMBERS:
             with making:
-                self._enter(direct.Plain(self.__wrapped__, args, kwargs, most))
-
-    def _enter(self, link: Any) -> None:
-        self._forget_links()
-        self._links.append(link)
-        vectorcall.enter(self._table, link.link)
+                self._links.enter(direct.Plain(self.__wrapped__, args, kwargs, most))
 
     def _link(self, found: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Let calls like this one go without Python from now on, if they can; whether they do."""
@@ -180,7 +173,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             if form in found.direct:
                 return False
             found.direct[form] = False
-            if len(self._links) >= MOST_LINKS:
+            if self._links.are_many:
                 self._unlink()
                 found.direct[form] = False
             if (
@@ -196,7 +189,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
                 call = direct.call_of(function, structure, bound, args, kwargs, found.constants)
                 source = direct.source_of(found, leaves, call) if call is not None else None
                 if call is not None and source is not None:
-                    self._enter(direct.Direct(source, call, cached=self.config.cache))
+                    self._links.enter(direct.Direct(source, call, cached=self.config.cache))
                     found.direct[form] = True
             except JitKernelsError as error:
                 found.note_failure(error)
@@ -329,20 +322,9 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def stats(self) -> "JitStats":
         """Numbers about all code that was made."""
-        from jitkernels.frontends.groups import groups_of, moved
-        from jitkernels.frontends.inspection import JitStats
+        from jitkernels.frontends.inspection import numbers
 
-        made = [one for kept in list(self._specialisations.values()) for one in kept]
-        compiled = [(one, groups_of(one.program, one.graph)) for one in made if one.graph is not None]
-        kernels = [sum(group.kind != "NumPy" for group in groups) for _, groups in compiled]
-        return JitStats(
-            compiles=len(made),
-            kernels=sum(kernels),
-            launches=sum(one.calls * count for (one, _), count in zip(compiled, kernels, strict=True)),
-            bytes_moved=sum(moved(groups) * one.calls for one, groups in compiled),
-            compile_seconds=sum(one.seconds for one in made),
-            cache_hits=self._hits,
-        )
+        return numbers([one for kept in list(self._specialisations.values()) for one in kept], self._hits)
 
     def release(self) -> None:
         """Forget all code that was made."""
@@ -351,20 +333,10 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             self._unlink()
 
     def _unlink(self) -> None:
-        """Take all links out. They live on while calls are under way."""
-        if _base is not object:
-            vectorcall.clear(self._table)
+        self._links.clear()
         for kept in self._specialisations.values():
             for one in kept:
                 one.direct = {}
-        self._old_links += self._links
-        self._links = []
-        self._forget_links()
-
-    def _forget_links(self) -> None:
-        """Let go of links that were taken out, and of their code, if no call can be in it."""
-        if self._old_links and vectorcall.is_quiet(self._table):
-            self._old_links.clear()
 
 
 if _base is not object:

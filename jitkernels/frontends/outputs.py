@@ -2,8 +2,10 @@
 
 import dataclasses
 import enum
+import operator
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +22,12 @@ from jitkernels.graph.operations import region_of
 
 
 class Known(NamedTuple):
-    """What results are made of: the leaves of the arguments, the arrays that were computed, the values of symbols."""
+    """What results are made of: the leaves of the arguments, the arrays that were computed, the values of symbols.
 
-    leaves: Sequence[Any]
+    Leaves by their numbers; those that the plan names are enough.
+    """
+
+    leaves: Sequence[Any] | Mapping[int, Any]
     arrays: Sequence[Any]
     values: Mapping[str, int]
 
@@ -35,10 +40,35 @@ IMMUTABLE = (
 
 
 class Plan:
-    """How the results of a call are made. `simple` is the number of outputs, if they are the results as they are."""
+    """How the results of a call are made.
 
-    def __init__(self, make: Make, kinds: tuple[str, ...], is_tuple: bool | None) -> None:
+    `is_tuple`: whether they are the outputs in a tuple, or one alone; None if they are put together by `make`, which
+    needs these `leaves` and, if there are any `views` or numbers, the values of symbols.
+    """
+
+    def __init__(
+        self,
+        make: Make,
+        kinds: tuple[str, ...],
+        is_tuple: bool | None,
+        leaves: Iterable[int] = (),
+        *,
+        views: int = 0,
+    ) -> None:
         self.make, self.kinds, self.is_tuple = make, kinds, is_tuple
+        self.leaves, self.views = tuple(sorted(leaves)), views
+
+    def finisher(self, count: int, symbols: Sequence[str]) -> Callable[[tuple[Any, ...]], Any]:
+        """What makes the results of a tuple: so many outputs, the leaves, and the values of these symbols."""
+        make, leaves, behind = self.make, self.leaves, count + len(self.leaves)
+        if not leaves and not symbols:
+            return lambda parts: make(Known((), parts, {}))
+
+        def finished(parts: tuple[Any, ...]) -> Any:
+            known = dict(zip(leaves, parts[count:behind], strict=True))
+            return make(Known(known, parts, dict(zip(symbols, parts[behind:], strict=True))))
+
+        return finished
 
 
 class _Planner:
@@ -50,6 +80,8 @@ class _Planner:
         self.counts: dict[int, int] = {}
         self.storages: list[Storage] = []
         self.kept: list[Any] = []
+        self.leaves: set[int] = set()
+        self.views = 0
 
     def count(self, value: Any) -> None:
         """How many different arrays share each storage."""
@@ -119,13 +151,16 @@ class _Planner:
     def _whole(self, value: Whole) -> Make:
         if value.leaf is not None:
             leaf = value.leaf
+            self.leaves.add(leaf)
             return lambda known: known.leaves[leaf]
-        extent = value.extent
-        return lambda known: extents.evaluated(extent, known.values)
+        self.views += 1
+        read = _reader(value.extent)
+        return lambda known: read(known.values)
 
     def _array(self, value: Traced) -> Make:
         leaf = self.arguments.get(id(value))
         if leaf is not None:
+            self.leaves.add(leaf)
             return lambda known: known.leaves[leaf]
         view, storage = value.view, value.view.storage
         if storage.leaf is not None:
@@ -143,30 +178,45 @@ class _Planner:
 
     def _view(self, view: View, number: int, *, is_leaf: bool) -> Make:
         """A view of an argument or of a new array."""
+        if is_leaf:
+            self.leaves.add(number)
+        self.views += 1
         steps: list[View] = []
         one: View | None = view
         while one is not None and one.parent is not None:
             steps.insert(0, one)
             one = one.parent
         is_readonly = view.is_readonly
+        moves = [(step.map, [_reader(extent) for extent in step.shape]) for step in steps]
 
         def made(known: Known) -> Any:
             found = (known.leaves if is_leaf else known.arrays)[number]
             if not steps:
                 return found.view()
-            for step in steps:
-                shape = tuple([extents.evaluated(extent, known.values) for extent in step.shape])
-                if step.map is None:
+            values = known.values
+            for index_map, readers in moves:
+                shape = tuple([read(values) for read in readers])
+                if index_map is None:
                     found = found.reshape(shape)
                 else:
-                    found = region_of(
-                        found, step.map, shape, lambda extent: extents.evaluated(extent, known.values)
-                    )
+                    found = region_of(found, index_map, shape, partial(_read, values))
             if is_readonly or (is_leaf and not known.leaves[number].flags.writeable):
                 found.flags.writeable = False
             return found
 
         return made
+
+
+def _reader(extent: Any) -> Callable[[Mapping[str, int]], int]:
+    """What finds an extent, quickly where it is a number or a symbol."""
+    if type(extent) is int:
+        return lambda _: extent
+    name = extents.bare(extent)
+    return operator.itemgetter(name) if name is not None else partial(extents.evaluated, extent)
+
+
+def _read(values: Mapping[str, int], extent: Any) -> int:
+    return extent if type(extent) is int else extents.evaluated(extent, values)
 
 
 def _repeated(kind: Any, parts: Sequence[Make], first: Sequence[int], known: Known) -> Any:
@@ -223,9 +273,12 @@ def _plan(planner: _Planner, make: Make, found: Any) -> Plan:
             or id(value) in planner.arguments
             or planner.made.get(id(value.view.storage)) != i
         ):
-            return Plan(make, (), None)
+            return Plan(make, (), None, planner.leaves, views=planner.views)
         kinds.append("float" if value.is_weak else "scalar" if value.is_scalar else "array")
-    return Plan(make, tuple(kinds), several)
+    is_plain = "float" not in kinds and all(
+        view.shape or kind != "array" for view, kind in zip((one.view for one in listed), kinds, strict=True)
+    )
+    return Plan(make, tuple(kinds), several if is_plain else None)
 
 
 def given_to(out: Any, result: Any) -> Any:

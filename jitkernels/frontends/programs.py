@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jitkernels.graph import fused, interpreter, program
+from jitkernels.graph import compilation, fused, interpreter
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.extents import Scope
 from jitkernels.graph.ir import Graph
@@ -12,14 +12,14 @@ from jitkernels.graph.ir import Graph
 def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Any:
     """An object with ``run(arrays, values, out)``, which gives outputs and does the writes."""
     if config.backend == "native":
-        return program.compiled(graph, scope, config, fused.measured)
+        return compilation.compiled(graph, scope, config, fused.measured)
     return Interpreted(graph)
 
 
 def nests(graph: Graph, scope: Scope, config: JitConfig) -> list[fused.FusedNest]:
     """The loop nests of a graph that can be measured by themselves."""
     found = fused.Collector()
-    program.compiled(graph, scope, config, found)
+    compilation.compiled(graph, scope, config, found)
     return found.nests
 
 

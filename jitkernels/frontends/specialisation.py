@@ -27,6 +27,8 @@ from jitkernels.graph.ir import Graph, Node
 MANY_ELEMENTS = 2**62
 SECONDS_OF_PYTHON, SECONDS_OF_NUMPY, SECONDS_OF_ELEMENT = 40e-6, 1e-6, 0.5e-9
 """A call of compiled code by Python; a call of NumPy, and what it takes for each element more than compiled code."""
+SECONDS_OF_RESULT = 1e-6
+"""What Python makes of arrays: a list, a dict, an object. Each view in it takes four times as long."""
 FREE = frozenset({"input", "constant", "extent", "view", "reshape"})
 """Operations that take NumPy no time to speak of."""
 
@@ -66,8 +68,20 @@ class Specialisation:
             return MANY_ELEMENTS
         if self.has_foreign:
             return -1
+        return self._elements(SECONDS_OF_PYTHON)
+
+    @property
+    def plain_at_once(self) -> int:
+        """The largest arrays for which that takes less time than what Python does for results alone."""
+        if self.plan is None or self.plan.is_tuple is not None or self.has_foreign:
+            return -1
+        return self._elements(SECONDS_OF_RESULT * (1 + 4 * self.plan.views))
+
+    def _elements(self, seconds: float) -> int:
+        """How many elements NumPy is done with in a time that compiled code takes beside computing."""
+        assert self.graph is not None, "traced"
         operations = sum(node.operation not in FREE for node in self.graph)
-        return int((SECONDS_OF_PYTHON / max(operations, 1) - SECONDS_OF_NUMPY) / SECONDS_OF_ELEMENT)
+        return int((seconds / max(operations, 1) - SECONDS_OF_NUMPY) / SECONDS_OF_ELEMENT)
 
     @property
     def may_raise(self) -> bool:

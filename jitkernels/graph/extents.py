@@ -253,6 +253,16 @@ def key_of_shape(shape: Iterable[Number]) -> tuple[Any, ...]:
     return tuple(key_of(extent) for extent in shape)
 
 
+def bare(extent: Number) -> str | None:
+    """The name of a symbol that an extent is, if it is nothing else."""
+    if not isinstance(extent, Extent) or len(extent.terms) != 1:
+        return None
+    ((monomial, count),) = extent.terms.items()
+    if count != 1 or len(monomial) != 1 or monomial[0].operation:
+        return None
+    return monomial[0].text
+
+
 def value_of(extent: Number) -> int:
     """The value in the traced call, without a guard."""
     return extent.value if isinstance(extent, Extent) else extent

@@ -6,12 +6,13 @@ It is what a loop nest that is written by hand becomes, so that threads, ranges 
 from collections.abc import Sequence
 
 from jitkernels.errors import BuildError
+from jitkernels.graph.compilation import compiled
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.extents import Extent, Number, Scope
 from jitkernels.graph.ir import Graph
-from jitkernels.graph.program import Program, Segment, compiled
+from jitkernels.graph.program import Program, Segment
 
 CONFIG = JitConfig(opt_level=3, backend="native")
 

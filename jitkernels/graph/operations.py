@@ -66,6 +66,9 @@ def _view(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any
 
 def region_of(array: Any, index_map: Any, shape: tuple[int, ...], value: Callable[[Any], int]) -> Any:
     """The view of an array that an index map describes: element i of dimension d of it is start + the sum of steps."""
+    sliced = _sliced(array, index_map, shape, value)
+    if sliced is not None:
+        return sliced
     strides = [0] * len(shape)
     first: list[Any] = []
     offset = 0
@@ -80,6 +83,29 @@ def region_of(array: Any, index_map: Any, shape: tuple[int, ...], value: Callabl
         offset += array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
         return np.ndarray(shape, array.dtype, whole, offset, strides)
     return np.lib.stride_tricks.as_strided(array[tuple(first)] if first else array, shape, strides)
+
+
+def _sliced(array: Any, index_map: Any, shape: tuple[int, ...], value: Callable[[Any], int]) -> Any:
+    """The view by slices, which take NumPy a fraction of the time; None where it is none of slices."""
+    index: list[Any] = []
+    order: list[int] = []
+    for start, steps in index_map:
+        begin = value(start)
+        if not steps:
+            index.append(begin)
+            continue
+        dimension, step = steps[0]
+        pace = value(step)
+        if len(steps) > 1 or not pace:
+            return None
+        end = begin + pace * shape[dimension]
+        index.append(slice(begin, end if end >= 0 else None, pace))
+        order.append(dimension)
+    if len(order) != len(shape) or len({*order}) < len(order):
+        return None
+    found = array[(*index, ...)]
+    turned = [order.index(i) for i in range(len(shape))]
+    return found if turned == order == sorted(order) else found.transpose(turned)
 
 
 def _reshape(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:

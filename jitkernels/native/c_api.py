@@ -13,8 +13,8 @@ NUMPY_API = {"PyArray_CheckFromAny": 108, "PyArray_Empty": 184, "PyArray_Return"
 """Places in NumPy's table of C functions."""
 C_API = (
     "Py_IncRef", "Py_DecRef", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Clear",
-    "PyErr_Occurred", "PyErr_SetObject", "PyNumber_Float", "PyLong_AsLong", "PyTuple_New", "PyDict_GetItemWithError",
-    "PyDict_Next", "PyObject_GetAttr", "PyObject_RichCompareBool", "PyContextVar_Get",
+    "PyErr_Occurred", "PyErr_SetObject", "PyNumber_Float", "PyLong_AsLong", "PyLong_FromLong", "PyTuple_New",
+    "PyDict_GetItemWithError", "PyDict_Next", "PyObject_GetAttr", "PyObject_RichCompareBool", "PyContextVar_Get",
 )  # fmt: skip
 LIBC = ("malloc", "free")
 OBJECTS: dict[str, object] = {

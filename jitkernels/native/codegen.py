@@ -1,5 +1,6 @@
 """LLVM's optimiser and code generator for this machine, through llvmlite alone."""
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
@@ -66,20 +67,31 @@ def optimise(module: Any, target: Any) -> None:
     builder.getModulePassManager().run(module, builder)
 
 
+STRAIGHT_PASSES = (
+    "sroa",  # before inlining, so that less is inlined
+    "simplify_cfg", "always_inliner", "instruction_combine", "new_gvn", "simplify_cfg", "tail_call_elimination",
+)  # fmt: skip
+FUSING_PASSES = (
+    "sroa", "simplify_cfg", "always_inliner", "sroa", "instruction_combine", "simplify_cfg", "new_gvn",
+    "instruction_combine",
+)  # fmt: skip
+
+
+@functools.cache
+def _passes(names: tuple[str, ...]) -> Any:
+    """LLVM's passes of these names; made once, since LLVM keeps some memory of each that is made."""
+    made = llvm.create_new_module_pass_manager()
+    for name in names:
+        getattr(made, f"add_{name}_pass")()
+    return made
+
+
 def straighten(module: Any, target: Any) -> None:
     """Variables into registers, no step or branch too many, what says ``alwaysinline`` inlined; nothing more.
 
     For code without loops that LLVM could make more of: it takes a fraction of the time, and is not the slower for it.
     """
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_sroa_pass()  # before inlining, so that less is inlined
-    passes.add_simplify_cfg_pass()
-    passes.add_always_inliner_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_new_gvn_pass()
-    passes.add_simplify_cfg_pass()
-    passes.add_tail_call_elimination_pass()
-    passes.run(module, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=1)))
+    _run(STRAIGHT_PASSES, module, target)
 
 
 def fuse(module: Any, target: Any) -> None:
@@ -87,16 +99,13 @@ def fuse(module: Any, target: Any) -> None:
 
     Scalar code has its variables in registers before it is inlined, as it often is several times.
     """
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_sroa_pass()
-    passes.add_simplify_cfg_pass()
-    passes.add_always_inliner_pass()
-    passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_simplify_cfg_pass()
-    passes.add_new_gvn_pass()
-    passes.add_instruction_combine_pass()
-    passes.run(module, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=1)))
+    _run(FUSING_PASSES, module, target)
+
+
+def _run(names: tuple[str, ...], module: Any, target: Any) -> None:
+    """Some passes. The builder is new, since it refers to what is gone after a run."""
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    _passes(names).run(module, llvm.create_pass_builder(target, options))
 
 
 def finished(

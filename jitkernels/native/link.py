@@ -10,10 +10,14 @@ from jitkernels.errors import BuildError
 LIBC = ("aligned_alloc", "free", "memcpy", "memset", "memmove")
 
 
-def parsed(name: str, code: str | bytes) -> Any:
-    """The module of LLVM IR text or bitcode. Raises BuildError when LLVM cannot read it."""
+def parsed(name: str, code: str | bytes, context: Any = None) -> Any:
+    """The module of LLVM IR text or bitcode, in a context of its own unless one is given.
+
+    What modules have in common stays in their context as long as that. Raises BuildError when LLVM cannot read it.
+    """
+    parse = llvm.parse_assembly if isinstance(code, str) else llvm.parse_bitcode
     try:
-        module = llvm.parse_assembly(code) if isinstance(code, str) else llvm.parse_bitcode(code)
+        module = parse(code, context or llvm.create_context())
         module.verify()
     except RuntimeError as error:
         raise BuildError(f"the LLVM code of {name} is wrong: {error}") from error
@@ -22,7 +26,8 @@ def parsed(name: str, code: str | bytes) -> Any:
 
 def linked(name: str, parts: Iterable[str | bytes], visible: Iterable[str]) -> Any:
     """One module of parts, each IR text or bitcode, of which only some functions are visible from outside."""
-    first, *others = (parsed(name, part) for part in parts)
+    context = llvm.create_context()
+    first, *others = (parsed(name, part, context) for part in parts)
     for other in others:
         try:
             first.link_in(other)

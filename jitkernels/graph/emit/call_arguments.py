@@ -3,9 +3,9 @@
 import struct
 
 from jitkernels.graph import extents
-from jitkernels.graph.emit.call_text import CallText, bare
+from jitkernels.graph.emit.call_text import CallText
 from jitkernels.graph.emit.interface import Argument, Bound, Whole
-from jitkernels.graph.extents import Extent, Guard, Number
+from jitkernels.graph.extents import Extent, Guard, Number, bare
 from jitkernels.graph.short import MANY, MOST
 from jitkernels.native.layout import ALIGNED, CONTIGUOUS, WRITEABLE, Offset
 

@@ -2,7 +2,7 @@
 
 from jitkernels.graph import extents
 from jitkernels.graph.emit.call_text import CallText
-from jitkernels.graph.emit.interface import Result
+from jitkernels.graph.emit.interface import Rebuilt, Result
 from jitkernels.native.layout import ALIGNED, CONTIGUOUS, IN_FORTRAN_ORDER, WRITEABLE, Offset
 
 
@@ -12,9 +12,12 @@ class GivenResults(CallText):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.places: list[str] = []
+        self.given: list[str] = []
 
     def _outs(self) -> str:
         """Whether results are given; they are looked at before anything is done, and are apart from all arguments."""
+        if self.rebuilt is not None:
+            return self._for_python(self.rebuilt)
         if not self.results or (self.is_tuple and not all(result.shape for result in self.results)):
             self.require(self.new("icmp eq ptr %out, null"))
         given = self.new("icmp ne ptr %out, null")
@@ -50,6 +53,35 @@ class GivenResults(CallText):
             block.lines.append(f"  store ptr {array}, ptr {place}")
         block.lines += [f"  br label %{go}", f"{go}:"]
         return given
+
+    def _for_python(self, rebuilt: Rebuilt) -> str:
+        """Results, and what else Python needs to put them together; nothing is given as ``out``."""
+        self.require(self.new("icmp eq ptr %out, null"))
+        count = len(self.results) + len(rebuilt.inputs) + len(rebuilt.symbols)
+        self.places = [self.function.variable("ptr") for _ in range(count)]
+        places = iter(self.places)
+        self.block.lines += [f"  store ptr null, ptr {place}" for place in self.places]
+        for result in self.results:
+            array = self._empty(result)
+            self.keep(result.word, "ptr", self.load("ptr", array, Offset.ARRAY_DATA))
+            self.line(f"  store ptr {array}, ptr {next(places)}")
+        for number in rebuilt.inputs:
+            self.line(f"  call void @Py_IncRef(ptr {self.given[number]})")
+            self.line(f"  store ptr {self.given[number]}, ptr {next(places)}")
+        for symbol in rebuilt.symbols:
+            number_of = self.new(f"call ptr @PyLong_FromLong(i64 {self.block.known['atom', symbol]})")
+            self.require(self.new(f"icmp ne ptr {number_of}, null"), "undo")
+            self.line(f"  store ptr {number_of}, ptr {next(places)}")
+        return "false"
+
+    def _by_python(self, rebuilt: Rebuilt, whole: str) -> None:
+        """Give back what a callable makes of a tuple."""
+        place = self.function.variable("[1 x ptr]")
+        self.line(f"  store ptr {whole}, ptr {place}")
+        function = self.load("ptr", "%context", 8 * rebuilt.word)
+        made = self.new(f"call ptr @PyObject_Vectorcall(ptr {function}, ptr {place}, i64 1, ptr null)")
+        self.line(f"  call void @Py_DecRef(ptr {whole})")
+        self.line(f"  ret ptr {made}")
 
     def _item(self, number: int) -> str:
         if number == 0:
@@ -134,18 +166,21 @@ class GivenResults(CallText):
         self.block.lines += ["  ret ptr %out", f"{made}:"]
         whole = self.new(f"call ptr @PyTuple_New(i64 {len(loaded)})")
         self.require(self.new(f"icmp ne ptr {whole}, null"), "undo")
-        for number, (array, result) in enumerate(zip(loaded, self.results, strict=True)):
+        for number, array in enumerate(loaded):
             value = array
-            if not result.shape:
+            if self.rebuilt is None and not self.results[number].shape:
                 value = self.new(f"call ptr @PyArray_Return(ptr {array})")
             at = self.new(f"getelementptr i8, ptr {whole}, i64 {Offset.TUPLE_ITEMS + 8 * number}")
             self.block.lines.append(f"  store ptr {value}, ptr {at}")
+        if self.rebuilt is not None:
+            self._by_python(self.rebuilt, whole)
+            return
         self.block.lines.append(f"  ret ptr {whole}")
 
     def _undone(self) -> str:
         """What becomes of results that were made, or of those given, where memory is short."""
         lines = ["undo:"]
-        if self.results:
+        if self.results and self.rebuilt is None:
             lines += [
                 "  %undo.given = icmp ne ptr %out, null",
                 "  br i1 %undo.given, label %undo.out, label %undo.made",

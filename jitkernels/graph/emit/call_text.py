@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jitkernels.graph.emit.blocks import Function
-from jitkernels.graph.emit.interface import Argument, Kept, Reach, Result
-from jitkernels.graph.extents import Extent, Guard, Number
+from jitkernels.graph.emit.interface import Argument, Kept, Reach, Rebuilt, Result
+from jitkernels.graph.extents import Guard, Number, bare
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.layout import Offset
 
@@ -23,6 +23,7 @@ class CallText:
     work: Number
     is_tuple: bool
     reach: Reach
+    rebuilt: Rebuilt | None = None
     library: Library = field(default_factory=Library)
 
     def __post_init__(self) -> None:
@@ -117,13 +118,3 @@ class CallText:
             high = self.new(f"select i1 {negative}, i64 {high}, i64 {upper}")
         span = self.new(f"sub i64 {high}, {low}")
         return low, self.new(f"add i64 {span}, {argument.size}")
-
-
-def bare(extent: Number) -> str | None:
-    """The name of a symbol that an extent is, if it is nothing else."""
-    if not isinstance(extent, Extent) or len(extent.terms) != 1:
-        return None
-    ((monomial, count),) = extent.terms.items()
-    if count != 1 or len(monomial) != 1 or monomial[0].operation:
-        return None
-    return monomial[0].text

@@ -66,6 +66,18 @@ class Bound:
 
 
 @record
+class Rebuilt:
+    """What is given back is what Python makes of a tuple: the results, then inputs, then values of symbols.
+
+    `word`: of the context, where the callable is that takes the tuple.
+    """
+
+    word: int
+    inputs: tuple[int, ...]
+    symbols: tuple[str, ...]
+
+
+@record
 class Reach:
     """How arguments are reached, and what is required of those that are numbers."""
 

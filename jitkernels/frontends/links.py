@@ -1,0 +1,45 @@
+"""The links of a compiled function: what its calls look through before they come to Python."""
+
+from typing import Any
+
+from jitkernels.native import vectorcall
+
+MOST_LINKS = 4096
+base = vectorcall.base()
+"""The type of what can have links; None where Python serves all calls."""
+
+
+class Links:
+    """A table and its links, which are entered and taken out with `making` held."""
+
+    def __init__(self, target: Any, slow: Any) -> None:
+        """`slow` serves the calls of `target` that no link takes."""
+        self.entered: list[Any] = []
+        self._old: list[Any] = []
+        self._slow = slow
+        if base is not None:
+            self._table = vectorcall.new_table(slow)
+            vectorcall.attach(target, self._table)
+
+    @property
+    def are_many(self) -> bool:
+        return len(self.entered) >= MOST_LINKS
+
+    def enter(self, link: Any) -> None:
+        """Let calls look at a link, and let go of those that were taken out."""
+        self._forget()
+        self.entered.append(link)
+        vectorcall.enter(self._table, link.link)
+
+    def clear(self) -> None:
+        """Take all out. They live on while calls are under way."""
+        if base is not None:
+            vectorcall.clear(self._table)
+            self._old += self.entered
+            self.entered = []
+            self._forget()
+
+    def _forget(self) -> None:
+        """Let go of links that were taken out, and of their code, if no call can be in it."""
+        if self._old and vectorcall.is_quiet(self._table):
+            self._old.clear()
