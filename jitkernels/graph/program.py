@@ -27,7 +27,7 @@ from jitkernels.graph.products import Product
 from jitkernels.graph.reuse import memory_of
 from jitkernels.graph.schedule import Nest, Schedule, Single, scheduled
 from jitkernels.graph.unrolling import unrolled
-from jitkernels.native import load, vectorcall
+from jitkernels.native import floating_errors, load, vectorcall
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.sharing import WORK
 from jitkernels.native.source import External
@@ -49,7 +49,7 @@ class Segment:
             kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
             self._code = load.placed_of(self.source, cached=self.cached)
             self._entry = kind(self._code.address)
-        status = self._entry(frame.ctypes.data)
+        status = floating_errors.heard(self._entry, frame.ctypes.data)
         if status == programs.REFUSED:
             raise IndexError("an index is out of bounds")
         if status:
@@ -375,7 +375,10 @@ def _segment(
             continue
         found_best = choose(nest, arrays, scope, _cost(nest), _unroll(nest)) if choose else None
         variant = found_best or Variant(min(64, target.vector_bytes), _unroll(nest), _stream(nest))
-        variant = Variant(variant.vector_bytes, variant.unroll, variant.stream, max(round(_cost(nest)), 1))
+        cost = max(round(_cost(nest)), 1)
+        # Of what overwrites its arguments nobody but the flags can tell.
+        is_delicate = bool(program.graph.writes)
+        variant = Variant(variant.vector_bytes, variant.unroll, variant.stream, cost, is_delicate)
         nest.variant = f"{variant.unroll} x {variant.vector_bytes} bytes" + (
             ", measured" if found_best else ""
         )
