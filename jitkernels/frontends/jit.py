@@ -1,6 +1,5 @@
 """`jit`: a NumPy function that is traced for each new kind of arguments, and runs as compiled code from then on."""
 
-import contextlib
 import functools
 import types
 from collections.abc import Callable
@@ -17,23 +16,10 @@ from jitkernels.errors import (
     WorkspaceError,
     shown,
 )
-from jitkernels.frontends import (  # noqa: F401  # these fill the tables of what traced arrays do
-    arranging,
-    choosing,
-    contraction,
-    creation,
-    direct,
-    functions,
-    indexing,
-    joining,
-    links,
-    moments,
-    programs,
-    reductions,
-    shaping,
-    universal,
-)
+from jitkernels.frontends import direct, links, programs
+from jitkernels.frontends import filled as _filled  # noqa: F401  # the tables of what traced arrays do
 from jitkernels.frontends import specialisation as specialisations
+from jitkernels.frontends.alarms import Alarm
 from jitkernels.frontends.arguments import Flattener, patterns, static
 from jitkernels.frontends.captured import Constant
 from jitkernels.frontends.checked import Check
@@ -136,11 +122,12 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         self, found: Specialisation, leaves: Any, values: Any, args: Any, kwargs: Any, out: Any
     ) -> Any:
         """The results of compiled code, started from Python."""
+        heard = floating_errors.Heard()
         is_checked = self.config.is_checked
         before = [leaves[i].copy() for i in found.written] if found.may_raise or is_checked else ()
         try:
             check = Check(found, leaves, values) if is_checked else None
-            with np.errstate(all="ignore") if found.is_quiet else contextlib.nullcontext():
+            with np.errstate(all="ignore") if found.alarm is None else heard.listening():
                 arrays = found.program.run([*leaves, *found.constants], values, None)
             if check is not None:
                 check.compare(arrays, leaves, lambda: self._names(args, kwargs))
@@ -152,6 +139,8 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             if isinstance(error, JitKernelsError):
                 found.note_failure(error)
             return self._plain(args, kwargs, out)
+        if heard.kinds and found.alarm is not None:
+            found.alarm.hear(tuple(sorted(heard.kinds)), args, kwargs, None)
         result = found.plan.make(Known(leaves, arrays, values))
         return result if out is None else given_to(out, result)
 
@@ -189,7 +178,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
                 call = direct.call_of(function, structure, bound, args, kwargs, found.constants)
                 source = direct.source_of(found, leaves, call) if call is not None else None
                 if call is not None and source is not None:
-                    self._links.enter(direct.Direct(source, call, cached=self.config.cache))
+                    self._links.enter(direct.Direct(source, call, found.alarm, cached=self.config.cache))
                     found.direct[form] = True
             except JitKernelsError as error:
                 found.note_failure(error)
@@ -245,6 +234,9 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         structure = part, (tuple, tuple(parts)), (dict, tuple(named), tuple(named_parts))
         return structure, flattener.leaves
 
+    def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        return self._structure(args, kwargs)[1]
+
     def _made(self, key: Any, leaves: list[Any]) -> tuple[Specialisation | None, list[Any], Any]:
         kept = self._specialisations.get(key, [])
         for one in kept:
@@ -257,6 +249,9 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             )
             return None, leaves, None
         new = specialisations.made(self.__wrapped__, key[0], leaves, self.config)
+        if not (new.is_quiet or new.has_foreign):
+            graph = getattr(new.program, "graph", new.graph)
+            new.alarm = Alarm(self.__wrapped__, self._leaves, graph, writes=bool(new.written))
         values = new.values(leaves)
         if values is None:
             raise AssertionError("a trace whose guards do not hold for what was traced")
@@ -373,8 +368,10 @@ def jit(
 
     `static_argnames` are parameters whose values are constants of the code, which is made anew for each.
 
-    Compiled code does not warn of divisions by zero, overflow and invalid values; where `numpy.errstate` asks for
-    more than a warning, NumPy computes.
+    Where an operation fails that NumPy would warn of (division by zero, overflow, invalid values), the plain function
+    is run once more, for its warnings; not each time where the same was shown before, or nothing came of it. There is
+    no warning where arguments are overwritten meanwhile. Where `numpy.errstate` asks for more than a warning, NumPy
+    computes.
     """
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if config is not None and options:

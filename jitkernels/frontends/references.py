@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends import jit, outputs  # noqa: F401  # the former fills the tables of what arrays do
+from jitkernels.frontends import filled, outputs  # noqa: F401  # the tables of what traced arrays do
 from jitkernels.frontends.storage import Storage, View, c_strides
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer, pop, push

@@ -171,6 +171,12 @@ def _segment(
             continue
         found_best = choose(nest, arrays, scope, nest.cost, _unroll(nest)) if choose else None
         variant = found_best or Variant(min(64, target.vector_bytes), _unroll(nest), _stream(nest))
+        variant = Variant(
+            variant.vector_bytes,
+            variant.unroll,
+            variant.stream,
+            units is None and _is_delicate(nest, program),
+        )
         nest.variant = f"{variant.unroll} x {variant.vector_bytes} bytes" + (
             ", measured" if found_best else ""
         )
@@ -220,6 +226,15 @@ def _native(step: Nest | Single, program: Program) -> Nest | Single | Product:
         return step
     program.made.append(step.node)
     return made
+
+
+def _is_delicate(nest: Nest, program: Program) -> bool:
+    """Whether lanes that are off might set flags of the processor, which warnings hang on.
+
+    Of what overwrites its arguments nobody but the flags can tell.
+    """
+    nodes = (node for cone in nest.cones for node in cone.nodes)
+    return bool(program.graph.writes) or any(map(cones.is_delicate, nodes))
 
 
 STREAM_BYTES = 1 << 24

@@ -270,6 +270,15 @@ class Cone:
 COSTS = {"reduce": 2.0, "gather": 4.0, "scan": 8.0}
 
 
+DELICATE = 4.0
+"""What operations cost that may fail for 1 and 0 and numbers made of them: divisions, roots, functions."""
+
+
+def is_delicate(node: Node) -> bool:
+    """Whether an operation may fail for numbers such as 1 where it does not for others."""
+    return own_cost(node) >= DELICATE
+
+
 def own_cost(node: Node) -> float:
     """What a node costs beside its inputs, in additions."""
     scalar = OPERATIONS[node.operation].scalar

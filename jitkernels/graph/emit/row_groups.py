@@ -31,7 +31,9 @@ class RowGroup(Values):
     multiplies: bool = False  # in so few vectors, the processor divides while it does something else
 
     def __post_init__(self) -> None:
-        self.alone = Values(self.function, self.lane_loop, self.arrays, self.inside)
+        self.alone = Values(
+            self.function, self.lane_loop, self.arrays, self.inside, is_delicate=self.is_delicate
+        )
 
     def begin(self, block: Block, numbers: list[str], masks: tuple[str, str]) -> None:
         """A step over the rows of these numbers; masks are those of one row and of all."""

@@ -47,6 +47,7 @@ class ShortRows(LoopWriter):
             loop,
             self.values.arrays,
             self.values.inside,
+            is_delicate=self.values.is_delicate,
             row_loop=last,
             rows=rows,
             columns=columns,

@@ -1,0 +1,29 @@
+"""The tables of what traced arrays do, filled by the modules that say so: who traces imports this."""
+
+from jitkernels.frontends import (
+    arranging,
+    choosing,
+    contraction,
+    creation,
+    functions,
+    indexing,
+    joining,
+    moments,
+    reductions,
+    shaping,
+    universal,
+)
+
+__all__ = [
+    "arranging",
+    "choosing",
+    "contraction",
+    "creation",
+    "functions",
+    "indexing",
+    "joining",
+    "moments",
+    "reductions",
+    "shaping",
+    "universal",
+]
