@@ -4,11 +4,13 @@ Attrs (``jk.VMulAttr``) and everyday functions (``jk.vmul``) are attributes of t
 row of the registry, those of other packages included. Type checkers read ``__init__.pyi``, which is generated.
 """
 
+import sys as _sys
 from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
 from typing import Any
 
 from jitkernels import errors  # noqa: F401  # a public name
+from jitkernels.locks import making as _making
 
 _ERRORS = (
     "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "DataIndexError", "DifferenceError", "GraphError",
@@ -64,31 +66,42 @@ def __getattr__(name: str) -> Any:
     Other packages are looked through for names that are not ours, so that theirs are there whatever was called
     before.
     """
-    found: Any = None
-    if name in _LATER:
-        found = getattr(_import_module(_LATER[name]), name)
-    elif name == "__all__":
+    if name == "__all__":
         return _names()
-    elif name == "__version__":
-        from jitkernels.machine import version
-
-        found = version("jitkernels")
-    elif name.startswith("_"):
-        pass
-    elif name.islower():
-        if _find_spec(f"jitkernels.{name}") is None:
-            from jitkernels.functions import everyday
-            from jitkernels.registry import known_row
-
-            found = everyday(name) if known_row(name.upper()) else None
-    elif name[:1].isupper():
-        from jitkernels.registry import named_row
-
-        found = named_row(name)
+    found = _sys.modules.get(f"jitkernels.{name}")
+    if found is None and (name in _LATER or not _is_module(name)):
+        with _making:  # a fork waits for what is imported, or its child would wait for that for ever
+            found = _found(name)
     if found is None:
         raise AttributeError(f"module 'jitkernels' has no attribute {name!r}")
     globals()[name] = found
     return found
+
+
+def _is_module(name: str) -> bool:
+    return name.islower() and _find_spec(f"jitkernels.{name}") is not None
+
+
+def _found(name: str) -> Any:
+    """An attribute that is no module, or None."""
+    if name in _LATER:
+        return getattr(_import_module(_LATER[name]), name)
+    if name == "__version__":
+        from jitkernels.machine import version
+
+        return version("jitkernels")
+    if name.startswith("_"):
+        return None
+    if name.islower():
+        from jitkernels.functions import everyday
+        from jitkernels.registry import known_row
+
+        return everyday(name) if known_row(name.upper()) else None
+    if name[:1].isupper():
+        from jitkernels.registry import named_row
+
+        return named_row(name)
+    return None
 
 
 def __dir__() -> list[str]:

@@ -20,7 +20,7 @@ from jitkernels.loops.variants import STREAM_BYTES
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import LaterIR, lines_of, references
 from jitkernels.registry import Variant as Choice
-from jitkernels.registry import implementation, implements
+from jitkernels.registry import implements
 
 COMPILER = ("graph", "frontends", "maths", "native/language")
 """What decides the code beside the reference."""
@@ -32,15 +32,16 @@ UNROLLS = (2, 4, 1)
 
 def nest(
     attr: KernelAttr,
-    unroll: int = UNROLLS[0],
-    vector_bytes: int = 64,
-    stream: bool = False,
-    parallel: bool = False,
+    reference: Callable[..., None],
+    unroll: int,
+    vector_bytes: int,
+    stream: bool,
+    parallel: bool,
 ) -> LoopNest:
     """The loop nest of a row's reference, which runs over the first extent of its last array."""
     row, signature, fields = type(attr), attr.signature(), attr.fields()
     arguments = [argument for argument in row.arrays if argument.when is None or fields[argument.when]]
-    along, reference = _along(row), implementation(row, "refer").function
+    along = _along(row)
     static = {
         name: value for name, value in fields.items() if type(value) is not int and name not in row.floats
     }
@@ -113,9 +114,19 @@ def variants_along(attr: KernelAttr, along: str) -> list[Choice]:
     ]
 
 
-def register(row: type[KernelAttr]) -> None:
+def register(row: type[KernelAttr], reference: Callable[..., None]) -> None:
     """Give a row the implementation ``gen`` that its reference makes."""
-    implements(row, name="gen", variants=variants)(nest)
+
+    def gen(
+        attr: KernelAttr,
+        unroll: int = UNROLLS[0],
+        vector_bytes: int = 64,
+        stream: bool = False,
+        parallel: bool = False,
+    ) -> LoopNest:
+        return nest(attr, reference, unroll, vector_bytes, stream, parallel)
+
+    implements(row, name="gen", variants=variants)(gen)
 
 
 def _along(row: type[KernelAttr]) -> str:

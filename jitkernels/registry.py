@@ -47,7 +47,7 @@ def _single(attr: KernelAttr) -> Sequence[Variant]:
 
 
 _implementations: dict[type[KernelAttr], dict[str, Implementation]] = {}
-_compiled: set[type[KernelAttr]] = set()
+_compiled: dict[type[KernelAttr], Callable[..., None]] = {}
 _discovered: set[str] = set()
 _being_discovered: set[str] = set()
 
@@ -97,7 +97,7 @@ def implements(
             )
         listed = variants if variants is _single else checked_variants(attr_class, chosen, function, variants)
         if compiles:
-            _compiled.add(attr_class)
+            _compiled[attr_class] = function
         known[chosen] = Implementation(chosen, attr_class, function, can_be_used, listed)
         return function
 
@@ -114,7 +114,7 @@ def implementations(attr_class: type[KernelAttr]) -> dict[str, Implementation]:
         attr_class = FusedAttr
     known = _implementations.get(attr_class, {})
     if "gen" not in known and attr_class in _compiled:
-        importlib.import_module("jitkernels.from_reference").register(attr_class)
+        importlib.import_module("jitkernels.from_reference").register(attr_class, _compiled[attr_class])
     if "refer" not in known:
         raise RegistrationError(
             f"{attr_class.kernel_type.name} has no implementation 'refer': register its NumPy computation with "
@@ -237,7 +237,7 @@ def _remove(attr_class: type[KernelAttr]) -> None:
     rows.pop(attr_class.kernel_type)
     KernelType.remove(attr_class.kernel_type.name)
     _implementations.pop(attr_class, None)
-    _compiled.discard(attr_class)
+    _compiled.pop(attr_class, None)
 
 
 def _forget_foreign(known: dict[str, Implementation], before: Mapping[str, Implementation]) -> None:

@@ -227,9 +227,10 @@ def test_a_class_nearby_answers_for_one_that_was_never_measured(
     assert choose(jk.VMulAttr(n=2000)).rule == "nearby"
     assert choose(jk.VMulAttr(n=1 << 15)).rule == "static", "too far"
     assert choose(jk.VMulAttr(n=100, dtype="float64")).rule == "static", "another dtype"
-    with_threads = Measured("gen", {"vector_bytes": 64, "parallel": True}, 1e-7)
+    variant = {"unroll": 2, "vector_bytes": 64, "stream": False}
+    with_threads = Measured("gen", {**variant, "parallel": True}, 1e-7)
     store.save(jk.VExpAttr(n=1 << 16), Record((with_threads, Measured("refer", {}, 2e-7))), threads)
-    assert choose(jk.VExpAttr(n=1 << 13)).variant == {"vector_bytes": 64, "parallel": False}
+    assert choose(jk.VExpAttr(n=1 << 13)).variant == {**variant, "parallel": False}
     assert "nearby" in str(jk.explain(jk.VExpAttr(n=1 << 13)))
     monkeypatch.setattr(choosing, "get_num_threads", lambda: 2)
     store.save(jk.MatMulAttr(m=64, n=64, k=64), Record((Measured("refer", {}, 1e-7),)), 2)

@@ -293,13 +293,14 @@ def test_components_are_picks_that_run_inside_others(fresh: object, monkeypatch:
     attr = jk.VSigmoidAttr(n=1 << 16)
     assert choose_component(attr).implementation.name == "gen"
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
-    parallel = record("gen", variant={"vector_bytes": 64, "parallel": True}).candidates
-    serial = record("intrinsic", "gen", variant={"vector_bytes": 32, "parallel": False}).candidates
+    variant = {"unroll": 2, "vector_bytes": 32, "stream": False}
+    parallel = record("gen", variant={**variant, "parallel": True}).candidates
+    serial = record("intrinsic", "gen", variant={**variant, "parallel": False}).candidates
     found = store.Record((*parallel, *record("mix", "refer").candidates, *serial))
     store.save(attr.tuning_class(), found, get_num_threads())
     choice = choose_component(attr)
     assert (choice.implementation.name, choice.rule) == ("gen", "measured")
-    assert choice.variant == {"vector_bytes": 32, "parallel": False}
+    assert choice.variant == {**variant, "parallel": False}
     with jk.use(implementation="refer"):
         assert choose_component(attr) == choice
 
