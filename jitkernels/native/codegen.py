@@ -79,12 +79,12 @@ def straighten(module: Any, target: Any) -> None:
 def fuse(module: Any, target: Any) -> None:
     """For loops that are written in vectors already: scalar code inlined, invariants out of loops, nothing twice."""
     passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()  # before inlining, so that less is inlined
     passes.add_always_inliner_pass()
     passes.add_sroa_pass()
     passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
     passes.add_new_gvn_pass()
-    passes.add_instruction_combine_pass()
     passes.run(module, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=1)))
 
 
