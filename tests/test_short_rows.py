@@ -203,3 +203,17 @@ def test_where_the_extremes_are(dtype: str) -> None:
             for found, expected in zip(compiled(x), places(x), strict=True):
                 np.testing.assert_array_equal(found, expected)
             assert [int(whole(row)) for row in x] == [int(np.argmax(row)) for row in x]
+
+
+def test_code_for_long_rows_alone() -> None:
+    """Where rows are long at first, short ones get code of their own, which serves all; the other way there is one."""
+    x = np.random.default_rng(0).standard_normal((20, 500)).astype(np.float32)
+    for widths, compiles in (
+        ((500, 300, 8, 9, 64, 65, 400), [1, 1, 2, 2, 2, 2, 2]),
+        ((8, 500, 20), [1, 1, 1]),
+    ):
+        compiled = jk.jit(softmax)
+        for width, expected in zip(widths, compiles, strict=True):
+            part = np.ascontiguousarray(x[:, :width])
+            np.testing.assert_allclose(compiled(part), softmax(part), rtol=1e-5)
+            assert compiled.stats().compiles == expected

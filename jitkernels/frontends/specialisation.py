@@ -195,6 +195,7 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
         specialisation.written = tuple(target.options["index"] for target, _ in graph.writes)
         try:
             specialisation.program = programs.compiled(graph, tracer.scope, config)
+            specialisation.guards = tuple(tracer.scope.guards.values())  # of what code was made for, too
         except Exception as error:  # noqa: BLE001  # a mistake of the compiler must not be one of the results
             specialisation.note_failure(error)
             specialisation.program = programs.Interpreted(graph)

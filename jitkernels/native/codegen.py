@@ -73,7 +73,6 @@ STRAIGHT_PASSES = (
 )  # fmt: skip
 FUSING_PASSES = (
     "sroa", "simplify_cfg", "always_inliner", "sroa", "instruction_combine", "simplify_cfg", "new_gvn",
-    "instruction_combine",
 )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """Nests whose rows may be short, and are reduced: code of its own for rows of one vector or few, several rows at once.
 
 A row that fits in registers is read once, and nothing of it is kept in memory meanwhile. How long rows are is seen at
-run time; longer ones, and fewer than fill a group, are done by the loops that take all.
+run time; longer ones, and fewer than fill a group, are done by the loops that take all. Where the call that is traced
+has long rows, the code is for such alone.
 """
 
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from jitkernels.graph.emit.loop_text import LoopWriter
 from jitkernels.graph.emit.reductions import Accumulator
 from jitkernels.graph.emit.row_groups import RowGroup
 from jitkernels.graph.emit.targets import Target
+from jitkernels.graph.extents import Extent
 
 SIMPLE = 48
 """Nodes of a nest up to which it gets code of its own for short rows."""
@@ -33,7 +35,17 @@ class ShortRows(LoopWriter):
         simple = len(nodes) <= SIMPLE and not any(node.operation in ("gather", "scan") for node in nodes)
         if not (self.order and reduces and simple and loops == {(self.lane_loop,)} and narrow >= 4):
             return []
-        return [(8, narrow // 2), (4, narrow), (2, 2 * narrow), (1, 4 * narrow)]
+        found = [(8, narrow // 2), (4, narrow), (2, 2 * narrow), (1, 4 * narrow)]
+        assert self.lane_loop is not None, "chosen"
+        count, longest = self.extents[self.lane_loop], found[-1][1]
+        if not isinstance(count, Extent):
+            return [one for one in found if one[1] >= count][:1]
+        if (
+            count.value > longest
+        ):  # code for long rows alone: it takes half the time, and short ones get their own
+            count.guard(count - longest, ">")
+            return []
+        return found
 
     def _grouped(self, block: Block, rows: int, columns: int) -> None:
         """All rows, if they are short enough: nothing is read twice, or kept in memory meanwhile."""
