@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from jitkernels import pins, settings, shipped
+from jitkernels import machine, pins, settings, shipped
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import ArgumentTypeError, NotUsableError, shown
 from jitkernels.native.threads import get_num_threads
@@ -122,7 +122,7 @@ def known_record(attr: KernelAttr) -> Record | None:
 
 def has_records(name: str) -> bool:
     """Whether measurements of a kernel of that name count, and there is one."""
-    return tuning_mode() != "off" and store.has_any(name, get_num_threads())
+    return tuning_mode() != "off" and machine.has_timings(name, get_num_threads())
 
 
 def checked(attr: KernelAttr) -> KernelAttr:

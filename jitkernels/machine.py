@@ -270,3 +270,29 @@ def work_directory() -> Path:
     place = Path(settings.read("JITKERNELS_WORKDIR"))
     place.mkdir(parents=True, exist_ok=True)
     return place
+
+
+def timings_directory(threads: int) -> Path | None:
+    """Where measurements for this environment and number of threads lie, or None without a cache."""
+    root = cache_root()
+    return root and _timings_below(root, threads)
+
+
+@functools.cache
+def _timings_below(root: Path, threads: int) -> Path:
+    """Neither machine nor versions change while a process lives."""
+    return root / digest(environment_of_timings(threads))[:16] / "tuning"
+
+
+def has_timings(name: str, threads: int) -> bool:
+    """Whether any attr of a kernel was measured; looked up anew when the folder has changed."""
+    place = timings_directory(threads)
+    try:
+        return place is not None and _has_timings(place, name, place.stat().st_mtime_ns)
+    except OSError:
+        return False
+
+
+@functools.lru_cache(maxsize=8)
+def _has_timings(place: Path, name: str, _: int) -> bool:
+    return next(place.glob(f"{name}-*.json"), None) is not None

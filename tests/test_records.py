@@ -12,7 +12,7 @@ from picks import chosen, record
 from processes import python
 
 import jitkernels as jk
-from jitkernels import choosing, measuring
+from jitkernels import choosing, machine, measuring
 from jitkernels.choosing import choose
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.ledger import Ledger
@@ -253,7 +253,7 @@ def test_names_that_are_no_record_hide_none(
         )  # type: ignore[type-var]
     store.save(near, Record((Measured("refer", {}, 1e-7),)), threads)
     assert nearest(attr, threads) == (near, Record((Measured("refer", {}, 1e-7),)))
-    place, family = store.directory(threads), store.family_of(attr)
+    place, family = machine.timings_directory(threads), store.family_of(attr)
     assert place is not None
     extents = [str(extent) for extent in attr.extents().values()]
     wide = [

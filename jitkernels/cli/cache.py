@@ -104,7 +104,7 @@ def _environments() -> Iterator[Path]:
 def _present() -> set[Path]:
     """The folders of code and of measurements that this process uses."""
     root = machine.cache_root()
-    tuning = store.directory(get_num_threads())
+    tuning = machine.timings_directory(get_num_threads())
     objects = root and root / machine.digest(machine.environment_of_code())[:16]
     return {place for place in (objects, tuning and tuning.parent) if place}
 

@@ -26,7 +26,6 @@ from jitkernels.frontends.checked import Check
 from jitkernels.frontends.outputs import Known, given_to
 from jitkernels.frontends.signatures import Signature
 from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
-from jitkernels.graph import fused
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
 from jitkernels.locks import making
@@ -297,6 +296,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         forgotten. Returns what was measured. Raises NotUsableError where the call is left to NumPy, or measurements
         would not be used.
         """
+        from jitkernels.graph import fused
         from jitkernels.measuring import tune
 
         found, _ = self._looked_at(args, kwargs)

@@ -1,24 +1,43 @@
 """What runs a traced graph: compiled code, or NumPy node by node (``JITKERNELS_BACKEND=interpreter``)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jitkernels.graph import compilation, fused, interpreter
+from jitkernels import machine
+from jitkernels.graph import compilation, interpreter
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.extents import Scope
 from jitkernels.graph.ir import Graph
+from jitkernels.native.threads import get_num_threads
+
+if TYPE_CHECKING:
+    from jitkernels.graph.fused import FusedNest
+
+
+def _measured(*nest: Any) -> Any:
+    """The variant of a nest that measured best.
+
+    On most machines no nest was measured, and what deals with measurements takes as long to import as code to make.
+    """
+    if not machine.has_timings("fused", get_num_threads()):
+        return None
+    from jitkernels.graph import fused
+
+    return fused.measured(*nest)
 
 
 def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Any:
     """An object with ``run(arrays, values, out)``, which gives outputs and does the writes."""
     if config.backend == "native":
-        return compilation.compiled(graph, scope, config, fused.measured)
+        return compilation.compiled(graph, scope, config, _measured)
     return Interpreted(graph)
 
 
-def nests(graph: Graph, scope: Scope, config: JitConfig) -> list[fused.FusedNest]:
+def nests(graph: Graph, scope: Scope, config: JitConfig) -> list["FusedNest"]:
     """The loop nests of a graph that can be measured by themselves."""
-    found = fused.Collector()
+    from jitkernels.graph.fused import Collector
+
+    found = Collector()
     compilation.compiled(graph, scope, config, found)
     return found.nests
 

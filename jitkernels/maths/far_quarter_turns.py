@@ -10,7 +10,7 @@ Rare, and slow beside anything else here: it stands apart and runs number by num
 
 import numpy as np
 
-from jitkernels.native.source import apart
+from jitkernels.native.source import apart, inlined
 
 # The digits of 2 / pi in words of 64 bits, from the point on.
 W1 = np.uint64(0xA2F9836E4E441529)
@@ -59,14 +59,14 @@ def digits(i: np.int64) -> np.uint64:
     )  # fmt: skip
 
 
-@apart()
+@inlined()
 def window(place: np.int64) -> np.uint64:
     """The 64 digits from a place on."""
     word, skipped = place >> 6, np.uint64(place & 63)
     return digits(word) << skipped | digits(word + 1) >> 64 - skipped
 
 
-@apart()
+@inlined()
 def high_product(a: np.uint64, b: np.uint64) -> np.uint64:
     """The upper half of the 128 bits of a * b."""
     a_low, a_high, b_low, b_high = a & LOW_32, a >> 32, b & LOW_32, b >> 32

@@ -8,6 +8,7 @@ from operator import sub
 from pathlib import Path
 from typing import Any
 
+from jitkernels import machine
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import AttrError
 from jitkernels.tuning import store
@@ -22,7 +23,7 @@ def nearest(attr: KernelAttr, threads: int) -> tuple[KernelAttr, Record] | None:
 
     That is the attr itself if it has one. What is no whole record is passed over; no file is opened twice.
     """
-    place = store.directory(threads)
+    place = machine.timings_directory(threads)
     if place is None:
         return None
     family, sizes = store.family_of(attr), attr.extents()

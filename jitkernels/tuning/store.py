@@ -56,21 +56,9 @@ def _key(attr: KernelAttr) -> dict[str, Any]:
     return attr.to_json()
 
 
-def directory(threads: int) -> Path | None:
-    """Where records for this environment and number of threads lie, or None without a cache."""
-    root = machine.cache_root()
-    return root and _below(root, threads)
-
-
-@functools.cache
-def _below(root: Path, threads: int) -> Path:
-    """Neither machine nor versions change while a process lives."""
-    return root / machine.digest(machine.environment_of_timings(threads))[:16] / "tuning"
-
-
 def path_of(attr: KernelAttr, threads: int) -> Path | None:
     """The file of an attr's record."""
-    place = directory(threads)
+    place = machine.timings_directory(threads)
     return place and place / _name_of(attr)
 
 
@@ -154,20 +142,6 @@ def _measured(**content: Any) -> Measured:
     if not isinstance(measured.error, str | None):
         raise ValueError("an error is not text")
     return measured
-
-
-def has_any(name: str, threads: int) -> bool:
-    """Whether there is a record of any attr of a kernel; looked up anew when the folder has changed."""
-    place = directory(threads)
-    try:
-        return place is not None and _has_any(place, name, place.stat().st_mtime_ns)
-    except OSError:
-        return False
-
-
-@functools.lru_cache(maxsize=8)
-def _has_any(place: Path, name: str, _: int) -> bool:
-    return next(place.glob(f"{name}-*.json"), None) is not None
 
 
 def files(root: Path) -> Iterator[Path]:

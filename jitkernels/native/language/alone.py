@@ -22,13 +22,11 @@ def externals(library: Library) -> tuple[External, ...]:
 
 
 def _address(made: Definition) -> int:
-    """Where a function is. Its symbol says what it is, and what all are that it calls."""
+    """Where a function is, which has all that it calls inside. Its symbol says what it is, and what they are."""
     if made.symbol not in _addresses:
-        inside = Library(alone=None if made.lanes == 1 else {})
+        inside = Library()
         inside.need(made)
         text = made.text.replace("define private ", "define ", 1).replace(made.symbol, "@entry", 1)
-        source = IRSource(
-            made.symbol[2:].partition(".")[0], f"{STRAIGHT}{inside.text}{text}\n", externals(inside)
-        )
+        source = IRSource(made.symbol[2:].partition(".")[0], f"{STRAIGHT}{inside.text}{text}\n")
         _addresses[made.symbol] = load.address_of(source)
     return _addresses[made.symbol]
