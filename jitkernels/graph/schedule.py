@@ -16,6 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from jitkernels.graph import cones, extents, products
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.construct import IndexMap
@@ -61,10 +63,21 @@ class Nest:
 
     @property
     def work(self) -> Number:
-        """Additions, about: of the steps that all loops take, those of reductions where there are no columns."""
-        return self._steps() * max(round(self.cost), 1)
+        """Additions of four bytes, about."""
+        return self._steps() * self.work_of_step
+
+    @property
+    def work_of_step(self) -> int:
+        """Additions of four bytes that an element takes: vectors have half as many of those of eight."""
+        sizes = [
+            np.dtype(node.dtype).itemsize
+            for cone in self.cones
+            for node in (cone.root, *cone.leaves.values())
+        ]
+        return max(round(self.cost * max(sizes) / 4), 1)
 
     def _steps(self) -> Number:
+        """The steps that all loops take; those of reductions where there are no columns."""
         if self.columns:
             return extents.product([*self.rows, *self.columns])
         reduced = {
