@@ -29,6 +29,7 @@ from jitkernels.frontends import specialisation
 from jitkernels.frontends.jit import JitFunction, jit
 from jitkernels.frontends.tables import METHODS, TABLE
 from jitkernels.frontends.universal import COMPOSED
+from jitkernels.graph import program
 from jitkernels.graph.scalars import BY_UFUNC, DTYPES
 
 IS_PLAIN = os.environ.get("NUMPY_SUITE_PLAIN") == "1"

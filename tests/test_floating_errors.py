@@ -1,5 +1,6 @@
-"""Compiled functions under `numpy.errstate`: where NumPy is to raise or to call, it does."""
+"""Compiled functions under `numpy.errstate`: where NumPy is to raise, to call or to warn, it does."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -7,7 +8,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.native import floating_errors
+from jitkernels.frontends import alarms
+from jitkernels.native import floating_errors, processor_flags
 
 Array = np.ndarray[Any, Any]
 
@@ -22,8 +24,9 @@ ZEROS = np.zeros(5)
 @pytest.fixture
 def compiled() -> Callable[[Array], Array]:
     function: Callable[[Array], Array] = jk.jit(inverse)
-    for _ in range(3):  # so that calls go without Python
-        assert np.isinf(function(ZEROS)).all()
+    with np.errstate(all="ignore"):
+        for _ in range(3):  # so that calls go without Python
+            assert np.isinf(function(ZEROS)).all()
     return function
 
 
@@ -31,7 +34,8 @@ def test_what_is_to_be_raised_is(compiled: Callable[[Array], Array]) -> None:
     for _ in range(2):
         with np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
             compiled(ZEROS)
-        assert np.isinf(compiled(ZEROS)).all()
+        with np.errstate(all="ignore"):
+            assert np.isinf(compiled(ZEROS)).all()
 
 
 def test_what_is_to_be_called_is(compiled: Callable[[Array], Array]) -> None:
@@ -52,5 +56,191 @@ def test_what_is_ignored_runs_as_ever(compiled: Callable[[Array], Array]) -> Non
 
 def test_the_word_of_settings_is_read_right() -> None:
     assert floating_errors.is_word_known()
-    with np.errstate(over="raise"):
-        assert floating_errors.are_told()
+    for choice in {"over": "raise"}, {"under": "warn"}:
+        kept: Any = choice
+        with np.errstate(**kept):
+            assert floating_errors.are_told()
+            assert floating_errors._word() & floating_errors.TELLING
+
+
+Told = list[tuple[str, str, int]]
+
+
+def told(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Told:
+    """What a call warns of, and where."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        function(*args, **kwargs)
+    return [(str(one.message), one.filename, one.lineno) for one in found]
+
+
+def failing(x: Array, y: Array) -> Array:
+    z = 1 / x
+    found: Array = np.exp(z) - y * y
+    return found
+
+
+def test_warnings_are_those_of_numpy_at_the_line_of_the_function() -> None:
+    compiled = jk.jit(failing)
+    x, y = np.array([1.0, 0.0, 2.0, 1e-3]), np.array([1.0, 2.0, 1e300, 3.0])
+    expected = told(failing, x, y)
+    assert [text for text, _, _ in expected] == [
+        "divide by zero encountered in divide",
+        "overflow encountered in exp",
+        "overflow encountered in multiply",
+    ]
+    assert all(file == __file__ for _, file, _ in expected)
+    for _ in range(5):
+        assert told(compiled, x, y) == expected
+        assert told(compiled, x, y, out=np.empty(4)) == expected
+        assert told(compiled, x, y=y) == expected
+        assert told(compiled, x + 1, x) == []
+    with np.errstate(over="ignore"):
+        assert told(compiled, x, y) == expected[:1]
+    with np.errstate(all="ignore"):
+        assert told(compiled, x, y) == []
+
+
+def test_warnings_that_filters_make_errors_are_raised() -> None:
+    compiled = jk.jit(inverse)
+    for _ in range(3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeWarning, match="divide by zero encountered in divide"):
+                compiled(ZEROS)
+
+
+def test_flags_that_other_code_has_set_are_no_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = jk.jit(inverse)
+    infinity = float("inf")
+    heard: list[Any] = []
+
+    def hear(*found: Any) -> int:
+        heard.append(found)
+        return 0
+
+    monkeypatch.setattr(alarms.Alarm, "hear", hear)
+    for _ in range(3):
+        assert infinity - infinity != 0  # invalid, and nobody is told
+        compiled(ZEROS + 1)
+    assert heard == []
+    compiled(ZEROS)
+    assert len(heard) == 1
+
+
+def test_numpy_does_not_see_flags_of_compiled_code() -> None:
+    compiled = jk.jit(inverse)
+    with np.errstate(all="ignore"):
+        compiled(ZEROS)
+        compiled(ZEROS)
+    assert processor_flags.kinds(processor_flags.take()) == ("divide",)
+    with np.errstate(all="ignore"):
+        compiled(ZEROS)
+    with np.errstate(all="raise"):
+        assert (np.ones(5) / np.full(5, 2.0) == 0.5).all()
+        assert np.float64(1) / np.float64(2) == 0.5
+
+
+def test_what_was_shown_is_not_asked_for_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[int] = []
+    note = alarms.Record.note
+
+    def counted(record: alarms.Record, found: Any) -> None:
+        runs.append(1)
+        note(record, found)
+
+    monkeypatch.setattr(alarms.Record, "note", counted)
+    compiled = jk.jit(inverse)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("default")
+        for _ in range(2):
+            compiled(ZEROS)
+        runs.clear()
+        for _ in range(1000):
+            compiled(ZEROS)
+    assert len(found) == 1
+    assert 2 < len(runs) < 20
+    assert told(compiled, ZEROS)  # other filters show it once more
+    runs.clear()
+    assert len(told(compiled, ZEROS)) == len(told(compiled, ZEROS)) == 1
+    assert len(runs) == 2
+
+
+def test_alarms_in_vain_become_rare_and_cost_next_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = jk.jit(lambda x: np.where(x > 0, x, -x))
+    heard: list[Any] = []
+    hear = alarms.Alarm.hear
+
+    def counted(*found: Any) -> int:
+        heard.append(found)
+        return hear(*found)
+
+    monkeypatch.setattr(alarms.Alarm, "hear", counted)
+    strange = np.full(5, np.nan)  # which no comparison is for
+    for _ in range(10_000):
+        compiled(strange)
+    assert 4 < len(heard) < 20
+
+
+def test_an_alarm_after_many_in_vain_is_heard() -> None:
+    record = alarms.Record()
+    for _ in range(10_000):
+        if record.is_due():
+            record.note([])
+    for _ in range(100_000):
+        if record.is_due():
+            record.note([("text", "file", 1)])
+            break
+    assert record.is_due()
+
+
+@pytest.mark.parametrize("size", [3_000_000, 40])
+def test_all_threads_are_heard(size: int) -> None:
+    compiled = jk.jit(inverse)
+    threads = jk.get_num_threads()
+    jk.set_num_threads(2)
+    try:
+        for place in (0, size // 2 - 1, size // 2, size - 1):
+            x = np.ones(size)
+            assert told(compiled, x) == []
+            x[place] = 0
+            assert len(told(compiled, x)) == 1
+    finally:
+        jk.set_num_threads(threads)
+
+
+def stepped(x: Array, y: Array) -> None:
+    x[1:] -= y[1:] / x[:-1]
+
+
+def rooted(x: Array, y: Array) -> None:
+    x += np.log(y)
+
+
+def test_what_is_overwritten_is_warned_of_in_words_of_our_own() -> None:
+    compiled, line = jk.jit(stepped), stepped.__code__.co_firstlineno
+    x, y = np.array([2.0, 0.0, 4.0, 1e300]), np.array([1.0, 1.0, 1.0, 1e-300])
+    for _ in range(3):
+        assert told(compiled, x.copy() + 1, y) == []
+        assert told(compiled, x.copy(), y) == [("divide by zero encountered in stepped", __file__, line)]
+        assert told(compiled, x.copy(), y * 0) == [("invalid value encountered in stepped", __file__, line)]
+    with np.errstate(divide="ignore"):
+        assert told(compiled, x.copy(), y) == []
+
+
+def test_results_written_over_arguments_are_warned_of_likewise() -> None:
+    compiled = jk.jit(inverse)
+    for size in range(1, 34):
+        for _ in range(2):
+            x = np.full(size, 3.0)
+            assert told(compiled, x, out=x) == []
+            x[-1] = 0
+            (found,) = told(compiled, x, out=x)
+            assert found[0] == "divide by zero encountered in inverse"
+
+
+def test_functions_that_set_flags_in_vain_are_silent_where_numpy_cannot_be_asked() -> None:
+    compiled = jk.jit(rooted)
+    for _ in range(3):
+        assert told(compiled, np.ones(5), np.full(5, np.nan)) == []
+        assert told(compiled, np.ones(5), np.zeros(5)) == []

@@ -170,15 +170,16 @@ def test_exceptions_are_the_functions_own() -> None:
 
 
 def test_floating_point_errors_are_raised_where_asked_for() -> None:
-    """Compiled code warns of nothing; where errors are to be raised, NumPy computes."""
+    """Where errors are to be raised, NumPy computes."""
     compiled: Any = jk.jit(lambda x: np.log(x) / x + x**3)
     x = np.array([0.0, -1.0, 1e300, np.inf])
     with np.errstate(all="ignore"):
         right = np.log(x) / x + x**3
-    for _ in range(3):
-        np.testing.assert_array_equal(compiled(x), right)
+        for _ in range(3):
+            np.testing.assert_array_equal(compiled(x), right)
     with np.errstate(all="raise"):
         for _ in range(3):
             with pytest.raises(FloatingPointError):
                 compiled(x)
-    np.testing.assert_array_equal(compiled(x), right)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(compiled(x), right)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.frontends.alarms import Alarm, LinkedAlarm
 from jitkernels.frontends.reaching import Reaching, UnreachableError, sources
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.frontends.tracer import INT64
@@ -24,13 +25,14 @@ from jitkernels.native import load, plain, vectorcall
 class Direct:
     """One link, and what it needs to stay alive."""
 
-    def __init__(self, source: Any, call: "Call", *, cached: bool) -> None:
+    def __init__(self, source: Any, call: "Call", alarm: Alarm | None, *, cached: bool) -> None:
         self.context = np.array([id(one) for one in call.objects] or [0], np.int64)
-        self.kept = call
+        self.kept, self.alarm = call, None if alarm is None else LinkedAlarm(alarm)
         self.code = load.placed_of(source, cached=cached)
-        self.link = vectorcall.link(
-            self.code.address, self.context.ctypes.data, call.count, call.watches, call.names
-        )
+        address, context = self.code.address, self.context.ctypes.data
+        self.link = vectorcall.link(address, context, call.count, call.watches, call.names, alarm=self.alarm)
+        if self.alarm is not None:
+            self.alarm.link = self.link
 
 
 NUMBERS = frozenset(

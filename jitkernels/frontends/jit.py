@@ -1,6 +1,5 @@
 """`jit`: a NumPy function that is traced for each new kind of arguments, and runs as compiled code from then on."""
 
-import contextlib
 import functools
 import types
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from jitkernels.errors import (
     shown,
 )
 from jitkernels.frontends import (  # noqa: F401  # these fill the tables of what traced arrays do
+    alarms,
     arranging,
     choosing,
     contraction,
@@ -136,11 +136,12 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         self, found: Specialisation, leaves: Any, values: Any, args: Any, kwargs: Any, out: Any
     ) -> Any:
         """The results of compiled code, started from Python."""
+        heard = floating_errors.Heard()
         is_checked = self.config.is_checked
         before = [leaves[i].copy() for i in found.written] if found.may_raise or is_checked else ()
         try:
             check = Check(found, leaves, values) if is_checked else None
-            with np.errstate(all="ignore") if found.is_quiet else contextlib.nullcontext():
+            with np.errstate(all="ignore") if found.alarm is None else heard.listening():
                 arrays = found.program.run([*leaves, *found.constants], values, None)
             if check is not None:
                 check.compare(arrays, leaves, lambda: self._names(args, kwargs))
@@ -152,6 +153,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             if isinstance(error, JitKernelsError):
                 found.note_failure(error)
             return self._plain(args, kwargs, out)
+        found.tell(heard.kinds, args, kwargs)
         result = found.plan.make(Known(leaves, arrays, values))
         return result if out is None else given_to(out, result)
 
@@ -189,7 +191,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
                 call = direct.call_of(function, structure, bound, args, kwargs, found.constants)
                 source = direct.source_of(found, leaves, call) if call is not None else None
                 if call is not None and source is not None:
-                    self._links.enter(direct.Direct(source, call, cached=self.config.cache))
+                    self._links.enter(direct.Direct(source, call, found.alarm, cached=self.config.cache))
                     found.direct[form] = True
             except JitKernelsError as error:
                 found.note_failure(error)
@@ -257,6 +259,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             )
             return None, leaves, None
         new = specialisations.made(self.__wrapped__, key[0], leaves, self.config)
+        new.alarm = alarms.of(self.__wrapped__, new, lambda *given: self._structure(*given)[1])
         values = new.values(leaves)
         if values is None:
             raise AssertionError("a trace whose guards do not hold for what was traced")
@@ -373,8 +376,9 @@ def jit(
 
     `static_argnames` are parameters whose values are constants of the code, which is made anew for each.
 
-    Compiled code does not warn of divisions by zero, overflow and invalid values; where `numpy.errstate` asks for
-    more than a warning, NumPy computes.
+    Where NumPy would warn of floating-point errors, the plain function is run once more, for its warnings: not each
+    time where they were shown before. Of what overwrites arguments, arithmetic alone is warned of. Where
+    `numpy.errstate` asks for more than a warning, NumPy computes.
     """
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if config is not None and options:

@@ -12,6 +12,7 @@ import numpy as np
 from jitkernels.disk import say_once
 from jitkernels.errors import TracingError
 from jitkernels.frontends import captured, outputs, programs
+from jitkernels.frontends.alarms import Alarm
 from jitkernels.frontends.arguments import has_foreign, short_extents, strides_of
 from jitkernels.frontends.rebuilt import Rebuilder
 from jitkernels.frontends.standin import stand_in
@@ -55,6 +56,7 @@ class Specialisation:
         self.written: tuple[int, ...] = ()
         self.seconds = 0.0
         self.has_foreign = False
+        self.alarm: Alarm | None = None
         self.calls = self.operations = 0
         self._may_raise: bool | None = None
 
@@ -116,6 +118,11 @@ class Specialisation:
             else:
                 found[symbol] = int(value) if kind == "value" else -int(value)
         return found if all(guard.holds(found) for guard in self.guards) else None
+
+    def tell(self, kinds: set[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Warn of what NumPy would, where kinds of floating-point errors were found."""
+        if kinds and self.alarm is not None:
+            self.alarm.hear(tuple(sorted(kinds)), args, kwargs, None)
 
     def may_write(self, leaves: Sequence[Any]) -> bool:
         """Whether arguments that are written can be, and share no memory with others."""

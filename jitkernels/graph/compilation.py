@@ -171,6 +171,8 @@ def _segment(
             continue
         found_best = choose(nest, arrays, scope, nest.cost, _unroll(nest)) if choose else None
         variant = found_best or Variant(min(64, target.vector_bytes), _unroll(nest), _stream(nest))
+        if program.graph.writes:  # of what overwrites its arguments nobody but the flags can tell
+            variant = Variant(variant.vector_bytes, variant.unroll, variant.stream, is_delicate=True)
         nest.variant = f"{variant.unroll} x {variant.vector_bytes} bytes" + (
             ", measured" if found_best else ""
         )

@@ -16,7 +16,7 @@ from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.products import Product
 from jitkernels.graph.reuse import memory_of
 from jitkernels.graph.schedule import Nest
-from jitkernels.native import load, vectorcall
+from jitkernels.native import floating_errors, load, vectorcall
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Segment:
             kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
             self._code = load.placed_of(self.source, cached=self.cached)
             self._entry = kind(self._code.address)
-        status = self._entry(frame.ctypes.data)
+        status = floating_errors.heard(self._entry, frame.ctypes.data)
         if status == programs.REFUSED:
             raise IndexError("an index is out of bounds")
         if status:

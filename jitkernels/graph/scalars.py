@@ -113,6 +113,11 @@ def _compared(name: str, reversed_name: str) -> dict[str, Any]:
     return _all(getattr(basic, name), iu=found[0], ui=found[1])
 
 
+_divided: dict[str, Any] = {
+    "i": basic.floor_quotient_of_signed,
+    "u": basic.floor_quotient,
+    "f": "floor_divide",
+}
 _extremes = {"i": basic.larger_integer, "u": basic.larger_integer, "b": basic.either}
 _bits = {"i": whole_numbers.bits_of_size, "u": whole_numbers.bits_of_number}
 _least = {"i": basic.smaller_integer, "u": basic.smaller_integer, "b": basic.both}
@@ -124,7 +129,7 @@ SCALARS: dict[str, Scalar] = {
         Scalar("subtract", np.subtract, _numbers(basic.subtract)),
         Scalar("multiply", np.multiply, _numbers(basic.multiply, b=basic.both)),
         Scalar("divide", np.divide, {"f": basic.divide}, 4),
-        Scalar("floor_divide", np.floor_divide, _whole(basic.floor_quotient, "floor_divide"), 20),
+        Scalar("floor_divide", np.floor_divide, _divided, 20),
         Scalar("remainder", np.remainder, _whole(basic.floor_remainder, "remainder"), 20),
         Scalar("fmod", np.fmod, {"f": "fmod", "i": whole_numbers.fmod, "u": basic.floor_remainder}, 20),
         Scalar("negative", np.negative, _numbers(basic.negative), halves=True),
@@ -169,8 +174,8 @@ SCALARS: dict[str, Scalar] = {
         Scalar("left_shift", np.left_shift, {"i": basic.left_shift, "u": basic.left_shift}, 2),
         Scalar("right_shift", np.right_shift, {"i": basic.right_shift, "u": basic.right_shift}, 2),
         Scalar("isnan", np.isnan, _all(basic.is_nan)),
-        Scalar("isinf", np.isinf, _all(basic.is_infinite)),
-        Scalar("isfinite", np.isfinite, _all(basic.is_finite)),
+        Scalar("isinf", np.isinf, _all(basic.never, f=basic.is_infinite)),
+        Scalar("isfinite", np.isfinite, _all(basic.always, f=basic.is_finite)),
         Scalar("where", np.where, _all(basic.choose), choice=True, halves=True),
         _of_maths("exp", np.exp, 12),
         _of_maths("exp2", np.exp2),

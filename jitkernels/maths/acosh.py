@@ -10,8 +10,6 @@ from jitkernels.maths.exp import ONE_32, ONE_64
 from jitkernels.maths.log import (
     INFINITY_32,
     INFINITY_64,
-    NAN_32,
-    NAN_64,
     ZERO_32,
     ZERO_64,
     joined_float32,
@@ -36,7 +34,9 @@ def acosh_float32(x: np.float32) -> np.float32:
     if not x < LARGE_32:
         k, f = parts_float32(x)
         result = joined_float32(k + ONE_32, f) if x < INFINITY_32 else x
-    return result if x >= ONE_32 else NAN_32
+    if not x >= ONE_32:
+        result = result if x >= ONE_32 else np.sqrt(less)  # NaN, and the flag that belongs to it
+    return result
 
 
 @inlined("contract")
@@ -49,4 +49,6 @@ def acosh_float64(x: np.float64) -> np.float64:
     if not x < LARGE_64:
         k, f = parts_float64(x)
         result = joined_float64(k + ONE_64, f) if x < INFINITY_64 else x
-    return result if x >= ONE_64 else NAN_64
+    if not x >= ONE_64:
+        result = result if x >= ONE_64 else np.sqrt(less)  # NaN, and the flag that belongs to it
+    return result

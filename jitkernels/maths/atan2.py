@@ -20,9 +20,11 @@ from jitkernels.maths.atan import (
 )
 from jitkernels.native.source import inlined
 
-ZERO_32 = np.float32(0)
+ZERO_32, INFINITY_32 = np.float32(0), np.float32(np.inf)
+LEAST_32 = np.float32(2.0**-149)
 PI_32, PI_REST_32 = np.float32(3.1415927), np.float32(-8.742278e-08)
-ZERO_64 = np.float64(0)
+ZERO_64, INFINITY_64 = np.float64(0), np.float64(np.inf)
+LEAST_64 = np.float64(2.0**-1074)
 PI_64, PI_REST_64 = np.float64(3.141592653589793), np.float64(1.2246467991473532e-16)
 
 
@@ -32,8 +34,8 @@ def atan2_float32(y: np.float32, x: np.float32) -> np.float32:
     height, width = abs(y), abs(x)
     is_steep, is_left = height > width, x.view(np.int32) < 0
     smaller, larger = width if is_steep else height, height if is_steep else width
-    q = ONE_32 if smaller == larger else smaller / larger
-    q = smaller if larger == ZERO_32 else q
+    q = smaller / max(larger, LEAST_32)  # 0 of two zeros, without the flag of 0 / 0
+    q = ONE_32 if larger == INFINITY_32 and smaller == larger else q
     beyond = beyond_float32(q)
     upright, upright_rest = HALF_PI_32, HALF_PI_REST_32
     axis = (upright if is_steep else -PI_32) if is_left else (-upright if is_steep else ZERO_32)
@@ -50,8 +52,8 @@ def atan2_float64(y: np.float64, x: np.float64) -> np.float64:
     height, width = abs(y), abs(x)
     is_steep, is_left = height > width, x.view(np.int64) < 0
     smaller, larger = width if is_steep else height, height if is_steep else width
-    q = ONE_64 if smaller == larger else smaller / larger
-    q = smaller if larger == ZERO_64 else q
+    q = smaller / max(larger, LEAST_64)  # 0 of two zeros, without the flag of 0 / 0
+    q = ONE_64 if larger == INFINITY_64 and smaller == larger else q
     beyond = beyond_float64(q)
     upright, upright_rest = HALF_PI_64, HALF_PI_REST_64
     axis = (upright if is_steep else -PI_64) if is_left else (-upright if is_steep else ZERO_64)

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.native.source import inlined
+from jitkernels.native.source import apart, inlined
+
+INFINITY = float("inf")
 
 
 @inlined("contract")
@@ -59,16 +61,37 @@ def inverted(a: Any) -> Any:
     return ~a
 
 
+@apart()
+def inverse(b: Any) -> np.float64:
+    """1 / b, which sets the processor's flag where b is 0, as divisions of integers do not."""
+    return 1.0 / np.float64(b)
+
+
 @inlined()
 def floor_quotient(a: Any, b: Any) -> Any:
-    """The value of ``a // b of integers; 0 where b is 0``."""
-    return a // b
+    """The value of ``a // b of integers without a sign; 0 where b is 0``."""
+    found = a // b
+    if b == 0:
+        found = found if inverse(b) > 1.0 else b
+    return found
+
+
+@inlined()
+def floor_quotient_of_signed(a: Any, b: Any) -> Any:
+    """The value of ``a // b of integers; 0 where b is 0, and a where it has no negative``."""
+    found = a // b
+    if (b == 0) | ((b == -1) & (found == a) & (a != 0)):
+        found = found if inverse(b * (b + 1)) > 1.0 else b
+    return found
 
 
 @inlined()
 def floor_remainder(a: Any, b: Any) -> Any:
     """The value of ``a % b of integers, with the sign of b; 0 where b is 0``."""
-    return a % b
+    found = a % b
+    if b == 0:
+        found = found if inverse(b) > 1.0 else b
+    return found
 
 
 @inlined()
@@ -269,14 +292,26 @@ def is_nan(a: Any) -> Any:
 
 @inlined()
 def is_infinite(a: Any) -> Any:
-    """Whether a is an infinity"""
-    return (a - a != a - a) & (a == a)
+    """Whether a float is an infinity; comparing sets no flag, which the difference of infinities would"""
+    return abs(a) == INFINITY
 
 
 @inlined()
 def is_finite(a: Any) -> Any:
-    """Whether a is neither infinite nor NaN"""
-    return a - a == a - a
+    """Whether a float is neither infinite nor NaN"""
+    return (a == a) & (abs(a) != INFINITY)
+
+
+@inlined()
+def never(a: Any) -> Any:
+    """What integers are asked for infinities"""
+    return a != a
+
+
+@inlined()
+def always(a: Any) -> Any:
+    """What integers are asked for finite numbers"""
+    return a == a
 
 
 @inlined()

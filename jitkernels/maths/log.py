@@ -98,15 +98,27 @@ def unusual_float64(x: np.float64) -> np.bool_:
 
 
 @inlined()
-def extended_float32(x: np.float32, positive: np.float32) -> np.float32:
-    """The logarithm of an unusual x, of which that of a positive finite one is given."""
-    return (positive if x > ZERO_32 else -INFINITY_32 if x == ZERO_32 else NAN_32) if x < INFINITY_32 else x
+def extended_float32(x: np.float32, positive: np.float32, failing: np.float32) -> np.float32:
+    """The logarithm of an unusual x: that of a positive finite one is given, and that of zero or a negative one."""
+    return (positive if x > ZERO_32 else failing) if x < INFINITY_32 else x
 
 
 @inlined()
-def extended_float64(x: np.float64, positive: np.float64) -> np.float64:
-    """The logarithm of an unusual x, of which that of a positive finite one is given."""
-    return (positive if x > ZERO_64 else -INFINITY_64 if x == ZERO_64 else NAN_64) if x < INFINITY_64 else x
+def extended_float64(x: np.float64, positive: np.float64, failing: np.float64) -> np.float64:
+    """The logarithm of an unusual x: that of a positive finite one is given, and that of zero or a negative one."""
+    return (positive if x > ZERO_64 else failing) if x < INFINITY_64 else x
+
+
+@inlined()
+def failing_float32(x: np.float32) -> np.float32:
+    """The logarithm of zero or of a negative number, by operations that fail as NumPy has it: 1 / 0 and sqrt(x)."""
+    return -ONE_32 / abs(x * UP_32) if x == ZERO_32 else np.sqrt(x)
+
+
+@inlined()
+def failing_float64(x: np.float64) -> np.float64:
+    """The logarithm of zero or of a negative number, by operations that fail as NumPy has it: 1 / 0 and sqrt(x)."""
+    return -ONE_64 / abs(x * UP_64) if x == ZERO_64 else np.sqrt(x)
 
 
 @inlined("contract")
@@ -160,7 +172,7 @@ def log_float32(x: np.float32) -> np.float32:
     result = joined_float32(k, f)
     if unusual_float32(x):
         k, f = parts_float32(x * UP_32)
-        result = extended_float32(x, joined_float32(k - UP_STEPS_32, f))
+        result = extended_float32(x, joined_float32(k - UP_STEPS_32, f), failing_float32(x))
     return result
 
 
@@ -171,5 +183,5 @@ def log_float64(x: np.float64) -> np.float64:
     result = joined_float64(k, f)
     if unusual_float64(x):
         k, f = parts_float64(x * UP_64)
-        result = extended_float64(x, joined_float64(k - UP_STEPS_64, f))
+        result = extended_float64(x, joined_float64(k - UP_STEPS_64, f), failing_float64(x))
     return result

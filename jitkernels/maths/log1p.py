@@ -21,6 +21,8 @@ from jitkernels.maths.log import (
     SQRT_HALF_BITS_32,
     extended_float32,
     extended_float64,
+    failing_float32,
+    failing_float64,
     joined_float32,
     joined_float64,
     parts_float32,
@@ -62,7 +64,7 @@ def log1p_float32(x: np.float32) -> np.float32:
     result = (result.view(np.int32) | x.view(np.int32) & SIGN_32).view(np.float32)  # of a zero
     if (u.view(np.int32) - SMALLEST_BITS_32).view(np.uint32) >= USUAL_BITS_32:
         k, f = parts_float32(x)
-        result = extended_float32(u, joined_float32(k, f))
+        result = extended_float32(u, joined_float32(k, f), failing_float32(u))
     return result
 
 
@@ -91,5 +93,5 @@ def log1p_float64(x: np.float64) -> np.float64:
     result = (result.view(np.int64) | x.view(np.int64) & SIGN_64).view(np.float64)
     if (u.view(np.int64) - SMALLEST_BITS_64).view(np.uint64) >= USUAL_BITS_64:
         k, f = parts_float64(x)
-        result = extended_float64(u, joined_float64(k, f))
+        result = extended_float64(u, joined_float64(k, f), failing_float64(u))
     return result

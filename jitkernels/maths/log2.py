@@ -17,6 +17,8 @@ from jitkernels.maths.log import (
     UP_STEPS_64,
     extended_float32,
     extended_float64,
+    failing_float32,
+    failing_float64,
     parts_float32,
     parts_float64,
     series_float64,
@@ -81,7 +83,7 @@ def log2_float32(x: np.float32) -> np.float32:
     result = joined_float32(k, f)
     if unusual_float32(x):
         k, f = parts_float32(x * UP_32)
-        result = extended_float32(x, joined_float32(k - UP_STEPS_32, f))
+        result = extended_float32(x, joined_float32(k - UP_STEPS_32, f), failing_float32(x))
     return result
 
 
@@ -92,5 +94,5 @@ def log2_float64(x: np.float64) -> np.float64:
     result = joined_float64(k, f)
     if unusual_float64(x):
         k, f = parts_float64(x * UP_64)
-        result = extended_float64(x, joined_float64(k - UP_STEPS_64, f))
+        result = extended_float64(x, joined_float64(k - UP_STEPS_64, f), failing_float64(x))
     return result

@@ -19,7 +19,8 @@ def difference_float32(x: np.float32, y: np.float32) -> tuple[np.float32, np.flo
     """exp(-abs(x - y)), as the sum of two."""
     more, less = max(x, y), min(x, y)
     apart = abs(x - y)
-    lost = lost_in(more, -less) if apart < INFINITY_32 else ZERO_32
+    near = less if apart < INFINITY_32 else more  # a difference of infinities would set a flag
+    lost = lost_in(more, -near) if apart < INFINITY_32 else ZERO_32
     apart = ZERO_32 if x == y else apart  # infinities have no difference
     e, low = decay_float32(apart)
     return e, low - e * lost
@@ -37,7 +38,8 @@ def difference_float64(x: np.float64, y: np.float64) -> tuple[np.float64, np.flo
     """exp(-abs(x - y)), as the sum of two."""
     more, less = max(x, y), min(x, y)
     apart = abs(x - y)
-    lost = lost_in(more, -less) if apart < INFINITY_64 else ZERO_64
+    near = less if apart < INFINITY_64 else more  # a difference of infinities would set a flag
+    lost = lost_in(more, -near) if apart < INFINITY_64 else ZERO_64
     apart = ZERO_64 if x == y else apart  # infinities have no difference
     e, low = decay_float64(apart)
     return e, low - e * lost

@@ -36,8 +36,6 @@ from jitkernels.maths.log import (
     HALF_64,
     INFINITY_32,
     INFINITY_64,
-    NAN_32,
-    NAN_64,
     TWO_64,
     UP_32,
     UP_64,
@@ -134,7 +132,10 @@ def signed_float32(x: np.float32, y: np.float32, power: np.float32) -> np.float3
     half = y * HALF_32
     is_odd = is_whole and np.floor(half) != half
     is_negative = x.view(np.int32) < 0
-    power = power if is_whole or not (is_negative and size > ZERO_32 and size < INFINITY_32) else NAN_32
+    is_failing = is_negative and not is_whole and size > ZERO_32 and size < INFINITY_32
+    power = (
+        np.sqrt(x if is_failing else size) if is_failing else power
+    )  # which sets the flag that belongs to NaN
     return -power if is_negative and is_odd else power
 
 
@@ -178,7 +179,7 @@ def pow_float32(x: np.float32, y: np.float32) -> np.float32:
         is_small = size < SMALLEST_32
         k, f = parts_float32(size * UP_32 if is_small else size)
         log = logarithm_float32(k - UP_STEPS_32 if is_small else k, f)
-        wide = np.float64(y) * extended_float64(np.float64(size), log)
+        wide = np.float64(y) * extended_float64(np.float64(size), log, -INFINITY_64)
         result = signed_float32(x, y, raised_float32(min(max(wide, LOWEST_32), HIGHEST_32)))
     return result
 
@@ -240,7 +241,10 @@ def signed_float64(x: np.float64, y: np.float64, power: np.float64) -> np.float6
     half = y * HALF_64
     is_odd = is_whole and np.floor(half) != half
     is_negative = x.view(np.int64) < 0
-    power = power if is_whole or not (is_negative and size > ZERO_64 and size < INFINITY_64) else NAN_64
+    is_failing = is_negative and not is_whole and size > ZERO_64 and size < INFINITY_64
+    power = (
+        np.sqrt(x if is_failing else size) if is_failing else power
+    )  # which sets the flag that belongs to NaN
     return -power if is_negative and is_odd else power
 
 
@@ -258,7 +262,7 @@ def pow_float64(x: np.float64, y: np.float64) -> np.float64:
         is_small = size < SMALLEST_64
         k, f = parts_float64(size * UP_64 if is_small else size)
         high, low = logarithm_float64(k - UP_STEPS_64 if is_small else k, f)
-        plain = y * extended_float64(size, high + low)
+        plain = y * extended_float64(size, high + low, -INFINITY_64)
         t, t_low = times_float64(y, high, low) if abs(plain) < -LOWEST_64 else (plain, ZERO_64)
         t = min(max(t, LOWEST_64), HIGHEST_64)
         shifted = t + MAGIC_64

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.maths.basic import floor_remainder
 from jitkernels.native.source import apart, inlined
 
 PAIRS = np.uint64(0x5555555555555555)
@@ -75,7 +76,7 @@ def power(a: Any, b: Any) -> Any:
 @inlined()
 def fmod(a: Any, b: Any) -> Any:
     """The remainder with the sign of a; 0 where b is 0."""
-    rest = a % b
+    rest = floor_remainder(a, b)
     return rest - b if (rest != 0) & ((a < 0) != (b < 0)) else rest
 
 

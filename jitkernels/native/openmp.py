@@ -5,6 +5,8 @@ Generated code asks ``jk_team`` at each call how many threads it gets, so ``set_
 Without a runtime everything runs on one thread. A forked child of a process that has had a parallel region
 stays on one thread, because the OpenMP runtime would wait there for threads that the fork did not copy.
 A kernel that is called from inside a parallel region, ours or another's, runs on its caller's thread.
+Of floating-point operations that fail, the processor tells the thread; `jk_parallel` tells its caller what all threads
+of its region were told.
 """
 
 import ctypes
@@ -13,7 +15,7 @@ import os
 import sys
 from pathlib import Path
 
-from jitkernels.native import load, sharing, threads
+from jitkernels.native import load, processor_flags, sharing, threads
 from jitkernels.native.codegen import STRAIGHT, IRSource
 from jitkernels.native.source import External
 
@@ -53,7 +55,30 @@ count:
 define void @jk_parallel(ptr %region, ptr %shared, i64 %team) {
   store atomic i64 1, ptr @jk_used monotonic, align 8
   %team32 = trunc i64 %team to i32
-  call void @GOMP_parallel(ptr %region, ptr %shared, i32 %team32, i32 0)
+  %given = alloca { ptr, ptr, i32 }
+  %at1 = getelementptr { ptr, ptr, i32 }, ptr %given, i32 0, i32 1
+  %at2 = getelementptr { ptr, ptr, i32 }, ptr %given, i32 0, i32 2
+  store ptr %region, ptr %given
+  store ptr %shared, ptr %at1
+  store i32 0, ptr %at2
+  call void @GOMP_parallel(ptr @in_thread, ptr %given, i32 %team32, i32 0)
+  %failures = load i32, ptr %at2
+  %before = call i32 @flags_now()
+  %all = or i32 %before, %failures
+  call void @flags_become(i32 %all)
+  ret void
+}
+define internal void @in_thread(ptr %given) {
+  %at1 = getelementptr { ptr, ptr, i32 }, ptr %given, i32 0, i32 1
+  %at2 = getelementptr { ptr, ptr, i32 }, ptr %given, i32 0, i32 2
+  %region = load ptr, ptr %given
+  %shared = load ptr, ptr %at1
+  %before = call i32 @flags_now()
+  call void @flags_become(i32 0)
+  call void %region(ptr %shared)
+  %failures = call i32 @flags_now()
+  atomicrmw or ptr %at2, i32 %failures monotonic
+  call void @flags_become(i32 %before)
   ret void
 }
 """
@@ -105,7 +130,9 @@ def _runtime_source() -> IRSource:
             "GOMP_parallel", "void", ("void*", "void*", "int32", "int32"), lambda: _function("GOMP_parallel")
         ),
     )
-    return IRSource("threads", f"{STRAIGHT}{WITH_OPENMP}{sharing.AMONG_THREADS}", needed)
+    return IRSource(
+        "threads", f"{STRAIGHT}{WITH_OPENMP}{sharing.AMONG_THREADS}{processor_flags.text()}", needed
+    )
 
 
 @functools.cache

@@ -6,13 +6,16 @@ kind of arguments:
 
     table: slow callable, first link, number of calls that look at links, or are in the function of one
     link: next link, function, context, number of arguments by position, of those by name, of watches, whether it
-        stays behind others, names, watches
+        stays behind others, an alarm or null, the flags that it was called for, how often these are skipped, names,
+        watches
     watch: a dict and a key in it, or null and a closure cell; the object that has to be there still
 
 The number changes while Python's lock is held, so that it needs no atomic steps. Links that are taken out live until
 it is 0.
 
-Where NumPy is to raise for floating-point errors, the slow callable is asked (see `floating_errors`).
+Where NumPy is to raise for floating-point errors, the slow callable is asked (see `floating_errors`). Where it is to
+warn, and a function has set flags of the processor (see `processor_flags`), the alarm of its link is called with the
+same arguments; what it raises is raised.
 
 Python calls of the function are ``ptr f(ptr context, ptr objects, ptr out)``, see `jitkernels.graph.emit.calls`;
 the last one is None's null or what is given by the keyword ``out``.
@@ -28,7 +31,7 @@ import numpy as np
 
 from jitkernels import dtypes
 from jitkernels.errors import WorkspaceError
-from jitkernels.native import c_api, floating_errors, known, load
+from jitkernels.native import c_api, floating_errors, known, load, processor_flags, telling
 from jitkernels.native.codegen import STRAIGHT, IRSource
 from jitkernels.native.layout import Offset
 from jitkernels.native.source import External
@@ -42,6 +45,8 @@ CELL = 16
 """Bytes from the start of a cell to what it holds."""
 NO_WORKSPACE = "a kernel of a compiled function has no memory for its workspace"
 _Words = "np.ndarray[Any, np.dtype[np.int64]]"
+LAST, NAMES = 6, 10
+"""Words of a link: whether it stays behind others, and its names."""
 
 TEXT = f"""@jk_out = external global i8
 @jk_errors = external global i8
@@ -50,18 +55,13 @@ declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyErr_Occurred()
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
 declare i32 @PyContextVar_Get(ptr, ptr, ptr)
+declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 define ptr @entry(ptr %callable, ptr %objects, i64 %flagged, ptr %names) nounwind {{
 begin:
   %table.at = getelementptr i8, ptr %callable, i64 {TABLE}
   %table = load ptr, ptr %table.at
-  %errors.at = alloca ptr
-  %status = call i32 @PyContextVar_Get(ptr @jk_errors, ptr null, ptr %errors.at)
-  %errors = load ptr, ptr %errors.at
-  %settings.at = getelementptr i8, ptr %errors, i64 {floating_errors.POINTER}
-  %settings = load ptr, ptr %settings.at
-  %choices = load i32, ptr %settings
-  call void @Py_DecRef(ptr %errors)
+  %choices = call i32 @choices()
   %telling = and i32 %choices, {floating_errors.TELLING}
   %quiet = icmp eq i32 %telling, 0
   br i1 %quiet, label %start, label %slow
@@ -119,7 +119,7 @@ name.look:
   %item.base = getelementptr i8, ptr %names, i64 {int(Offset.TUPLE_ITEMS)}
   %item.at = getelementptr ptr, ptr %item.base, i64 %name.number
   %item = load ptr, ptr %item.at
-  %name.word = add i64 %name.number, 7
+  %name.word = add i64 %name.number, {NAMES}
   %wanted.at = getelementptr i64, ptr %link, i64 %name.word
   %wanted = load ptr, ptr %wanted.at
   %name.after = add i64 %name.number, 1
@@ -130,7 +130,7 @@ name.same:
 look:
   %watches.at = getelementptr i64, ptr %link, i64 5
   %watches = load i64, ptr %watches.at
-  %behind = add i64 %by.name, 7
+  %behind = add i64 %by.name, {NAMES}
   br label %watch
 watch:
   %number = phi i64 [ 0, %look ], [ %number.next, %unchanged ]
@@ -166,7 +166,25 @@ call:
   %function = load ptr, ptr %function.at
   %context.at = getelementptr i64, ptr %link, i64 2
   %context = load ptr, ptr %context.at
+  %flags.before = call i32 @flags_now()
+  %stale = icmp ne i32 %flags.before, 0
+  br i1 %stale, label %clear, label %go, !prof !9
+clear:
+  call void @flags_become(i32 0)
+  br label %go
+go:
   %result = call ptr %function(ptr %context, ptr %objects, ptr %out)
+  %failures = call i32 @flags_now()
+  %alarming = icmp ne i32 %failures, 0
+  br i1 %alarming, label %hear, label %finished, !prof !9
+hear:
+  %computed = icmp ne ptr %result, null
+  br i1 %computed, label %tell, label %finished
+tell:
+  %kept = call ptr @told(ptr %link, i32 %failures, ptr %result, ptr %objects, i64 %flagged, ptr %names)
+  %calm = icmp ne ptr %kept, null
+  br i1 %calm, label %took, label %return
+finished:
   %done = icmp ne ptr %result, null
   br i1 %done, label %took, label %why
 took:
@@ -174,7 +192,7 @@ took:
   %is.head = icmp eq ptr %at, %head.at
   br i1 %is.head, label %return, label %stays
 stays:
-  %flags.at = getelementptr i64, ptr %link, i64 6
+  %flags.at = getelementptr i64, ptr %link, i64 {LAST}
   %flags = load i64, ptr %flags.at
   %may.move = icmp eq i64 %flags, 0
   %there = load ptr, ptr %at
@@ -189,10 +207,11 @@ move:
   store ptr %link, ptr %head.at
   br label %return
 return:
+  %answer = phi ptr [ %result, %took ], [ %result, %stays ], [ %result, %move ], [ %result, %why ], [ null, %tell ]
   %still = load i64, ptr %under.at
   %one.less = sub i64 %still, 1
   store i64 %one.less, ptr %under.at
-  ret ptr %result
+  ret ptr %answer
 why:
   %error = call ptr @PyErr_Occurred()
   %raised = icmp ne ptr %error, null
@@ -209,6 +228,7 @@ slow:
   %last = tail call ptr @PyObject_Vectorcall(ptr %callee, ptr %objects, i64 %flagged, ptr %names)
   ret ptr %last
 }}
+!9 = !{{!"branch_weights", i32 1, i32 1000}}
 """
 
 
@@ -257,7 +277,9 @@ def base() -> type | None:
     """The type, from which others may be derived; None where Python serves all calls."""
     if known.reason_for_python() is not None or not floating_errors.is_word_known():
         return None
-    entry = load.address_of(IRSource("vectorcall", f"{STRAIGHT}{TEXT}", externals()))
+    entry = load.address_of(
+        IRSource("vectorcall", f"{STRAIGHT}{TEXT}{telling.TEXT}{processor_flags.text()}", externals())
+    )
     members = (_Member * 2)(
         _Member(b"__vectorcalloffset__", 19, VECTORCALL, 1, None),
         _Member(None, 0, 0, 0, None),
@@ -310,20 +332,18 @@ def link(
     names: Sequence[str] = (),
     *,
     is_last: bool = False,
+    alarm: object = None,
 ) -> "np.ndarray[Any, np.dtype[np.int64]]":
     """A link for a function that takes so many arguments, and others by these names; `is_last`: it stays behind others.
 
-    Whoever has it enter a table keeps it, names and watches alive, from before on.
+    Whoever has it enter a table keeps it, names, watches and alarm alive, from before on.
     """
-    words = [0, function, context, count, len(names), len(watches), int(is_last), *map(id, names)]
+    words = [0, function, context, count, len(names), len(watches), int(is_last)]
+    words += [0 if alarm is None else id(alarm), 0, 0, *map(id, names)]
     for place, key, value in watches:
         at = key.address - CELL if isinstance(key, Word) else id(key)
         words += [0 if place is None else id(place), at, id(value)]
     return np.array(words, np.int64)
-
-
-LAST = 6
-"""The word of a link that says whether it stays behind others."""
 
 
 def enter(table: "np.ndarray[Any, np.dtype[np.int64]]", made: "np.ndarray[Any, np.dtype[np.int64]]") -> None:

@@ -40,6 +40,7 @@ class Array:
 class Memory:
     """Reads and writes elements of arrays. `lane_loop`: the loop whose steps are lanes."""
 
+    is_delicate = False  # until a subclass says otherwise
     function: Function
     lane_loop: int | None
 
@@ -131,7 +132,7 @@ class Memory:
             text = function.new(
                 home,
                 f"call {vector} @{name}(ptr align {size} {pointer}, <{lanes} x i1> {mask},"
-                f" {vector} {_off(array.dtype)})",
+                f" {vector} {self._off(home, array.dtype, pointer, lanes)})",
             )
         elif not mask and not isinstance(apart, extents.Extent) and 2 <= int(apart) <= min(WIDEST, lanes):
             text = self._picked(home, lanes, array.dtype, pointer, int(apart))
@@ -180,11 +181,16 @@ class Memory:
         pointers = self._pointers(block, lanes, dtype, pointer, distances)
         name = f"llvm.masked.gather.{suffix(memory_type(dtype), lanes)}.v{lanes}p0"
         function.library.declare(name, vector, [f"<{lanes} x ptr>", f"<{lanes} x i1>", vector])
-        on = mask or "splat (i1 true)"
+        on, off = mask or "splat (i1 true)", "poison"
+        if mask:
+            first = pointer
+            if self.is_delicate:
+                first = function.new(block, f"extractelement <{lanes} x ptr> {pointers}, i64 0")
+            off = self._off(block, dtype, first, lanes)
         return function.new(
             block,
             f"call {vector} @{name}(<{lanes} x ptr> align {size} {pointers}, <{lanes} x i1> {on},"
-            f" {vector} {_off(dtype)})",
+            f" {vector} {off})",
         )
 
     def _pointers(self, block: Block, lanes: int, dtype: str, pointer: str, distances: str) -> str:
@@ -254,8 +260,17 @@ class Memory:
                 f"<{lanes} x i1> {mask or 'splat (i1 true)'})"
             )
 
+    def _off(self, block: Block, dtype: str, pointer: str, lanes: int) -> str:
+        """What is in lanes that are off: ones, of which no function has to think long.
 
-def _off(dtype: str) -> str:
-    """What is in lanes that are off: ones, of which no function has to think long."""
-    kind = NUMBERS[dtype]
-    return f"splat ({kind.memory} {constant(kind, 1.0)})" if kind.kind == "float" else "zeroinitializer"
+        Where some operation may fail for those, what is in the first lane: then nothing fails there alone.
+        """
+        kind, size = NUMBERS[dtype], NUMBERS[dtype].size
+        if not self.is_delicate:
+            return (
+                f"splat ({kind.memory} {constant(kind, 1.0)})" if kind.kind == "float" else "zeroinitializer"
+            )
+        new, vector = self.function.new, memory_type(dtype, lanes)
+        first = new(block, f"load {kind.memory}, ptr {pointer}, align {size}")
+        one = new(block, f"insertelement {vector} poison, {kind.memory} {first}, i64 0")
+        return new(block, f"shufflevector {vector} {one}, {vector} poison, <{lanes} x i32> zeroinitializer")

@@ -13,17 +13,27 @@ from jitkernels.graph.ir import Node
 from jitkernels.graph.schedule import Nest
 from jitkernels.records import record
 
+DELICATE = 4.0
+"""What operations cost that may fail for 1 and 0 and numbers made of them: divisions, roots, functions."""
+
+
+def is_delicate_node(node: Node) -> bool:
+    """Whether an operation may fail for numbers such as 1 where it does not for others."""
+    return cones.own_cost(node) >= DELICATE
+
 
 @record
 class Variant:
     """How a nest is made: bytes of a vector, and how many of them a step of the loop takes at once.
 
     `stream`: of results from so many bytes on, whole lines go past the caches, where they would not stay; 0 for never.
+    `is_delicate`: lanes that are off may set no flag of the processor, whatever they compute.
     """
 
     vector_bytes: int = 64
     unroll: int = 2
     stream: int = 0
+    is_delicate: bool = False
 
 
 @dataclass
@@ -58,7 +68,9 @@ class Targets:
         self.columns = list(range(len(nest.rows), len(loops)))
         inside = {id(store.cone.root) for store in nest.stores}
         outside = {key: array for key, array in self.arrays.items() if key not in inside}
-        self.values = Values(self.function, None, outside, self.inside)
+        nodes = [node for cone in nest.cones for node in cone.nodes]
+        is_delicate = self.variant.is_delicate or any(map(is_delicate_node, nodes))
+        self.values = Values(self.function, None, outside, self.inside, is_delicate=is_delicate)
         self.targets = self._targets()
 
     def inside(self, node: Node, number: int, place: IndexMap) -> IndexMap:

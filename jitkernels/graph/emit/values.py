@@ -26,7 +26,8 @@ class Values(Memory):
 
     `inside`: the place of an input of a node at some place, in the loops that there are. `reduced`: reductions that are
     done, and `stashed`: values that an array holds for the time being. `runs`: how many loops over the
-    columns of a row were begun, each of which takes its scans anew.
+    columns of a row were begun, each of which takes its scans anew. `is_delicate`: some operations fail for numbers
+    such as 1, which sets flags of the processor.
     """
 
     arrays: Mapping[int, Array]
@@ -35,6 +36,7 @@ class Values(Memory):
     stashed: dict[Any, Array] = field(default_factory=dict)
     runs: int = 0
     multiplies: bool = field(default_factory=is_possible)
+    is_delicate: bool = False
 
     def needed(self, node: Node, place: IndexMap) -> list[Pair]:
         """What computing a node takes, each behind its inputs; kept nodes and reductions are not looked into."""

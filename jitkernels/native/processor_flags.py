@@ -1,0 +1,106 @@
+"""What the processor remembers of floating-point operations that failed: a bit for each kind, set until it is cleared.
+
+Each thread has bits of its own. Generated code looks at those that this thread had set while it ran; what other threads
+of it had set is joined to them at the end of a parallel region. NumPy clears the bits before each of its loops.
+Processors that are not known here remember nothing: ``flags_now`` gives 0.
+"""
+
+import ctypes
+import functools
+
+from jitkernels import machine
+from jitkernels.native import load
+from jitkernels.native.codegen import IRSource
+
+_X86 = """declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+define internal i32 @flags_now() alwaysinline nounwind {
+  %at = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %at)
+  %all = load i32, ptr %at
+  %found = and i32 %all, 13
+  ret i32 %found
+}
+define internal void @flags_become(i32 %flags) noinline nounwind {
+  %at = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %at)
+  %all = load i32, ptr %at
+  %others = and i32 %all, -14
+  %new = or i32 %others, %flags
+  store i32 %new, ptr %at
+  call void @llvm.x86.sse.ldmxcsr(ptr %at)
+  ret void
+}
+"""
+_ARM = """define internal i32 @flags_now() alwaysinline nounwind {
+  %all = call i64 asm sideeffect "mrs $0, fpsr", "=r"()
+  %short = trunc i64 %all to i32
+  %found = and i32 %short, 7
+  ret i32 %found
+}
+define internal void @flags_become(i32 %flags) noinline nounwind {
+  %all = call i64 asm sideeffect "mrs $0, fpsr", "=r"()
+  %others = and i64 %all, -8
+  %wide = zext i32 %flags to i64
+  %new = or i64 %others, %wide
+  call void asm sideeffect "msr fpsr, $0", "r"(i64 %new)
+  ret void
+}
+"""
+_NOTHING = """define internal i32 @flags_now() alwaysinline nounwind {
+  ret i32 0
+}
+define internal void @flags_become(i32 %flags) alwaysinline nounwind {
+  ret void
+}
+"""
+
+
+@functools.cache
+def _known() -> tuple[str, dict[str, int]]:
+    target = machine.target()
+    if target.is_arm:
+        return _ARM, {"invalid": 1, "divide": 2, "over": 4}
+    if target.is_x86:
+        return _X86, {"invalid": 1, "divide": 4, "over": 8}
+    return _NOTHING, {"invalid": 1, "divide": 2, "over": 4}
+
+
+def text() -> str:
+    """LLVM IR of ``i32 flags_now()`` and ``void flags_become(i32)``."""
+    return _known()[0]
+
+
+def bits() -> dict[str, int]:
+    """The bit of each kind of error, by NumPy's name of the kind."""
+    return _known()[1]
+
+
+def are_kept() -> bool:
+    """Whether this processor's flags are known here."""
+    return _known()[0] is not _NOTHING
+
+
+@functools.cache
+def kinds(flags: int) -> tuple[str, ...]:
+    """NumPy's names of the errors for which flags are set."""
+    return tuple(kind for kind, bit in bits().items() if flags & bit)
+
+
+TAKE = """define i32 @entry() nounwind {
+  %found = call i32 @flags_now()
+  call void @flags_become(i32 0)
+  ret i32 %found
+}
+"""
+
+
+@functools.cache
+def _taking() -> "ctypes._CFunctionType":
+    return ctypes.CFUNCTYPE(ctypes.c_int32)(load.address_of(IRSource("flags", text() + TAKE)))
+
+
+def take() -> int:
+    """The flags of this thread, which are none from then on."""
+    found: int = _taking()()
+    return found
