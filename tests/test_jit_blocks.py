@@ -127,7 +127,8 @@ def test_infinite_and_signed_sums() -> None:
     x[5], x[2 * BLOCK + 5] = math.inf, 1.0
     assert compiled(x) == math.inf
     x[BLOCK] = -math.inf
-    assert math.isnan(compiled(x))
+    with np.errstate(invalid="ignore"):
+        assert math.isnan(compiled(x))
 
 
 def test_many_small_numbers_are_not_lost() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from jitkernels.graph.cones import is_delicate
 from jitkernels.graph.ir import Graph, Node
-from jitkernels.native import processor_flags, vectorcall
+from jitkernels.native import processor_flags, telling
 
 PATIENCE, MOST_SKIPPED = 3, 1 << 16
 """Runs without anything new after which calls are skipped, twice as many each time, and how many at most."""
@@ -113,6 +113,16 @@ def _is_arithmetic(node: Node) -> bool:
     return node.operation in ARITHMETIC and node.dtype != "float16"
 
 
+def of(
+    function: Callable[..., Any], specialisation: Any, leaves_of: Callable[[Any, Any], list[Any]]
+) -> Alarm | None:
+    """The alarm of a specialisation; None where errors are ignored, or arrays of other libraries are read."""
+    if specialisation.is_quiet or specialisation.has_foreign:
+        return None
+    graph = getattr(specialisation.program, "graph", specialisation.graph)
+    return Alarm(function, leaves_of, graph, writes=bool(specialisation.written))
+
+
 class LinkedAlarm:
     """The alarm of one link, which compiled code calls with the arguments of the function."""
 
@@ -122,8 +132,8 @@ class LinkedAlarm:
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         out = kwargs.pop("out", None)
-        found = processor_flags.kinds(int(self.link[vectorcall.FLAGS]))
-        self.link[vectorcall.SKIPS] = self.alarm.hear(found, args, kwargs, out)
+        found = processor_flags.kinds(int(self.link[telling.FLAGS]))
+        self.link[telling.SKIPS] = self.alarm.hear(found, args, kwargs, out)
 
 
 class Record:

@@ -16,10 +16,9 @@ from jitkernels.errors import (
     WorkspaceError,
     shown,
 )
-from jitkernels.frontends import direct, links, programs
+from jitkernels.frontends import alarms, direct, links, programs
 from jitkernels.frontends import filled as _filled  # noqa: F401  # the tables of what traced arrays do
 from jitkernels.frontends import specialisation as specialisations
-from jitkernels.frontends.alarms import Alarm
 from jitkernels.frontends.arguments import Flattener, patterns, static
 from jitkernels.frontends.captured import Constant
 from jitkernels.frontends.checked import Check
@@ -138,8 +137,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             if isinstance(error, JitKernelsError):
                 found.note_failure(error)
             return self._plain(args, kwargs, out)
-        if heard.kinds and found.alarm is not None:
-            found.alarm.hear(tuple(sorted(heard.kinds)), args, kwargs, None)
+        found.tell(heard.kinds, args, kwargs)
         result = found.plan.make(Known(leaves, arrays, values))
         return result if out is None else given_to(out, result)
 
@@ -233,9 +231,6 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         structure = part, (tuple, tuple(parts)), (dict, tuple(named), tuple(named_parts))
         return structure, flattener.leaves
 
-    def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        return self._structure(args, kwargs)[1]
-
     def _made(self, key: Any, leaves: list[Any]) -> tuple[Specialisation | None, list[Any], Any]:
         kept = self._specialisations.get(key, [])
         for one in kept:
@@ -248,9 +243,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             )
             return None, leaves, None
         new = specialisations.made(self.__wrapped__, key[0], leaves, self.config)
-        if not (new.is_quiet or new.has_foreign):
-            graph = getattr(new.program, "graph", new.graph)
-            new.alarm = Alarm(self.__wrapped__, self._leaves, graph, writes=bool(new.written))
+        new.alarm = alarms.of(self.__wrapped__, new, lambda *given: self._structure(*given)[1])
         values = new.values(leaves)
         if values is None:
             raise AssertionError("a trace whose guards do not hold for what was traced")
@@ -368,10 +361,9 @@ def jit(
 
     `static_argnames` are parameters whose values are constants of the code, which is made anew for each.
 
-    Where an operation fails that NumPy would warn of (division by zero, overflow, invalid values), the plain function
-    is run once more, for its warnings; not each time where the same was shown before, or nothing came of it. There is
-    no warning where arguments are overwritten meanwhile. Where `numpy.errstate` asks for more than a warning, NumPy
-    computes.
+    Where NumPy would warn of floating-point errors, the plain function is run once more, for its warnings: not each
+    time where they were shown before. Of what overwrites arguments, arithmetic alone is warned of. Where
+    `numpy.errstate` asks for more than a warning, NumPy computes.
     """
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if config is not None and options:

@@ -119,6 +119,11 @@ class Specialisation:
                 found[symbol] = int(value) if kind == "value" else -int(value)
         return found if all(guard.holds(found) for guard in self.guards) else None
 
+    def tell(self, kinds: set[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Warn of what NumPy would, where kinds of floating-point errors were found."""
+        if kinds and self.alarm is not None:
+            self.alarm.hear(tuple(sorted(kinds)), args, kwargs, None)
+
     def may_write(self, leaves: Sequence[Any]) -> bool:
         """Whether arguments that are written can be, and share no memory with others."""
         for i in self.written:

@@ -31,7 +31,7 @@ import numpy as np
 
 from jitkernels import dtypes
 from jitkernels.errors import WorkspaceError
-from jitkernels.native import c_api, floating_errors, known, load, processor_flags
+from jitkernels.native import c_api, floating_errors, known, load, processor_flags, telling
 from jitkernels.native.codegen import STRAIGHT, IRSource
 from jitkernels.native.layout import Offset
 from jitkernels.native.source import External
@@ -45,9 +45,8 @@ CELL = 16
 """Bytes from the start of a cell to what it holds."""
 NO_WORKSPACE = "a kernel of a compiled function has no memory for its workspace"
 _Words = "np.ndarray[Any, np.dtype[np.int64]]"
-LAST, ALARM, FLAGS, SKIPS, NAMES = 6, 7, 8, 9, 10
-"""Words of a link: whether it stays behind others, its alarm, the flags that this is called for, how many times it is
-not to be called for these again, its names."""
+LAST, NAMES = 6, 10
+"""Words of a link: whether it stays behind others, and its names."""
 
 TEXT = f"""@jk_out = external global i8
 @jk_errors = external global i8
@@ -229,61 +228,6 @@ slow:
   %last = tail call ptr @PyObject_Vectorcall(ptr %callee, ptr %objects, i64 %flagged, ptr %names)
   ret ptr %last
 }}
-define internal ptr @told(
-  ptr %link, i32 %failures, ptr %result, ptr %objects, i64 %flagged, ptr %names
-) noinline nounwind {{
-begin:
-  %alarm.at = getelementptr i64, ptr %link, i64 {ALARM}
-  %alarm = load ptr, ptr %alarm.at
-  %listens = icmp ne ptr %alarm, null
-  br i1 %listens, label %ask, label %fine
-ask:
-  %failures.at = getelementptr i64, ptr %link, i64 {FLAGS}
-  %failures.word = zext i32 %failures to i64
-  %failures.before = load i64, ptr %failures.at
-  %skips.at = getelementptr i64, ptr %link, i64 {SKIPS}
-  %skips = load i64, ptr %skips.at
-  %some = icmp sgt i64 %skips, 0
-  %alike = icmp eq i64 %failures.before, %failures.word
-  %skips.this = and i1 %some, %alike
-  br i1 %skips.this, label %skip, label %look
-skip:
-  %fewer = sub i64 %skips, 1
-  store i64 %fewer, ptr %skips.at
-  br label %fine
-look:
-  %choices = call i32 @choices()
-  %warned = and i32 %choices, {floating_errors.WARNED}
-  %asked = icmp ne i32 %warned, 0
-  br i1 %asked, label %tell, label %fine
-tell:
-  call void @flags_become(i32 0)
-  store i64 %failures.word, ptr %failures.at
-  store i64 0, ptr %skips.at
-  call void @Py_IncRef(ptr %alarm)
-  %told = call ptr @PyObject_Vectorcall(ptr %alarm, ptr %objects, i64 %flagged, ptr %names)
-  call void @Py_DecRef(ptr %alarm)
-  %calm = icmp ne ptr %told, null
-  br i1 %calm, label %over, label %thrown
-over:
-  call void @Py_DecRef(ptr %told)
-  br label %fine
-thrown:
-  call void @Py_DecRef(ptr %result)
-  ret ptr null
-fine:
-  ret ptr %result
-}}
-define internal i32 @choices() alwaysinline nounwind {{
-  %errors.at = alloca ptr
-  %status = call i32 @PyContextVar_Get(ptr @jk_errors, ptr null, ptr %errors.at)
-  %errors = load ptr, ptr %errors.at
-  %settings.at = getelementptr i8, ptr %errors, i64 {floating_errors.POINTER}
-  %settings = load ptr, ptr %settings.at
-  %found = load i32, ptr %settings
-  call void @Py_DecRef(ptr %errors)
-  ret i32 %found
-}}
 !9 = !{{!"branch_weights", i32 1, i32 1000}}
 """
 
@@ -333,7 +277,9 @@ def base() -> type | None:
     """The type, from which others may be derived; None where Python serves all calls."""
     if known.reason_for_python() is not None or not floating_errors.is_word_known():
         return None
-    entry = load.address_of(IRSource("vectorcall", f"{STRAIGHT}{TEXT}{processor_flags.text()}", externals()))
+    entry = load.address_of(
+        IRSource("vectorcall", f"{STRAIGHT}{TEXT}{telling.TEXT}{processor_flags.text()}", externals())
+    )
     members = (_Member * 2)(
         _Member(b"__vectorcalloffset__", 19, VECTORCALL, 1, None),
         _Member(None, 0, 0, 0, None),

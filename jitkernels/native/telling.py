@@ -1,0 +1,66 @@
+"""What compiled calls do about flags of the processor that were set meanwhile: they call the alarm of their link.
+
+It is not called where nothing is to be warned of, nor as many times as it says that it need not be for the same flags.
+"""
+
+from jitkernels.native import floating_errors
+
+ALARM, FLAGS, SKIPS = 7, 8, 9
+"""Words of a link: its alarm or null, the flags that this was called for, how often these are skipped."""
+
+TEXT = f"""define internal ptr @told(
+  ptr %link, i32 %failures, ptr %result, ptr %objects, i64 %flagged, ptr %names
+) noinline nounwind {{
+begin:
+  %alarm.at = getelementptr i64, ptr %link, i64 {ALARM}
+  %alarm = load ptr, ptr %alarm.at
+  %listens = icmp ne ptr %alarm, null
+  br i1 %listens, label %ask, label %fine
+ask:
+  %failures.at = getelementptr i64, ptr %link, i64 {FLAGS}
+  %failures.word = zext i32 %failures to i64
+  %failures.before = load i64, ptr %failures.at
+  %skips.at = getelementptr i64, ptr %link, i64 {SKIPS}
+  %skips = load i64, ptr %skips.at
+  %some = icmp sgt i64 %skips, 0
+  %alike = icmp eq i64 %failures.before, %failures.word
+  %skips.this = and i1 %some, %alike
+  br i1 %skips.this, label %skip, label %look
+skip:
+  %fewer = sub i64 %skips, 1
+  store i64 %fewer, ptr %skips.at
+  br label %fine
+look:
+  %choices = call i32 @choices()
+  %warned = and i32 %choices, {floating_errors.WARNED}
+  %asked = icmp ne i32 %warned, 0
+  br i1 %asked, label %tell, label %fine
+tell:
+  call void @flags_become(i32 0)
+  store i64 %failures.word, ptr %failures.at
+  store i64 0, ptr %skips.at
+  call void @Py_IncRef(ptr %alarm)
+  %told = call ptr @PyObject_Vectorcall(ptr %alarm, ptr %objects, i64 %flagged, ptr %names)
+  call void @Py_DecRef(ptr %alarm)
+  %calm = icmp ne ptr %told, null
+  br i1 %calm, label %over, label %thrown
+over:
+  call void @Py_DecRef(ptr %told)
+  br label %fine
+thrown:
+  call void @Py_DecRef(ptr %result)
+  ret ptr null
+fine:
+  ret ptr %result
+}}
+define internal i32 @choices() alwaysinline nounwind {{
+  %errors.at = alloca ptr
+  %status = call i32 @PyContextVar_Get(ptr @jk_errors, ptr null, ptr %errors.at)
+  %errors = load ptr, ptr %errors.at
+  %settings.at = getelementptr i8, ptr %errors, i64 {floating_errors.POINTER}
+  %settings = load ptr, ptr %settings.at
+  %found = load i32, ptr %settings
+  call void @Py_DecRef(ptr %errors)
+  ret i32 %found
+}}
+"""
