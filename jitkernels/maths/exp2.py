@@ -6,7 +6,17 @@ weighted relative to 2**r.
 
 import numpy as np
 
-from jitkernels.maths.exp import EXPONENT_32, EXPONENT_64, MAGIC_32, MAGIC_64, ONE_32, ONE_64
+from jitkernels.maths.exp import (
+    MAGIC_32,
+    MAGIC_64,
+    ONE_32,
+    ONE_64,
+    factors_float32,
+    factors_float64,
+    halves_float32,
+    halves_float64,
+    ten_terms_float64,
+)
 from jitkernels.native.source import inlined
 
 LOWEST_32 = np.float32(-151)  # 2**-151 is less than half of the smallest subnormal
@@ -40,10 +50,8 @@ def limited_exp2_float32(x: np.float32) -> np.float32:
     r = x - (shifted - MAGIC_32)
     p = ((((C6_32 * r + C5_32) * r + C4_32) * r + C3_32) * r + C2_32) * r + C1_32
     p = p * r + ONE_32
-    bits = shifted.view(np.int32)
-    floor_half = bits << 22 & EXPONENT_32
-    ceil_half = (bits << 23) - floor_half
-    return p * floor_half.view(np.float32) * ceil_half.view(np.float32)
+    one, other = factors_float32(shifted)
+    return p * one * other
 
 
 @inlined("contract")
@@ -52,13 +60,10 @@ def limited_exp2_float64(x: np.float64) -> np.float64:
     shifted = x + MAGIC_64
     r = x - (shifted - MAGIC_64)
     square = r * r
-    p = ((C11_64 * r + C10_64) * square + (C9_64 * r + C8_64)) * square + (C7_64 * r + C6_64)
-    p = (p * square + (C5_64 * r + C4_64)) * square + (C3_64 * r + C2_64)
+    p = ten_terms_float64(r, square, C2_64, C3_64, C4_64, C5_64, C6_64, C7_64, C8_64, C9_64, C10_64, C11_64)
     p = (p * r + C1_64) * r + ONE_64
-    bits = shifted.view(np.int64)
-    floor_half = bits << 51 & EXPONENT_64
-    ceil_half = (bits << 52) - floor_half
-    return p * floor_half.view(np.float64) * ceil_half.view(np.float64)
+    one, other = factors_float64(shifted)
+    return p * one * other
 
 
 @inlined("contract")
@@ -68,13 +73,7 @@ def decay2_float32(x: np.float32) -> tuple[np.float32, np.float32]:
     shifted = y + MAGIC_32
     r = y - (shifted - MAGIC_32)
     more = (((((C6_32 * r + C5_32) * r + C4_32) * r + C3_32) * r + C2_32) * r + C1_32) * r
-    p = more + ONE_32
-    low = (ONE_32 - p) + more
-    bits = shifted.view(np.int32)
-    floor_half = bits << 22 & EXPONENT_32
-    ceil_half = ((bits << 23) - floor_half).view(np.float32)
-    scale = floor_half.view(np.float32)
-    return p * scale * ceil_half, low * scale * ceil_half
+    return halves_float32(more, shifted)
 
 
 @inlined("contract")
@@ -84,16 +83,9 @@ def decay2_float64(x: np.float64) -> tuple[np.float64, np.float64]:
     shifted = y + MAGIC_64
     r = y - (shifted - MAGIC_64)
     square = r * r
-    p = ((C11_64 * r + C10_64) * square + (C9_64 * r + C8_64)) * square + (C7_64 * r + C6_64)
-    p = (p * square + (C5_64 * r + C4_64)) * square + (C3_64 * r + C2_64)
+    p = ten_terms_float64(r, square, C2_64, C3_64, C4_64, C5_64, C6_64, C7_64, C8_64, C9_64, C10_64, C11_64)
     more = (p * r + C1_64) * r
-    p = more + ONE_64
-    low = (ONE_64 - p) + more
-    bits = shifted.view(np.int64)
-    floor_half = bits << 51 & EXPONENT_64
-    ceil_half = ((bits << 52) - floor_half).view(np.float64)
-    scale = floor_half.view(np.float64)
-    return p * scale * ceil_half, low * scale * ceil_half
+    return halves_float64(more, shifted)
 
 
 @inlined("contract")

@@ -58,6 +58,7 @@ UP_64 = np.float64(2.0**52)
 UP_STEPS_64 = np.float64(52)
 LN2_HIGH_64 = np.float64(6.93147180369123816490e-01)
 LN2_LOW_64 = np.float64(1.90821492927058770002e-10)
+HIGH_BITS_64 = np.int64(-(2**32))
 S3_64 = np.float64(2 * 0.3333333333333367)  # relative error of log(1 + f): 2**-59.5
 S5_64 = np.float64(2 * 0.19999999999708265)
 S7_64 = np.float64(2 * 0.1428571437103483)
@@ -163,6 +164,36 @@ def summed_float64(start: np.float64, f: np.float64, low: np.float64) -> np.floa
 def joined_float64(k: np.float64, f: np.float64) -> np.float64:
     """k * ln 2 + log(1 + f)."""
     return summed_float64(k * LN2_HIGH_64, f, times(k, LN2_LOW_64))
+
+
+@inlined("contract")
+def nine_terms_float32(
+    f: np.float32,
+    c2: np.float32,
+    c3: np.float32,
+    c4: np.float32,
+    c5: np.float32,
+    c6: np.float32,
+    c7: np.float32,
+    c8: np.float32,
+    c9: np.float32,
+    c10: np.float32,
+) -> np.float32:
+    """c2 f**2 + c3 f**3 + ..., of any coefficients."""
+    square = f * f
+    fourth = square * square
+    p = (c5 * f + c4) * square + (c3 * f + c2)
+    q = (c9 * f + c8) * square + (c7 * f + c6)
+    p = (c10 * fourth + q) * fourth + p
+    return square * p
+
+
+@inlined("contract")
+def split_float64(f: np.float64) -> tuple[np.float64, np.float64]:
+    """log(1 + f) as the sum of two, the first of few bits, so that its product with a constant of few is exact."""
+    half, rest = series_float64(f)
+    high = ((f - half).view(np.int64) & HIGH_BITS_64).view(np.float64)
+    return high, ((f - high) - half) + rest
 
 
 @inlined("contract")

@@ -18,9 +18,10 @@ from jitkernels.maths.log import (
     extended_float64,
     failing_float32,
     failing_float64,
+    nine_terms_float32,
     parts_float32,
     parts_float64,
-    series_float64,
+    split_float64,
     unusual_float32,
     unusual_float64,
 )
@@ -39,7 +40,6 @@ C10_32 = np.float32(-0.05125067)
 LOG2_HIGH_32 = np.float32(0.301025390625)  # log10(2); 9 bits
 LOG2_LOW_32 = np.float32(4.6050390665e-06)
 
-HIGH_BITS_64 = np.int64(-(2**32))
 LOG10E_HIGH_64 = np.float64(4.34294481878168880939e-01)
 LOG10E_LOW_64 = np.float64(2.50829467116452752298e-11)
 LOG2_HIGH_64 = np.float64(3.01029995663611771306e-01)
@@ -49,20 +49,14 @@ LOG2_LOW_64 = np.float64(3.69423907715893078616e-13)
 @inlined("contract")
 def joined_float32(k: np.float32, f: np.float32) -> np.float32:
     """k * log10(2) + log10(1 + f)."""
-    square = f * f
-    fourth = square * square
-    p = (C5_32 * f + C4_32) * square + (C3_32 * f + C2_32)
-    q = (C9_32 * f + C8_32) * square + (C7_32 * f + C6_32)
-    p = (C10_32 * fourth + q) * fourth + p
-    return k * LOG2_HIGH_32 + (f * C1_32 + (square * p + times(k, LOG2_LOW_32)))
+    rest = nine_terms_float32(f, C2_32, C3_32, C4_32, C5_32, C6_32, C7_32, C8_32, C9_32, C10_32)
+    return k * LOG2_HIGH_32 + (f * C1_32 + (rest + times(k, LOG2_LOW_32)))
 
 
 @inlined("contract")
 def joined_float64(k: np.float64, f: np.float64) -> np.float64:
     """k * log10(2) + log10(1 + f)."""
-    half, rest = series_float64(f)
-    high = ((f - half).view(np.int64) & HIGH_BITS_64).view(np.float64)
-    low = ((f - high) - half) + rest
+    high, low = split_float64(f)
     small = times(k, LOG2_LOW_64) + (times(low + high, LOG10E_LOW_64) + low * LOG10E_HIGH_64)
     return k * LOG2_HIGH_64 + (high * LOG10E_HIGH_64 + small)
 

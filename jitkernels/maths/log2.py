@@ -19,9 +19,10 @@ from jitkernels.maths.log import (
     extended_float64,
     failing_float32,
     failing_float64,
+    nine_terms_float32,
     parts_float32,
     parts_float64,
-    series_float64,
+    split_float64,
     unusual_float32,
     unusual_float64,
 )
@@ -38,7 +39,6 @@ C8_32 = np.float32(-0.19332626)
 C9_32 = np.float32(0.1633331)
 C10_32 = np.float32(-0.079655565)
 
-HIGH_BITS_64 = np.int64(-(2**32))
 LOG2E_HIGH_64 = np.float64(1.44269504072144627571e00)
 LOG2E_LOW_64 = np.float64(1.67517131648865118353e-10)
 
@@ -46,12 +46,7 @@ LOG2E_LOW_64 = np.float64(1.67517131648865118353e-10)
 @inlined("contract")
 def rest_float32(f: np.float32) -> np.float32:
     """What log2(1 + f) is more than f * C1."""
-    square = f * f
-    fourth = square * square
-    p = (C5_32 * f + C4_32) * square + (C3_32 * f + C2_32)
-    q = (C9_32 * f + C8_32) * square + (C7_32 * f + C6_32)
-    p = (C10_32 * fourth + q) * fourth + p
-    return square * p
+    return nine_terms_float32(f, C2_32, C3_32, C4_32, C5_32, C6_32, C7_32, C8_32, C9_32, C10_32)
 
 
 @inlined("contract")
@@ -63,9 +58,7 @@ def joined_float32(k: np.float32, f: np.float32) -> np.float32:
 @inlined("contract")
 def halves_float64(f: np.float64) -> tuple[np.float64, np.float64]:
     """The high part of log(1 + f), and what log2(1 + f) is more than that times the high part of log2(e)."""
-    half, rest = series_float64(f)
-    high = ((f - half).view(np.int64) & HIGH_BITS_64).view(np.float64)
-    low = ((f - high) - half) + rest
+    high, low = split_float64(f)
     return high, times(low + high, LOG2E_LOW_64) + low * LOG2E_HIGH_64
 
 

@@ -21,8 +21,6 @@ from jitkernels.maths.exp import (
     C9_64,
     C10_64,
     C11_64,
-    EXPONENT_32,
-    EXPONENT_64,
     LN2_HIGH_32,
     LN2_HIGH_64,
     LN2_LOW_32,
@@ -33,8 +31,9 @@ from jitkernels.maths.exp import (
     LOWEST_64,
     MAGIC_32,
     MAGIC_64,
-    ONE_32,
-    ONE_64,
+    halves_float32,
+    halves_float64,
+    ten_terms_float64,
 )
 from jitkernels.maths.log import ZERO_32, ZERO_64
 from jitkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
@@ -49,13 +48,7 @@ def decay_float32(x: np.float32) -> tuple[np.float32, np.float32]:
     k = shifted - MAGIC_32
     r = (y - k * LN2_HIGH_32) - k * LN2_LOW_32
     more = ((((C6_32 * r + C5_32) * r + C4_32) * r + C3_32) * r + C2_32) * (r * r) + r
-    p = more + ONE_32
-    low = (ONE_32 - p) + more
-    bits = shifted.view(np.int32)
-    floor_half = bits << 22 & EXPONENT_32
-    ceil_half = ((bits << 23) - floor_half).view(np.float32)
-    scale = floor_half.view(np.float32)
-    return p * scale * ceil_half, low * scale * ceil_half
+    return halves_float32(more, shifted)
 
 
 @inlined("contract")
@@ -66,16 +59,9 @@ def decay_float64(x: np.float64) -> tuple[np.float64, np.float64]:
     k = shifted - MAGIC_64
     r = (y - k * LN2_HIGH_64) - k * LN2_LOW_64
     square = r * r
-    p = ((C11_64 * r + C10_64) * square + (C9_64 * r + C8_64)) * square + (C7_64 * r + C6_64)
-    p = (p * square + (C5_64 * r + C4_64)) * square + (C3_64 * r + C2_64)
+    p = ten_terms_float64(r, square, C2_64, C3_64, C4_64, C5_64, C6_64, C7_64, C8_64, C9_64, C10_64, C11_64)
     more = p * square + r
-    p = more + ONE_64
-    low = (ONE_64 - p) + more
-    bits = shifted.view(np.int64)
-    floor_half = bits << 51 & EXPONENT_64
-    ceil_half = ((bits << 52) - floor_half).view(np.float64)
-    scale = floor_half.view(np.float64)
-    return p * scale * ceil_half, low * scale * ceil_half
+    return halves_float64(more, shifted)
 
 
 @inlined("contract")
