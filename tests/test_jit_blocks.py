@@ -152,7 +152,10 @@ LAYOUTS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_layouts(name: str) -> None:
     x = LAYOUTS[name]()
-    for function in (lambda x: x.sum(), lambda x: x.var(), lambda x: x.max(), lambda x: (x * 2 + 1).min()):
+    functions: tuple[Callable[[Any], Any], ...] = (
+        lambda x: x.sum(), lambda x: x.var(), lambda x: x.max(), lambda x: (x * 2 + 1).min()
+    )  # fmt: skip
+    for function in functions:
         compiled = jk.jit(function)
         found = []
         for threads in (1, 2, 3):

@@ -101,8 +101,8 @@ def busy() -> Iterator[Callable[[Any, Callable[[], None]], Any]]:
         thread.start()
         entered.wait()
         time.sleep(0.02)
-        act()
         assert not found, "the call is over too soon to show anything"
+        act()
         thread.join()
         return found[0]
 

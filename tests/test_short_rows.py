@@ -58,7 +58,13 @@ def columns_only(x: Any) -> Any:
 
 
 PROGRAMS = (softmax, layer_norm, with_columns, by_columns, every_kind, differences, in_place, columns_only)
-NEED = {every_kind: 1, softmax: 1, differences: 2, with_columns: 1, by_columns: 1}
+NEED: dict[Callable[[Any], Any], int] = {
+    every_kind: 1,
+    softmax: 1,
+    differences: 2,
+    with_columns: 1,
+    by_columns: 1,
+}
 """Columns that NumPy needs: there is no largest of nothing."""
 
 
