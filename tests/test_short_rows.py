@@ -58,7 +58,13 @@ def columns_only(x: Any) -> Any:
 
 
 PROGRAMS = (softmax, layer_norm, with_columns, by_columns, every_kind, differences, in_place, columns_only)
-NEED = {every_kind: 1, softmax: 1, differences: 2, with_columns: 1, by_columns: 1}
+NEED: dict[Callable[[Any], Any], int] = {
+    every_kind: 1,
+    softmax: 1,
+    differences: 2,
+    with_columns: 1,
+    by_columns: 1,
+}
 """Columns that NumPy needs: there is no largest of nothing."""
 
 
@@ -174,7 +180,7 @@ def test_rounded_quotients() -> None:
 
 def test_rows_that_overlap_the_result() -> None:
     """The last rows are done twice where they do not fill a group, in place too."""
-    compiled = jk.jit(softmax)
+    compiled: Any = jk.jit(softmax)
     for rows in range(1, 20):
         for width in (3, 8, 16, 30, 64):
             x = np.random.default_rng(rows).standard_normal((rows, width)).astype(np.float32)

@@ -367,12 +367,21 @@ def _native(step: Nest | Single, program: Program) -> Nest | Single | Product:
     return made
 
 
-def _cost(nest: Nest) -> float:
+LONG_ROWS = 512
+"""Columns from which on it counts little what is done once for a row. A guess from the call that was traced."""
+
+
+def _cost(nest: Nest, *, elements_alone: bool = False) -> float:
+    """What a step of a nest costs, in additions; `elements_alone` leaves out what is the same for a row."""
+    rows = extents.value_of(extents.product(nest.rows))
     return sum(
-        min(cones.own_cost(node), 15.0) for node in {id(n): n for c in nest.cones for n in c.nodes}.values()
+        min(cones.own_cost(node), 15.0)
+        for node in {id(n): n for c in nest.cones for n in c.nodes}.values()
+        if not elements_alone or extents.value_of(extents.product(node.shape)) != rows
     )
 
 
 def _unroll(nest: Nest) -> int:
-    cost = _cost(nest)
+    is_long = bool(nest.rows) and extents.value_of(extents.product(nest.columns)) >= LONG_ROWS
+    cost = _cost(nest, elements_alone=is_long)
     return 4 if cost < 24 else 2 if cost < 60 else 1

@@ -8,7 +8,7 @@ from jitkernels.graph import cones, extents
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type, memory_type, suffix
 from jitkernels.graph.emit.conversions import converted, spread
-from jitkernels.graph.emit.quotients import BITS, is_possible, quotient
+from jitkernels.graph.emit.quotients import is_of_sums, is_possible, quotient
 from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Node
 from jitkernels.graph.operations import OPERATIONS
@@ -148,26 +148,13 @@ class Values:
             return found[0]
         lanes = max(register.lanes for _, register in found)
         outside, divisor = found[-1]
-        is_fixed = outside is not home and divisor.lanes == 1 and node.dtype in BITS
-        if node.operation == "divide" and is_fixed and self._is_multiplied(node):
+        is_fixed = outside is not home and divisor.lanes == 1
+        if self.multiplies and is_fixed and is_of_sums(node, self.arrays):
             return home, quotient(self.function, home, outside, found[0][1], divisor)
         registers = [spread(self.function, inner, register, lanes) for inner, register in found]
         if node.operation == "cast":
             return home, converted(self.function, home, registers[0], node.dtype)
         return home, self.applied(home, node.operation, registers, node.dtype)
-
-    def _is_multiplied(self, quotient: Node) -> bool:
-        """Whether a quotient is of a sum of floats of this nest, or by one."""
-        stack, seen = [*quotient.inputs] if self.multiplies else [], set()
-        while stack:
-            one = stack.pop()
-            if id(one) in seen or id(one) in self.arrays:
-                continue
-            seen.add(id(one))
-            if one.operation == "reduce" and one.options["kind"] == "sum" and one.dtype in BITS:
-                return True
-            stack += one.inputs
-        return False
 
     def applied(self, block: Block, operation: str, registers: list[Register], dtype: str) -> Register:
         """An elementwise operation. Half-precision numbers are computed in single precision, as NumPy does."""
