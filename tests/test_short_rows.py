@@ -180,7 +180,7 @@ def test_rounded_quotients() -> None:
 
 def test_rows_that_overlap_the_result() -> None:
     """The last rows are done twice where they do not fill a group, in place too."""
-    compiled = jk.jit(softmax)
+    compiled: Any = jk.jit(softmax)
     for rows in range(1, 20):
         for width in (3, 8, 16, 30, 64):
             x = np.random.default_rng(rows).standard_normal((rows, width)).astype(np.float32)

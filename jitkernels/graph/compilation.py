@@ -246,6 +246,11 @@ def _stream(nest: Nest) -> int:
     return STREAM_BYTES if nest.cost < 24 else 0
 
 
+LONG_ROWS = 512
+"""Columns from which on it counts little what is done once for a row. A guess from the call that was traced."""
+
+
 def _unroll(nest: Nest) -> int:
-    cost = nest.cost
+    is_long = bool(nest.rows) and extents.value_of(extents.product(nest.columns)) >= LONG_ROWS
+    cost = nest.cost_of_columns if is_long else nest.cost
     return 4 if cost < 24 else 2 if cost < 60 else 1

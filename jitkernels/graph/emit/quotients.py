@@ -6,11 +6,13 @@ the rest is rounded; what is a number without rounding comes out as it. Both par
 keep their sign and infinities stay. As sums of floats are rounded themselves, nothing can hang on that last bit.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from jitkernels import machine
 from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type, suffix
 from jitkernels.graph.emit.conversions import splat, spread
+from jitkernels.graph.ir import Node
 from jitkernels.native.language.types import NUMBERS, constant
 
 
@@ -32,6 +34,20 @@ def is_possible() -> bool:
     """Whether the processor multiplies and adds at once."""
     target = machine.target()
     return "fma" in target.features or not target.is_x86
+
+
+def is_of_sums(node: Node, kept: Container[int]) -> bool:
+    """Whether a node is a quotient of a sum of floats, or by one, looking at nothing behind what is kept."""
+    stack, seen = [*node.inputs] if node.operation == "divide" and node.dtype in BITS else [], set()
+    while stack:
+        one = stack.pop()
+        if id(one) in seen or id(one) in kept:
+            continue
+        seen.add(id(one))
+        if one.operation == "reduce" and one.options["kind"] == "sum" and one.dtype in BITS:
+            return True
+        stack += one.inputs
+    return False
 
 
 def quotient(

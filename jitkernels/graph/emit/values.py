@@ -11,7 +11,7 @@ from jitkernels.graph.emit.conversions import converted, spread
 from jitkernels.graph.emit.elementwise import applied
 from jitkernels.graph.emit.gathers import Index, picked
 from jitkernels.graph.emit.memory import Array, Memory
-from jitkernels.graph.emit.quotients import BITS, is_possible, quotient
+from jitkernels.graph.emit.quotients import is_of_sums, is_possible, quotient
 from jitkernels.graph.emit.scans import loop_of, scanned
 from jitkernels.graph.extents import same
 from jitkernels.graph.ir import Node
@@ -150,26 +150,13 @@ class Values(Memory):
             return found[0]
         lanes = max(register.lanes for _, register in found)
         outside, divisor = found[-1]
-        is_fixed = outside is not home and divisor.lanes == 1 and node.dtype in BITS
-        if node.operation == "divide" and is_fixed and self._is_multiplied(node):
+        is_fixed = outside is not home and divisor.lanes == 1
+        if self.multiplies and is_fixed and is_of_sums(node, self.arrays):
             return home, quotient(self.function, home, outside, found[0][1], divisor)
         registers = [spread(self.function, inner, register, lanes) for inner, register in found]
         if node.operation == "cast":
             return home, converted(self.function, home, registers[0], node.dtype)
         return home, applied(self.function, home, node.operation, registers, node.dtype)
-
-    def _is_multiplied(self, quotient: Node) -> bool:
-        """Whether a quotient is of a sum of floats of this nest, or by one."""
-        stack, seen = [*quotient.inputs] if self.multiplies else [], set()
-        while stack:
-            one = stack.pop()
-            if id(one) in seen or id(one) in self.arrays:
-                continue
-            seen.add(id(one))
-            if one.operation == "reduce" and one.options["kind"] == "sum" and one.dtype in BITS:
-                return True
-            stack += one.inputs
-        return False
 
     def _iota(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
         start, steps = place[node.options["axis"]]
