@@ -16,8 +16,8 @@ from jitkernels.native.language.types import NUMBERS, Type, tuple_of
 
 OWN = "jitkernels.maths."
 """Where the functions of the package are."""
-LEAST = 4000
-"""Characters from which on texts are kept."""
+LEAST, LEAST_CODE = 4000, 100
+"""Characters from which on texts are kept, and bytes of Python's code from which on they are looked for."""
 SUFFIX = ".json"
 """Of the files, which are beside the objects."""
 
@@ -25,7 +25,8 @@ SUFFIX = ".json"
 def path_of(function: Callable[..., Any], kinds: Sequence[Type], lanes: int) -> Path | None:
     """The file for a function of the package; None for others, whose constants nobody watches, or where none can be."""
     name = f"{function.__module__}.{function.__qualname__}"
-    if not name.startswith(OWN) or "<locals>" in name:
+    is_own = name.startswith(OWN) and "<locals>" not in name
+    if not is_own or len(function.__code__.co_code) < LEAST_CODE:
         return None
     place = cache.objects_directory()
     what = [
