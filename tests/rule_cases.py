@@ -74,6 +74,12 @@ def flip(node: Node) -> Node:
     return construct.view(node, ((node.shape[0] - 1, ((0, -1),)),), node.shape)
 
 
+def logistic(x: Node) -> Node:
+    """The sigmoid by an exponential that cannot overflow."""
+    small = e("exp", e("negative", e("absolute", x)))
+    return e("divide", e("where", e("less", x, 0.0), small, 1.0), e("add", 1.0, small))
+
+
 def part(node: Node, start: Any, count: Any) -> Node:
     """Some elements of a vector, or rows of a matrix."""
     index_map = ((start, ((0, 1),)), *construct.identity_map(node.ndim)[1:])
@@ -200,6 +206,8 @@ CASES: list[Case] = [
     Case("strength.rule_9_quotient_by_shift", lambda g: (e("floor_divide", g.i, 8), e("right_shift", g.i, 3))),
     Case("strength.rule_10_remainder_by_mask", lambda g: (e("remainder", g.i, 8), e("bitwise_and", g.i, 7))),
     Case("strength.rule_11_doubled", lambda g: (e("multiply", 2.0, g.x), e("add", g.x, g.x))),
+    Case("strength.rule_12_sigmoid", lambda g: (logistic(g.x), e("sigmoid", g.x)), loose=True),
+    Case("strength.rule_12_sigmoid", lambda g: (logistic(g.d), e("sigmoid", g.d)), loose=True),
     # reassociation
     Case("reassociation.rule_1_no_special_values", lambda g: (e("multiply", g.x, 0.0), spread(c(0.0), g.n)), fast_math=True),
     Case("reassociation.rule_1_no_special_values", lambda g: (e("subtract", g.x, g.x), spread(c(0.0), g.n)), fast_math=True),

@@ -14,6 +14,7 @@ Results differ from those of the functions by at most 2 ULP, special values by n
 9. ``x // 2**k`` of integers is a shift.
 10. ``x % 2**k`` of integers is a mask: the remainder has the sign of the divisor.
 11. ``x * 2`` of floats is ``x + x``.
+12. ``where(x < 0, e, 1) / (1 + e)`` with ``e = exp(-abs(x))`` is ``sigmoid(x)``, which rounds less.
 """
 
 import math
@@ -162,3 +163,27 @@ def rule_11_doubled(node: Node, facts: Facts) -> Node | None:
     one, other = node.inputs
     doubled = one if is_number(other, 2) else other if is_number(one, 2) else None
     return made("add", (doubled, doubled), node) if doubled is not None and KINDS[node.dtype] == "f" else None
+
+
+@strength.rule("divide")
+def rule_12_sigmoid(node: Node, facts: Facts) -> Node | None:
+    choice, total = node.inputs
+    if choice.operation != "where" or total.operation != "add" or node.dtype not in ("float32", "float64"):
+        return None
+    is_negative, small, largest = choice.inputs
+    summands = [one for one in total.inputs if one is not small]
+    if len(summands) != 1 or not (is_number(summands[0], 1) and is_number(largest, 1)):
+        return None
+    chain = [small]
+    for name in ("exp", "negative", "absolute"):
+        if chain[-1].operation != name:
+            return None
+        chain.append(chain[-1].inputs[0])
+    x = chain[-1]
+    if (
+        is_negative.operation != "less"
+        or is_negative.inputs[0] is not x
+        or not is_number(is_negative.inputs[1], 0)
+    ):
+        return None
+    return made("sigmoid", (x,), node)
