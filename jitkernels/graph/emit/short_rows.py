@@ -35,14 +35,14 @@ class ShortRows(LoopWriter):
         simple = len(nodes) <= SIMPLE and not any(node.operation in ("gather", "scan") for node in nodes)
         if not (self.order and reduces and simple and loops == {(self.lane_loop,)} and narrow >= 4):
             return []
-        found = [(8, narrow // 2), (4, narrow), (2, 2 * narrow), (1, 4 * narrow)]
+        several = 1 if narrow > 8 else 2  # a quotient of 64 bits takes as long as two others: rows overlap
+        found = [(8, narrow // 2), (4, narrow), (4, 2 * narrow), (several, 4 * narrow)]
         assert self.lane_loop is not None, "chosen"
         count, longest = self.extents[self.lane_loop], found[-1][1]
         if not isinstance(count, Extent):
             return [one for one in found if one[1] >= count][:1]
-        if (
-            count.value > longest
-        ):  # code for long rows alone: it takes half the time, and short ones get their own
+        if count.value > longest:
+            # Code for long rows alone: it is made in half the time, and short ones get their own.
             count.guard(count - longest, ">")
             return []
         return found
