@@ -379,7 +379,14 @@ def picked(maker: Any) -> Statement | None:
         "@[$ % @.shape[0]]", "@[abs($) % @.shape[0] - @.shape[0]]", "@[..., $ % @.shape[-1]]", "@[$.ravel() % @.shape[0]]",
         "np.take(@, $ % @.size)", "np.take(@, abs($) % @.shape[-1] - @.shape[-1], axis=-1)", "@.T[$ % @.shape[-1]]", "@[::-1][$ % @.shape[0]]",
     )  # fmt: skip
-    return maker.pick(texts).replace("@", one).replace("$", numbers), maker.exactness_of(one)
+    x = maker.exactness_of(one)
+    if maker.chance(0.3):
+        target = maker.pick(
+            ("@[$ % @.shape[0]]", "@[..., $ % @.shape[-1]]", "@[$ % @.shape[0] - @.shape[0]]")
+        )
+        text = maker.pick((f"!{target} = 1", f"!{target} += 1", f"!{target} = {target} + 1"))
+        return text.replace("@", one).replace("$", numbers), sum_of(x, Exactness(1))
+    return maker.pick(texts).replace("@", one).replace("$", numbers), x
 
 
 STATEMENTS = (

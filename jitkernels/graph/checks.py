@@ -6,7 +6,7 @@ it, and is the status of the code: then NumPy computes, which raises what it rai
 
 from typing import Any
 
-from jitkernels.graph import construct, extents
+from jitkernels.graph import cones, construct, extents
 from jitkernels.graph.construct import elementwise
 from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Graph, Node
@@ -16,10 +16,16 @@ def checked(graph: Graph) -> Graph:
     """The graph with the checks that it needs."""
     found: dict[tuple[int, Any], Node] = {}
     for node in graph:
-        if node.operation != "gather" or any(same(one, 0) for one in node.shape):
+        if node.operation == "gather":
+            given, shape = node.inputs[1:], node.shape
+        elif node.operation == "scatter" and cones.changes(node):
+            given, shape = node.inputs[2:], node.inputs[1].shape
+        else:
+            continue
+        if any(same(one, 0) for one in shape):
             continue
         axis = node.options["axis"]
-        for i, numbers in enumerate(node.inputs[1:]):
+        for i, numbers in enumerate(given):
             extent, numbers = node.inputs[0].shape[axis + i], _without_repeats(numbers)
             if not _is_count(numbers, extent):
                 found.setdefault((id(numbers), extents.key_of(extent)), _is_beside(numbers, extent))

@@ -20,7 +20,7 @@ INNER = 64
 """The first loop of a reduction's own; those below are of the dimensions of a root."""
 ANYWHERE = -2
 """The loop of a place that only the values of indices tell."""
-INLINE = frozenset({"cast", "view", "constant", "extent", "iota", "reduce", "gather", "scan"})
+INLINE = frozenset({"cast", "view", "constant", "extent", "iota", "reduce", "gather", "scan", "placed"})
 """What can be computed inside of another node, beside all that is elementwise."""
 LARGEST = 400
 """Nodes of a cone: what a nest is made in time with, and what programs of many thousand nodes are cut into."""
@@ -48,15 +48,29 @@ def memory_picked_from(node: Node) -> Node:
     return one
 
 
+def changes(node: Node) -> bool:
+    """Whether a node is its first input with some elements changed, which nests write in its memory."""
+    if node.operation == "scatter":
+        # Of numbers that are equal the last counts: nests take them in order along one dimension.
+        return all(one.ndim <= 1 for one in node.inputs[2:])
+    return node.operation == "update"
+
+
+def place_written(node: Node, index_map: IndexMap) -> IndexMap:
+    """Where an element of values that numbers place goes in the array."""
+    axis, numbers = node.options["axis"], node.inputs[1:]
+    behind = axis + numbers[0].ndim
+    return (*index_map[:axis], *[(0, ((ANYWHERE, 1),))] * len(numbers), *index_map[behind:])
+
+
 def place_in(node: Node, number: int, index_map: IndexMap) -> IndexMap:
     """Where an input is needed for a node that is needed at some place."""
     one = node.inputs[number]
+    if node.operation in ("gather", "placed") and number:
+        axis = node.options["axis"]
+        return index_map[axis : axis + one.ndim]
     if node.operation == "gather":
-        axis, count = node.options["axis"], len(node.inputs) - 1
-        behind = axis + node.inputs[1].ndim
-        if number:
-            return index_map[axis:behind]
-        return (*index_map[:axis], *[(0, ((ANYWHERE, 1),))] * count, *index_map[behind:])
+        return place_written(node, index_map)
     if node.operation == "view":
         return composed(node.options["map"], index_map)
     if node.operation == "reduce":
@@ -209,6 +223,11 @@ class Cone:
     def picked_from(self) -> frozenset[int]:
         """What has to be in memory, as numbers pick elements of it."""
         return frozenset(id(memory_picked_from(node)) for node in self.nodes if node.operation == "gather")
+
+    @kept_property
+    def goes_by_numbers(self) -> bool:
+        """Whether numbers say what is read or written, which have to be in bounds."""
+        return any(node.operation in ("gather", "placed") for node in self.nodes)
 
     @kept_property
     def wasteful(self) -> dict[int, Node]:

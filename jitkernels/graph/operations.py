@@ -173,6 +173,10 @@ def _scatter(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> 
     return changed
 
 
+def _placed(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    return inputs[0]
+
+
 def _call(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
     return node.options["function"](*inputs)
 
@@ -203,6 +207,7 @@ OPERATIONS: dict[str, Operation] = {
         Operation("update", _update),
         Operation("gather", _gather),
         Operation("scatter", _scatter),
+        Operation("placed", _placed),
         Operation("call", _call),
         Operation("item", _item),
     )

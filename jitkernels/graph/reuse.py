@@ -28,13 +28,13 @@ def shared_memory(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node
     final: dict[int, Node] = {}
     for target, value in graph.writes:
         node = value
-        while node.operation == "update" and id(node) not in final:
+        while cones.changes(node) and id(node) not in final:
             final[id(node)] = target
             node = node.inputs[0]
     shared: dict[int, Node] = {}
     targets = {id(value): target for target, value in graph.writes}
     for position, node in enumerate(roots):
-        if node.operation == "update":
+        if cones.changes(node):
             base = node.inputs[0]
             own = id(base) in made and id(base) not in given and id(base) not in outputs
             ours = id(base) in written and final.get(id(node)) is base
@@ -73,7 +73,7 @@ def overwritten(roots: list[Node], made: Made, shared: dict[int, Node], kept: se
             continue
         memory = memory_of(node, shared)
         for cone, region in made[id(node)]:
-            if node.operation == "update" and region is None:
+            if cones.changes(node) and region is None:
                 continue  # the copy, which is not made
             where = cones.key_of(region if region is not None else cones.identity(node.ndim))
             for key, leaf in cone.leaves.items():

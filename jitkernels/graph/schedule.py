@@ -134,7 +134,7 @@ def scheduled(
     kept = _kept(graph, fuse=fuse)
     if not fuse_reduce:
         kept |= {id(node) for node in graph if node.operation == "reduce"}
-    pieces = {id(node): _pieces(node) for node in graph if node.operation in IN_PIECES}
+    pieces = {id(node): _pieces(node) for node in graph if is_in_pieces(node)}
     order = list(graph)
     known: dict[int, Cone] = {}
     more: dict[int, Node] = {}
@@ -178,8 +178,13 @@ def scheduled(
         kept |= set(more)
 
 
-IN_PIECES = frozenset({"update", "concatenate"})
-"""Operations whose results are put together in memory from what else is computed."""
+def is_in_pieces(node: Node) -> bool:
+    """Whether a result is put together in memory from what else is computed."""
+    return node.operation == "concatenate" or cones.changes(node)
+
+
+BY_NUMBERS: IndexMap = ()
+"""The region of what numbers place in an array."""
 
 
 def _pieces(node: Node) -> list[tuple[Node, IndexMap | None]]:
@@ -190,6 +195,12 @@ def _pieces(node: Node) -> list[tuple[Node, IndexMap | None]]:
         found.append((copied(base, node.shape), None))
         found.append((copied(value, node.options["extents"]), node.options["map"]))
         return found
+    if node.operation == "scatter":
+        base, value, *numbers = node.inputs
+        axis = node.options["axis"]
+        options = {"axis": axis, "extents": base.shape[axis : axis + len(numbers)]}
+        placed = Node("placed", (value, *numbers), value.dtype, value.shape, options)
+        return [(copied(base, node.shape), None), (placed, BY_NUMBERS)]
     axis, start = node.options["axis"], 0
     for one in node.inputs:
         region = tuple((start if i == axis else 0, ((i, 1),)) for i in range(one.ndim))
@@ -217,9 +228,9 @@ def _kept(graph: Graph, *, fuse: bool) -> set[int]:
             kept.add(id(node))
             if node.operation == "matmul":
                 kept |= {id(one) for one in products.operands(node)[0]}
-            elif node.operation not in IN_PIECES:
+            elif not is_in_pieces(node):
                 kept |= {id(one) for one in node.inputs}
-            elif node.operation == "update" and not cones.is_inline(node.inputs[0]):
+            elif cones.changes(node) and not cones.is_inline(node.inputs[0]):
                 kept.add(id(node.inputs[0]))
         elif not fuse and node.operation not in ("view", "constant", "extent"):
             kept.add(id(node))
@@ -295,12 +306,12 @@ def _grouped(
             steps.append(Single(node))
             continue
         for cone, region in made[id(node)]:
-            if node.operation == "update" and region is None and id(node) in shared:
+            if cones.changes(node) and region is None and id(node) in shared:
                 continue
             after = max((step_of.get(key, -1) for key in cone.leaves), default=-1)
-            if cone.picked_from:
+            if cone.goes_by_numbers:
                 after = max(after, looked + 1)
-            if node.operation == "update":
+            if cones.changes(node):
                 after = len(steps)  # behind all that reads what is written now, and alone
             elif id(node) in shared:
                 after = max(after, len(steps) - 1)
@@ -313,7 +324,7 @@ def _grouped(
             step_of[id(node)] = max(where, step_of.get(id(node), -1))
             if id(node) in checks:
                 looked = max(looked, where)
-            if node.operation == "update" or id(node) in shared:
+            if cones.changes(node) or id(node) in shared:
                 barrier = len(steps) - 1
     return steps
 

@@ -37,15 +37,36 @@ def picked(
         if len(one.block.path()) > len(home.path()):
             home = one.block
     lanes = apart[0].register.lanes
-    kind = llvm_type("int64", lanes)
+    total = _total(memory, home, apart, step)
+    text = memory.gathered(home, lanes, array.dtype, pointer, total, memory.mask(block))
+    return home, memory.from_memory(home, text, array.dtype, lanes)
+
+
+def put(
+    memory: Memory, block: Block, array: Array, place: IndexMap, numbers: Sequence[Index], value: Register
+) -> None:
+    """Write to elements of an array at a place and some numbers; of lanes that go to one element, the last counts."""
+    moves = [(one.block, _distance(memory, one)) for one in numbers if one.register.lanes == 1]
+    apart = [one for one in numbers if one.register.lanes > 1]
+    _, pointer, step = memory.address(block, array, place, moves)
+    lanes = memory.lanes(block)
+    if lanes == 1 or not (apart or same(step, 0)):
+        memory.written(block, array, pointer, step, value)
+        return
+    total = _total(memory, block, apart, step) if apart else "zeroinitializer"
+    memory.scattered(block, array.dtype, pointer, total, value, lanes)
+
+
+def _total(memory: Memory, block: Block, apart: Sequence[Index], step: Number) -> str:
+    """How far each lane is from the first element."""
+    lanes = apart[0].register.lanes
     distances = [_distance(memory, one) for one in apart]
     if not same(step, 0):
         distances.append(memory.lane_distances(step, lanes))
     total = distances[0]
     for distance in distances[1:]:
-        total = memory.function.new(home, f"add nsw {kind} {total}, {distance}")
-    text = memory.gathered(home, lanes, array.dtype, pointer, total, memory.mask(block))
-    return home, memory.from_memory(home, text, array.dtype, lanes)
+        total = memory.function.new(block, f"add nsw {llvm_type('int64', lanes)} {total}, {distance}")
+    return total
 
 
 def _distance(memory: Memory, index: Index) -> str:

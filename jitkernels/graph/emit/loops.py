@@ -34,7 +34,7 @@ class Loops(Targets):
         found: list[dict[int, Number]] = []
         for target in self.targets:
             if target.array is not None:
-                found.append(self.values.coefficients(target.array.strides, target.place)[1])
+                found.append(self.values.coefficients(target.array.strides, target.where or target.place)[1])
             for node, place in self.values.needed(target.node, target.place):
                 if id(node) in self.values.arrays:
                     found.append(self.values.coefficients(self.values.arrays[id(node)].strides, place)[1])
@@ -71,7 +71,7 @@ class Loops(Targets):
                     self.dropped |= {outer}
         if self.dropped:
             for target in self.targets:
-                target.place = self._without(target.place)
+                target.place, target.where = self._without(target.place), self._without(target.where)
                 target.loops = tuple(loop for loop in target.loops if loop not in self.dropped)
                 if target.reduction is not None:
                     node, place = target.reduction
@@ -110,6 +110,8 @@ class Loops(Targets):
         array = target.array
         if array is None or target.reduction is not None or not same(array.first, 0):
             return None
+        if target.node.operation == "placed":
+            return None
         first, steps = self.values.coefficients(array.strides, target.place)
         _, wide = self.lanes()
         is_dense = same(first, 0) and len(steps) == 1 and same(steps.get(loops[0], 0), 1)
@@ -137,6 +139,8 @@ class Loops(Targets):
     @property
     def range_loop(self) -> int | None:
         """The outermost loop, parts of which can run apart; None where a reduction spans everything."""
+        if any(target.node.operation == "placed" for target in self.targets):
+            return None  # of equal numbers the last one counts
         if self.order:
             return self.order[0]
         if any(target.reduction for target in self.targets) or not self.columns or self.scanned:

@@ -225,6 +225,10 @@ class Memory:
     def store(self, block: Block, array: Array, place: IndexMap, value: Register) -> None:
         """Write a value, or those of the lanes that are on."""
         _, pointer, apart = self.address(block, array, place)
+        self.written(block, array, pointer, apart, value)
+
+    def written(self, block: Block, array: Array, pointer: str, apart: Number, value: Register) -> None:
+        """Write to an address, and where lanes are apart from it."""
         function, size = self.function, NUMBERS[array.dtype].size
         lanes = 1 if same(apart, 0) else self.lanes(block)
         text = value.text
@@ -251,14 +255,25 @@ class Memory:
                 f"  call void @{name}({kind} {text}, ptr align {size} {pointer}, <{lanes} x i1> {mask})"
             )
         else:
-            distances = self.lane_distances(apart, lanes)
-            pointers = self._pointers(block, lanes, array.dtype, pointer, distances)
-            name = f"llvm.masked.scatter.{suffix(memory_type(array.dtype), lanes)}.v{lanes}p0"
-            function.library.declare(name, "void", [kind, f"<{lanes} x ptr>", f"<{lanes} x i1>"])
-            block.lines.append(
-                f"  call void @{name}({kind} {text}, <{lanes} x ptr> align {size} {pointers}, "
-                f"<{lanes} x i1> {mask or 'splat (i1 true)'})"
+            self.scattered(block, array.dtype, pointer, self.lane_distances(apart, lanes), value, lanes)
+
+    def scattered(
+        self, block: Block, dtype: str, pointer: str, distances: str, value: Register, lanes: int
+    ) -> None:
+        """Write the lanes that are on so far from an address, one after another."""
+        text = spread(self.function, block, value, lanes).text
+        if dtype == "bool":
+            text = self.function.new(
+                block, f"zext {llvm_type(dtype, lanes)} {text} to {memory_type(dtype, lanes)}"
             )
+        pointers = self._pointers(block, lanes, dtype, pointer, distances)
+        kind = memory_type(dtype, lanes)
+        name = f"llvm.masked.scatter.{suffix(memory_type(dtype), lanes)}.v{lanes}p0"
+        self.function.library.declare(name, "void", [kind, f"<{lanes} x ptr>", f"<{lanes} x i1>"])
+        block.lines.append(
+            f"  call void @{name}({kind} {text}, <{lanes} x ptr> align {NUMBERS[dtype].size} {pointers}, "
+            f"<{lanes} x i1> {self.mask(block) or 'splat (i1 true)'})"
+        )
 
     def _off(self, block: Block, dtype: str, pointer: str, lanes: int) -> str:
         """What is in lanes that are off: ones, of which no function has to think long.

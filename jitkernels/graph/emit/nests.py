@@ -53,7 +53,7 @@ class Emitter(ShortRows):
             for target in self.targets:
                 if target.phase == phase and not target.loops and target.array is not None:
                     value = self.values.value(block, target.node, target.place)
-                    self.values.store(block, target.array, target.place, value)
+                    self._store(block, target, value)
 
     def _phase(self, block: Block, loops: list[int], targets: list[Target]) -> None:
         """One nest of inner loops: reductions take their elements, roots are stored."""
@@ -65,6 +65,11 @@ class Emitter(ShortRows):
         for one in self._stashed(loops, targets):
             assert one.array is not None, "a root's"
             self.values.stashed[self.values.key(one.node, one.place)] = one.array
+
+    def _store(self, block: Block, target: Target, value: Register) -> None:
+        assert target.array is not None, "a root's"
+        where = target.where if target.node.operation == "placed" else target.place
+        self.values.stored(block, target.node, target.place, target.array, where, value)
 
     def _stashed(self, loops: list[int], targets: list[Target]) -> list[Target]:
         """What a phase keeps in the array of a root."""
@@ -90,7 +95,7 @@ class Emitter(ShortRows):
                 accumulator.take(inside, value, self.values.mask(inside), index)
             for target, value in stored:
                 assert target.array is not None, "a root"
-                self.values.store(inside, target.array, target.place, value)
+                self._store(inside, target, value)
 
         if self.lane_loop not in loops or not reductions:
             self.accumulators = self._begun(block, reductions, self.values.lanes(block), is_long=True)

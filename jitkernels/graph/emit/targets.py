@@ -30,7 +30,10 @@ class Variant:
 
 @dataclass
 class Target:
-    """What a phase computes: the input of a reduction, or a root to be stored. `loops` are those of its phase."""
+    """What a phase computes: the input of a reduction, or a root to be stored. `loops` are those of its phase.
+
+    `where`: the place in the array that it goes to.
+    """
 
     node: Node
     place: IndexMap
@@ -38,6 +41,7 @@ class Target:
     loops: tuple[int, ...]
     reduction: Pair | None = None
     array: Array | None = None
+    where: IndexMap = ()
 
 
 @dataclass
@@ -109,13 +113,16 @@ class Targets:
         done: dict[Any, Target] = {}
         for store in self.nest.stores:
             cone, order, array = store.cone, store.order, self.arrays[id(store.target)]
-            if store.region is not None:
+            if store.region is not None and cone.root.operation != "placed":
                 array = array.region(store.region, cone.root.ndim)
             place: IndexMap = tuple((0, ((order.index(i), 1),)) for i in range(cone.root.ndim))
             targets += self._reductions(cone.root, place, done)
             phase = 1 + self._last_phase(cone.root, place)
             loops = tuple(self.columns) if cone.root.ndim > len(self.rows) else ()
-            targets.append(Target(cone.root, place, phase, loops, array=array))
+            where = place
+            if cone.root.operation == "placed":
+                where = cones.place_written(cone.root, place)
+            targets.append(Target(cone.root, place, phase, loops, array=array, where=where))
         return targets
 
     def _reductions(self, root: Node, place: IndexMap, done: dict[Any, Target]) -> list[Target]:

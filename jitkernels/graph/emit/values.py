@@ -1,6 +1,6 @@
 """Values of nodes in a nest: loads, scalar code in lanes, each computed in the outermost loop that it depends on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,11 +9,11 @@ from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.blocks import Block, Register
 from jitkernels.graph.emit.conversions import converted, spread
 from jitkernels.graph.emit.elementwise import applied
-from jitkernels.graph.emit.gathers import Index, picked
+from jitkernels.graph.emit.gathers import Index, picked, put
 from jitkernels.graph.emit.memory import Array, Memory
 from jitkernels.graph.emit.quotients import is_of_sums, is_possible, quotient
 from jitkernels.graph.emit.scans import loop_of, scanned
-from jitkernels.graph.extents import same
+from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Node
 from jitkernels.native.language.types import NUMBERS, constant
 
@@ -131,11 +131,28 @@ class Values(Memory):
     def _picked_by_numbers(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
         array, axis = self.indexed(node), node.options["axis"]
         given = node.inputs[0]
-        numbers = []
+        numbers = self._numbers(block, node, place, array, given.shape[axis:])
+        return picked(self, block, array, self.inside(node, 0, place), numbers)
+
+    def _numbers(
+        self, block: Block, node: Node, place: IndexMap, array: Array, extents: Sequence[Number]
+    ) -> list[Index]:
+        found = []
+        strides = array.strides[node.options["axis"] :]
         for i, one in enumerate(node.inputs[1:]):
             home, register = self._known(block, one, self.inside(node, i + 1, place))
-            numbers.append(Index(home, register, given.shape[axis + i], array.strides[axis + i]))
-        return picked(self, block, array, self.inside(node, 0, place), numbers)
+            found.append(Index(home, register, extents[i], strides[i]))
+        return found
+
+    def stored(
+        self, block: Block, node: Node, place: IndexMap, array: Array, where: IndexMap, value: Register
+    ) -> None:
+        """Write the value of a node to a place in an array, which numbers tell if they are what places it."""
+        if node.operation != "placed":
+            self.store(block, array, where, value)
+            return
+        numbers = self._numbers(block, node, place, array, node.options["extents"])
+        put(self, block, array, where, numbers, value)
 
     def _computed(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
         found = [
@@ -146,7 +163,7 @@ class Values(Memory):
         for inner, _ in found:
             if len(inner.path()) > len(home.path()):
                 home = inner
-        if node.operation in ("view", "reduce"):  # a reduction of nothing
+        if node.operation in ("view", "reduce", "placed"):  # a reduction of nothing
             return found[0]
         lanes = max(register.lanes for _, register in found)
         outside, divisor = found[-1]
