@@ -73,6 +73,7 @@ __all__ = [
     "get_refer",
     "implements",
     "jit",
+    "locks",
     "set_num_threads",
     "tune",
     "use",

@@ -19,7 +19,7 @@ from jitkernels.frontends.tracer import INT64
 from jitkernels.graph.emit.interface import Bound, Reach, Rebuilt, Whole
 from jitkernels.graph.emit.objects import Step
 from jitkernels.graph.scalars import DTYPES
-from jitkernels.native import load, plain, vectorcall
+from jitkernels.native import call_table, load, plain
 
 
 class Direct:
@@ -30,7 +30,7 @@ class Direct:
         self.kept, self.alarm = call, None if alarm is None else LinkedAlarm(alarm)
         self.code = load.placed_of(source, cached=cached)
         address, context = self.code.address, self.context.ctypes.data
-        self.link = vectorcall.link(address, context, call.count, call.watches, call.names, alarm=self.alarm)
+        self.link = call_table.link(address, context, call.count, call.watches, call.names, alarm=self.alarm)
         if self.alarm is not None:
             self.alarm.link = self.link
 
@@ -69,7 +69,7 @@ class Plain:
                 words += [0, 0, 0]
         self.context = np.array(words, np.int64)
         address = load.address_of(plain.source())
-        self.link = vectorcall.link(address, self.context.ctypes.data, len(args), (), names, is_last=True)
+        self.link = call_table.link(address, self.context.ctypes.data, len(args), (), names, is_last=True)
 
 
 class Call:
@@ -144,7 +144,7 @@ def _watch_defaults(function: types.FunctionType, call: Call) -> bool:
     ):
         return False
     if function.__defaults__:
-        call.watches.append((None, vectorcall.Word(place), function.__defaults__))
+        call.watches.append((None, call_table.Word(place), function.__defaults__))
     for name, value in (function.__kwdefaults__ or {}).items():
         call.watches.append((function.__kwdefaults__, name, value))
     return True

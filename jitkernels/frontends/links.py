@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jitkernels.native import vectorcall
+from jitkernels.native import call_table, vectorcall
 
 MOST_LINKS = 4096
 base = vectorcall.base()
@@ -18,7 +18,7 @@ class Links:
         self._old: list[Any] = []
         self._slow = slow
         if base is not None:
-            self._table = vectorcall.new_table(slow)
+            self._table = call_table.new_table(slow)
             vectorcall.attach(target, self._table)
 
     @property
@@ -29,17 +29,17 @@ class Links:
         """Let calls look at a link, and let go of those that were taken out."""
         self._forget()
         self.entered.append(link)
-        vectorcall.enter(self._table, link.link)
+        call_table.enter(self._table, link.link)
 
     def clear(self) -> None:
         """Take all out. They live on while calls are under way."""
         if base is not None:
-            vectorcall.clear(self._table)
+            call_table.clear(self._table)
             self._old += self.entered
             self.entered = []
             self._forget()
 
     def _forget(self) -> None:
         """Let go of links that were taken out, and of their code, if no call can be in it."""
-        if self._old and vectorcall.is_quiet(self._table):
+        if self._old and call_table.is_quiet(self._table):
             self._old.clear()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 
 from jitkernels import machine
+from jitkernels.attrs.base import FLOATS
 from jitkernels.graph import cones, construct, extents, products
 from jitkernels.graph.checks import checked
 from jitkernels.graph.cones import Cone
@@ -222,7 +223,7 @@ def _native(step: Nest | Single, program: Program) -> Nest | Single | Product:
             construct.contiguous(one.shape)
         ):
             return step
-    if step.node.dtype not in products.KERNELS or made.external is None:
+    if step.node.dtype not in FLOATS or made.external is None:
         return step
     program.made.append(step.node)
     return made

@@ -6,6 +6,7 @@ around it. So are products of integers, for which there is no kernel.
 
 from collections.abc import Mapping
 
+from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import NotUsableError
 from jitkernels.graph import construct, extents
 from jitkernels.graph.emit.blocks import Block, Function
@@ -15,8 +16,6 @@ from jitkernels.graph.ir import Graph, Node, transformed
 from jitkernels.native import load
 from jitkernels.native.source import External
 from jitkernels.records import record
-
-KERNELS = ("float32", "float64")
 
 
 def lowered(graph: Graph) -> Graph:
@@ -33,7 +32,7 @@ def _as_sum(node: Node) -> Node:
         return node
     rows, columns = node.shape[-2:]
     left, right = node.inputs
-    if node.dtype in KERNELS and not same(rows, 1) and not same(columns, 1):
+    if node.dtype in FLOATS and not same(rows, 1) and not same(columns, 1):
         inputs = tuple(map(_without_gaps, node.inputs))
         return node if inputs == node.inputs else node.with_inputs(inputs)
     turned = construct.transpose(right, [*range(right.ndim - 2), right.ndim - 1, right.ndim - 2])

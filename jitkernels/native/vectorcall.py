@@ -1,17 +1,7 @@
 """A type whose objects are called without Python in between, and the compiled function that calls of them begin with.
 
 An object has two words beside what Python gives it: the function that Python calls (a ``vectorcall``), and the
-address of a table. A table has the callable that serves what nothing else does, and a chain of links, each for a
-kind of arguments:
-
-    table: slow callable, first link, number of calls that look at links, or are in the function of one
-    link: next link, function, context, number of arguments by position, of those by name, of watches, whether it
-        stays behind others, an alarm or null, the flags that it was called for, how often these are skipped, names,
-        watches
-    watch: a dict and a key in it, or null and a closure cell; the object that has to be there still
-
-The number changes while Python's lock is held, so that it needs no atomic steps. Links that are taken out live until
-it is 0.
+address of a table, whose links it looks through (see `call_table`).
 
 Where NumPy is to raise for floating-point errors, the slow callable is asked (see `floating_errors`). Where it is to
 warn, and a function has set flags of the processor (see `processor_flags`), the alarm of its link is called with the
@@ -24,7 +14,6 @@ the last one is None's null or what is given by the keyword ``out``.
 import ctypes
 import functools
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +21,7 @@ import numpy as np
 from jitkernels import dtypes
 from jitkernels.errors import WorkspaceError
 from jitkernels.native import c_api, floating_errors, known, load, processor_flags, telling
+from jitkernels.native.call_table import CELL, LAST, NAMES, UNDER_WAY
 from jitkernels.native.codegen import STRAIGHT, IRSource
 from jitkernels.native.layout import Offset
 from jitkernels.native.source import External
@@ -39,14 +29,7 @@ from jitkernels.native.source import External
 VECTORCALL, TABLE, SIZE = 16, 24, 32
 """Bytes from the start of an object."""
 HAVE_VECTORCALL, BASETYPE, FLAGS_OFFSET = 1 << 11, 1 << 10, 168
-UNDER_WAY = 2
-"""The word of a table."""
-CELL = 16
-"""Bytes from the start of a cell to what it holds."""
 NO_WORKSPACE = "a kernel of a compiled function has no memory for its workspace"
-_Words = "np.ndarray[Any, np.dtype[np.int64]]"
-LAST, NAMES = 6, 10
-"""Words of a link: whether it stays behind others, and its names."""
 
 TEXT = f"""@jk_out = external global i8
 @jk_errors = external global i8
@@ -301,68 +284,8 @@ def prepare(kind: type) -> None:
         flags.value |= HAVE_VECTORCALL
 
 
-def new_table(slow: object) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """A table without links; the caller keeps both alive as long as an object has it."""
-    return np.array([id(slow), 0, 0], np.int64)
-
-
 def attach(target: object, table: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
     """Let calls of an object begin with the compiled function, and look in a table."""
     entry = _kept[3]
     ctypes.c_int64.from_address(id(target) + TABLE).value = table.ctypes.data
     ctypes.c_int64.from_address(id(target) + VECTORCALL).value = entry
-
-
-Watch = tuple[object, object, object]
-"""A dict, a key and a value; or None, a closure cell or Word and what it holds."""
-
-
-class Word:
-    """A word of memory that is watched as if it were what a cell holds."""
-
-    def __init__(self, address: int) -> None:
-        self.address = address
-
-
-def link(
-    function: int,
-    context: int,
-    count: int,
-    watches: Sequence[Watch] = (),
-    names: Sequence[str] = (),
-    *,
-    is_last: bool = False,
-    alarm: object = None,
-) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """A link for a function that takes so many arguments, and others by these names; `is_last`: it stays behind others.
-
-    Whoever has it enter a table keeps it, names, watches and alarm alive, from before on.
-    """
-    words = [0, function, context, count, len(names), len(watches), int(is_last)]
-    words += [0 if alarm is None else id(alarm), 0, 0, *map(id, names)]
-    for place, key, value in watches:
-        at = key.address - CELL if isinstance(key, Word) else id(key)
-        words += [0 if place is None else id(place), at, id(value)]
-    return np.array(words, np.int64)
-
-
-def enter(table: "np.ndarray[Any, np.dtype[np.int64]]", made: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
-    """Put a link in front of the chain of a table, or at its end for good."""
-    if not made[LAST]:
-        made[0] = table[1]
-        table[1] = made.ctypes.data
-        return
-    end = table.ctypes.data + table.itemsize
-    while behind := ctypes.c_int64.from_address(end).value:
-        end = behind
-    ctypes.c_int64.from_address(end).value = made.ctypes.data
-
-
-def clear(table: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
-    """Take all links out; they have to live until the table is quiet."""
-    table[1] = 0
-
-
-def is_quiet(table: "np.ndarray[Any, np.dtype[np.int64]]") -> bool:
-    """Whether no call is among its links."""
-    return not table[UNDER_WAY]
