@@ -9,7 +9,9 @@ Rules, in the order in which they are applied:
 3. What takes long is kept if it would be computed more than once for an element: at several places of a nest, for every
    step of a loop that it does not depend on, or in several nests.
 4. What numbers pick elements of is kept; that these are in bounds is looked at ahead.
-5. Kept nodes of the same rows and the same loops are computed by one nest, if none of them has to wait for another.
+5. Where a nest would read too many arrays, what reads the most of them is kept.
+6. Kept nodes of the same rows and the same loops are computed by one nest, if none of them has to wait for another and
+   they do not read too many arrays.
 """
 
 from collections.abc import Iterable
