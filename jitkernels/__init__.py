@@ -48,7 +48,7 @@ def set_num_threads(threads: int) -> None:
     KernelFuncs.cache().clear()
 
 
-_fixed = {name for name in globals() if not name.startswith("_")} - {"Any"} | {*_LATER}
+_fixed = {"errors", "set_num_threads", *_LATER}
 
 
 def _names() -> list[str]:
