@@ -16,6 +16,8 @@ from jitkernels.graph.extents import Extent
 
 SIMPLE = 48
 """Nodes of a nest up to which it gets code of its own for short rows."""
+APART = frozenset({"gather", "scan", "placed"})
+"""What is not computed, or written, for several rows at once."""
 
 
 class ShortRows(LoopWriter):
@@ -32,7 +34,7 @@ class ShortRows(LoopWriter):
         loops = {target.loops for target in self.targets if target.loops}
         reduces = any(target.reduction for target in self.targets)
         nodes = [node for cone in self.nest.cones for node in cone.nodes]
-        simple = len(nodes) <= SIMPLE and not any(node.operation in ("gather", "scan") for node in nodes)
+        simple = len(nodes) <= SIMPLE and not any(node.operation in APART for node in nodes)
         if not (self.order and reduces and simple and loops == {(self.lane_loop,)} and narrow >= 4):
             return []
         several = 1 if narrow > 8 else 2  # a quotient of 64 bits takes as long as two others: rows overlap
