@@ -95,9 +95,9 @@ def test_kernels_of_expressions_can_be_called() -> None:
     assert z.tolist() == (x * y + 1).tolist()
 
 
-def test_measured_variants_are_used(private_cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("fresh")
+def test_measured_variants_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """And said; where measurements do not count they are not used."""
-    monkeypatch.setenv("JITKERNELS_CACHE_DIR", str(private_cache))
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     x = np.random.default_rng(0).random((64, 48)).astype("float32")
     compiled = jk.jit(softmax)

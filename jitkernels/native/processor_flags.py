@@ -32,18 +32,20 @@ define internal void @flags_become(i32 %flags) noinline nounwind {
   ret void
 }
 """
-_ARM = """define internal i32 @flags_now() alwaysinline nounwind {
-  %all = call i64 asm sideeffect "mrs $0, fpsr", "=r"()
+_ARM = """declare i64 @llvm.aarch64.get.fpsr()
+declare void @llvm.aarch64.set.fpsr(i64)
+define internal i32 @flags_now() alwaysinline nounwind {
+  %all = call i64 @llvm.aarch64.get.fpsr()
   %short = trunc i64 %all to i32
   %found = and i32 %short, 7
   ret i32 %found
 }
 define internal void @flags_become(i32 %flags) noinline nounwind {
-  %all = call i64 asm sideeffect "mrs $0, fpsr", "=r"()
+  %all = call i64 @llvm.aarch64.get.fpsr()
   %others = and i64 %all, -8
   %wide = zext i32 %flags to i64
   %new = or i64 %others, %wide
-  call void asm sideeffect "msr fpsr, $0", "r"(i64 %new)
+  call void @llvm.aarch64.set.fpsr(i64 %new)
   ret void
 }
 """
