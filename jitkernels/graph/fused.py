@@ -3,7 +3,6 @@
 What is chosen hangs on the sizes of the call that is traced. The code serves all others as well.
 """
 
-import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -246,28 +245,13 @@ def _shown(value: Any) -> str:
     return str(value) if isinstance(value, Extent) else repr(value)
 
 
-@functools.lru_cache(maxsize=1024)
-def _row(computes: "Named") -> type[FusedAttr]:
-    return FusedAttr.row(computes.nest)
-
-
-@dataclass(frozen=True)
-class Named:
-    """A nest that is known by its text."""
-
-    text: str
-    nest: Any
-
-    def __hash__(self) -> int:
-        return hash(self.text)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Named) and self.text == other.text
+_rows: dict[str, type[FusedAttr]] = {}
 
 
 def attr_of(nest: FusedNest, sizes: Mapping[str, int]) -> FusedAttr:
     """The attr of a nest for some values of its symbols. Raises AttrError where they are too large."""
-    return _row(Named(nest.text, nest))(expression=nest.text, **{name: sizes[name] for name in nest.symbols})
+    row = _rows.get(nest.text) or _rows.setdefault(nest.text, FusedAttr.row(nest))
+    return row(expression=nest.text, **{name: sizes[name] for name in nest.symbols})
 
 
 def measured_variant(nest: FusedNest) -> Variant | None:
