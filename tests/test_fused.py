@@ -133,3 +133,18 @@ def test_lines_past_the_caches(dtype: str) -> None:
                     testing.check_values(small, Kernel(small, found, variant).callable)
             text = attr.computes.body(64, 2, stream=True)
             assert ("!nontemporal" in text) == (name != "two results")
+
+
+def test_one_object_is_right_for_long_and_short_rows() -> None:
+    """Whatever sizes were traced; compiled functions leave out what these do not want."""
+    long: Any = jk.jit(softmax)
+    found, _, _ = long._found((np.ones((8, 1000), np.float32),), {})
+    (nest,) = programs.nests(found.graph, found.scope, long.config)
+    for sizes in ((16, 3), (16, 24), (3, 1000)):
+        testing.check_values(
+            attr := fused.attr_of(nest, dict(zip(nest.symbols, sizes, strict=True))), _gen_of(attr)
+        )
+
+
+def _gen_of(attr: FusedAttr) -> Any:
+    return jk.get_all_candidates(attr)["gen"]

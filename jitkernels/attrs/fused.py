@@ -21,6 +21,7 @@ class Expression(Protocol):
 
     text: str
     title: str
+    traced: str
     arrays: tuple[Any, ...]
     symbols: tuple[str, ...]
     along: str

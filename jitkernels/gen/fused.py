@@ -19,7 +19,8 @@ def fused(
     computes = attr.computes
     key = [
         computes.text,
-        f"; along {computes.along}, {unroll} vectors at once{', past the caches' if stream else ''}",
+        f"; traced with {computes.traced}, along {computes.along}",
+        f"; {unroll} vectors at once{', past the caches' if stream else ''}",
     ]
 
     def make(_: object) -> str:

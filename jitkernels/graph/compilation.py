@@ -176,7 +176,8 @@ def _segment(
             variant.vector_bytes,
             variant.unroll,
             variant.stream,
-            units is None and _is_delicate(nest, program),
+            is_delicate=units is None and _is_delicate(nest, program),
+            any_size=units is not None,
         )
         nest.variant = f"{variant.unroll} x {variant.vector_bytes} bytes" + (
             ", measured" if found_best else ""

@@ -54,6 +54,7 @@ class FusedNest:
             for i, node in enumerate(graph.inputs)
         )
         self.text = text_of(graph)
+        self.traced = ", ".join(f"{name}={value}" for name, value in scope.values.items())
         named = [node.options.get("kind", node.operation) for node in graph if node.operation not in SILENT]
         self.title = " ".join(named) or "copy"
 
@@ -245,12 +246,15 @@ def _shown(value: Any) -> str:
     return str(value) if isinstance(value, Extent) else repr(value)
 
 
-_rows: dict[str, type[FusedAttr]] = {}
+_rows: dict[tuple[str, str], type[FusedAttr]] = {}
+"""By what they compute, and the sizes that were traced: which loop is that of lanes is guessed from these."""
 
 
 def attr_of(nest: FusedNest, sizes: Mapping[str, int]) -> FusedAttr:
     """The attr of a nest for some values of its symbols. Raises AttrError where they are too large."""
-    row = _rows.get(nest.text) or _rows.setdefault(nest.text, FusedAttr.row(nest))
+    row = _rows.get((nest.text, nest.traced))
+    if row is None:
+        row = _rows[nest.text, nest.traced] = FusedAttr.row(nest)
     return row(expression=nest.text, **{name: sizes[name] for name in nest.symbols})
 
 

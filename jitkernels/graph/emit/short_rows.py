@@ -43,7 +43,7 @@ class ShortRows(LoopWriter):
         count, longest = self.extents[self.lane_loop], found[-1][1]
         if not isinstance(count, Extent):
             return [one for one in found if one[1] >= count][:1]
-        if count.value > longest:
+        if count.value > longest and not self.variant.any_size:
             # Code for long rows alone: it is made in half the time, and short ones get their own.
             count.guard(count - longest, ">")
             return []
