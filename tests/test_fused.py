@@ -135,16 +135,11 @@ def test_lines_past_the_caches(dtype: str) -> None:
             assert ("!nontemporal" in text) == (name != "two results")
 
 
-def test_one_object_is_right_for_long_and_short_rows() -> None:
-    """Whatever sizes were traced; compiled functions leave out what these do not want."""
-    long: Any = jk.jit(softmax)
-    found, _, _ = long._found((np.ones((8, 1000), np.float32),), {})
-    (nest,) = programs.nests(found.graph, found.scope, long.config)
-    for sizes in ((16, 3), (16, 24), (3, 1000)):
-        testing.check_values(
-            attr := fused.attr_of(nest, dict(zip(nest.symbols, sizes, strict=True))), _gen_of(attr)
-        )
-
-
-def _gen_of(attr: FusedAttr) -> Any:
-    return jk.get_all_candidates(attr)["gen"]
+def test_code_for_long_rows_alone_is_asked_for_no_others() -> None:
+    compiled: Any = jk.jit(softmax)
+    found, _, _ = compiled._found((np.ones((8, 1000), np.float32),), {})
+    (nest,) = programs.nests(found.graph, found.scope, compiled.config)
+    long = fused.attr_of(nest, {"n0": 3, "n1": 700})
+    testing.check_values(long, jk.get_all_candidates(long)["gen"])
+    with pytest.raises(jk.errors.AttrError, match="sizes that were traced"):
+        fused.attr_of(nest, {"n0": 3, "n1": 7})
