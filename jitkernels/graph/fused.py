@@ -12,6 +12,7 @@ import numpy as np
 
 from jitkernels import choosing, dtypes, machine
 from jitkernels.attrs.fused import FusedAttr
+from jitkernels.errors import AttrError
 from jitkernels.graph import construct, extents, interpreter, ir, kernels
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.targets import Variant
@@ -55,6 +56,7 @@ class FusedNest:
             for i, node in enumerate(graph.inputs)
         )
         self.text = text_of(graph)
+        self.held = frozenset(f"{guard.extent} {guard.sign} 0" for guard in scope.guards.values())
         named = [node.options.get("kind", node.operation) for node in graph if node.operation not in SILENT]
         self.title = " ".join(named) or "copy"
 
@@ -253,7 +255,7 @@ def _row(computes: "Named") -> type[FusedAttr]:
 
 @dataclass(frozen=True)
 class Named:
-    """A nest that is known by its text."""
+    """A nest that is known by its text, and by what holds for its sizes: one of long rows is not that of short ones."""
 
     text: str
     nest: Any
@@ -262,7 +264,7 @@ class Named:
         return hash(self.text)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Named) and self.text == other.text
+        return isinstance(other, Named) and (self.text, self.nest.held) == (other.text, other.nest.held)
 
 
 def attr_of(nest: FusedNest, sizes: Mapping[str, int]) -> FusedAttr:
@@ -272,7 +274,11 @@ def attr_of(nest: FusedNest, sizes: Mapping[str, int]) -> FusedAttr:
 
 def measured_variant(nest: FusedNest) -> Variant | None:
     """The variant that measured best for the sizes that were traced; None where nothing was measured."""
-    record = choosing.known_record(attr_of(nest, nest.scope.values))
+    try:
+        attr = attr_of(nest, nest.scope.values)
+    except AttrError:  # nothing is measured for such sizes
+        return None
+    record = choosing.known_record(attr)
     if record is None:
         return None
     best = next((one for one in record.candidates if one.implementation == "gen" and one.error is None), None)
