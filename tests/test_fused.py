@@ -114,6 +114,21 @@ def test_measured_variants_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
         compiled.tune(x)
 
 
+def test_the_sizes_that_are_given_are_measured(private_cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not those of an earlier call, whose code serves them; and what holds for these may not for those."""
+    monkeypatch.setenv("JITKERNELS_CACHE_DIR", str(private_cache))
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    compiled = jk.jit(lambda x: (x.max(axis=-1), x.argmax(axis=0), (x > 1).sum()))
+    for shape in ((30, 1001), (40, 999), (30, 5)):
+        x = np.random.default_rng(0).random(shape).astype("float32")
+        for told in compiled.tune(x):
+            assert f"n0={shape[0]}, n1={shape[1]})" in str(told)
+        assert compiled.explain(x).kernels
+        for found, expected in zip(compiled(x), compiled.__wrapped__(x), strict=True):
+            assert np.array_equal(found, expected)
+        compiled(np.ones((30, 2), "float32"))
+
+
 def test_nothing_to_tune_is_said() -> None:
     compiled = jk.jit(lambda x: np.unique(x))
     with pytest.raises(jk.errors.NotUsableError, match="left to NumPy"):

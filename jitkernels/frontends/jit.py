@@ -292,6 +292,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         from jitkernels.graph import fused
         from jitkernels.measuring import tune
 
+        self.release()  # code that serves these sizes may have been made of others, which would be measured
         found, _ = self._looked_at(args, kwargs)
         if isinstance(found, str) or found.graph is None or self.config.backend != "native":
             reason = found if isinstance(found, str) else found.reason or "the interpreter runs it"

@@ -11,6 +11,7 @@ import numpy as np
 
 from jitkernels import choosing, dtypes, machine
 from jitkernels.attrs.fused import FusedAttr
+from jitkernels.errors import AttrError
 from jitkernels.graph import construct, extents, interpreter, ir, kernels
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.targets import Variant
@@ -260,7 +261,11 @@ def attr_of(nest: FusedNest, sizes: Mapping[str, int]) -> FusedAttr:
 
 def measured_variant(nest: FusedNest) -> Variant | None:
     """The variant that measured best for the sizes that were traced; None where nothing was measured."""
-    record = choosing.known_record(attr_of(nest, nest.scope.values))
+    try:
+        attr = attr_of(nest, nest.scope.values)
+    except AttrError:  # nothing is measured for such sizes
+        return None
+    record = choosing.known_record(attr)
     if record is None:
         return None
     best = next((one for one in record.candidates if one.implementation == "gen" and one.error is None), None)
