@@ -33,7 +33,10 @@ def body_of(graph: Graph, scope: Scope, arrays: int, along: str, variant: Varian
     kinds = ["ptr"] * arrays + ["i64"] * len(symbols)
     kinds += ["ptr"] * (len(words) - len(kinds))
     taken = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
-    lines = [f"define i64 @body({taken}, i64 %begin, i64 %end) {{", f"  %frame = alloca [{len(words)} x i64]"]
+    lines = [
+        f"define i64 @body({taken}, i64 %begin, i64 %end) alwaysinline {{",
+        f"  %frame = alloca [{len(words)} x i64]",
+    ]
     for i, (word, kind) in enumerate(zip(words, kinds, strict=True)):
         lines += [f"  %w{i} = getelementptr i64, ptr %frame, i64 {word}", f"  store {kind} %a{i}, ptr %w{i}"]
     first, last = "%begin", "%end"
@@ -41,8 +44,10 @@ def body_of(graph: Graph, scope: Scope, arrays: int, along: str, variant: Varian
         factor = step if isinstance(step, int) else f"%a{arrays + symbols.index(step)}"
         lines += [f"  %b{i} = mul i64 {first}, {factor}", f"  %e{i} = mul i64 {last}, {factor}"]
         first, last = f"%b{i}", f"%e{i}"
+    # Nothing is left of the frame where the nest is part of the body.
+    texts = [text.replace(" noinline ", " alwaysinline ", 1) for text in unit.texts]
     run = f"  %status = call i64 @{call.name}(ptr %frame, i64 {first}, i64 {last})"
-    return programs.unit_text(unit.library, [*unit.texts, "\n".join([*lines, run, "  ret i64 %status", "}"])])
+    return programs.unit_text(unit.library, [*texts, "\n".join([*lines, run, "  ret i64 %status", "}"])])
 
 
 def _require_one(program: Program, units: Sequence[programs.Unit]) -> None:
