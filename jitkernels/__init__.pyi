@@ -73,7 +73,6 @@ __all__ = [
     "get_refer",
     "implements",
     "jit",
-    "locks",
     "set_num_threads",
     "tune",
     "use",
