@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
+from jitkernels.graph.compilation import compiled
 from jitkernels.graph.emit.blockwise import BLOCK, MOST_BLOCKS
+from jitkernels.graph.emit.programs import Unit
 from jitkernels.testing.guards import Guarded, Side
 
 SIZES = (
@@ -182,3 +184,13 @@ def test_nothing_is_read_beside_arrays() -> None:
                 jk.set_num_threads(threads)
                 close(compiled(x.array), np.float32(x.array.sum(dtype="float64") + x.array.max()))
             assert x.intact()
+
+
+@pytest.mark.parametrize("shape", [(1200,), (30, 1200), (5, 6, 1200)])
+def test_elements_are_taken_by_vectors(shape: tuple[int, ...]) -> None:
+    """Whatever the number of dimensions, which are one loop where an array has no gaps."""
+    function: Any = jk.jit(lambda x: x.max())
+    found, _, _ = function._found((array(*shape, dtype="float32"),), {})
+    units: list[Unit] = []
+    compiled(found.graph, found.scope, function.config, units=units)
+    assert any("x float>" in text for unit in units for text in unit.texts)

@@ -239,3 +239,18 @@ def test_a_row_of_a_computed_number_is_a_view_as_in_numpy() -> None:
     assert np.shares_memory(jk.jit(row)(a, np.int64(7)), a)
     assert not np.shares_memory(jk.jit(lambda a, i: a[i % 5] * 1)(a, np.int64(7)), a)
     np.testing.assert_array_equal(jk.jit(lambda a, i: a[i % 5] * 2)(a, np.int64(7)), a[2] * 2)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0, 3)])
+def test_numbers_beside_an_array_without_elements_are_refused(shape: tuple[int, ...]) -> None:
+    compiled = jk.jit(lambda x, i: x[..., i])
+    assert compiled(np.zeros(shape), np.array([2, -3])).shape == (*shape[:-1], 2)
+    with pytest.raises(IndexError, match="index 5 is out of bounds"):
+        compiled(np.zeros(shape), np.array([5]))
+
+
+def test_an_ellipsis_makes_an_array_of_one_element() -> None:
+    for key in (lambda x, i: x[..., i], lambda x, i: x[i, ...], lambda x, i: x[i]):
+        found, expected = (one(np.arange(4.0), np.array(2)) for one in (jk.jit(key), key))
+        assert type(found) is type(expected)
+        assert found == expected

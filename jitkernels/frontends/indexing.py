@@ -50,7 +50,7 @@ def getitem(given: Traced, key: Any) -> Any:
     node = base.node
     shape = (*node.shape[:axis], *indices[0].shape, *node.shape[axis + len(indices) :])
     made = Node("gather", (node, *indices), node.dtype, shape, {"axis": axis})
-    found = fresh(given.tracer, made, is_scalar=not shape, is_c=base.ndim == 1 or None)
+    found = fresh(given.tracer, made, is_scalar=picked.is_element and not shape, is_c=base.ndim == 1 or None)
     if shape and all(type(one) is Traced and one.is_scalar for _, one in picked.arrays):
         found.view.storage.doubt(base.view.storage)  # of numbers that are known, NumPy makes a view
     return found
@@ -137,9 +137,7 @@ def take_apart(given: Traced, key: Any) -> Picked:
         else:
             index_map.append((_inside(one, extent), ()))
     is_split = bool(positions) and positions != list(range(positions[0], positions[0] + len(positions)))
-    is_element = not shape and Ellipsis not in [
-        one for one in (key if isinstance(key, tuple) else (key,)) if one is ...
-    ]
+    is_element = not dots and len(arrays) == len(shape)
     return Picked(tuple(index_map), tuple(shape), tuple(arrays), is_split, is_element)
 
 

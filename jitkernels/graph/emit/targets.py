@@ -57,6 +57,7 @@ class Targets:
     name: str
     extents: dict[int, Number] = field(default_factory=dict)
     dropped: frozenset[int] = frozenset()
+    reducing: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         nest = self.nest
@@ -96,7 +97,12 @@ class Targets:
         )
 
     def loops_of(self, reduction: Node) -> tuple[int, ...]:
-        """The loops over what a reduction reduces."""
+        """The loops over what a reduction reduces, the same also when some of them have become one."""
+        if id(reduction) not in self.reducing:
+            self.reducing[id(reduction)] = self._new_loops(reduction)
+        return self.reducing[id(reduction)]
+
+    def _new_loops(self, reduction: Node) -> tuple[int, ...]:
         shape = [reduction.inputs[0].shape[i] for i in reduction.options["axes"]]
         if extents.key_of_shape(shape) == extents.key_of_shape(self.nest.columns):
             return tuple(range(len(self.nest.rows), len(self.nest.rows) + len(shape)))
