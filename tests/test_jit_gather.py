@@ -250,7 +250,53 @@ def test_numbers_beside_an_array_without_elements_are_refused(shape: tuple[int, 
 
 
 def test_an_ellipsis_makes_an_array_of_one_element() -> None:
-    for key in (lambda x, i: x[..., i], lambda x, i: x[i, ...], lambda x, i: x[i]):
+    keys: list[Callable[[Any, Any], Any]] = [
+        lambda x, i: x[..., i], lambda x, i: x[i, ...], lambda x, i: x[i]
+    ]  # fmt: skip
+    for key in keys:
         found, expected = (one(np.arange(4.0), np.array(2)) for one in (jk.jit(key), key))
         assert type(found) is type(expected)
         assert found == expected
+
+
+def _unused(x: Any, i: Any) -> Any:
+    x[i]
+    return x + 1
+
+
+def _folded(x: Any, i: Any) -> Any:
+    return (x > 0)[i] | True
+
+
+def _shape_alone(x: Any, i: Any) -> Any:
+    return np.ones_like(x[i])
+
+
+def _overwritten(x: Any, i: Any) -> Any:
+    y = x * 2
+    y[i] = 1
+    y[...] = 4
+    return y
+
+
+@pytest.mark.parametrize(
+    "function", [_unused, _folded, _shape_alone, _overwritten], ids=lambda one: one.__name__
+)
+def test_numbers_are_looked_at_though_nothing_hangs_on_them(function: Callable[..., Any]) -> None:
+    x, compiled = np.arange(6.0), jk.jit(function)
+    for numbers in (np.array([0, 5]), np.array([-6, 1])):
+        np.testing.assert_array_equal(compiled(x, numbers), function(x, numbers))
+    with pytest.raises(IndexError, match="index 9 is out of bounds for axis 0 with size 6"):
+        compiled(x, np.array([0, 9]))
+
+
+def test_no_element_of_an_empty_array_is_placed() -> None:
+    for shape in ((0,), (0, 3), (3, 0)):
+        with pytest.raises(IndexError, match="index 5 is out of bounds"):
+            jk.jit(_placed)(np.zeros(shape), np.array([5]))
+
+
+def _placed(x: Any, i: Any) -> Any:
+    y = x.copy()
+    y[i] = 1
+    return y

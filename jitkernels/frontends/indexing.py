@@ -50,6 +50,7 @@ def getitem(given: Traced, key: Any) -> Any:
     node = base.node
     shape = (*node.shape[:axis], *indices[0].shape, *node.shape[axis + len(indices) :])
     made = Node("gather", (node, *indices), node.dtype, shape, {"axis": axis})
+    given.tracer.picks.append(made)
     found = fresh(given.tracer, made, is_scalar=picked.is_element and not shape, is_c=base.ndim == 1 or None)
     if shape and all(type(one) is Traced and one.is_scalar for _, one in picked.arrays):
         found.view.storage.doubt(base.view.storage)  # of numbers that are known, NumPy makes a view
@@ -78,7 +79,9 @@ def setitem(given: Traced, key: Any, value: Any) -> None:
     node = base.node
     shape = (*node.shape[:axis], *indices[0].shape, *node.shape[axis + len(indices) :])
     values = assigned(tracer, value, node.dtype, shape)
-    base.view.write(Node("scatter", (node, values, *indices), node.dtype, node.shape, {"axis": axis}))
+    made = Node("scatter", (node, values, *indices), node.dtype, node.shape, {"axis": axis})
+    tracer.picks.append(made)
+    base.view.write(made)
 
 
 def assigned(tracer: Tracer, value: Any, dtype: str, shape: Sequence[Number]) -> Node:

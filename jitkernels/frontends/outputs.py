@@ -255,6 +255,8 @@ def planned(tracer: Tracer, found: Any, given: Sequence[Any]) -> tuple[Graph, Pl
         if storage.written and storage.leaf is not None and storage.node is not tracer.inputs[storage.leaf]
     )
     graph = Graph(tuple(tracer.inputs), tuple(planner.nodes), writes, tuple(tracer.notes))
+    if tracer.picks and not {id(node) for node in tracer.picks} <= {id(node) for node in graph}:
+        raise UnknownError("elements picked by numbers, which may lie beside the array, and used for nothing")
     return graph, _plan(planner, make, found)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jitkernels import machine
-from jitkernels.graph import compilation, interpreter
+from jitkernels.graph import checks, compilation, interpreter
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.extents import Scope
 from jitkernels.graph.ir import Graph
@@ -29,7 +29,9 @@ def _measured(*nest: Any) -> Any:
 def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Any:
     """An object with ``run(arrays, values, out)``, which gives outputs and does the writes."""
     if config.backend == "native":
-        return compilation.compiled(graph, scope, config, _measured)
+        made = compilation.compiled(graph, scope, config, _measured)
+        if checks.picks_in(made.graph) >= checks.picks_in(graph):
+            return made  # else numbers that NumPy would refuse might not be looked at
     return Interpreted(graph)
 
 

@@ -70,7 +70,10 @@ class Binding(NamedTuple):
 
 
 class Tracer:
-    """What one trace knows. `leaves` are the arrays and numbers of the call, and then arrays that became constants."""
+    """What one trace knows. `leaves` are the arrays and numbers of the call, and then arrays that became constants.
+
+    `picks` are what picks elements by numbers, or places them: NumPy refuses those beside an array, used or not.
+    """
 
     def __init__(self, leaves: Sequence[Any]) -> None:
         self.scope = Scope()
@@ -81,6 +84,7 @@ class Tracer:
         self.constants: list[Any] = []
         self.made: dict[int, tuple[Any, Any]] = {}
         self.notes: dict[str, None] = {}
+        self.picks: list[Node] = []
         self.is_open, self.is_quiet = True, False
         self._values: dict[int, Any] = {}
 

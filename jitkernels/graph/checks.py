@@ -6,10 +6,12 @@ it, and is the status of the code: then NumPy computes, which raises what it rai
 
 from typing import Any
 
-from jitkernels.graph import cones, construct, extents
+from jitkernels.graph import cones, construct, extents, ir
 from jitkernels.graph.construct import elementwise
 from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Graph, Node
+
+PICKS = frozenset({"gather", "scatter"})
 
 
 def checked(graph: Graph) -> Graph:
@@ -28,6 +30,18 @@ def checked(graph: Graph) -> Graph:
             if not _is_count(numbers, extent):
                 found.setdefault((id(numbers), extents.key_of(extent)), _is_beside(numbers, extent))
     return Graph(graph.inputs, graph.outputs, graph.writes, graph.notes, tuple(found.values()))
+
+
+def picks_in(graph: Graph) -> int:
+    """How many different nodes pick elements by numbers, or place them."""
+    if not any(node.operation in PICKS for node in graph):
+        return 0
+    numbers: dict[int, int] = {}
+    known: dict[Any, int] = {}
+    for node in graph:
+        key = ir.key_of(node, tuple(numbers[id(one)] for one in node.inputs))
+        numbers[id(node)] = known.setdefault(key if node.inputs else id(node), len(known))
+    return len({numbers[id(node)] for node in graph if node.operation in PICKS})
 
 
 def _is_beside(numbers: Node, extent: Number) -> Node:

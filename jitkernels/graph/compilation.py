@@ -77,6 +77,8 @@ def compiled(
         if isinstance(step, Nest | Product):
             group.append(step)
             continue
+        if isinstance(step, Single) and id(step.node) in program.reshaped:
+            continue
         if group:
             program.steps.append(_segment(group, arrays, program, scope, choose, units))
             group = []
@@ -94,9 +96,19 @@ def _arrays(program: Program, graph: Graph, schedule: Schedule) -> dict[int, Arr
             program, node, strides if strides is not None else construct.contiguous(node.shape)
         )
     plain = {id(one) for node in graph if node.operation == "matmul" for one in products.operands(node)[0]}
+    read_by_numpy = {
+        id(one) for step in schedule.steps if isinstance(step, Single) for one in step.node.inputs
+    }
     for step in schedule.steps:
         if isinstance(step, Single):
-            arrays[id(step.node)] = _array(program, step.node, construct.contiguous(step.node.shape))
+            node = step.node
+            if id(node) not in read_by_numpy and _is_reshaped_input(node, graph):
+                arrays[id(node)] = Array(
+                    program.words[id(node.inputs[0])], construct.contiguous(node.shape), node.dtype
+                )
+                program.reshaped[id(node)] = node.inputs[0]
+            else:
+                arrays[id(node)] = _array(program, node, construct.contiguous(node.shape))
             continue
         for store in step.stores:
             node = store.target
@@ -112,6 +124,16 @@ def _arrays(program: Program, graph: Graph, schedule: Schedule) -> dict[int, Arr
             if order is not None:
                 program.orders[id(node)] = order
     return arrays
+
+
+def _is_reshaped_input(node: Node, graph: Graph) -> bool:
+    """Whether a node is an argument without gaps in another shape, which its memory is as well."""
+    if node.operation != "reshape" or graph.writes or node in graph.outputs:
+        return False
+    (base,) = node.inputs
+    strides = base.options.get("strides") if base.operation == "input" else ()
+    whole = extents.key_of_shape(construct.contiguous(base.shape))
+    return base.operation == "input" and (strides is None or extents.key_of_shape(strides) == whole)
 
 
 def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:

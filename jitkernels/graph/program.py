@@ -44,7 +44,10 @@ class Segment:
 
 @dataclass
 class Program:
-    """A compiled graph. `words`: the frame's word of each array that is kept; `symbols`: those of the symbols."""
+    """A compiled graph. `words`: the frame's word of each array that is kept; `symbols`: those of the symbols.
+
+    `reshaped`: inputs in whose memory nests find nodes that are them in other shapes.
+    """
 
     graph: Graph = field(repr=False)
     config: JitConfig
@@ -54,6 +57,7 @@ class Program:
     made: list[Node] = field(default_factory=list, repr=False)
     orders: dict[int, tuple[int, ...]] = field(default_factory=dict, repr=False)
     shared: dict[int, Node] = field(default_factory=dict, repr=False)
+    reshaped: dict[int, Node] = field(default_factory=dict, repr=False)
 
     def empty(self, node: Node, value: Callable[[Number], int]) -> Any:
         """A new array for a kept node, whose dimensions lie in the node's order."""
@@ -201,7 +205,7 @@ class Program:
             )
             for nest in nests
             for cone in nest.cones
-        )
+        ) and not any(base is node for base in self.reshaped.values())
         size = np.dtype(node.dtype).itemsize
         return interface.Argument(
             self.words[id(node)],

@@ -15,6 +15,7 @@ class Loops(Targets):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._lie_as_written()
         self._collapse()
         self.scanned = self._scanned()
         self.values.lane_loop = self.lane_loop = self._lane_loop()
@@ -46,6 +47,18 @@ class Loops(Targets):
                 elif node.operation == "reduce" and node.options["kind"] in ("argmin", "argmax"):
                     found.append(dict.fromkeys(self.loops_of(node), 1))
         return found
+
+    def _lie_as_written(self) -> None:
+        """Put the loops of elementwise results in the order in which these lie in memory."""
+        if any(target.reduction is not None or target.array is None for target in self.targets):
+            return
+        if any(node.operation in ("scan", "placed") for cone in self.nest.cones for node in cone.nodes):
+            return
+        array, place = self.targets[0].array, self.targets[0].place
+        assert array is not None, "asked"
+        steps = self.values.coefficients(array.strides, place)[1]
+        for group in (self.rows, self.columns):
+            group.sort(key=lambda loop: -abs(extents.value_of(steps.get(loop, 0))))
 
     def _collapse(self) -> None:
         """Make one loop of two where each array goes on at the end of the inner one as from one step to the next."""
@@ -120,7 +133,7 @@ class Loops(Targets):
     @property
     def order(self) -> list[int]:
         """The loops of rows, that of lanes last."""
-        return sorted(self.rows, key=lambda loop: (loop == self.lane_loop, loop))
+        return sorted(self.rows, key=lambda loop: loop == self.lane_loop)
 
     def lanes(self) -> tuple[int, int]:
         """Lanes of one vector, and of as many as a step takes."""
@@ -148,4 +161,7 @@ class Loops(Targets):
         return self._inner_order(tuple(self.columns))[0]
 
     def _inner_order(self, loops: tuple[int, ...]) -> list[int]:
-        return sorted(loops, key=lambda loop: (loop == self.lane_loop, loop))
+        order = [*self.rows, *self.columns]
+        return sorted(
+            loops, key=lambda loop: (loop == self.lane_loop, order.index(loop) if loop in order else loop)
+        )

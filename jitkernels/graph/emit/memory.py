@@ -134,12 +134,22 @@ class Memory:
                 f"call {vector} @{name}(ptr align {size} {pointer}, <{lanes} x i1> {mask},"
                 f" {vector} {self._off(home, array.dtype, pointer, lanes)})",
             )
+        elif not mask and same(apart, -1):
+            text = self._backwards(home, lanes, array.dtype, pointer)
         elif not mask and not isinstance(apart, extents.Extent) and 2 <= int(apart) <= min(WIDEST, lanes):
             text = self._picked(home, lanes, array.dtype, pointer, int(apart))
         else:
             distances = self.lane_distances(apart, lanes)
             text = self.gathered(home, lanes, array.dtype, pointer, distances, mask)
         return home, self.from_memory(home, text, array.dtype, lanes)
+
+    def _backwards(self, block: Block, lanes: int, dtype: str, pointer: str) -> str:
+        """A vector whose first lane is the last element in memory."""
+        new, vector, size = self.function.new, memory_type(dtype, lanes), NUMBERS[dtype].size
+        first = new(block, f"getelementptr {memory_type(dtype)}, ptr {pointer}, i64 {1 - lanes}")
+        found = new(block, f"load {vector}, ptr {first}, align {size}")
+        order = ", ".join(f"i32 {lane}" for lane in reversed(range(lanes)))
+        return new(block, f"shufflevector {vector} {found}, {vector} poison, <{lanes} x i32> <{order}>")
 
     def _picked(self, block: Block, lanes: int, dtype: str, pointer: str, apart: int) -> str:
         """Every second element, or third, ...: whole vectors are read, but for what is behind the last element."""
