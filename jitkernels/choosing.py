@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from jitkernels import machine, pins, settings, shipped
+from jitkernels import pins, settings, shipped
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import ArgumentTypeError, NotUsableError, shown
 from jitkernels.native.threads import get_num_threads
@@ -118,11 +118,6 @@ def tuning_mode() -> str:
 def known_record(attr: KernelAttr) -> Record | None:
     """The stored record of an attr's tuning class, for the present number of threads; none without elements."""
     return store.load(class_of(attr), get_num_threads()) if has_elements(attr) else None
-
-
-def has_records(name: str) -> bool:
-    """Whether measurements of a kernel of that name count, and there is one."""
-    return tuning_mode() != "off" and machine.has_timings(name, get_num_threads())
 
 
 def checked(attr: KernelAttr) -> KernelAttr:

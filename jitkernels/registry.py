@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from jitkernels import plugins
 from jitkernels.attrs.base import KernelAttr, rows
-from jitkernels.attrs.fused import FusedAttr
 from jitkernels.disk import say_once
 from jitkernels.errors import RegistrationError, UnknownNameError
 from jitkernels.implementation import Implementation, Usable, Variant, Variants, checked_variants
@@ -67,7 +66,7 @@ def implements(
     compiled as one loop nest, as ``gen``. Raises RegistrationError if the row already has that name, or for what
     cannot be an implementation.
     """
-    if attr_class not in rows.values() and attr_class is not FusedAttr:
+    if attr_class not in rows.values() and getattr(attr_class, "implemented_as", None) is not attr_class:
         shown = getattr(attr_class, "__name__", repr(attr_class))
         raise RegistrationError(
             f"@implements({shown}): expected the class of a row, as from class VMulAttr(..., kernel_type=...)"
@@ -110,8 +109,7 @@ def implementations(attr_class: type[KernelAttr]) -> dict[str, Implementation]:
     Raises RegistrationError if the row has no reference.
     """
     _discover(attr_class)
-    if issubclass(attr_class, FusedAttr):  # whatever the expression
-        attr_class = FusedAttr
+    attr_class = attr_class.implemented_as or attr_class
     known = _implementations.get(attr_class, {})
     if "gen" not in known and attr_class in _compiled:
         importlib.import_module("jitkernels.from_reference").register(attr_class, _compiled[attr_class])

@@ -158,3 +158,9 @@ def test_code_for_long_rows_alone_is_asked_for_no_others() -> None:
     testing.check_values(long, jk.get_all_candidates(long)["gen"])
     with pytest.raises(jk.errors.AttrError, match="sizes that were traced"):
         fused.attr_of(nest, {"n0": 3, "n1": 7})
+
+
+def test_nothing_to_measure_is_said() -> None:
+    compiled = jk.jit(lambda x, i: x[i])
+    with pytest.raises(jk.errors.NotUsableError, match="measured by itself"):
+        compiled.tune(np.ones(3), np.array([0, 2]))

@@ -300,3 +300,13 @@ def _placed(x: Any, i: Any) -> Any:
     y = x.copy()
     y[i] = 1
     return y
+
+
+def test_one_unsigned_number_is_refused_as_by_numpy() -> None:
+    compiled = jk.jit(lambda x, i: x[i])
+    for number in (np.uint64(2**64 - 1), np.array(2**64 - 1, np.uint64)):
+        with pytest.raises((OverflowError, IndexError)) as expected:
+            compiled.__wrapped__(np.arange(4.0), number)
+        with pytest.raises(expected.type):
+            compiled(np.arange(4.0), number)
+    assert compiled(np.arange(4.0), np.uint64(3)) == 3

@@ -71,13 +71,15 @@ class KernelAttr:
 
     arrays: what the kernel takes, inputs first. floats: float fields that the C function takes after the
     integers (all int fields), as ``const double *``. options: what the everyday function takes after its
-    arrays: fields by name, or ``axis``.
+    arrays: fields by name, or ``axis``. implemented_as: the class whose implementations serve this one too, where rows
+    are made when they are met.
     """
 
     kernel_type: ClassVar[KernelType]
     arrays: ClassVar[tuple[Argument, ...]] = ()
     floats: ClassVar[tuple[str, ...]] = ()
     options: ClassVar[tuple[str, ...]] = ()
+    implemented_as: "ClassVar[type[KernelAttr] | None]" = None
     _key: tuple[Any, ...]
     _hash: int
     _signature: Signature

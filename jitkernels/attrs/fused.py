@@ -89,3 +89,6 @@ class FusedAttr(KernelAttr):
 
     def operations(self) -> float:
         return self.computes.operations(self.extents())
+
+
+FusedAttr.implemented_as = FusedAttr

@@ -234,6 +234,10 @@ def _indices(tracer: Tracer, value: Any) -> Node:
         if array.dtype.kind == "b":
             raise UnknownError("a mask for some of the dimensions")
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    if not array.ndim and array.dtype == np.uint64:
+        raise UnknownError(
+            "one number of uint64 as an index"
+        )  # which NumPy refuses where int64 cannot hold it
     return construct.cast(array.node, "int64")
 
 

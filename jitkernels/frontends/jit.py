@@ -286,8 +286,9 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         """Measure the variants of each kernel that a call with such arguments runs, now, and keep what was best.
 
         From then on code is made so, for sizes of this class, in this process and in others; what was made before is
-        forgotten. Returns what was measured. Raises NotUsableError where the call is left to NumPy, or measurements
-        would not be used.
+        forgotten. Returns what was measured. Raises NotUsableError where the call is left to NumPy, no kernel can be
+        measured by itself (what picks elements by numbers or writes to parts of arrays cannot), or measurements would
+        not be used.
         """
         from jitkernels.graph import fused
         from jitkernels.measuring import tune
@@ -298,6 +299,8 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             reason = found if isinstance(found, str) else found.reason or "the interpreter runs it"
             raise NotUsableError(f"{self.__name__} has no kernels: it is left to NumPy: {reason}")
         nests = programs.nests(found.graph, found.scope, self.config)
+        if not nests:
+            raise NotUsableError(f"{self.__name__} has no kernel that can be measured by itself")
         told = tuple(tune(fused.attr_of(nest, found.scope.values)) for nest in nests)
         self.release()
         return told

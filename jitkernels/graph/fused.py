@@ -113,7 +113,7 @@ def measured(
     nest: Nest, arrays: Mapping[int, Array], scope: Scope, cost: float, unroll: int
 ) -> Variant | None:
     """The variant of a nest that measured best for the sizes that are traced; None where nothing was measured."""
-    if not choosing.has_records("fused"):
+    if choosing.tuning_mode() == "off":
         return None
     found = fused_nest(nest, arrays, scope, cost, unroll)
     return None if found is None else measured_variant(found)

@@ -2,7 +2,8 @@
 
 Of 1 / b come a first part, a little nearer to zero, and the small rest: a * first + (a * rest), added to before it is
 rounded. That is the rounded quotient but for one of a million, where that lies as near to the middle of two numbers as
-the rest is rounded; what is a number without rounding comes out as it. Both parts have the sign of b, so that zeros
+the rest is rounded; what is a number without rounding comes out as it. Of subnormal quotients, which have few bits,
+those in the middle of two numbers may be rounded to the other one. Both parts have the sign of b, so that zeros
 keep their sign and infinities stay. As sums of floats are rounded themselves, nothing can hang on that last bit.
 """
 
