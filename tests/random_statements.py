@@ -121,14 +121,20 @@ def unary(maker: Any) -> Statement | None:
     return f"np.sqrt(abs({one}))", rough(np.sqrt(x.bound), np.sqrt(x.error), dtype)
 
 
-def compared(maker: Any) -> Statement | None:
+def exact_pair(maker: Any) -> tuple[str, str] | None:
+    """Two operands that no rounding is in, so that what is true of them is certain."""
     one = maker.array(exact=True)
     if one is None:
         return None
     other = maker.operand(one, exact=True)
-    if maker.exactness_of(other).error:
+    return None if maker.exactness_of(other).error else (one, other)
+
+
+def compared(maker: Any) -> Statement | None:
+    pair = exact_pair(maker)
+    if pair is None:
         return None
-    return f"{one} {maker.pick(('<', '<=', '>', '>=', '==', '!='))} {other}", Exactness(1)
+    return f"{pair[0]} {maker.pick(('<', '<=', '>', '>=', '==', '!='))} {pair[1]}", Exactness(1)
 
 
 def extreme(maker: Any) -> Statement | None:
@@ -153,13 +159,10 @@ def integer(maker: Any) -> Statement | None:
 
 
 def logical(maker: Any) -> Statement | None:
-    one = maker.array(exact=True)
-    if one is None:
+    pair = exact_pair(maker)
+    if pair is None:
         return None
-    other = maker.operand(one, exact=True)
-    if maker.exactness_of(other).error:
-        return None
-    return f"np.logical_{maker.pick(('and', 'or', 'xor'))}({one}, {other})", Exactness(1)
+    return f"np.logical_{maker.pick(('and', 'or', 'xor'))}({pair[0]}, {pair[1]})", Exactness(1)
 
 
 def division(maker: Any) -> Statement | None:
