@@ -66,7 +66,7 @@ def implements(
     compiled as one loop nest, as ``gen``. Raises RegistrationError if the row already has that name, or for what
     cannot be an implementation.
     """
-    if attr_class not in rows.values() and getattr(attr_class, "implemented_as", None) is not attr_class:
+    if attr_class not in rows.values() and getattr(attr_class, "implemented_as", False) is not attr_class:
         shown = getattr(attr_class, "__name__", repr(attr_class))
         raise RegistrationError(
             f"@implements({shown}): expected the class of a row, as from class VMulAttr(..., kernel_type=...)"
