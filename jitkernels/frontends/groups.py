@@ -45,8 +45,22 @@ def groups_of(program: Any, graph: Graph) -> list[Group]:
         if isinstance(step, Node):
             found.append(Group("NumPy", (step,), step.inputs, (step,)))
             continue
-        found += [_group(nest) for nest in step.nests]
+        for nest in step.nests:
+            group = _group(nest)
+            if getattr(nest, "product", None) is not None:
+                group = _joined(found.pop(), group, program)
+            found.append(group)
     return found
+
+
+def _joined(product: Group, nest: Group, program: Any) -> Group:
+    """A product with the nest that takes its rows."""
+    made = {id(node) for node in product.writes}
+    reads = [*product.reads, *(node for node in nest.reads if id(node) not in made)]
+    elsewhere = [node for node in product.writes if any(node is one for one in program.made)]
+    return Group(
+        "product", product.nodes + nest.nodes, tuple(reads), (*elsewhere, *nest.writes), nest.variant
+    )
 
 
 def _group(nest: Any) -> Group:

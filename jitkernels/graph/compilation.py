@@ -1,30 +1,22 @@
 """From a graph to a program: what is computed where, which nests are one segment, and the code of each."""
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Mapping, Sequence
 
-from jitkernels import machine
 from jitkernels.attrs.base import FLOATS
-from jitkernels.graph import cones, construct, extents, products
+from jitkernels.graph import cones, construct, epilogues, extents, products
 from jitkernels.graph.checks import checked
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import programs
-from jitkernels.graph.emit.blocks import Function
-from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
 from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.emit.nests import Emitter
-from jitkernels.graph.emit.targets import Variant
-from jitkernels.graph.extents import Extent, Number, Scope
+from jitkernels.graph.extents import Number, Scope
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.passes import optimised
 from jitkernels.graph.products import Product
-from jitkernels.graph.program import Program, Segment
-from jitkernels.graph.schedule import Nest, Schedule, Single, scheduled
+from jitkernels.graph.program import Program
+from jitkernels.graph.schedule import Nest, Single, scheduled
+from jitkernels.graph.segments import Choose, Maker
 from jitkernels.graph.unrolling import unrolled
-from jitkernels.native.language.lanes import Library
-from jitkernels.native.sharing import WORK
-from jitkernels.native.source import External
 
 
 def _with_own_results(graph: Graph) -> Graph:
@@ -39,10 +31,6 @@ def _with_own_results(graph: Graph) -> Graph:
         (target, construct.copy(value) if id(value) in given else value) for target, value in graph.writes
     ]
     return Graph(graph.inputs, tuple(outputs), tuple(writes), graph.notes, graph.checks)
-
-
-Choose = Callable[[Nest, Mapping[int, Array], Scope, float, int], Variant | None]
-"""Which variant of a nest to take, of what cost for an element, by which static unrolling; None leaves it so."""
 
 
 def compiled(
@@ -68,26 +56,29 @@ def compiled(
         largest=config.max_fusion_size,
         most_inputs=config.max_inputs,
     )
-    steps, program.shared = schedule.steps, schedule.shared
-    arrays = _arrays(program, graph, schedule)
+    steps: list[epilogues.Step] = [_native(step) for step in schedule.steps]
+    if abs(config.opt_level) >= 3:
+        steps = epilogues.brought_together(steps, schedule.shared)
+    program.shared = schedule.shared
+    arrays = _arrays(program, graph, steps)
     for i, name in enumerate(program.symbols):
         program.symbols[name] = len(program.words) + i
     group: list[Nest | Product] = []
-    for step in [*map(_native, steps, repeat(program)), None]:
+    for step in [*steps, None]:
         if isinstance(step, Nest | Product):
             group.append(step)
             continue
         if isinstance(step, Single) and id(step.node) in program.reshaped:
             continue
         if group:
-            program.steps.append(_segment(group, arrays, program, scope, choose, units))
+            program.steps.append(Maker(arrays, program, scope, choose, units).segment(group))
             group = []
         if isinstance(step, Single):
             program.steps.append(step.node)
     return program
 
 
-def _arrays(program: Program, graph: Graph, schedule: Schedule) -> dict[int, Array]:
+def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> dict[int, Array]:
     """Where each kept node is, which gets a word of the frame."""
     arrays: dict[int, Array] = {}
     for node in graph.inputs:
@@ -96,11 +87,11 @@ def _arrays(program: Program, graph: Graph, schedule: Schedule) -> dict[int, Arr
             program, node, strides if strides is not None else construct.contiguous(node.shape)
         )
     plain = {id(one) for node in graph if node.operation == "matmul" for one in products.operands(node)[0]}
-    read_by_numpy = {
-        id(one) for step in schedule.steps if isinstance(step, Single) for one in step.node.inputs
-    }
-    for step in schedule.steps:
-        if isinstance(step, Single):
+    read_by_numpy = {id(one) for step in steps if isinstance(step, Single) for one in step.node.inputs}
+    is_fused = abs(program.config.opt_level) >= 3
+    in_memory_of = epilogues.taken_over(steps, graph, program.shared) if is_fused else {}
+    for step in steps:
+        if isinstance(step, Single | Product):
             node = step.node
             if id(node) not in read_by_numpy and _is_reshaped_input(node, graph):
                 arrays[id(node)] = Array(
@@ -109,13 +100,15 @@ def _arrays(program: Program, graph: Graph, schedule: Schedule) -> dict[int, Arr
                 program.reshaped[id(node)] = node.inputs[0]
             else:
                 arrays[id(node)] = _array(program, node, construct.contiguous(node.shape))
+            if isinstance(step, Product):
+                program.made.append(node)
             continue
         for store in step.stores:
             node = store.target
             if id(node) in arrays:
                 continue
-            if id(node) in schedule.shared:
-                arrays[id(node)] = arrays[id(schedule.shared[id(node)])]
+            if id(node) in program.shared:
+                arrays[id(node)] = arrays[id(program.shared[id(node)])]
                 continue
             order = order_of(store.cone, arrays) if store.region is None and id(node) not in plain else None
             arrays[id(node)] = _array(program, node, construct.contiguous(node.shape, order))
@@ -123,6 +116,10 @@ def _arrays(program: Program, graph: Graph, schedule: Schedule) -> dict[int, Arr
                 program.made.append(node)
             if order is not None:
                 program.orders[id(node)] = order
+            elif id(node) in in_memory_of:
+                product = in_memory_of[id(node)]
+                arrays[id(product)] = arrays[id(node)]
+                program.made = [one for one in program.made if one is not product]
     return arrays
 
 
@@ -168,73 +165,7 @@ def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:
     return Array(word, tuple(strides), node.dtype)
 
 
-def _segment(
-    nests: list[Nest | Product],
-    arrays: dict[int, Array],
-    program: Program,
-    scope: Scope,
-    choose: Choose | None,
-    units: list[programs.Unit] | None,
-) -> Segment:
-    # What the body of a kernel calls is part of it: its externals are told before it is made.
-    library = Library(alone={} if units is None else None)
-    target = machine.target()
-    texts, made, shares = [], [], False
-    found: list[External] = []
-    for number, nest in enumerate(nests):
-        function = Function(library, program.symbols)
-        if isinstance(nest, Nest) and all(_is_empty(store.cone.root) for store in nest.stores):
-            continue
-        if isinstance(nest, Product):
-            external = nest.external
-            assert external is not None, "chosen for it"
-            found.append(external)
-            texts.append(nest.text(function, arrays, f"nest{number}", external))
-            made.append(programs.Call(f"nest{number}", None, nest.work))
-            continue
-        found_best = choose(nest, arrays, scope, nest.cost, _unroll(nest)) if choose else None
-        variant = found_best or Variant(min(64, target.vector_bytes), _unroll(nest), _stream(nest))
-        variant = Variant(
-            variant.vector_bytes,
-            variant.unroll,
-            variant.stream,
-            is_delicate=units is None and _is_delicate(nest, program),
-            any_size=units is not None,
-        )
-        nest.variant = f"{variant.unroll} x {variant.vector_bytes} bytes" + (
-            ", measured" if found_best else ""
-        )
-        emitter = Emitter(nest, arrays, function, variant, f"nest{number}")
-        if units is None and serves(emitter):
-            function, shares = Function(library, program.symbols), True
-            emitter = BlockwiseEmitter(nest, arrays, function, variant, f"nest{number}")
-        texts.append(emitter.text())
-        loop = emitter.range_loop
-        extent = None if loop is None else emitter.extents[loop]
-        work = nest.work
-        checks = tuple(
-            arrays[id(one.target)].word for one in nest.stores if one.target in program.graph.checks
-        )
-        made.append(programs.Call(f"nest{number}", extent, work, checks))
-    parallel = shares or any(isinstance(call.work, Extent) or call.work > WORK for call in made)
-    text = programs.segment_text(library, texts, made, program.symbols, parallel=parallel)
-    if abs(program.config.opt_level) < 2:
-        text = text.replace(
-            " contract ", " "
-        )  # every product is rounded before it is added to, as NumPy's are
-    source = programs.fused(
-        "fused", text, 64, (*programs.externals(library, parallel=parallel), *dict.fromkeys(found))
-    )
-    if units is not None:
-        units.append(programs.Unit(library, texts, made))
-    return Segment(nests, source, sum((call.work for call in made), 0), program.config.cache)
-
-
-def _is_empty(node: Node) -> bool:
-    return any(extents.same(extent, 0) for extent in node.shape)
-
-
-def _native(step: Nest | Single, program: Program) -> Nest | Single | Product:
+def _native(step: Nest | Single) -> epilogues.Step:
     """A step as a kernel's product, if that is what it is and its operands lie in memory without gaps."""
     if isinstance(step, Nest) or step.node.operation != "matmul":
         return step
@@ -246,35 +177,4 @@ def _native(step: Nest | Single, program: Program) -> Nest | Single | Product:
             construct.contiguous(one.shape)
         ):
             return step
-    if step.node.dtype not in FLOATS or made.external is None:
-        return step
-    program.made.append(step.node)
-    return made
-
-
-def _is_delicate(nest: Nest, program: Program) -> bool:
-    """Whether lanes that are off might set flags of the processor, which warnings hang on.
-
-    Of what overwrites its arguments nobody but the flags can tell.
-    """
-    nodes = (node for cone in nest.cones for node in cone.nodes)
-    return bool(program.graph.writes) or any(map(cones.is_delicate, nodes))
-
-
-STREAM_BYTES = 1 << 24
-"""Results of this size go past the caches if nothing was measured: few machines keep them and what they are made of."""
-
-
-def _stream(nest: Nest) -> int:
-    """From how many bytes of the result on it pays to write past the caches: never, where computing takes longer."""
-    return STREAM_BYTES if nest.cost < 24 else 0
-
-
-LONG_ROWS = 512
-"""Columns from which on it counts little what is done once for a row. A guess from the call that was traced."""
-
-
-def _unroll(nest: Nest) -> int:
-    is_long = bool(nest.rows) and extents.value_of(extents.product(nest.columns)) >= LONG_ROWS
-    cost = nest.cost_of_columns if is_long else nest.cost
-    return 4 if cost < 24 else 2 if cost < 60 else 1
+    return step if step.node.dtype not in FLOATS or made.external is None else made

@@ -5,6 +5,7 @@ around it. So are products of integers, for which there is no kernel.
 """
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import NotUsableError
@@ -16,6 +17,10 @@ from jitkernels.graph.ir import Graph, Node, transformed
 from jitkernels.native import load
 from jitkernels.native.source import External
 from jitkernels.records import record
+
+if TYPE_CHECKING:
+    from jitkernels.attrs.matmul import MatMulAttr
+    from jitkernels.choosing import Choice
 
 
 def lowered(graph: Graph) -> Graph:
@@ -65,28 +70,46 @@ class Product:
     turned: tuple[bool, bool]
 
     @property
-    def external(self) -> External | None:
-        """The kernel for the sizes of the traced call, which is right for others too; None if there is none.
-
-        What chooses it is imported here, since most expressions have no product.
-        """
+    def attr(self) -> "MatMulAttr":
+        """For the sizes of the traced call. What it takes is imported here, since most expressions have no product."""
         from jitkernels.attrs.matmul import MatMulAttr
-        from jitkernels.choosing import choose_for_class
 
         m, n, k = (extents.value_of(one) for one in (*self.node.shape[-2:], self.node_depth))
-        attr = MatMulAttr(
+        return MatMulAttr(
             m=m, n=n, k=k, trans_a=self.turned[0], trans_b=self.turned[1], dtype=self.node.dtype
         )
+
+    @property
+    def choice(self) -> "Choice | None":
+        """What computes it, which is right for other sizes too; None if there is no kernel."""
+        from jitkernels.choosing import choose_for_class
+
         try:
-            choice = choose_for_class(attr)
+            choice = choose_for_class(self.attr)
         except NotUsableError:
             return None
-        if choice.implementation.is_reference:
+        return None if choice.implementation.is_reference else choice
+
+    @property
+    def external(self) -> External | None:
+        """The kernel; None if there is none."""
+        choice, attr = self.choice, self.attr
+        if choice is None:
             return None
-        found: External = load.entry_of(
-            choice.implementation.source(attr, choice.variant), attr.signature().c_arguments
-        )
+        source = choice.implementation.source(attr, choice.variant)
+        found: External = load.entry_of(source, attr.signature().c_arguments)
         return found
+
+    @property
+    def handing_on(self) -> External | None:
+        """The kernel that hands its rows on to what reads them; None where that cannot be done."""
+        choice, attr = self.choice, self.attr
+        if choice is None or choice.implementation.name != "gen" or self.node.ndim > 2:
+            return None
+        from jitkernels.loops.matmul_followed import followed
+
+        source = followed(attr, **choice.variant)
+        return None if source is None else load.entry_of(source, source.arguments)
 
     @property
     def node_depth(self) -> Number:
@@ -96,13 +119,20 @@ class Product:
     def work(self) -> Number:
         return extents.product(self.node.shape) * self.node_depth
 
-    def text(self, function: Function, arrays: Mapping[int, Array], name: str, external: External) -> str:
-        """A function that calls the kernel for each pair of matrices, and returns 0 if none failed."""
+    def text(
+        self, function: Function, arrays: Mapping[int, Array], name: str, external: External, after: str = ""
+    ) -> str:
+        """A function that calls the kernel for each pair of matrices, and returns 0 if none failed.
+
+        `after` is the name of the function that takes the rows which a kernel hands on.
+        """
         block = function.block
         outer = self.node.shape[:-2]
         pointers = [self._pointer(function, arrays[id(one)]) for one in (self.left, self.right, self.node)]
         sizes = [function.extent(one) for one in (*self.node.shape[-2:], self.node_depth)]
-        function.library.declare(external.symbol, "i64", [*["ptr"] * 3, *["i64"] * 3])
+        if after:
+            sizes += [f"ptrtoint (ptr @{after} to i64)", function.new(block, "ptrtoint ptr %frame to i64")]
+        function.library.declare(external.symbol, "i64", [*["ptr"] * 3, *["i64"] * len(sizes)])
         failed = function.variable("i64")
         block.lines.append(f"  store i64 0, ptr {failed}")
         self._batches(function, block, list(outer), pointers, sizes, external, arrays, failed)

@@ -220,5 +220,6 @@ class Program:
 
     @property
     def kernels(self) -> int:
-        """How many loop nests there are."""
-        return sum(len(step.nests) for step in self.steps if isinstance(step, Segment))
+        """How many loop nests and products there are."""
+        nests = [nest for step in self.steps if isinstance(step, Segment) for nest in step.nests]
+        return sum(isinstance(nest, Product) or nest.product is None for nest in nests)

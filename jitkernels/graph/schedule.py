@@ -46,13 +46,15 @@ class Store:
 class Nest:
     """Loops over `rows`, and inside of them over `columns`, that compute roots, each in a cone of its own.
 
-    A root has the extents of both, or of the rows alone. `variant`: how its code is made, in words, once that is so.
+    A root has the extents of both, or of the rows alone. `variant`: how its code is made, in words, once that is so,
+    and `product`: whose rows it takes as soon as each is done.
     """
 
     rows: tuple[Number, ...]
     columns: tuple[Number, ...]
     stores: list[Store] = field(default_factory=list)
     variant: str = ""
+    product: products.Product | None = None
 
     @property
     def cones(self) -> list[Cone]:

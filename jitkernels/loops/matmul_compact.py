@@ -9,25 +9,29 @@ from collections.abc import Callable
 from typing import Any
 
 from jitkernels.attrs.matmul import MatMulAttr
+from jitkernels.loops.followed import call_after
 from jitkernels.loops.matmul_packed import ir_function, matmul_arguments
 from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import inlined
 
 DEPTH = 256
 """Steps along k of a panel of a transposed B."""
+BAND = 16384
+"""Bytes of C, about, that are handed to what follows at a time: half of a first-level cache."""
 
 
-def compact_nest(attr: MatMulAttr, target: Target) -> LoopNest:
-    """Make the loop nest ``(a, b, c, m, n, k)``."""
+def compact_nest(attr: MatMulAttr, target: Target, *, followed: bool = False) -> LoopNest:
+    """Make the loop nest ``(a, b, c, m, n, k)``; one that is `followed` takes two more integers."""
     lanes, size = target.lanes(attr.dtype), element_size(attr.dtype)
     rows, width = 8 if target.registers == 32 else 6, 2 * lanes
     workspace = (DEPTH * width + packing_slack(lanes, width)) * size
     return LoopNest(
-        name="matmul_compact",
-        arguments=matmul_arguments(attr.dtype),
-        body=_body(attr, lanes, rows),
+        name="matmul_compact_followed" if followed else "matmul_compact",
+        arguments=matmul_arguments(attr.dtype, followed=followed),
+        body=(_followed if followed else _body)(attr, lanes, rows),
         extent=3,
         block=rows,
         workspace=workspace if attr.trans_b else 0,
@@ -85,3 +89,35 @@ def _body(attr: MatMulAttr, lanes: int, rows: int) -> Callable[..., None]:
                         wide(a, from_a, stride, workspace, 0, 0, c, at, n, deep, first, high, left)
 
     return turning if trans_b else body
+
+
+def _followed(attr: MatMulAttr, lanes: int, rows: int) -> Callable[..., None]:
+    """As above, but what follows takes each band of rows; all at once where B would be turned round for each."""
+    compute, most, step = inlined()(_body(attr, lanes, rows)), BAND // element_size(attr.dtype), rows
+
+    def body(
+        a: Any, b: Any, c: Any, m: int, n: int, k: int, after: int, context: int, begin: int, end: int
+    ) -> None:
+        band = max(most // max(n, 1) // step, 1) * step
+        for high in range(begin, end, band):
+            low = min(high + band, end)
+            compute(a, b, c, m, n, k, high, low)
+            call_after(after, context, high, low)
+
+    def turning(
+        a: Any,
+        b: Any,
+        c: Any,
+        m: int,
+        n: int,
+        k: int,
+        after: int,
+        context: int,
+        workspace: Any,
+        begin: int,
+        end: int,
+    ) -> None:
+        compute(a, b, c, m, n, k, workspace, begin, end)
+        call_after(after, context, begin, end)
+
+    return turning if attr.trans_b else body

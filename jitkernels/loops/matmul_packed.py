@@ -13,10 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from jitkernels import dtypes
+from jitkernels.loops.followed import FOLLOWED, call_after
 from jitkernels.loops.pack import PACK_ARGUMENTS, copy_panel, packing_slack, transpose_panel
 from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import IRFunction
+from jitkernels.native.source import IRFunction, inlined
+
+
+BAND = 1 << 17
+"""Bytes of C, about, that are handed on at a time: an eighth of a second-level cache."""
 
 
 @dataclass(frozen=True)
@@ -38,25 +43,31 @@ def ir_function(symbol: str, dtype: str, arguments: tuple[tuple[str, str], ...],
     )
 
 
-def matmul_arguments(dtype: str) -> tuple[str, ...]:
-    """C types of the arguments ``(a, b, c, m, n, k)`` of the row."""
-    return (f"{dtypes.named(dtype).c}* restrict",) * 3 + ("int64",) * 3
+def matmul_arguments(dtype: str, *, followed: bool = False) -> tuple[str, ...]:
+    """C types of the arguments ``(a, b, c, m, n, k)`` of the row, and of those of a nest that is followed."""
+    pointer = f"{dtypes.named(dtype).c}*"
+    if followed:  # by what reads C
+        return (pointer,) * 3 + ("int64",) * 3 + FOLLOWED
+    return (f"{pointer} restrict",) * 3 + ("int64",) * 3
 
 
 def packed_nest(
     dtype: str, lanes: int, blocking: Blocking, *,
-    trans_a: bool, trans_b: bool, beta: float, split: str, parallel: bool,
+    trans_a: bool, trans_b: bool, beta: float, split: str, parallel: bool, followed: bool = False,
 ) -> LoopNest:  # fmt: skip
-    """Make the loop nest ``(a, b, c, m, n, k)``; threads split the columns or the rows of C as ``split`` says."""
+    """Make the loop nest ``(a, b, c, m, n, k)``; threads split the columns or the rows of C as ``split`` says.
+
+    One that is `followed` takes two more integers, see `jitkernels.loops.followed`, and is split by rows.
+    """
     width = blocking.vectors * lanes
     slack = packing_slack(lanes, max(width, blocking.rows))
     columns_of_a_panel = blocking.block_rows * blocking.depth + slack
     aligned = -(-columns_of_a_panel // 64) * 64
-    body = _body(dtype, lanes, blocking, aligned, trans_a, trans_b, beta, split)
+    plain, handed = _bodies(dtype, lanes, blocking, aligned, trans_a, trans_b, beta, split)
     return LoopNest(
-        name="matmul_packed",
-        arguments=matmul_arguments(dtype),
-        body=body,
+        name="matmul_packed_followed" if followed else "matmul_packed",
+        arguments=matmul_arguments(dtype, followed=followed),
+        body=handed if followed else plain,
         extent=4 if split == "columns" else 3,
         block=width if split == "columns" else blocking.rows,
         parallel=parallel,
@@ -67,13 +78,13 @@ def packed_nest(
     )
 
 
-def _body(
+def _bodies(
     dtype: str, lanes: int, blocking: Blocking, panels_of_b: int,
     trans_a: bool, trans_b: bool, beta: float, split: str,
-) -> Callable[..., None]:  # fmt: skip
+) -> tuple[Callable[..., None], Callable[..., None]]:  # fmt: skip
     rows, width, depth = blocking.rows, blocking.vectors * lanes, blocking.depth
     block_rows, block_columns = blocking.block_rows, blocking.block_columns
-    by_columns = split == "columns"
+    by_columns, band = split == "columns", BAND // element_size(dtype)
 
     def tile_function(symbol: str, vectors: int, edge: bool) -> Any:
         tile = Tile(
@@ -94,7 +105,20 @@ def _body(
         (transpose_panel if trans_b else copy_panel)("matmul_pack_b", dtype, lanes, width),
     )  # fmt: skip
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
+    @inlined()
+    def computed(
+        a: Any,
+        b: Any,
+        c: Any,
+        m: int,
+        n: int,
+        k: int,
+        after: int,
+        context: int,
+        workspace: Any,
+        begin: int,
+        end: int,
+    ) -> None:
         first_row = 0 if by_columns else begin
         last_row = m if by_columns else end
         first_column = begin if by_columns else 0
@@ -104,6 +128,11 @@ def _body(
         # Equal blocks of k: a last block of a few steps would read and write all of C for nothing.
         k_blocks = max((k + depth - 1) // depth, 1)
         step = max((k + k_blocks - 1) // k_blocks, 1)
+        if n == 0 and after != 0:
+            call_after(after, context, first_row, last_row)
+        block_high = block_rows
+        if after != 0:
+            block_high = min(block_rows, max(band // max(n, 1) // rows, 1) * rows)
         for jc in range(first_column, last_column, block_columns):
             columns = min(block_columns, last_column - jc)
             for block in range(k_blocks):
@@ -113,8 +142,8 @@ def _body(
                 for j in range(0, columns, width):
                     start = (jc + j) * b_stride + p if trans_b else p * b_stride + jc + j
                     pack_columns(b, start, b_stride, workspace, panels_of_b + j * deep, columns - j, deep)
-                for ic in range(first_row, last_row, block_rows):
-                    high = min(block_rows, last_row - ic)
+                for ic in range(first_row, last_row, block_high):
+                    high = min(block_high, last_row - ic)
                     for i in range(0, high, rows):
                         start = p * a_stride + ic + i if trans_a else (ic + i) * a_stride + p
                         pack_rows(a, start, a_stride, workspace, i * deep, high - i, deep)
@@ -138,5 +167,25 @@ def _body(
                                     workspace, i * deep, 0, workspace, from_b, 0,
                                     c, at, n, deep, first, high - i, left,
                                 )  # fmt: skip
+                    if after != 0 and block == k_blocks - 1 and jc + block_columns >= last_column:
+                        call_after(after, context, ic, ic + high)
 
-    return body
+    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
+        computed(a, b, c, m, n, k, 0, 0, workspace, begin, end)
+
+    def handed(
+        a: Any,
+        b: Any,
+        c: Any,
+        m: int,
+        n: int,
+        k: int,
+        after: int,
+        context: int,
+        workspace: Any,
+        begin: int,
+        end: int,
+    ) -> None:
+        computed(a, b, c, m, n, k, after, context, workspace, begin, end)
+
+    return body, handed

@@ -1,0 +1,138 @@
+"""What follows a matrix product: a loop nest that takes its rows while they are in the cache.
+
+Bias, activation and residual are such nests, and so is whatever else needs no more of the product than the row that it
+computes, such as a softmax. The kernel hands each band of its rows on (see `jitkernels.loops.followed`). A product that
+nothing else reads lies in the memory of what is made of it.
+"""
+
+from collections.abc import Container, Mapping, Sequence
+from itertools import pairwise
+
+from jitkernels.graph import cones, extents
+from jitkernels.graph.construct import IndexMap
+from jitkernels.graph.emit.blocks import Function
+from jitkernels.graph.emit.memory import Array
+from jitkernels.graph.emit.nests import Emitter
+from jitkernels.graph.extents import same
+from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.products import Product, operands
+from jitkernels.graph.schedule import Nest, Single
+from jitkernels.native.language.types import NUMBERS
+
+Step = Nest | Single | Product
+LARGE = 1 << 18
+"""Bytes from which on a product lies in the memory of what is made of it. In the cache it is better apart: vectors at the
+end of one row and at the begin of the next overlap, and loads would wait for stores. A guess from the traced call."""
+
+
+def brought_together(steps: Sequence[Step], shared: Container[int]) -> list[Step]:
+    """Steps in which products stand before the first nest that reads them, behind others that change nothing."""
+    found = list(steps)
+    for step in steps:
+        if not isinstance(step, Product):
+            continue
+        at = found.index(step)
+        end = at + 1
+        while end < len(found) and _lets_by(found[end], step, shared):
+            end += 1
+        if end < len(found) and isinstance(found[end], Nest) and id(step.node) in _read(found[end]):
+            found.insert(end - 1, found.pop(at))
+    return found
+
+
+def _lets_by(step: Step, product: Product, shared: Container[int]) -> bool:
+    """Whether a product may as well come behind a step: a nest whose results are new."""
+    if not isinstance(step, Nest) or id(product.node) in _read(step):
+        return False
+    return all(store.region is None and id(store.target) not in shared for store in step.stores)
+
+
+def _read(step: Step) -> set[int]:
+    """The arrays in memory that a step reads, by their ids."""
+    if isinstance(step, Nest):
+        return {key for cone in step.cones for key in (*cone.leaves, *cone.picked_from)}
+    read = operands(step.node)[0] if step.node.operation == "matmul" else step.node.inputs
+    return set(map(id, (*read, *step.node.inputs)))
+
+
+def taken_over(steps: Sequence[Step], graph: Graph, shared: Container[int]) -> dict[int, Node]:
+    """By the ids of roots: products that are stored in their memory, where each element is read in its place alone."""
+    kept = {id(node) for node in (*graph.inputs, *graph.roots, *graph.checks)}
+    found: dict[int, Node] = {}
+    for product, nest in pairwise(steps):
+        if not isinstance(product, Product) or not isinstance(nest, Nest) or id(product.node) in kept:
+            continue
+        if _bytes(product.node) < LARGE:
+            continue
+        if [step for step in steps if id(product.node) in _read(step)] != [nest]:
+            continue
+        where = {cones.key_of(cones.identity(product.node.ndim))}
+        if any(
+            cone.reductions or {*cone.places.get(id(product.node), where)} != where for cone in nest.cones
+        ):
+            continue
+        for store in nest.stores:
+            root = store.cone.root
+            is_alike = root.dtype == product.node.dtype and _has_shape(root, product.node)
+            if is_alike and root is store.target and store.region is None and id(root) not in shared:
+                found[id(root)] = product.node
+                break
+    return found
+
+
+def _bytes(node: Node) -> int:
+    return int(extents.value_of(extents.product(node.shape))) * NUMBERS[node.dtype].size
+
+
+def _has_shape(node: Node, other: Node) -> bool:
+    return extents.key_of_shape(node.shape) == extents.key_of_shape(other.shape)
+
+
+def takes_rows(product: Product, emitter: Emitter, arrays: Mapping[int, Array]) -> bool:
+    """Whether a nest can be run for the rows of a product that are done: it writes nothing that others are made of."""
+    if emitter.range_loop is None or any(id(product.node) in cone.picked_from for cone in emitter.nest.cones):
+        return False
+    made_of = {arrays[id(one)].word for one in (product.left, product.right)}
+    if any(arrays[id(store.target)].word in made_of for store in emitter.nest.stores):
+        return False
+    places = [
+        place
+        for target in emitter.targets
+        for node, place in emitter.values.needed(target.node, target.place)
+        if node is product.node
+    ]
+    return bool(places) and all(_is_in_own_row(place, product, emitter) for place in places)
+
+
+def _is_in_own_row(place: IndexMap, product: Product, emitter: Emitter) -> bool:
+    """Whether what a step of the outermost loop reads is in its own row, or is its own element."""
+    (first, down), across = place[0], place[1]
+    loop = emitter.range_loop
+    assert loop is not None, "asked"
+    if _steps(down) == ((loop, 1),):
+        return same(first, 0) and same(emitter.extents[loop], product.node.shape[0])
+    whole = same(first, 0) and not down and same(across[0], 0) and _steps(across[1]) == ((loop, 1),)
+    return whole and _is_of_elements(product, emitter)
+
+
+def _steps(moves: Sequence[tuple[int, extents.Number]]) -> tuple[tuple[int, int], ...]:
+    """Moves along loops, of which those by one are told from others."""
+    return tuple((loop, 1 if same(step, 1) else 0) for loop, step in moves)
+
+
+def _is_of_elements(product: Product, emitter: Emitter) -> bool:
+    """Whether the outermost loop is over all elements of a product, one behind another."""
+    loop = emitter.range_loop
+    return loop is not None and same(emitter.extents[loop], extents.product(product.node.shape))
+
+
+def text_of_rows(product: Product, emitter: Emitter, name: str) -> str:
+    """LLVM IR of the function that runs a nest for rows ``begin`` to ``end``."""
+    function = Function(emitter.function.library, emitter.function.places)
+    step = function.extent(product.node.shape[1] if _is_of_elements(product, emitter) else 1)
+    block = function.block
+    first, last = (function.new(block, f"mul nsw i64 %{one}, {step}") for one in ("begin", "end"))
+    function.new(block, f"call i64 @{emitter.name}(ptr %frame, i64 {first}, i64 {last})")
+    body = "\n".join([*function.memory, *block.lines])
+    head = f"define internal void @{name}(ptr %frame, i64 %begin, i64 %end) nounwind"
+    return f"{head} {{\n{body}\n  ret void\n}}"

@@ -1,0 +1,162 @@
+"""A segment: the code of nests and products that run one after another, and which variant of each is taken."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from jitkernels import machine
+from jitkernels.graph import cones, epilogues, extents
+from jitkernels.graph.emit import programs
+from jitkernels.graph.emit.blocks import Function
+from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
+from jitkernels.graph.emit.memory import Array
+from jitkernels.graph.emit.nests import Emitter
+from jitkernels.graph.emit.targets import Variant
+from jitkernels.graph.extents import Extent, Scope
+from jitkernels.graph.ir import Node
+from jitkernels.graph.products import Product
+from jitkernels.graph.program import Program, Segment
+from jitkernels.graph.schedule import Nest
+from jitkernels.native.language.lanes import Library
+from jitkernels.native.sharing import WORK
+from jitkernels.native.source import External
+
+Choose = Callable[[Nest, Mapping[int, Array], Scope, float, int], Variant | None]
+"""Which variant of a nest to take, of what cost for an element, by which static unrolling; None leaves it so."""
+
+
+@dataclass
+class Maker:
+    """Makes the segments of a program. What is emitted for them is added to `units`."""
+
+    arrays: dict[int, Array]
+    program: Program
+    scope: Scope
+    choose: Choose | None = None
+    units: list[programs.Unit] | None = None
+    texts: list[str] = field(default_factory=list)
+    calls: list[programs.Call] = field(default_factory=list)
+    kernels: list[External] = field(default_factory=list)
+
+    def segment(self, nests: Sequence[Nest | Product]) -> Segment:
+        """Nests and products as one function. What a nest does for rows that a product hands on is part of that."""
+        # What the body of a kernel calls is part of it: its externals are told before it is made.
+        self.library = Library(alone={} if self.units is None else None)
+        self.shares = False
+        waiting: Product | None = None
+        for number, nest in enumerate(nests):
+            if isinstance(nest, Nest) and all(_is_empty(store.cone.root) for store in nest.stores):
+                continue
+            if isinstance(nest, Nest):
+                self._nest(nest, f"nest{number}", waiting)
+                waiting = None
+                continue
+            if waiting is not None:
+                self._product(waiting, f"nest{number}.before")
+            waiting = nest
+        if waiting is not None:
+            self._product(waiting, f"nest{len(nests)}.before")
+        return self._made(nests)
+
+    def _made(self, nests: Sequence[Nest | Product]) -> Segment:
+        parallel = self.shares or any(
+            isinstance(call.work, Extent) or call.work > WORK for call in self.calls
+        )
+        symbols, config = self.program.symbols, self.program.config
+        text = programs.segment_text(self.library, self.texts, self.calls, symbols, parallel=parallel)
+        if abs(config.opt_level) < 2:  # every product is rounded before it is added to, as NumPy's are
+            text = text.replace(" contract ", " ")
+        externals = *programs.externals(self.library, parallel=parallel), *dict.fromkeys(self.kernels)
+        if self.units is not None:
+            self.units.append(programs.Unit(self.library, self.texts, self.calls))
+        work = sum((call.work for call in self.calls), 0)
+        return Segment([*nests], programs.fused("fused", text, 64, externals), work, config.cache)
+
+    def _product(self, product: Product, name: str, kernel: External | None = None, after: str = "") -> None:
+        """The call of a product's kernel; of the one that hands its rows on to a function, if that is given."""
+        kernel = kernel or product.external
+        assert kernel is not None, "chosen for it"
+        self.kernels.append(kernel)
+        self.texts.append(product.text(self._function(), self.arrays, name, kernel, after))
+        self.calls.append(programs.Call(name, None, product.work))
+
+    def _nest(self, nest: Nest, name: str, product: Product | None) -> None:
+        """The code of a nest, and its call, which a product behind which it comes may do for its rows."""
+        emitter = self._emitter(nest, name, self._variant(nest, follows=product is not None))
+        own = emitter.text()
+        checks = tuple(
+            self.arrays[id(one.target)].word for one in nest.stores if one.target in self.program.graph.checks
+        )
+        may_follow = product is not None and not checks and abs(self.program.config.opt_level) >= 3
+        if product is not None:
+            kernel = None
+            if may_follow and epilogues.takes_rows(product, emitter, self.arrays):
+                kernel = product.handing_on
+            if kernel is not None:
+                nest.product = product
+                self.texts += [own, epilogues.text_of_rows(product, emitter, f"{name}.rows")]
+                self._product(product, f"{name}.product", kernel, f"{name}.rows")
+                return
+            self._product(product, f"{name}.before")
+        loop = emitter.range_loop
+        self.texts.append(own)
+        extent = None if loop is None else emitter.extents[loop]
+        self.calls.append(programs.Call(name, extent, nest.work, checks))
+
+    def _variant(self, nest: Nest, *, follows: bool) -> Variant:
+        """How a nest is made: as it measured best, or by its cost."""
+        unroll, program = _unroll(nest), self.program
+        found = self.choose(nest, self.arrays, self.scope, nest.cost, unroll) if self.choose else None
+        stream = (
+            0 if follows else _stream(nest)
+        )  # what it reads is in the cache, maybe in the place of its result
+        own = found or Variant(min(64, machine.target().vector_bytes), unroll, stream)
+        nest.variant = f"{own.unroll} x {own.vector_bytes} bytes" + (", measured" if found else "")
+        return Variant(
+            own.vector_bytes,
+            own.unroll,
+            own.stream,
+            is_delicate=self.units is None and _is_delicate(nest, program),
+            any_size=self.units is not None,
+        )
+
+    def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
+        emitter = Emitter(nest, self.arrays, self._function(), variant, name)
+        if self.units is not None or not serves(emitter):
+            return emitter
+        self.shares = True
+        return BlockwiseEmitter(nest, self.arrays, self._function(), variant, name)
+
+    def _function(self) -> Function:
+        return Function(self.library, self.program.symbols)
+
+
+def _is_empty(node: Node) -> bool:
+    return any(extents.same(extent, 0) for extent in node.shape)
+
+
+def _is_delicate(nest: Nest, program: Program) -> bool:
+    """Whether lanes that are off might set flags of the processor, which warnings hang on.
+
+    Of what overwrites its arguments nobody but the flags can tell.
+    """
+    nodes = (node for cone in nest.cones for node in cone.nodes)
+    return bool(program.graph.writes) or any(map(cones.is_delicate, nodes))
+
+
+STREAM_BYTES = 1 << 24
+"""Results of this size go past the caches if nothing was measured: few machines keep them and what they are made of."""
+
+
+def _stream(nest: Nest) -> int:
+    """From how many bytes of the result on it pays to write past the caches: never, where computing takes longer."""
+    return STREAM_BYTES if nest.cost < 24 else 0
+
+
+LONG_ROWS = 512
+"""Columns from which on it counts little what is done once for a row. A guess from the call that was traced."""
+
+
+def _unroll(nest: Nest) -> int:
+    is_long = bool(nest.rows) and extents.value_of(extents.product(nest.columns)) >= LONG_ROWS
+    cost = nest.cost_of_columns if is_long else nest.cost
+    return 4 if cost < 24 else 2 if cost < 60 else 1
