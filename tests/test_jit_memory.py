@@ -34,6 +34,7 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
     def made(function: Any, workspace: int) -> Any:
         monkeypatch.setattr(Product, "external", kernel(workspace))
+        monkeypatch.setattr(Product, "handing_on", None)
         return jk.jit(function, profile=request.param)
 
     return made

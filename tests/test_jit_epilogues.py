@@ -1,0 +1,167 @@
+"""What follows a matrix product is part of it, where it needs its own row alone."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from jitted import array, notes, same
+
+import jitkernels as jk
+
+Function = Any
+
+
+def dense(x: Any, w: Any, b: Any) -> Any:
+    return np.maximum(x @ w + b, 0) + b
+
+
+def activated(x: Any, w: Any, b: Any) -> Any:
+    return np.tanh(x @ w)
+
+
+def weights(x: Any, w: Any, b: Any) -> Any:
+    z = x @ w + b
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def sums(x: Any, w: Any, b: Any) -> Any:
+    return (x @ w).sum(axis=1) + 1
+
+
+def both(x: Any, w: Any, b: Any) -> Any:
+    z = x @ w
+    return z, z * 2 + b, b * 3
+
+
+def behind_another(x: Any, w: Any, b: Any) -> Any:
+    z = x @ w
+    return np.cumsum(b) + z.sum(), z - np.exp(b)
+
+
+def shifted(x: Any, w: Any, b: Any) -> Any:
+    return (lambda z: z[1:] - z[:-1])(x @ w)
+
+
+def reversed_(x: Any, w: Any, b: Any) -> Any:
+    return (x @ w)[::-1] + b
+
+
+def turned(x: Any, w: Any, b: Any) -> Any:
+    return (x @ w).T * 2
+
+
+def columns(x: Any, w: Any, b: Any) -> Any:
+    return (x @ w).max(axis=0) + b
+
+
+def picked(x: Any, w: Any, b: Any) -> Any:
+    return (x @ w)[np.arange(3) - 3] * 2
+
+
+def whole(x: Any, w: Any, b: Any) -> Any:
+    return ((x @ w) ** 2).sum()
+
+
+def twice(x: Any, w: Any, b: Any) -> Any:
+    return np.tanh(x @ w + b) @ w.T - 1
+
+
+ONE = (dense, activated, weights, sums)
+"""Functions that are one kernel."""
+OTHERS = (both, behind_another, shifted, reversed_, turned, columns, picked, whole, twice)
+SHAPES = (
+    (8, 8, 8), (37, 41, 5), (3, 130, 4), (300, 65, 16), (140, 300, 30), (500, 257, 3), (5, 2100, 9), (3, 4, 700),
+)  # fmt: skip
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = jk.get_num_threads()
+    jk.set_num_threads(request.param)
+    yield request.param
+    jk.set_num_threads(before)
+
+
+def given(rows: int, columns: int, depth: int, dtype: str) -> list[Any]:
+    shapes = (rows, depth), (depth, columns), (columns,)
+    return [array(*shape, seed=seed).astype(dtype) for seed, shape in enumerate(shapes)]
+
+
+def pairs(found: Any, right: Any) -> list[tuple[Any, Any]]:
+    return [*zip(found, right, strict=True)] if isinstance(right, tuple) else [(found, right)]
+
+
+@pytest.mark.parametrize("function", [*ONE, *OTHERS])
+def test_values(function: Function, threads: int) -> None:
+    """Sizes of all blocks and beyond, and of code that was made for others."""
+    compiled = jk.jit(function)
+    for dtype, tolerance in (("float32", 2e-3), ("float64", 1e-9)):
+        for shape in (*SHAPES, *SHAPES):
+            arguments = given(*shape, dtype)
+            found, right = compiled(*arguments), function(*arguments)
+            for one, other in pairs(found, right):
+                np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance, err_msg=str(shape))
+    assert not notes(compiled)
+
+
+@pytest.mark.parametrize("function", ONE)
+@pytest.mark.parametrize("shape", [(64, 64, 64), (300, 65, 16), (900, 200, 40)])
+def test_it_is_one_kernel(function: Function, shape: tuple[int, int, int]) -> None:
+    told = jk.jit(function).explain(*given(*shape, "float32"))
+    assert told.kernels == 1, told
+    assert told.groups[0].kind == "product"
+
+
+@pytest.mark.parametrize("shape", [(0, 5, 3), (5, 0, 3), (5, 3, 0), (0, 0, 0), (1, 1, 1)])
+@pytest.mark.parametrize("function", [dense, activated, sums, both])
+def test_nothing_in_a_dimension(function: Function, shape: tuple[int, int, int], threads: int) -> None:
+    """By code that was made for others as well."""
+    compiled = jk.jit(function)
+    for one in ((300, 65, 16), (8, 8, 8), shape):
+        found, right = compiled(*given(*one, "float64")), function(*given(*one, "float64"))
+    for one, other in pairs(found, right):
+        np.testing.assert_allclose(one, other)
+
+
+def test_what_a_product_is_made_of_is_written_behind_it(threads: int) -> None:
+    """A nest that writes an operand waits for all rows."""
+
+    def step(x: Any, w: Any) -> None:
+        x[...] = np.maximum(x @ w, 0)
+
+    def other(x: Any, w: Any) -> None:
+        w[...] = np.maximum(x @ w, 0)
+
+    for function in (step, other):
+        for size in (8, 200, 400):
+            x, w = array(size, size), array(size, size, seed=1)
+            mine = x.copy(), w.copy()
+            compiled = jk.jit(function)
+            for _ in range(2):
+                compiled(*mine)
+                function(x, w)
+                np.testing.assert_allclose(mine[0], x, rtol=1e-9)
+                np.testing.assert_allclose(mine[1], w, rtol=1e-9)
+                x, w = array(size, size), array(size, size, seed=1)
+                mine = x.copy(), w.copy()
+
+
+def test_results_of_levels_without_fusion_are_apart() -> None:
+    arguments = given(60, 50, 40, "float64")
+    for level in (0, 1, 2):
+        compiled = jk.jit(dense, opt_level=level)
+        np.testing.assert_allclose(compiled(*arguments), dense(*arguments), rtol=1e-9)
+        assert compiled.explain(*arguments).kernels > 1
+
+
+def test_a_call_with_out_writes_there(threads: int) -> None:
+    arguments = given(600, 200, 20, "float32")
+    out = np.empty((600, 200), np.float32)
+    compiled = jk.jit(dense)
+    for _ in range(3):
+        out.fill(7)
+        assert compiled(*arguments, out=out) is out
+        np.testing.assert_allclose(out, dense(*arguments), rtol=2e-3, atol=2e-3)
+    same(compiled(*arguments), out)
