@@ -6,7 +6,7 @@ Written as text and not with a builder because it is part of the key that every 
 from jitkernels import dtypes
 
 SLOTS = 64
-"""Workspaces that an object keeps. Threads find theirs by number or by where their stack lies."""
+"""Workspaces that an object keeps. Parts find theirs by number or by where the stack lies."""
 STACK_BITS = 23
 """Stacks are usually 8 MB apart."""
 STACK_BYTES = 40960
@@ -99,7 +99,7 @@ def _range(names: list[str], workspace: int) -> list[str]:
 
 
 def _part(names: list[str], workspace: int, no_memory: int) -> list[str]:
-    """``@part``: runs the body on begin..end with the workspace of thread number `slot`.
+    """``@part``: runs the body on begin..end with the workspace number `slot`.
 
     A small workspace lies on the stack. A large one is taken from its slot by an atomic exchange, so that
     two Python threads inside one entry never share it: the second finds null and allocates its own, and the
@@ -171,7 +171,7 @@ def _team(kinds: list[str], names: list[str], extent: int, block: int) -> list[s
         *lines,
         f"  %outcome = getelementptr {structure}, ptr %shared, i32 0, i32 {len(names)}",
         "  store i64 0, ptr %outcome",
-        "  call void @jk_parallel(ptr @region, ptr %shared, i64 %team)",
+        "  call void @jk_parallel(ptr @region, ptr %shared, i64 %team, i64 %team)",
         "  %joined = load i64, ptr %outcome",
         "  ret i64 %joined",
         "serial:",
@@ -179,11 +179,10 @@ def _team(kinds: list[str], names: list[str], extent: int, block: int) -> list[s
 
 
 def _region(kinds: list[str], extent: int, block: int) -> list[str]:
-    """``@region``: what each OpenMP thread runs, on its own run of whole blocks."""
+    """``@region``: a part of the work, which is a run of whole blocks. Its workspace goes by its number."""
     structure = "{ " + ", ".join([*kinds, "i64"]) + " }"
-    lines = ["declare i64 @jk_team(i64)", "declare void @jk_parallel(ptr, ptr, i64)"]
-    lines += ["declare i32 @omp_get_thread_num()", "declare i32 @omp_get_num_threads()"]
-    lines += ["define internal void @region(ptr %shared) {", "start:"]
+    lines = ["declare i64 @jk_team(i64)", "declare void @jk_parallel(ptr, ptr, i64, i64)"]
+    lines += ["define internal void @region(ptr %shared, i64 %number, i64 %parts) {", "start:"]
     for i, kind in enumerate(kinds):
         lines += [
             f"  %field{i} = getelementptr {structure}, ptr %shared, i32 0, i32 {i}",
@@ -192,16 +191,12 @@ def _region(kinds: list[str], extent: int, block: int) -> list[str]:
     passed = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
     return [
         *lines,
-        f"""  %number32 = call i32 @omp_get_thread_num()
-  %team32 = call i32 @omp_get_num_threads()
-  %number = sext i32 %number32 to i64
-  %team = sext i32 %team32 to i64
-  %padded = add i64 %a{extent}, {block - 1}
+        f"""  %padded = add i64 %a{extent}, {block - 1}
   %blocks = sdiv i64 %padded, {block}
   %first = mul i64 %number, %blocks
   %after = add i64 %first, %blocks
-  %low = sdiv i64 %first, %team
-  %high = sdiv i64 %after, %team
+  %low = sdiv i64 %first, %parts
+  %high = sdiv i64 %after, %parts
   %begin = mul i64 %low, {block}
   %stop = mul i64 %high, {block}
   %over = icmp sgt i64 %stop, %a{extent}

@@ -72,6 +72,12 @@ def placed_of(source: Source, *, cached: bool = True) -> Placed:
         return code
 
 
+def keep_for_good(source: Source) -> None:
+    """Let the code of a source be there also when the interpreter has ended."""
+    for holder in (_for_good(source), _engines):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(holder))
+
+
 def is_built(source: Source) -> bool:
     """Whether what a source becomes is in this process or in the cache, so that to have it takes milliseconds."""
     return symbol_of(source) in _loaded or is_kept(source)

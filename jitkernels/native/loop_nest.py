@@ -37,7 +37,7 @@ class LoopNest:
 
     `workspace` is the size in bytes of a 64-byte aligned scratch area of elements `workspace_dtype`, one per
     running thread, kept between calls. `vector_bytes` limits the vector registers that LLVM may use.
-    `parallel` asks for OpenMP threads when there are at least two blocks for each.
+    `parallel` asks for threads when there are at least two blocks for each.
 
     Nothing is assumed of pointers but what ``restrict`` in `arguments` says. Without it LLVM compares
     addresses before each loop, and where an output is the very input it runs scalar code. `reads_first`

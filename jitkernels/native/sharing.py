@@ -7,15 +7,15 @@ making their code takes would go there.
 WORK = 131072
 """What a thread gets at least, in additions of four bytes, which take it 3 to 5 us: to share costs about 2."""
 
+PART, MOST_PARTS = 32768, 4
+"""What a part is at least, in additions as well, and parts for each thread at most: who comes late finds some left."""
+
 AMONG_THREADS = f"""
-declare i32 @omp_get_thread_num()
-declare i32 @omp_get_num_threads()
 define i64 @entry(ptr %data, ptr %function, i64 %extent, i64 %work) {{
 start:
   %given = alloca {{ ptr, ptr, i64 }}
-  %parts = sdiv i64 %work, {WORK}
-  %fewer = icmp slt i64 %extent, %parts
-  %wanted = select i1 %fewer, i64 %extent, i64 %parts
+  %shares = sdiv i64 %work, {WORK}
+  %wanted = call i64 @llvm.smin.i64(i64 %extent, i64 %shares)
   %few = icmp slt i64 %wanted, 2
   br i1 %few, label %serial, label %ask
 ask:
@@ -31,34 +31,32 @@ fork:
   store ptr %data, ptr %given
   store ptr %function, ptr %at1
   store i64 %extent, ptr %at2
-  call void @jk_parallel(ptr @jk_part, ptr %given, i64 %team)
+  %worth = sdiv i64 %work, {PART}
+  %most = mul i64 %team, {MOST_PARTS}
+  %fewer = call i64 @llvm.smin.i64(i64 %worth, i64 %most)
+  %parts = call i64 @llvm.smin.i64(i64 %fewer, i64 %extent)
+  call void @jk_parallel(ptr @jk_part, ptr %given, i64 %team, i64 %parts)
   ret i64 0
 }}
-define internal void @jk_part(ptr %given) nounwind {{
+define internal void @jk_part(ptr %given, i64 %part, i64 %parts) nounwind {{
 start:
   %at1 = getelementptr {{ ptr, ptr, i64 }}, ptr %given, i32 0, i32 1
   %at2 = getelementptr {{ ptr, ptr, i64 }}, ptr %given, i32 0, i32 2
   %data = load ptr, ptr %given
   %function = load ptr, ptr %at1
   %extent = load i64, ptr %at2
-  %number32 = call i32 @omp_get_thread_num()
-  %team32 = call i32 @omp_get_num_threads()
-  %number = sext i32 %number32 to i64
-  %team = sext i32 %team32 to i64
   %few = icmp slt i64 %extent, 4096
   %shift = select i1 %few, i64 0, i64 6
-  %block = select i1 %few, i64 1, i64 64
-  %more = add i64 %block, -1
-  %padded = add i64 %extent, %more
-  %blocks = lshr i64 %padded, %shift
-  %rounded = add i64 %blocks, %team
-  %enough = add i64 %rounded, -1
-  %each = udiv i64 %enough, %team
-  %share = shl i64 %each, %shift
-  %begin = mul i64 %number, %share
-  %stop = add i64 %begin, %share
-  %over = icmp sgt i64 %stop, %extent
-  %end = select i1 %over, i64 %extent, i64 %stop
+  %blocks = lshr i64 %extent, %shift
+  %first = mul i64 %part, %blocks
+  %next = add i64 %first, %blocks
+  %low = udiv i64 %first, %parts
+  %high = udiv i64 %next, %parts
+  %begin = shl i64 %low, %shift
+  %stop = shl i64 %high, %shift
+  %after = add i64 %part, 1
+  %last = icmp eq i64 %after, %parts
+  %end = select i1 %last, i64 %extent, i64 %stop
   %some = icmp slt i64 %begin, %end
   br i1 %some, label %work, label %done
 work:

@@ -1,7 +1,7 @@
 """How many threads kernels may use: settings, and the word of memory through which generated code sees them.
 
-Generated code reads `limit` at each call, so a change holds at once. What a thread is, and how a parallel
-region comes about, is the business of `jitkernels.native.openmp`.
+Generated code reads `limit` at each call, so a change holds at once. What a thread is, is the business of
+`jitkernels.native.pool`.
 """
 
 import ctypes
@@ -10,9 +10,10 @@ import functools
 from jitkernels import machine, settings
 from jitkernels.disk import say_once
 from jitkernels.errors import ArgumentError, ArgumentTypeError, UnknownNameError
+from jitkernels.native import pool
 
-MOST = (1 << 31) - 1
-"""More threads than an OpenMP runtime can count."""
+MOST = pool.MOST_HELPERS + 1
+"""Threads that work together at most."""
 
 limit = ctypes.c_int64(1)
 """The most threads of a parallel region, in the memory of this process for good: `apply` sets it."""

@@ -1,6 +1,6 @@
 """The loader of Intel MKL: found once, when first asked for, and kept from bringing an OpenMP runtime along.
 
-Kernels run MKL on the calling thread alone (`one_thread`) and share the work out by OpenMP themselves,
+Kernels run MKL on the calling thread alone (`one_thread`) and share the work out among threads themselves,
 so that MKL obeys the thread settings of jitkernels and nothing runs in parallel after a fork.
 """
 

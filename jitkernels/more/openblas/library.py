@@ -1,7 +1,7 @@
 """The loader of OpenBLAS from the package scipy-openblas32: found once, when first asked for.
 
 OpenBLAS has threads of its own, whose number is one setting for the whole library. Each kernel sets it to
-one before a call, a plain store, and shares the work out by OpenMP itself: so that OpenBLAS obeys the
+one before a call, a plain store, and shares the work out itself: so that OpenBLAS obeys the
 thread settings of jitkernels, two callers never wait for each other, and nothing runs in parallel after a
 fork. NumPy and SciPy bring other copies of OpenBLAS, which this does not touch.
 """

@@ -1,0 +1,288 @@
+"""The threads of generated code: those that wait for work, and what shares the parts of a region among them.
+
+``void @jk_parallel(ptr region, ptr shared, i64 team, i64 parts)`` calls ``region(shared, part, parts)`` once for each
+part. Whoever comes to a part first does it: the caller asks for helpers, begins at once, takes the parts of those that
+have not come when it is through with its own, and waits for what was really begun and for nothing else. A runtime of
+OpenMP waits for all of its threads, and where other processes hold the cores that takes milliseconds for a call of
+microseconds.
+
+A helper is a place in a table: a thread, and what it is about to do (`ABSENT` and the following). It looks for work for
+less than a millisecond, gives way to whoever wants its core meanwhile, and sleeps then. As many callers as there are
+share the helpers; who finds none that is free works alone.
+"""
+
+ABSENT, FREE, TAKEN, ASKED, WORKING, AWAITED, DONE = range(7)
+"""What a helper is about to do. There is no thread yet; it may be asked; some caller is about to ask; it was asked and
+has not come; it works; it works and its caller sleeps; its caller has not seen yet that it is done."""
+MOST_HELPERS, MOST_PARTS = 127, 512
+LOOKS, PAUSES = 256, 64
+"""How often a helper gives way before it sleeps, and pauses of the processor in between: about half a millisecond."""
+PATIENCE = 1024
+"""Pauses of the processor that a caller waits for parts that were begun, before it sleeps."""
+
+FUNCTIONS = {
+    "sem_init": "i32 @sem_init(ptr, i32, i32)",
+    "sem_wait": "i32 @sem_wait(ptr)",
+    "sem_post": "i32 @sem_post(ptr)",
+    "sched_yield": "i32 @sched_yield()",
+    "pthread_create": "i32 @pthread_create(ptr, ptr, ptr, ptr)",
+    "pthread_detach": "i32 @pthread_detach(ptr)",
+}
+"""Functions of the C library, with their declarations."""
+
+_X86 = """declare void @llvm.x86.sse2.pause()
+define internal void @pause() alwaysinline nounwind {
+  call void @llvm.x86.sse2.pause()
+  ret void
+}
+"""
+_ARM = """declare void @llvm.aarch64.hint(i32)
+define internal void @pause() alwaysinline nounwind {
+  call void @llvm.aarch64.hint(i32 1)
+  ret void
+}
+"""
+_OTHER = """define internal void @pause() alwaysinline nounwind {
+  ret void
+}
+"""
+
+# A helper: what it is about to do, whether it sleeps, its number in the team, what it was asked to do; then, each in a
+# line of the cache of its own, what it waits for asleep, and what its caller does.
+# Work: the region and what it is given, parts, threads, flags of the processor, and which parts are somebody's.
+_TEXT = f"""
+%Helper = type {{ i32, i32, i64, ptr, [40 x i8], [64 x i8], [64 x i8] }}
+%Work = type {{ ptr, ptr, i64, i64, i32, [{MOST_PARTS} x i8] }}
+@jk_helpers = global [{MOST_HELPERS} x %Helper] zeroinitializer, align 64
+@jk_used = external global i64
+@jk_cores = external global i64
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
+{"".join(f"declare {text}{chr(10)}" for text in FUNCTIONS.values())}
+define void @jk_parallel(ptr %region, ptr %shared, i64 %team, i64 %parts) nounwind {{
+start:
+  store atomic i64 1, ptr @jk_used monotonic, align 8
+  %work = alloca %Work, align 64
+  %asked = alloca [{MOST_HELPERS} x ptr]
+  %thread = alloca i64
+  %at1 = getelementptr %Work, ptr %work, i32 0, i32 1
+  %at2 = getelementptr %Work, ptr %work, i32 0, i32 2
+  %at3 = getelementptr %Work, ptr %work, i32 0, i32 3
+  %at4 = getelementptr %Work, ptr %work, i32 0, i32 4
+  %at5 = getelementptr %Work, ptr %work, i32 0, i32 5
+  store ptr %region, ptr %work
+  store ptr %shared, ptr %at1
+  store i64 %parts, ptr %at2
+  store i64 %team, ptr %at3
+  store i32 0, ptr %at4
+  call void @llvm.memset.p0.i64(ptr %at5, i8 0, i64 %parts, i1 false)
+  %cores = load i64, ptr @jk_cores
+  %threads = call i64 @llvm.smax.i64(i64 %team, i64 %cores)
+  %others = sub i64 %threads, 1
+  %most = call i64 @llvm.smin.i64(i64 %others, i64 {MOST_HELPERS})
+  br label %look
+look:
+  %i = phi i64 [ 0, %start ], [ %i.next, %next ]
+  %number = phi i64 [ 1, %start ], [ %number.next, %next ]
+  %more = icmp slt i64 %number, %team
+  %left = icmp slt i64 %i, %most
+  %go = and i1 %more, %left
+  br i1 %go, label %try, label %begin
+try:
+  %helper = getelementptr [{MOST_HELPERS} x %Helper], ptr @jk_helpers, i64 0, i64 %i
+  %sleeping = getelementptr %Helper, ptr %helper, i32 0, i32 1
+  %number.at = getelementptr %Helper, ptr %helper, i32 0, i32 2
+  %work.at = getelementptr %Helper, ptr %helper, i32 0, i32 3
+  %wake = getelementptr %Helper, ptr %helper, i32 0, i32 5
+  %done = getelementptr %Helper, ptr %helper, i32 0, i32 6
+  %asked.at = getelementptr [{MOST_HELPERS} x ptr], ptr %asked, i64 0, i64 %number
+  %state = load atomic i32, ptr %helper monotonic, align 64
+  %available = icmp sle i32 %state, {FREE}
+  br i1 %available, label %take, label %next
+take:
+  %took = cmpxchg ptr %helper, i32 %state, i32 {TAKEN} acq_rel monotonic
+  %mine = extractvalue {{ i32, i1 }} %took, 1
+  br i1 %mine, label %ask, label %next
+ask:
+  store i64 %number, ptr %number.at
+  store ptr %work, ptr %work.at
+  %is_new = icmp eq i32 %state, {ABSENT}
+  br i1 %is_new, label %create, label %call
+create:
+  call i32 @sem_init(ptr %wake, i32 0, i32 0)
+  call i32 @sem_init(ptr %done, i32 0, i32 0)
+  store atomic i32 {ASKED}, ptr %helper release, align 64
+  %failed = call i32 @pthread_create(ptr %thread, ptr null, ptr @helping, ptr %helper)
+  %fine = icmp eq i32 %failed, 0
+  br i1 %fine, label %created, label %without
+created:
+  %pointer = load ptr, ptr %thread
+  call i32 @pthread_detach(ptr %pointer)
+  br label %remember
+without:
+  store atomic i32 {ABSENT}, ptr %helper release, align 64
+  br label %begin
+call:
+  store atomic i32 {ASKED}, ptr %helper seq_cst, align 64
+  %slept = atomicrmw xchg ptr %sleeping, i32 0 seq_cst
+  %asleep = icmp ne i32 %slept, 0
+  br i1 %asleep, label %rouse, label %remember
+rouse:
+  call i32 @sem_post(ptr %wake)
+  br label %remember
+remember:
+  store ptr %helper, ptr %asked.at
+  %number.more = add i64 %number, 1
+  br label %next
+next:
+  %number.next = phi i64 [ %number, %try ], [ %number, %take ], [ %number.more, %remember ]
+  %i.next = add i64 %i, 1
+  br label %look
+begin:
+  call void @take_part(ptr %work, i64 0)
+  br label %collect
+collect:
+  %j = phi i64 [ 1, %begin ], [ %j.next, %collected ]
+  %open = icmp slt i64 %j, %number
+  br i1 %open, label %member, label %joined
+member:
+  %one.at = getelementptr [{MOST_HELPERS} x ptr], ptr %asked, i64 0, i64 %j
+  %one = load ptr, ptr %one.at
+  %back = cmpxchg ptr %one, i32 {ASKED}, i32 {FREE} acq_rel acquire
+  %never = extractvalue {{ i32, i1 }} %back, 1
+  br i1 %never, label %collected, label %wait
+wait:
+  %spin = phi i64 [ 0, %member ], [ %spin.next, %spun ]
+  %now = load atomic i32, ptr %one acquire, align 64
+  %ended = icmp eq i32 %now, {DONE}
+  br i1 %ended, label %release, label %spun
+spun:
+  call void @pause()
+  %spin.next = add i64 %spin, 1
+  %patient = icmp slt i64 %spin.next, {PATIENCE}
+  br i1 %patient, label %wait, label %await
+await:
+  %awaiting = cmpxchg ptr %one, i32 {WORKING}, i32 {AWAITED} acq_rel acquire
+  %working = extractvalue {{ i32, i1 }} %awaiting, 1
+  br i1 %working, label %sleep, label %release
+sleep:
+  %one.done = getelementptr %Helper, ptr %one, i32 0, i32 6
+  %interrupted = call i32 @sem_wait(ptr %one.done)
+  %again = icmp ne i32 %interrupted, 0
+  br i1 %again, label %sleep, label %release
+release:
+  store atomic i32 {FREE}, ptr %one release, align 64
+  br label %collected
+collected:
+  %j.next = add i64 %j, 1
+  br label %collect
+joined:
+  %failures = load i32, ptr %at4
+  %before = call i32 @flags_now()
+  %all = or i32 %before, %failures
+  call void @flags_become(i32 %all)
+  ret void
+}}
+define internal ptr @helping(ptr %helper) nounwind {{
+start:
+  %sleeping = getelementptr %Helper, ptr %helper, i32 0, i32 1
+  %number.at = getelementptr %Helper, ptr %helper, i32 0, i32 2
+  %work.at = getelementptr %Helper, ptr %helper, i32 0, i32 3
+  %wake = getelementptr %Helper, ptr %helper, i32 0, i32 5
+  %done = getelementptr %Helper, ptr %helper, i32 0, i32 6
+  br label %again
+again:
+  br label %look
+look:
+  %looks = phi i64 [ 0, %again ], [ %looks.next, %give ]
+  br label %see
+see:
+  %spin = phi i64 [ 0, %look ], [ %spin.next, %rest ]
+  %state = load atomic i32, ptr %helper acquire, align 64
+  %asked = icmp eq i32 %state, {ASKED}
+  br i1 %asked, label %come, label %rest
+rest:
+  call void @pause()
+  %spin.next = add i64 %spin, 1
+  %on = icmp slt i64 %spin.next, {PAUSES}
+  br i1 %on, label %see, label %give
+give:
+  call i32 @sched_yield()
+  %looks.next = add i64 %looks, 1
+  %awake = icmp slt i64 %looks.next, {LOOKS}
+  br i1 %awake, label %look, label %doze
+doze:
+  store atomic i32 1, ptr %sleeping seq_cst, align 4
+  %last = load atomic i32, ptr %helper seq_cst, align 64
+  %late = icmp eq i32 %last, {ASKED}
+  br i1 %late, label %come, label %sleep
+sleep:
+  call i32 @sem_wait(ptr %wake)
+  br label %again
+come:
+  %came = cmpxchg ptr %helper, i32 {ASKED}, i32 {WORKING} acq_rel monotonic
+  %in_time = extractvalue {{ i32, i1 }} %came, 1
+  br i1 %in_time, label %work, label %again
+work:
+  store atomic i32 0, ptr %sleeping monotonic, align 4
+  %number = load i64, ptr %number.at
+  %what = load ptr, ptr %work.at
+  call void @take_part(ptr %what, i64 %number)
+  %before = atomicrmw xchg ptr %helper, i32 {DONE} acq_rel
+  %awaited = icmp eq i32 %before, {AWAITED}
+  br i1 %awaited, label %tell, label %again
+tell:
+  call i32 @sem_post(ptr %done)
+  br label %again
+}}
+define internal void @take_part(ptr %work, i64 %number) nounwind noinline {{
+start:
+  %at1 = getelementptr %Work, ptr %work, i32 0, i32 1
+  %at2 = getelementptr %Work, ptr %work, i32 0, i32 2
+  %at3 = getelementptr %Work, ptr %work, i32 0, i32 3
+  %at4 = getelementptr %Work, ptr %work, i32 0, i32 4
+  %region = load ptr, ptr %work
+  %shared = load ptr, ptr %at1
+  %parts = load i64, ptr %at2
+  %team = load i64, ptr %at3
+  %before = call i32 @flags_now()
+  call void @flags_become(i32 0)
+  %whole = mul i64 %number, %parts
+  %first = sdiv i64 %whole, %team
+  br label %look
+look:
+  %i = phi i64 [ 0, %start ], [ %i.next, %next ]
+  %on = icmp slt i64 %i, %parts
+  br i1 %on, label %see, label %done
+see:
+  %ahead = add i64 %first, %i
+  %past = icmp sge i64 %ahead, %parts
+  %less = sub i64 %ahead, %parts
+  %part = select i1 %past, i64 %less, i64 %ahead
+  %at = getelementptr %Work, ptr %work, i32 0, i32 5, i64 %part
+  %seen = load atomic i8, ptr %at monotonic, align 1
+  %open = icmp eq i8 %seen, 0
+  br i1 %open, label %take, label %next
+take:
+  %owner = atomicrmw xchg ptr %at, i8 1 monotonic
+  %mine = icmp eq i8 %owner, 0
+  br i1 %mine, label %do, label %next
+do:
+  call void %region(ptr %shared, i64 %part, i64 %parts)
+  br label %next
+next:
+  %i.next = add i64 %i, 1
+  br label %look
+done:
+  %failures = call i32 @flags_now()
+  atomicrmw or ptr %at4, i32 %failures monotonic
+  call void @flags_become(i32 %before)
+  ret void
+}}
+"""
+
+
+def text(*, is_x86: bool, is_arm: bool) -> str:
+    """LLVM IR of `jk_parallel`; it needs that of `jitkernels.native.processor_flags`."""
+    return f"{_X86 if is_x86 else _ARM if is_arm else _OTHER}{_TEXT}"
