@@ -165,3 +165,38 @@ def test_a_call_with_out_writes_there(threads: int) -> None:
         assert compiled(*arguments, out=out) is out
         np.testing.assert_allclose(out, dense(*arguments), rtol=2e-3, atol=2e-3)
     same(compiled(*arguments), out)
+
+
+def scores(q: Any, k: Any) -> Any:
+    s = q @ np.swapaxes(k, -1, -2) * 0.5
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def plus(q: Any, k: Any) -> Any:
+    return np.tanh(q @ np.swapaxes(k, -1, -2)) + 1
+
+
+def across(q: Any, k: Any) -> Any:
+    return (q @ np.swapaxes(k, -1, -2)).sum(axis=0)
+
+
+@pytest.mark.parametrize("function", [scores, plus, across])
+def test_pairs_of_matrices(function: Function, threads: int) -> None:
+    """Each pair's rows are handed on as its own, whichever thread computes it; operands may be fewer."""
+    compiled = jk.jit(function)
+    for outer, other in (
+        ((3,), (3,)),
+        ((2, 4), (2, 4)),
+        ((2, 1), (1, 5)),
+        ((), (4,)),
+        ((5, 1, 2), (3, 2)),
+        ((0,), (0,)),
+    ):
+        for rows, columns, depth in ((8, 8, 8), (37, 41, 5), (150, 140, 20), (0, 3, 2)):
+            q, k = array(*outer, rows, depth), array(*other, columns, depth, seed=2)
+            for _ in range(2):
+                np.testing.assert_allclose(compiled(q, k), function(q, k), rtol=1e-9, atol=1e-9)
+    assert not notes(compiled)
+    if function is not across:
+        assert compiled.explain(array(2, 4, 50, 16), array(2, 4, 50, 16)).kernels == 1

@@ -21,8 +21,9 @@ from jitkernels.native.language.types import NUMBERS
 
 Step = Nest | Single | Product
 LARGE = 1 << 18
-"""Bytes from which on a product lies in the memory of what is made of it. In the cache it is better apart: vectors at the
-end of one row and at the begin of the next overlap, and loads would wait for stores. A guess from the traced call."""
+"""Bytes from which on a product lies in the memory of what is made of it. In the cache it is better apart: vectors at
+the end of one row and at the begin of the next overlap, and loads would wait for stores. A guess from the traced
+call."""
 
 
 def brought_together(steps: Sequence[Step], shared: Container[int]) -> list[Step]:
@@ -106,13 +107,14 @@ def takes_rows(product: Product, emitter: Emitter, arrays: Mapping[int, Array]) 
 
 def _is_in_own_row(place: IndexMap, product: Product, emitter: Emitter) -> bool:
     """Whether what a step of the outermost loop reads is in its own row, or is its own element."""
-    (first, down), across = place[0], place[1]
-    loop = emitter.range_loop
+    loop, shape = emitter.range_loop, product.node.shape
     assert loop is not None, "asked"
-    if _steps(down) == ((loop, 1),):
-        return same(first, 0) and same(emitter.extents[loop], product.node.shape[0])
-    whole = same(first, 0) and not down and same(across[0], 0) and _steps(across[1]) == ((loop, 1),)
-    return whole and _is_of_elements(product, emitter)
+    own = next((i for i, (_, moves) in enumerate(place) if loop in dict(moves)), -1)
+    if own < len(shape) - 2 or not all(same(first, 0) and not moves for first, moves in place[:own]):
+        return False
+    first, moves = place[own]
+    is_whole = same(emitter.extents[loop], extents.product(shape[: own + 1]))
+    return is_whole and same(first, 0) and _steps(moves) == ((loop, 1),)
 
 
 def _steps(moves: Sequence[tuple[int, extents.Number]]) -> tuple[tuple[int, int], ...]:
@@ -127,12 +129,17 @@ def _is_of_elements(product: Product, emitter: Emitter) -> bool:
 
 
 def text_of_rows(product: Product, emitter: Emitter, name: str) -> str:
-    """LLVM IR of the function that runs a nest for rows ``begin`` to ``end``."""
+    """LLVM IR of the function that runs a nest for rows ``begin`` to ``end`` of a pair; see `Product.text`."""
     function = Function(emitter.function.library, emitter.function.places)
-    step = function.extent(product.node.shape[1] if _is_of_elements(product, emitter) else 1)
-    block = function.block
-    first, last = (function.new(block, f"mul nsw i64 %{one}, {step}") for one in ("begin", "end"))
-    function.new(block, f"call i64 @{emitter.name}(ptr %frame, i64 {first}, i64 {last})")
-    body = "\n".join([*function.memory, *block.lines])
-    head = f"define internal void @{name}(ptr %frame, i64 %begin, i64 %end) nounwind"
+    block, new = function.block, function.new
+    step = function.extent(product.node.shape[-1] if _is_of_elements(product, emitter) else 1)
+    at = new(block, "getelementptr { ptr, i64 }, ptr %context, i64 0, i32 1")
+    number = new(block, f"load i64, ptr {at}")
+    limits = []
+    for one in ("begin", "end"):
+        row = new(block, f"add nsw i64 %{one}, {number}")
+        limits.append(new(block, f"mul nsw i64 {row}, {step}"))
+    new(block, f"call i64 @{emitter.name}(ptr %frame, i64 {limits[0]}, i64 {limits[1]})")
+    body = "\n".join(["  %frame = load ptr, ptr %context", *function.memory, *block.lines])
+    head = f"define internal void @{name}(ptr %context, i64 %begin, i64 %end) nounwind"
     return f"{head} {{\n{body}\n  ret void\n}}"

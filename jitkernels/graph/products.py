@@ -7,6 +7,7 @@ around it. So are products of integers, for which there is no kernel.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from jitkernels import dtypes
 from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import NotUsableError
 from jitkernels.graph import construct, extents
@@ -104,7 +105,7 @@ class Product:
     def handing_on(self) -> External | None:
         """The kernel that hands its rows on to what reads them; None where that cannot be done."""
         choice, attr = self.choice, self.attr
-        if choice is None or choice.implementation.name != "gen" or self.node.ndim > 2:
+        if choice is None or choice.implementation.name != "gen":
             return None
         from jitkernels.loops.matmul_followed import followed
 
@@ -119,84 +120,82 @@ class Product:
     def work(self) -> Number:
         return extents.product(self.node.shape) * self.node_depth
 
+    @property
+    def batches(self) -> Number | None:
+        """How many pairs of matrices there are; None where it is one pair by itself."""
+        return extents.product(self.node.shape[:-2]) if self.node.ndim > 2 else None
+
     def text(
         self, function: Function, arrays: Mapping[int, Array], name: str, external: External, after: str = ""
     ) -> str:
-        """A function that calls the kernel for each pair of matrices, and returns 0 if none failed.
+        """A function that calls the kernel for the pairs of matrices ``begin`` to ``end``; it returns 0 if none failed.
 
-        `after` is the name of the function that takes the rows which a kernel hands on.
+        `after` is the name of the function that takes the rows which a kernel hands on. It is given the frame, and the
+        number of the first row of a pair among those of all.
         """
-        block = function.block
-        outer = self.node.shape[:-2]
-        pointers = [self._pointer(function, arrays[id(one)]) for one in (self.left, self.right, self.node)]
+        block, new = function.block, function.new
+        nodes = self.left, self.right, self.node
+        pointers = [self._pointer(function, arrays[id(one)]) for one in nodes]
         sizes = [function.extent(one) for one in (*self.node.shape[-2:], self.node_depth)]
+        rows, passed = sizes[0], list(sizes)
+        first = ""
         if after:
-            sizes += [f"ptrtoint (ptr @{after} to i64)", function.new(block, "ptrtoint ptr %frame to i64")]
-        function.library.declare(external.symbol, "i64", [*["ptr"] * 3, *["i64"] * len(sizes)])
-        failed = function.variable("i64")
-        block.lines.append(f"  store i64 0, ptr {failed}")
-        self._batches(function, block, list(outer), pointers, sizes, external, arrays, failed)
-        result = function.new(block, f"load i64, ptr {failed}")
-        body = "\n".join([*function.memory, *block.lines])
+            context = function.variable("{ ptr, i64 }")
+            block.lines.append(f"  store ptr %frame, ptr {context}")
+            first = new(block, f"getelementptr {{ ptr, i64 }}, ptr {context}, i64 0, i32 1")
+            passed += [f"ptrtoint (ptr @{after} to i64)", new(block, f"ptrtoint ptr {context} to i64")]
+        function.library.declare(external.symbol, "i64", [*["ptr"] * 3, *["i64"] * len(passed)])
+        outer = [function.extent(one) for one in self.node.shape[:-2]]
+        steps = [self._steps(function, arrays[id(one)], one) for one in nodes]
+        body = Block(block, -1, "%pair")
+        rest, moved = "%pair", list(pointers)
+        for dimension in reversed(range(len(outer))):
+            index = rest
+            if dimension:
+                index = new(body, f"urem i64 {rest}, {outer[dimension]}")
+                rest = new(body, f"udiv i64 {rest}, {outer[dimension]}")
+            for i, (node, own) in enumerate(zip(nodes, steps, strict=True)):
+                if own[dimension] != "0":
+                    distance = new(body, f"mul nsw i64 {index}, {own[dimension]}")
+                    kind = dtypes.named(node.dtype).llvm
+                    moved[i] = new(body, f"getelementptr {kind}, ptr {moved[i]}, i64 {distance}")
+        if after:
+            number = new(body, f"mul nsw i64 %pair, {rows}")
+            body.lines.append(f"  store i64 {number}, ptr {first}")
+        arguments = ", ".join([*(f"ptr {one}" for one in moved), *(f"i64 {one}" for one in passed)])
+        status = new(body, f"call i64 @{external.symbol}({arguments})")
+        lines = [
+            *(*function.memory, *block.lines),
+            "  br label %before",
+            "before:",
+            "  br label %head",
+            "head:",
+            "  %pair = phi i64 [ %begin, %before ], [ %next, %one ]",
+            "  %failed = phi i64 [ 0, %before ], [ %either, %one ]",
+            "  %more = icmp slt i64 %pair, %end",
+            "  br i1 %more, label %one, label %done",
+            "one:",
+            *body.lines,
+            f"  %either = or i64 %failed, {status}",
+            "  %next = add nsw i64 %pair, 1",
+            "  br label %head",
+            "done:",
+            "  ret i64 %failed",
+        ]
         head = f"define internal i64 @{name}(ptr %frame, i64 %begin, i64 %end) noinline nounwind"
-        return f"{head} {{\n{body}\n  ret i64 {result}\n}}"
+        return "\n".join([f"{head} {{", *lines, "}"])
+
+    def _steps(self, function: Function, array: Array, node: Node) -> list[str]:
+        """How far apart the matrices of an array are along each dimension of the pairs."""
+        missing = self.node.ndim - node.ndim
+        return ["0"] * missing + [
+            "0" if same(extent, 1) else function.extent(stride)
+            for extent, stride in zip(node.shape[:-2], array.strides, strict=False)
+        ]
 
     def _pointer(self, function: Function, array: Array) -> str:
         at = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {array.word}")
         return function.new(function.block, f"load ptr, ptr {at}")
-
-    def _batches(
-        self,
-        function: Function,
-        block: Block,
-        outer: list[Number],
-        pointers: list[str],
-        sizes: list[str],
-        external: External,
-        arrays: Mapping[int, Array],
-        failed: str,
-    ) -> None:
-        if not outer:
-            passed = ", ".join([*(f"ptr {one}" for one in pointers), *(f"i64 {one}" for one in sizes)])
-            status = function.new(block, f"call i64 @{external.symbol}({passed})")
-            before = function.new(block, f"load i64, ptr {failed}")
-            either = function.new(block, f"or i64 {before}, {status}")
-            block.lines.append(f"  store i64 {either}, ptr {failed}")
-            return
-        extent, *inner = outer
-        counter = function.variable("i64")
-        head, inside, after = (function.label() for _ in range(3))
-        index = function.name()
-        body = Block(block, -1, index)
-        depth = self.node.ndim - 2 - len(outer)
-        moved = []
-        for node, pointer in zip((self.left, self.right, self.node), pointers, strict=True):
-            missing = self.node.ndim - node.ndim
-            dimension = depth - missing
-            if dimension < 0 or same(node.shape[dimension], 1):
-                moved.append(pointer)
-                continue
-            step = function.extent(arrays[id(node)].strides[dimension])
-            distance = function.new(body, f"mul nsw i64 {index}, {step}")
-            kind = {"float32": "float", "float64": "double"}[node.dtype]
-            moved.append(function.new(body, f"getelementptr {kind}, ptr {pointer}, i64 {distance}"))
-        end = function.extent(extent)
-        self._batches(function, body, inner, moved, sizes, external, arrays, failed)
-        more, following = function.name(), function.name()
-        block.lines += [
-            f"  store i64 0, ptr {counter}",
-            f"  br label %{head}",
-            f"{head}:",
-            f"  {index} = load i64, ptr {counter}",
-            f"  {more} = icmp slt i64 {index}, {end}",
-            f"  br i1 {more}, label %{inside}, label %{after}",
-            f"{inside}:",
-            *body.lines,
-            f"  {following} = add nsw i64 {index}, 1",
-            f"  store i64 {following}, ptr {counter}",
-            f"  br label %{head}",
-            f"{after}:",
-        ]
 
 
 def operands(node: Node) -> tuple[tuple[Node, Node], tuple[bool, bool]]:

@@ -77,7 +77,7 @@ class Maker:
         assert kernel is not None, "chosen for it"
         self.kernels.append(kernel)
         self.texts.append(product.text(self._function(), self.arrays, name, kernel, after))
-        self.calls.append(programs.Call(name, None, product.work))
+        self.calls.append(programs.Call(name, product.batches, product.work))
 
     def _nest(self, nest: Nest, name: str, product: Product | None) -> None:
         """The code of a nest, and its call, which a product behind which it comes may do for its rows."""

@@ -19,7 +19,6 @@ from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import IRFunction, inlined
 
-
 BAND = 1 << 17
 """Bytes of C, about, that are handed on at a time: an eighth of a second-level cache."""
 

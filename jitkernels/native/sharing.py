@@ -13,7 +13,7 @@ PART, MOST_PARTS = 32768, 4
 AMONG_THREADS = f"""
 define i64 @entry(ptr %data, ptr %function, i64 %extent, i64 %work) {{
 start:
-  %given = alloca {{ ptr, ptr, i64 }}
+  %given = alloca {{ ptr, ptr, i64, i64 }}
   %shares = sdiv i64 %work, {WORK}
   %wanted = call i64 @llvm.smin.i64(i64 %extent, i64 %shares)
   %few = icmp slt i64 %wanted, 2
@@ -26,22 +26,25 @@ serial:
   %status = call i64 %function(ptr %data, i64 0, i64 %extent)
   ret i64 %status
 fork:
-  %at1 = getelementptr {{ ptr, ptr, i64 }}, ptr %given, i32 0, i32 1
-  %at2 = getelementptr {{ ptr, ptr, i64 }}, ptr %given, i32 0, i32 2
+  %at1 = getelementptr {{ ptr, ptr, i64, i64 }}, ptr %given, i32 0, i32 1
+  %at2 = getelementptr {{ ptr, ptr, i64, i64 }}, ptr %given, i32 0, i32 2
   store ptr %data, ptr %given
   store ptr %function, ptr %at1
   store i64 %extent, ptr %at2
+  %at3 = getelementptr {{ ptr, ptr, i64, i64 }}, ptr %given, i32 0, i32 3
+  store i64 0, ptr %at3
   %worth = sdiv i64 %work, {PART}
   %most = mul i64 %team, {MOST_PARTS}
   %fewer = call i64 @llvm.smin.i64(i64 %worth, i64 %most)
   %parts = call i64 @llvm.smin.i64(i64 %fewer, i64 %extent)
   call void @jk_parallel(ptr @jk_part, ptr %given, i64 %team, i64 %parts)
-  ret i64 0
+  %statuses = load i64, ptr %at3
+  ret i64 %statuses
 }}
 define internal void @jk_part(ptr %given, i64 %part, i64 %parts) nounwind {{
 start:
-  %at1 = getelementptr {{ ptr, ptr, i64 }}, ptr %given, i32 0, i32 1
-  %at2 = getelementptr {{ ptr, ptr, i64 }}, ptr %given, i32 0, i32 2
+  %at1 = getelementptr {{ ptr, ptr, i64, i64 }}, ptr %given, i32 0, i32 1
+  %at2 = getelementptr {{ ptr, ptr, i64, i64 }}, ptr %given, i32 0, i32 2
   %data = load ptr, ptr %given
   %function = load ptr, ptr %at1
   %extent = load i64, ptr %at2
@@ -61,6 +64,8 @@ start:
   br i1 %some, label %work, label %done
 work:
   %status = call i64 %function(ptr %data, i64 %begin, i64 %end)
+  %at3 = getelementptr {{ ptr, ptr, i64, i64 }}, ptr %given, i32 0, i32 3
+  atomicrmw or ptr %at3, i64 %status monotonic
   br label %done
 done:
   ret void

@@ -1,7 +1,5 @@
 """Which loops a nest has: those that are one, that whose steps are lanes, and the order of the others."""
 
-from itertools import pairwise
-
 from jitkernels.graph import cones, extents
 from jitkernels.graph.emit.memory import LINE, Array
 from jitkernels.graph.emit.scans import loop_of
@@ -69,7 +67,8 @@ class Loops(Targets):
             self.dropped |= frozenset(single)
         own = {target.loops for target in self.targets if target.loops and target.loops[0] >= cones.INNER}
         for group in (self.rows, self.columns, *map(list, sorted(own))):
-            for outer, inner in reversed([*pairwise(group)]):
+            inner = group[-1] if group else 0
+            for outer in reversed(group[:-1]):
                 extent = self.extents[inner]
                 if all(
                     same(access.get(outer, 0), access.get(inner, 0) * extent) for access in accesses
@@ -82,6 +81,8 @@ class Loops(Targets):
                         access.pop(outer, None)
                     group.remove(outer)
                     self.dropped |= {outer}
+                else:
+                    inner = outer
         if self.dropped:
             for target in self.targets:
                 target.place, target.where = self._without(target.place), self._without(target.where)
