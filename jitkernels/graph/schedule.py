@@ -139,7 +139,7 @@ def scheduled(
     kept = _kept(graph, fuse=fuse)
     if not fuse_reduce:
         kept |= {id(node) for node in graph if node.operation == "reduce"}
-    pieces = {id(node): pieces_of(node) for node in graph if is_in_pieces(node)}
+    pieces = {id(node): pieces_of(node) for node in graph if is_in_pieces(node, graph)}
     order = list(graph)
     known: dict[int, Cone] = {}
     more: dict[int, Node] = {}
@@ -191,7 +191,7 @@ def _kept(graph: Graph, *, fuse: bool) -> set[int]:
             kept.add(id(node))
             if node.operation == "matmul":
                 kept |= {id(one) for one in products.operands(node)[0]}
-            elif not is_in_pieces(node):
+            elif not is_in_pieces(node, graph):
                 kept |= {id(one) for one in node.inputs}
             elif cones.changes(node) and not cones.is_inline(node.inputs[0]):
                 kept.add(id(node.inputs[0]))
