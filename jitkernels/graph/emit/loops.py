@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from jitkernels.graph import cones, extents
-from jitkernels.graph.emit.memory import LINE, Array
+from jitkernels.graph.emit.memory import LINE, Array, is_near
 from jitkernels.graph.emit.scans import loop_of
 from jitkernels.graph.emit.targets import Targets
 from jitkernels.graph.extents import Number, same
@@ -105,7 +105,7 @@ class Loops(Targets):
             score = 0.0
             for access in accesses:
                 step = access.get(loop, 0)
-                score += 1 if same(step, 1) else 0.2 if same(step, 0) else -1
+                score += 1 if same(step, 1) else 0.2 if same(step, 0) else 0.5 if is_near(step) else -1
             # A guess from the call that was traced, on which nothing but speed depends.
             length = extents.value_of(self.extents[loop])
             score -= 2 if length < 4 else 1 if length < 12 else 0

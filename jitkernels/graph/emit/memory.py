@@ -16,6 +16,11 @@ LINE = 64
 """Bytes of a line of the caches."""
 
 
+def is_near(apart: Number) -> bool:
+    """Whether elements so far apart are read and written in whole vectors."""
+    return not isinstance(apart, extents.Extent) and (apart == -1 or 1 <= apart <= WIDEST)
+
+
 @dataclass(frozen=True)
 class Array:
     """Where the elements of a kept node are: the frame's word of the address, the first one, strides in elements."""
@@ -129,8 +134,8 @@ class Memory:
             text = self._masked(home, lanes, array.dtype, pointer, mask, pointer)
         elif same(apart, -1):
             text = self._backwards(home, lanes, array.dtype, pointer, mask)
-        elif not mask and not isinstance(apart, extents.Extent) and 2 <= int(apart) <= min(WIDEST, lanes):
-            text = self._picked(home, lanes, array.dtype, pointer, int(apart))
+        elif not mask and is_near(apart) and apart <= lanes:
+            text = self._in_vectors(home, lanes, array.dtype, pointer, int(apart))
         else:
             distances = self.lane_distances(apart, lanes)
             text = self.gathered(home, lanes, array.dtype, pointer, distances, mask)
@@ -168,6 +173,25 @@ class Memory:
             block,
             f"call {vector} @{name}(ptr align {size} {pointer}, <{lanes} x i1> {mask}, {vector} {off})",
         )
+
+    def _in_vectors(self, block: Block, lanes: int, dtype: str, pointer: str, apart: int) -> str:
+        """Every second element, or third, ...: of one vector after another, as LLVM finds no way with more at once."""
+        most = LINE // NUMBERS[dtype].size
+        kind, parts = memory_type(dtype), []
+        for first in range(0, lanes, most):
+            at = self.function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {first * apart}")
+            parts.append(self._picked(block, min(most, lanes), dtype, at, apart))
+        width = min(most, lanes)
+        while len(parts) > 1:
+            vector, order = f"<{width} x {kind}>", ", ".join(f"i32 {i}" for i in range(2 * width))
+            parts = [
+                self.function.new(
+                    block, f"shufflevector {vector} {one}, {vector} {other}, <{2 * width} x i32> <{order}>"
+                )
+                for one, other in zip(parts[::2], parts[1::2], strict=True)
+            ]
+            width *= 2
+        return parts[0]
 
     def _picked(self, block: Block, lanes: int, dtype: str, pointer: str, apart: int) -> str:
         """Every second element, or third, ...: whole vectors are read, but for what is behind the last element."""
@@ -286,7 +310,7 @@ class Memory:
                 self._put(block, lanes, array.dtype, turned, first, on)
             else:
                 block.lines.append(f"  store {kind} {turned}, ptr {first}, align {size}")
-        elif not mask and not isinstance(apart, extents.Extent) and 2 <= int(apart) <= min(WIDEST, lanes):
+        elif not mask and is_near(apart) and apart <= lanes:
             self._spaced(block, lanes, array.dtype, text, pointer, int(apart))
         else:
             self.scattered(block, array.dtype, pointer, self.lane_distances(apart, lanes), value, lanes)
@@ -304,13 +328,14 @@ class Memory:
     def _spaced(self, block: Block, lanes: int, dtype: str, text: str, pointer: str, apart: int) -> None:
         """Every second element, or third, ...: whole vectors are written, but for what lies between."""
         new, kind, vector = self.function.new, memory_type(dtype), memory_type(dtype, lanes)
-        for number in range(apart):
-            places = [*range(number * lanes, (number + 1) * lanes)]
+        width = min(LINE // NUMBERS[dtype].size, lanes)
+        for first in range(0, lanes * apart, width):
+            places = [*range(first, first + width)]
             order = ", ".join("i32 poison" if place % apart else f"i32 {place // apart}" for place in places)
             on = ", ".join(f"i1 {'false' if place % apart else 'true'}" for place in places)
-            part = new(block, f"shufflevector {vector} {text}, {vector} poison, <{lanes} x i32> <{order}>")
-            at = new(block, f"getelementptr {kind}, ptr {pointer}, i64 {number * lanes}")
-            self._put(block, lanes, dtype, part, at, f"<{on}>")
+            part = new(block, f"shufflevector {vector} {text}, {vector} poison, <{width} x i32> <{order}>")
+            at = new(block, f"getelementptr {kind}, ptr {pointer}, i64 {first}")
+            self._put(block, width, dtype, part, at, f"<{on}>")
 
     def scattered(
         self, block: Block, dtype: str, pointer: str, distances: str, value: Register, lanes: int
