@@ -312,6 +312,8 @@ def _placed(
             continue  # nothing is written before all is looked at
         if not (_same(step.columns, columns) or (rows and not (columns and step.columns))):
             continue
+        if not (columns or step.columns or _reduced(store) == _reduced(step.stores[0])):
+            continue  # lanes go along one loop
         read = store.cone.arrays.union(*(one.cone.arrays for one in step.stores))
         if len(read - {id(one.target) for one in step.stores}) > most_inputs:
             continue
@@ -324,6 +326,15 @@ def _placed(
         step.stores.append(store)
         return i
     return None
+
+
+def _reduced(store: Store) -> frozenset[Any]:
+    """What the reductions of a root are over."""
+    return frozenset(
+        extents.key_of_shape(node.inputs[0].shape[axis] for axis in node.options["axes"])
+        for node in store.cone.nodes
+        if node.operation == "reduce"
+    )
 
 
 def _is_read_elsewhere(one: Store, store: Store, shared: dict[int, Node]) -> bool:

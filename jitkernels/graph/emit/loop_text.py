@@ -58,8 +58,12 @@ class LoopWriter(Loops):
         *,
         masked: bool = False,
         streamed: Array | None = None,
+        is_over: Callable[[Block], str] | None = None,
     ) -> None:
-        """A loop from begin to end; `masked`: lanes behind the end are off; `streamed`: see `Block`."""
+        """A loop from begin to end; `masked`: lanes behind the end are off; `streamed`: see `Block`.
+
+        `is_over`: whether the loop ends behind a step in any case.
+        """
         function = self.function
         counter = function.variable("i64")
         head, inside, after = (function.label() for _ in range(3))
@@ -71,7 +75,10 @@ class LoopWriter(Loops):
             left = function.new(inner, f"sub nsw i64 {end}, {index}")
             inner.mask = self._mask(inner, left, lanes)
         body(inner)
-        following, more = function.name(), function.name()
+        following = function.new(inner, f"add nsw i64 {index}, {step}")
+        if is_over is not None:
+            following = function.new(inner, f"select i1 {is_over(inner)}, i64 {end}, i64 {following}")
+        more = function.name()
         block.lines += [
             f"  store i64 {begin}, ptr {counter}",
             f"  br label %{head}",
@@ -81,7 +88,6 @@ class LoopWriter(Loops):
             f"  br i1 {more}, label %{inside}, label %{after}",
             f"{inside}:",
             *inner.lines,
-            f"  {following} = add nsw i64 {index}, {step}",
             f"  store i64 {following}, ptr {counter}",
             f"  br label %{head}, !llvm.loop !0",
             f"{after}:",
