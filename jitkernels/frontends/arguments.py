@@ -16,7 +16,7 @@ from jitkernels.frontends import captured
 from jitkernels.frontends.tracer import INT64
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.scalars import DTYPES
-from jitkernels.graph.short import MANY, MOST
+from jitkernels.graph.short import MANY, MOST, WIDEST
 
 MOST_LEAVES = 1024
 DEPTH = 12
@@ -226,11 +226,12 @@ def patterns(leaves: list[Any]) -> tuple[Any, ...]:
 
 
 def strides_of(array: Any) -> tuple[int | None, ...]:
-    """Distances in elements where these are 0, 1 or -1."""
+    """Distances in elements where these are from -1 to few."""
     size = array.itemsize
+    most = WIDEST * size
     return tuple(
         [
-            0 if extent == 1 or step == 0 else 1 if step == size else -1 if step == -size else None
+            0 if extent == 1 else step // size if -size <= step <= most else None
             for extent, step in zip(array.shape, array.strides, strict=True)
         ]
     )

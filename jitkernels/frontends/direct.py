@@ -175,7 +175,9 @@ def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) 
         return None
     reach = Reach(call.steps, tuple(wholes), tuple(bounds))
     rebuilt = None
-    if plan.is_tuple is None:
+    if plan.itself is not None:
+        rebuilt = Rebuilt(None, (plan.itself,), ())
+    elif plan.is_tuple is None:
         symbols = tuple(program.symbols) if plan.views else ()
         call.objects.append(plan.finisher(len(program.graph.outputs), symbols))
         rebuilt = Rebuilt(len(call.objects) - 1, plan.leaves, symbols)

@@ -43,7 +43,8 @@ class Plan:
     """How the results of a call are made.
 
     `is_tuple`: whether they are the outputs in a tuple, or one alone; None if they are put together by `make`, which
-    needs these `leaves` and, if there are any `views` or numbers, the values of symbols.
+    needs these `leaves` and, if there are any `views` or numbers, the values of symbols. `itself`: the one argument
+    that is given back as it is.
     """
 
     def __init__(
@@ -54,8 +55,9 @@ class Plan:
         leaves: Iterable[int] = (),
         *,
         views: int = 0,
+        itself: int | None = None,
     ) -> None:
-        self.make, self.kinds, self.is_tuple = make, kinds, is_tuple
+        self.make, self.kinds, self.is_tuple, self.itself = make, kinds, is_tuple, itself
         self.leaves, self.views = tuple(sorted(leaves)), views
 
     def finisher(self, count: int, symbols: Sequence[str]) -> Callable[[tuple[Any, ...]], Any]:
@@ -264,6 +266,9 @@ def _plan(planner: _Planner, make: Make, found: Any) -> Plan:
     """The plan; with what compiled calls need where results are just the outputs, in order."""
     if found is None:
         return Plan(make, (), is_tuple=False)
+    itself = planner.arguments.get(id(found))
+    if itself is not None:
+        return Plan(make, (), None, planner.leaves, itself=itself)
     several = type(found) is tuple
     listed = found if several else (found,)
     kinds = []

@@ -70,12 +70,16 @@ class Specialisation:
             return MANY_ELEMENTS
         if self.has_foreign:
             return -1
+        if not self.program.kernels:
+            return MANY_ELEMENTS  # NumPy does it all in any case
         return self._elements(SECONDS_OF_PYTHON)
 
     @property
     def plain_at_once(self) -> int:
         """The largest arrays for which that takes less time than what Python does for results alone."""
         if self.plan is None or self.plan.is_tuple is not None or self.has_foreign:
+            return -1
+        if self.plan.itself is not None:
             return -1
         return self._elements(SECONDS_OF_RESULT * (1 + 4 * self.plan.views))
 

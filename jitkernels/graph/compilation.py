@@ -12,6 +12,7 @@ from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.extents import Number, Scope
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.passes import optimised
+from jitkernels.graph.pieces import is_reshaped_input
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program
 from jitkernels.graph.schedule import Nest, Single, scheduled
@@ -93,7 +94,7 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
     for step in steps:
         if isinstance(step, Single | Product):
             node = step.node
-            if id(node) not in read_by_numpy and _is_reshaped_input(node, graph):
+            if id(node) not in read_by_numpy and is_reshaped_input(node, graph):
                 arrays[id(node)] = Array(
                     program.words[id(node.inputs[0])], construct.contiguous(node.shape), node.dtype
                 )
@@ -121,16 +122,6 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
                 arrays[id(product)] = arrays[id(node)]
                 program.made = [one for one in program.made if one is not product]
     return arrays
-
-
-def _is_reshaped_input(node: Node, graph: Graph) -> bool:
-    """Whether a node is an argument without gaps in another shape, which its memory is as well."""
-    if node.operation != "reshape" or graph.writes or node in graph.outputs:
-        return False
-    (base,) = node.inputs
-    strides = base.options.get("strides") if base.operation == "input" else ()
-    whole = extents.key_of_shape(construct.contiguous(base.shape))
-    return base.operation == "input" and (strides is None or extents.key_of_shape(strides) == whole)
 
 
 def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:

@@ -257,11 +257,11 @@ def reshape(node: Node, shape: Sequence[Number]) -> Node:
         raise ValueError(f"cannot reshape array of size {extents.value_of(total)} into shape {_shown(shape)}")
     if len(wanted) == node.ndim and all(map(same, wanted, node.shape)):
         return node
-    found = _split(node.shape, wanted)
+    found = map_of_split(node.shape, wanted)
     return Node("reshape", (node,), node.dtype, wanted) if found is None else view(node, found, wanted)
 
 
-def _split(given: Sequence[Number], wanted: Sequence[Number]) -> IndexMap | None:
+def map_of_split(given: Sequence[Number], wanted: Sequence[Number]) -> IndexMap | None:
     """The map of a reshape that takes no dimensions together, but for those of one element; None if it does."""
     found: list[tuple[Number, tuple[tuple[int, Number], ...]]] = []
     remaining = [i for i, one in enumerate(wanted) if not same(one, 1)]

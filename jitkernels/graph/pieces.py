@@ -3,14 +3,30 @@
 from collections.abc import Iterable
 
 from jitkernels.graph import cones
-from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.extents import Number, same
-from jitkernels.graph.ir import Node
+from jitkernels.graph.construct import IndexMap, contiguous, map_of_split
+from jitkernels.graph.extents import Number, same, same_shape
+from jitkernels.graph.ir import Graph, Node
 
 
-def is_in_pieces(node: Node) -> bool:
+def is_in_pieces(node: Node, graph: Graph) -> bool:
     """Whether a result is put together in memory from what else is computed."""
+    if node.operation == "reshape":
+        return joined(node) is not None and not is_reshaped_input(node, graph)
     return node.operation == "concatenate" or cones.changes(node)
+
+
+def is_reshaped_input(node: Node, graph: Graph) -> bool:
+    """Whether a node is an argument without gaps in another shape, which its memory is as well."""
+    if node.operation != "reshape" or graph.writes or node in graph.outputs:
+        return False
+    (base,) = node.inputs
+    strides = base.options.get("strides") if base.operation == "input" else ()
+    return base.operation == "input" and (strides is None or same_shape(strides, contiguous(base.shape)))
+
+
+def joined(node: Node) -> IndexMap | None:
+    """Where a reshape that takes dimensions together has each element of its input; None if it is another."""
+    return map_of_split(node.shape, node.inputs[0].shape)
 
 
 BY_NUMBERS: IndexMap = ()
@@ -20,6 +36,9 @@ BY_NUMBERS: IndexMap = ()
 def pieces_of(node: Node) -> list[tuple[Node, IndexMap | None]]:
     """What is stored for such a node, each in some region; views so that each is a root of its own."""
     found: list[tuple[Node, IndexMap | None]] = []
+    if node.operation == "reshape":
+        (given,) = node.inputs
+        return [(copied(given, given.shape), joined(node))]
     if node.operation == "update":
         base, value = node.inputs
         found.append((copied(base, node.shape), None))

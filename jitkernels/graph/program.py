@@ -179,7 +179,7 @@ class Program:
             replace(self._argument(node, segment), source=source, number=number)
             for node, (source, number) in zip(self.graph.inputs, sources, strict=True)
         ]
-        if any(one.is_written and not one.contiguous for one in arguments):
+        if any(one.is_written and one.repeats for one in arguments):
             return None
         times, work = extents.content(segment.work)
         caller = calls.Caller(

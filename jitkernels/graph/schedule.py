@@ -139,7 +139,7 @@ def scheduled(
     kept = _kept(graph, fuse=fuse)
     if not fuse_reduce:
         kept |= {id(node) for node in graph if node.operation == "reduce"}
-    pieces = {id(node): pieces_of(node) for node in graph if is_in_pieces(node)}
+    pieces = {id(node): pieces_of(node) for node in graph if is_in_pieces(node, graph)}
     order = list(graph)
     known: dict[int, Cone] = {}
     more: dict[int, Node] = {}
@@ -191,7 +191,7 @@ def _kept(graph: Graph, *, fuse: bool) -> set[int]:
             kept.add(id(node))
             if node.operation == "matmul":
                 kept |= {id(one) for one in products.operands(node)[0]}
-            elif not is_in_pieces(node):
+            elif not is_in_pieces(node, graph):
                 kept |= {id(one) for one in node.inputs}
             elif cones.changes(node) and not cones.is_inline(node.inputs[0]):
                 kept.add(id(node.inputs[0]))
@@ -312,6 +312,8 @@ def _placed(
             continue  # nothing is written before all is looked at
         if not (_same(step.columns, columns) or (rows and not (columns and step.columns))):
             continue
+        if not (columns or step.columns or _reduced(store) == _reduced(step.stores[0])):
+            continue  # lanes go along one loop
         read = store.cone.arrays.union(*(one.cone.arrays for one in step.stores))
         if len(read - {id(one.target) for one in step.stores}) > most_inputs:
             continue
@@ -324,6 +326,15 @@ def _placed(
         step.stores.append(store)
         return i
     return None
+
+
+def _reduced(store: Store) -> frozenset[Any]:
+    """What the reductions of a root are over."""
+    return frozenset(
+        extents.key_of_shape(node.inputs[0].shape[axis] for axis in node.options["axes"])
+        for node in store.cone.nodes
+        if node.operation == "reduce"
+    )
 
 
 def _is_read_elsewhere(one: Store, store: Store, shared: dict[int, Node]) -> bool:

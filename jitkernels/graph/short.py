@@ -1,4 +1,8 @@
-"""Which extents are numbers of the code because loops over them would fill no vector."""
+"""Which extents and strides are numbers of the code: loops over such extents would fill no vector, and elements so near
+to one another are in vectors that are read whole.
+"""
 
 MOST, MANY = 4, 512
 """Last extents up to `MOST`, of arrays that have at least `MANY` elements."""
+WIDEST = 4
+"""Elements apart up to which vectors are read and written whole."""

@@ -9,7 +9,7 @@ what earlier phases came to.
 from jitkernels.graph import extents
 from jitkernels.graph.emit.blocks import Block, Function, Register, memory_type
 from jitkernels.graph.emit.nests import Emitter
-from jitkernels.graph.emit.reductions import Accumulator
+from jitkernels.graph.emit.reductions import Accumulator, all_decided
 from jitkernels.graph.emit.targets import Target
 from jitkernels.graph.extents import Extent
 
@@ -126,15 +126,23 @@ class Part(BlockwiseEmitter):
         step = new(block, f"load i64, ptr {_word(function, block, '%context', STEP)}")
         whole = function.extent(self.extents[outer])
         function.library.declare("llvm.smin.i64", "i64", ["i64", "i64"])
+        decided = function.variable("i1")
+        block.lines.append(f"  store i1 false, ptr {decided}")
 
         def one_block(inside: Block) -> None:
             begin = new(inside, f"mul nsw i64 {inside.index}, {step}")
             ahead = new(inside, f"add nsw i64 {begin}, {step}")
             end = new(inside, f"call i64 @llvm.smin.i64(i64 {ahead}, i64 {whole})")
+            # Of blocks behind the one that decides, nothing counts.
+            done = new(inside, f"load i1, ptr {decided}")
+            end = new(inside, f"select i1 {done}, i64 {begin}, i64 {end}")
             self.limits = {outer: (begin, end)}
             self.accumulate(inside, loops, targets)
             first = new(inside, f"mul nsw i64 {inside.index}, {words}")
             at = new(inside, f"getelementptr i64, ptr {partials}, i64 {first}")
+            if all(one.decides for one in self.accumulators):
+                all_done = new(inside, f"or i1 {done}, {all_decided(inside, self.accumulators)}")
+                inside.lines.append(f"  store i1 {all_done}, ptr {decided}")
             found = [register for one in self.accumulators for register in one.partial(inside)]
             for number, register in enumerate(found):
                 _store(function, inside, register, _word(function, inside, at, number))

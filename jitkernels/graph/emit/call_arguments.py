@@ -109,6 +109,8 @@ class TakenArguments(CallText):
         """Require that what is written overlaps no other argument."""
         arrays = [one for one in self.arguments if not one.number]
         for target in arrays:
+            if target.is_written and not target.contiguous:
+                self._apart_in_itself(target)
             for other in arrays if target.is_written else ():
                 if other is target or (other.is_written and other.word < target.word):
                     continue
@@ -117,9 +119,26 @@ class TakenArguments(CallText):
                     for one in (target, other)
                 )
                 size = self.extent(extents.product(target.shape) * target.size)
+                if not target.contiguous:
+                    data, size = self.span(data, target)
                 low, span = at, self.extent(extents.product(other.shape) * other.size)
                 if not other.contiguous:
                     low, span = self.span(at, other)
                 ahead, back = self.new(f"sub i64 {low}, {data}"), self.new(f"sub i64 {data}, {low}")
                 self.expect(self.new(f"icmp uge i64 {ahead}, {size}"))
                 self.expect(self.new(f"icmp uge i64 {back}, {span}"))
+
+    def _apart_in_itself(self, target: Argument) -> None:
+        """Require that each step of a dimension goes beyond all that those of smaller steps span."""
+        pairs = zip(target.strides, target.shape, strict=True)
+        ordered = sorted(
+            ((step, extent) for step, extent in pairs if not extents.same(extent, 1)),
+            key=lambda pair: abs(extents.value_of(pair[0])),
+        )
+        reach = "0"
+        for step, extent in ordered:
+            found = self.here(step)
+            length = self.new(f"call i64 @llvm.abs.i64(i64 {found}, i1 false)")
+            self.expect(self.new(f"icmp sgt i64 {length}, {reach}"))
+            spanned = self.new(f"mul i64 {length}, {self.here(extent - 1)}")
+            reach = self.new(f"add i64 {reach}, {spanned}")

@@ -74,11 +74,11 @@ class GivenResults(CallText):
             self.line(f"  store ptr {number_of}, ptr {next(places)}")
         return "false"
 
-    def _by_python(self, rebuilt: Rebuilt, whole: str) -> None:
+    def _by_python(self, word: int, whole: str) -> None:
         """Give back what a callable makes of a tuple."""
         place = self.function.variable("[1 x ptr]")
         self.line(f"  store ptr {whole}, ptr {place}")
-        function = self.load("ptr", "%context", 8 * rebuilt.word)
+        function = self.load("ptr", "%context", 8 * word)
         made = self.new(f"call ptr @PyObject_Vectorcall(ptr {function}, ptr {place}, i64 1, ptr null)")
         self.line(f"  call void @Py_DecRef(ptr {whole})")
         self.line(f"  ret ptr {made}")
@@ -148,6 +148,9 @@ class GivenResults(CallText):
     def _given(self, given: str) -> None:
         """Return the results: numbers for arrays without dimensions, unless they were given."""
         loaded = [self.new(f"load ptr, ptr {place}") for place in self.places]
+        if self.rebuilt is not None and self.rebuilt.word is None:
+            self.line(f"  ret ptr {loaded[0]}")
+            return
         if not self.results and not self.is_tuple:
             self.block.lines += ["  call void @Py_IncRef(ptr @jk_none)", "  ret ptr @jk_none"]
             return
@@ -172,8 +175,8 @@ class GivenResults(CallText):
                 value = self.new(f"call ptr @PyArray_Return(ptr {array})")
             at = self.new(f"getelementptr i8, ptr {whole}, i64 {Offset.TUPLE_ITEMS + 8 * number}")
             self.block.lines.append(f"  store ptr {value}, ptr {at}")
-        if self.rebuilt is not None:
-            self._by_python(self.rebuilt, whole)
+        if self.rebuilt is not None and self.rebuilt.word is not None:
+            self._by_python(self.rebuilt.word, whole)
             return
         self.block.lines.append(f"  ret ptr {whole}")
 

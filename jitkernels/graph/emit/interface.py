@@ -1,7 +1,7 @@
 """What a compiled function takes from Python and gives back, and what is required of it."""
 
 from jitkernels.graph.emit import objects
-from jitkernels.graph.extents import Number
+from jitkernels.graph.extents import Number, same
 from jitkernels.records import record
 
 
@@ -24,6 +24,14 @@ class Argument:
     source: int = 0
     number: str = ""
     is_written: bool = False
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the same memory is several elements, as in what was broadcast."""
+        return any(
+            same(step, 0) and not same(extent, 1)
+            for extent, step in zip(self.shape, self.strides, strict=True)
+        )
 
 
 @record
@@ -69,10 +77,10 @@ class Bound:
 class Rebuilt:
     """What is given back is what Python makes of a tuple: the results, then inputs, then values of symbols.
 
-    `word`: of the context, where the callable is that takes the tuple.
+    `word`: of the context, where the callable is that takes the tuple; None where the one input is given back itself.
     """
 
-    word: int
+    word: int | None
     inputs: tuple[int, ...]
     symbols: tuple[str, ...]
 

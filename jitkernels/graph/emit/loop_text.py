@@ -98,10 +98,11 @@ class LoopWriter(Loops):
         masked: bool = False,
         enters: bool = False,
         streamed: Array | None = None,
+        is_over: Callable[[Block], str] | None = None,
     ) -> None:
         """A loop from begin to end; `masked`: lanes behind the end are off; `enters`: it has a step at least.
 
-        `streamed`: see `Block`.
+        `streamed`: see `Block`. `is_over`: whether the loop ends behind a step in any case.
         """
         function = self.function
         counter = function.variable("i64")
@@ -114,7 +115,10 @@ class LoopWriter(Loops):
             left = function.new(inner, f"sub nsw i64 {end}, {index}")
             inner.mask = self._mask(inner, left, lanes)
         body(inner)
-        following, more = function.name(), function.name()
+        following = function.new(inner, f"add nsw i64 {index}, {step}")
+        if is_over is not None:
+            following = function.new(inner, f"select i1 {is_over(inner)}, i64 {end}, i64 {following}")
+        more = function.name()
         some = "true" if enters else function.new(block, f"icmp slt i64 {begin}, {end}")
         # The condition stands at the end: LLVM keeps constants in registers if what needs them is done in any case.
         block.lines += [
@@ -123,7 +127,6 @@ class LoopWriter(Loops):
             f"{inside}:",
             f"  {index} = load i64, ptr {counter}",
             *inner.lines,
-            f"  {following} = add nsw i64 {index}, {step}",
             f"  store i64 {following}, ptr {counter}",
             f"  {more} = icmp slt i64 {following}, {end}",
             f"  br i1 {more}, label %{inside}, label %{after}, !llvm.loop !0",

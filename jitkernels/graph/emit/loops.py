@@ -1,7 +1,7 @@
 """Which loops a nest has: those that are one, that whose steps are lanes, and the order of the others."""
 
 from jitkernels.graph import cones, extents
-from jitkernels.graph.emit.memory import LINE, Array
+from jitkernels.graph.emit.memory import LINE, Array, is_near
 from jitkernels.graph.emit.scans import loop_of
 from jitkernels.graph.emit.targets import Targets
 from jitkernels.graph.extents import Number, same
@@ -106,7 +106,7 @@ class Loops(Targets):
             score = 0.0
             for access in accesses:
                 step = access.get(loop, 0)
-                score += 1 if same(step, 1) else 0.2 if same(step, 0) else -1
+                score += 1 if same(step, 1) else 0.2 if same(step, 0) else 0.5 if is_near(step) else -1
             # A guess from the call that was traced, on which nothing but speed depends.
             length = extents.value_of(self.extents[loop])
             score -= 2 if length < 4 else 1 if length < 12 else 0

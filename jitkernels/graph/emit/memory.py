@@ -9,12 +9,16 @@ from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type, memory_type, suffix
 from jitkernels.graph.emit.conversions import spread
 from jitkernels.graph.extents import Number, same
+from jitkernels.graph.short import WIDEST
 from jitkernels.native.language.types import NUMBERS, constant
 
 LINE = 64
 """Bytes of a line of the caches."""
-WIDEST = 4
-"""Elements apart up to which vectors are read whole and picked from."""
+
+
+def is_near(apart: Number) -> bool:
+    """Whether elements so far apart are read and written in whole vectors."""
+    return not isinstance(apart, extents.Extent) and (apart == -1 or 1 <= apart <= WIDEST)
 
 
 @dataclass(frozen=True)
@@ -127,29 +131,67 @@ class Memory:
         if same(apart, 1) and not mask:
             text = function.new(home, f"load {vector}, ptr {pointer}, align {size}")
         elif same(apart, 1):
-            name = f"llvm.masked.load.{suffix(memory_type(array.dtype), lanes)}.p0"
-            function.library.declare(name, vector, ["ptr", f"<{lanes} x i1>", vector])
-            text = function.new(
-                home,
-                f"call {vector} @{name}(ptr align {size} {pointer}, <{lanes} x i1> {mask},"
-                f" {vector} {self._off(home, array.dtype, pointer, lanes)})",
-            )
-        elif not mask and same(apart, -1):
-            text = self._backwards(home, lanes, array.dtype, pointer)
-        elif not mask and not isinstance(apart, extents.Extent) and 2 <= int(apart) <= min(WIDEST, lanes):
-            text = self._picked(home, lanes, array.dtype, pointer, int(apart))
+            text = self._masked(home, lanes, array.dtype, pointer, mask, pointer)
+        elif same(apart, -1):
+            text = self._backwards(home, lanes, array.dtype, pointer, mask)
+        elif not mask and is_near(apart) and apart <= lanes:
+            text = self._in_vectors(home, lanes, array.dtype, pointer, int(apart))
         else:
             distances = self.lane_distances(apart, lanes)
             text = self.gathered(home, lanes, array.dtype, pointer, distances, mask)
         return home, self.from_memory(home, text, array.dtype, lanes)
 
-    def _backwards(self, block: Block, lanes: int, dtype: str, pointer: str) -> str:
+    def _backwards(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str) -> str:
         """A vector whose first lane is the last element in memory."""
-        new, vector, size = self.function.new, memory_type(dtype, lanes), NUMBERS[dtype].size
-        first = new(block, f"getelementptr {memory_type(dtype)}, ptr {pointer}, i64 {1 - lanes}")
-        found = new(block, f"load {vector}, ptr {first}, align {size}")
+        first = self._last_lane(block, lanes, dtype, pointer)
+        if mask:
+            found = self._masked(block, lanes, dtype, first, self._turned(block, lanes, "i1", mask), pointer)
+        else:
+            vector, size = memory_type(dtype, lanes), NUMBERS[dtype].size
+            found = self.function.new(block, f"load {vector}, ptr {first}, align {size}")
+        return self._turned(block, lanes, memory_type(dtype), found)
+
+    def _last_lane(self, block: Block, lanes: int, dtype: str, pointer: str) -> str:
+        """Where the last lane is, if lanes go backwards."""
+        return self.function.new(block, f"getelementptr {memory_type(dtype)}, ptr {pointer}, i64 {1 - lanes}")
+
+    def _turned(self, block: Block, lanes: int, kind: str, text: str) -> str:
+        """The lanes of a vector in the other order."""
         order = ", ".join(f"i32 {lane}" for lane in reversed(range(lanes)))
-        return new(block, f"shufflevector {vector} {found}, {vector} poison, <{lanes} x i32> <{order}>")
+        vector = f"<{lanes} x {kind}>"
+        return self.function.new(
+            block, f"shufflevector {vector} {text}, {vector} poison, <{lanes} x i32> <{order}>"
+        )
+
+    def _masked(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str, first: str) -> str:
+        """The lanes that are on of a vector in memory; `first` is where the first lane is, which is on."""
+        vector, size = memory_type(dtype, lanes), NUMBERS[dtype].size
+        name = f"llvm.masked.load.{suffix(memory_type(dtype), lanes)}.p0"
+        self.function.library.declare(name, vector, ["ptr", f"<{lanes} x i1>", vector])
+        off = self._off(block, dtype, first, lanes)
+        return self.function.new(
+            block,
+            f"call {vector} @{name}(ptr align {size} {pointer}, <{lanes} x i1> {mask}, {vector} {off})",
+        )
+
+    def _in_vectors(self, block: Block, lanes: int, dtype: str, pointer: str, apart: int) -> str:
+        """Every second element, or third, ...: of one vector after another, as LLVM finds no way with more at once."""
+        most = LINE // NUMBERS[dtype].size
+        kind, parts = memory_type(dtype), []
+        for first in range(0, lanes, most):
+            at = self.function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {first * apart}")
+            parts.append(self._picked(block, min(most, lanes), dtype, at, apart))
+        width = min(most, lanes)
+        while len(parts) > 1:
+            vector, order = f"<{width} x {kind}>", ", ".join(f"i32 {i}" for i in range(2 * width))
+            parts = [
+                self.function.new(
+                    block, f"shufflevector {vector} {one}, {vector} {other}, <{2 * width} x i32> <{order}>"
+                )
+                for one, other in zip(parts[::2], parts[1::2], strict=True)
+            ]
+            width *= 2
+        return parts[0]
 
     def _picked(self, block: Block, lanes: int, dtype: str, pointer: str, apart: int) -> str:
         """Every second element, or third, ...: whole vectors are read, but for what is behind the last element."""
@@ -259,13 +301,41 @@ class Memory:
         elif same(apart, 1) and not mask:
             block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
         elif same(apart, 1):
-            name = f"llvm.masked.store.{suffix(memory_type(array.dtype), lanes)}.p0"
-            function.library.declare(name, "void", [kind, "ptr", f"<{lanes} x i1>"])
-            block.lines.append(
-                f"  call void @{name}({kind} {text}, ptr align {size} {pointer}, <{lanes} x i1> {mask})"
-            )
+            self._put(block, lanes, array.dtype, text, pointer, mask)
+        elif same(apart, -1):
+            first = self._last_lane(block, lanes, array.dtype, pointer)
+            turned = self._turned(block, lanes, memory_type(array.dtype), text)
+            if mask:
+                on = self._turned(block, lanes, "i1", mask)
+                self._put(block, lanes, array.dtype, turned, first, on)
+            else:
+                block.lines.append(f"  store {kind} {turned}, ptr {first}, align {size}")
+        elif not mask and is_near(apart) and apart <= lanes:
+            self._spaced(block, lanes, array.dtype, text, pointer, int(apart))
         else:
             self.scattered(block, array.dtype, pointer, self.lane_distances(apart, lanes), value, lanes)
+
+    def _put(self, block: Block, lanes: int, dtype: str, text: str, pointer: str, mask: str) -> None:
+        """Write the lanes that are on of a vector."""
+        kind = memory_type(dtype, lanes)
+        name = f"llvm.masked.store.{suffix(memory_type(dtype), lanes)}.p0"
+        self.function.library.declare(name, "void", [kind, "ptr", f"<{lanes} x i1>"])
+        block.lines.append(
+            f"  call void @{name}({kind} {text}, ptr align {NUMBERS[dtype].size} {pointer},"
+            f" <{lanes} x i1> {mask})"
+        )
+
+    def _spaced(self, block: Block, lanes: int, dtype: str, text: str, pointer: str, apart: int) -> None:
+        """Every second element, or third, ...: whole vectors are written, but for what lies between."""
+        new, kind, vector = self.function.new, memory_type(dtype), memory_type(dtype, lanes)
+        width = min(LINE // NUMBERS[dtype].size, lanes)
+        for first in range(0, lanes * apart, width):
+            places = [*range(first, first + width)]
+            order = ", ".join("i32 poison" if place % apart else f"i32 {place // apart}" for place in places)
+            on = ", ".join(f"i1 {'false' if place % apart else 'true'}" for place in places)
+            part = new(block, f"shufflevector {vector} {text}, {vector} poison, <{width} x i32> <{order}>")
+            at = new(block, f"getelementptr {kind}, ptr {pointer}, i64 {first}")
+            self._put(block, width, dtype, part, at, f"<{on}>")
 
     def scattered(
         self, block: Block, dtype: str, pointer: str, distances: str, value: Register, lanes: int

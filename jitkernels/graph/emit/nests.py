@@ -6,11 +6,11 @@ are lanes of vectors: of the one along which most arrays lie without gaps. If th
 ends with one number for the row. If it is a loop of rows, every lane is a row of its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type
 from jitkernels.graph.emit.conversions import converted, spread
-from jitkernels.graph.emit.reductions import Accumulator
+from jitkernels.graph.emit.reductions import Accumulator, all_decided
 from jitkernels.graph.emit.short_rows import ShortRows
 from jitkernels.graph.emit.stashes import stashes
 from jitkernels.graph.emit.targets import Target
@@ -105,7 +105,8 @@ class Emitter(ShortRows):
             self._inner(block, loops, step)
             self.accumulators = self._given(block, reductions, 1)
         else:
-            self._in_two_widths(block, loops[0], reductions, narrow, wide, step)
+            is_alone = len(reductions) == len(targets) and not stashes
+            self._in_two_widths(block, loops[0], reductions, narrow, wide, step, is_alone=is_alone)
 
     def _in_two_widths(
         self,
@@ -115,11 +116,18 @@ class Emitter(ShortRows):
         narrow: int,
         wide: int,
         step: Callable[[Block], None],
+        *,
+        is_alone: bool,
     ) -> None:
-        """A row that is reduced: by as many vectors as a step takes, if it is as long, and by single ones then."""
+        """A row that is reduced: by as many vectors as a step takes, if it is as long, and by single ones then.
+
+        Where nothing else `is` done `alone` with it, it ends with the part that decides what is found.
+        """
         first, end = self._limits(loop)
         new = self.function.new
-        rest = self._begun(block, reductions, narrow, is_long=True)
+        rest = [self._rest(target, narrow) for target in reductions]
+        for one in rest:
+            one.begin(block)
         count = new(block, f"sub nsw i64 {end}, {first}")
         whole = new(block, f"and i64 {count}, {-wide}")
         stop = new(block, f"add nsw i64 {first}, {whole}")
@@ -141,8 +149,11 @@ class Emitter(ShortRows):
                 if other.has_parts:
                     one.give(around, other)
 
-        length = max(CHUNK, wide) if any(one.in_parts for one in rest) else COUNTED
-        self._in_parts(inside, rest, (first, stop), length, part, enters=True)
+        deciding = [other if other.has_parts else one for one, other in pairs if other.decides]
+        if not is_alone or len(deciding) < len(pairs):
+            deciding = []
+        length = max(CHUNK, wide) if deciding or any(one.in_parts for one in rest) else COUNTED
+        self._in_parts(inside, rest, (first, stop), length, part, deciding, enters=True)
         for one, other in pairs:
             if not other.has_parts:
                 one.give(inside, other)
@@ -151,6 +162,8 @@ class Emitter(ShortRows):
         else:
             self._where(block, new(block, f"icmp sgt i64 {whole}, 0"), inside.lines)
         self.accumulators = rest
+        if deciding:
+            stop = new(block, f"select i1 {all_decided(block, rest)}, i64 {end}, i64 {stop}")
         self.single_vectors(block, loop, (first, stop, end), narrow, wide, step)
         settled = Block(block, -1)
         for one in rest:
@@ -200,12 +213,16 @@ class Emitter(ShortRows):
         limits: tuple[str, str],
         length: int,
         body: Callable[[Block, str, str], None],
+        deciding: Sequence[Accumulator] = (),
         *,
         enters: bool = False,
     ) -> None:
-        """What goes from one place to another, in parts of a length if any accumulator sums in parts."""
+        """What goes from one place to another, in parts of a length if any accumulator sums in parts.
+
+        No part follows when all that are `deciding` have found what they look for.
+        """
         begin, end = limits
-        if not any(one.has_parts for one in accumulators):
+        if not deciding and not any(one.has_parts for one in accumulators):
             body(block, begin, end)
             return
         new = self.function.new
@@ -216,7 +233,8 @@ class Emitter(ShortRows):
             less = new(inside, f"icmp slt i64 {ahead}, {end}")
             body(inside, inside.index, new(inside, f"select i1 {less}, i64 {ahead}, i64 {end}"))
 
-        self.counted(block, None, begin, end, length, 1, one_part, enters=enters)
+        is_over = (lambda inside: all_decided(inside, deciding)) if deciding else None
+        self.counted(block, None, begin, end, length, 1, one_part, enters=enters, is_over=is_over)
 
     def _next_part(self, block: Block, accumulators: list[Accumulator], condition: str) -> None:
         """Begin another part of all sums, where there is one before it."""

@@ -1,6 +1,7 @@
 """Accumulators of reductions: how they begin, take an element in every lane, and become one number."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type, suffix
@@ -206,6 +207,8 @@ class Accumulator:
         # NaN is looked for once, where vectors become numbers.
         apart = lanes == rows and self.kind in ("min", "max") and NUMBERS[self.inner].kind == "float"
         before = value
+        if self.kind in ("any", "all") and lanes == rows and width > lanes:
+            value, width = self._of_bits(block, value, lanes), lanes
         while width > lanes:
             width //= 2
             low, high = (self._half(block, value.text, self.inner, width, rows, i) for i in range(2))
@@ -231,6 +234,15 @@ class Accumulator:
         other._store(block, other.part, value.text)
         if apart:
             self._strange(block, before, other)
+
+    def _of_bits(self, block: Block, value: Register, rows: int) -> Register:
+        """Bools of so many rows as one for each: their lanes are the bits of a number."""
+        bits, new = value.lanes // rows, self.values.function.new
+        number = f"<{rows} x i{bits}>" if rows > 1 else f"i{bits}"
+        word = new(block, f"bitcast <{value.lanes} x i1> {value.text} to {number}")
+        sign, limit = ("ne", "0") if self.kind == "any" else ("eq", "-1")
+        found = new(block, f"icmp {sign} {number} {word}, {splat(limit, f'i{bits}', rows)}")
+        return Register(found, "bool", rows)
 
     def _give_index(self, block: Block, other: "Accumulator", value: Register, index: str) -> None:
         """An index is counted from the first element of this part; what the other one has comes before all of it."""
@@ -306,6 +318,19 @@ class Accumulator:
         settled = function.new(block, f"select {bit} {some}, {kind} {exact}, {kind} {total}")
         return function.new(block, f"fadd {kind} {last}, {settled}")
 
+    @property
+    def decides(self) -> bool:
+        """Whether there may be an element that others change nothing of."""
+        return self.kind in ("any", "all") or (self.is_index and self.inner == "bool")
+
+    def decided(self, block: Block) -> str:
+        """Whether that was taken in any lane."""
+        new, wanted = self.values.function.new, self.kind in ("any", "argmax")
+        text = self._load(block, self.part)
+        if self.lanes > 1:
+            text = new(block, f"bitcast <{self.lanes} x i1> {text} to i{self.lanes}")
+        return new(block, f"icmp ne i{self.lanes} {text}, {0 if wanted else -1}")
+
     def partial(self, block: Block) -> list[Register]:
         """What one lane came to, for another accumulator to take: the value, and its index if it has one."""
         found = [Register(self._whole(block), self.inner)]
@@ -354,3 +379,12 @@ class Accumulator:
 
     def _load(self, block: Block, at: str) -> str:
         return self.values.function.new(block, f"load {llvm_type(self.inner, self.lanes)}, ptr {at}")
+
+
+def all_decided(block: Block, accumulators: Sequence[Accumulator]) -> str:
+    """Whether each of some accumulators has what no other element changes."""
+    function = accumulators[0].values.function
+    whole, *rest = [one.decided(block) for one in accumulators]
+    for one in rest:
+        whole = function.new(block, f"and i1 {whole}, {one}")
+    return whole

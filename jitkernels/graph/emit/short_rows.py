@@ -8,6 +8,7 @@ has long rows, the code is for such alone.
 from collections.abc import Callable
 
 from jitkernels.graph.emit.blocks import Block
+from jitkernels.graph.emit.first_found import FirstFound
 from jitkernels.graph.emit.loop_text import LoopWriter
 from jitkernels.graph.emit.reductions import Accumulator
 from jitkernels.graph.emit.row_groups import RowGroup
@@ -130,4 +131,13 @@ class ShortRows(LoopWriter):
     def _part(self, target: Target, lanes: int) -> Accumulator:
         """One for the elements of a part."""
         found = self._accumulator(target, lanes)
+        if found.is_index and found.dtype == "bool":
+            return FirstFound(self.values, found.kind, found.dtype, lanes, index_dtype="int32")
         return Accumulator(self.values, found.kind, found.dtype, lanes, index_dtype="int32")
+
+    def _rest(self, target: Target, lanes: int) -> Accumulator:
+        """One that takes what parts came to, and what is left of a row behind them."""
+        found = self._accumulator(target, lanes, is_long=True)
+        if found.is_index and found.dtype == "bool" and lanes > 1:
+            return FirstFound(self.values, found.kind, found.dtype, lanes, is_long=True)
+        return found
