@@ -215,7 +215,8 @@ def _segment(
         checks = tuple(
             arrays[id(one.target)].word for one in nest.stores if one.target in program.graph.checks
         )
-        made.append(programs.Call(f"nest{number}", extent, work, checks))
+        unit = emitter.lanes()[1] if loop == emitter.lane_loop else 1
+        made.append(programs.Call(f"nest{number}", extent, work, unit, checks))
     parallel = shares or any(isinstance(call.work, Extent) or call.work > WORK for call in made)
     text = programs.segment_text(library, texts, made, program.symbols, parallel=parallel)
     if abs(program.config.opt_level) < 2:
