@@ -1,5 +1,6 @@
-"""Which extents and strides are numbers of the code: loops over such extents would fill no vector, and elements so near
-to one another are in vectors that are read whole.
+"""Extents and strides that are numbers of the code: loops over such extents would fill no vector.
+
+Elements so near to one another are in vectors that are read whole.
 """
 
 MOST, MANY = 4, 512
