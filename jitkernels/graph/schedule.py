@@ -123,7 +123,12 @@ class Nest:
 
     @staticmethod
     def _steps(cone: Cone, loops: frozenset[int]) -> Number:
-        """The steps of some loops of a cone; those of its reductions one after another."""
+        """The steps of some loops of a cone; those of its reductions one after another.
+
+        What numbers pick of an array is as much as there is of the root.
+        """
+        if cones.ANYWHERE in loops:
+            return extents.product(cone.root.shape)
         outer = extents.product(cone.root.shape[loop] for loop in loops if loop < cones.INNER)
         if all(loop < cones.INNER for loop in loops):
             return outer

@@ -144,5 +144,5 @@ def _share() -> int:
 
 
 def sharing_function() -> External:
-    """``i64 @jk_share(ptr data, ptr function, i64 extent, i64 unit, i64 work)``: calls ``function(data, begin, end)``."""
+    """``i64 @jk_share(ptr data, ptr function, i64 extent, i64 unit, i64 work)``: calls `function(data, begin, end)`."""
     return External("jk_share", "int64", ("void*", "void*", "int64", "int64", "int64"), _share)
