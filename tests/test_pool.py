@@ -151,12 +151,16 @@ print(sorted(several))
     assert python(POOL + code, OMP_NUM_THREADS="3").strip() == "[1, 2, 3, 7, 8, 12]"
 
 
-def test_the_interpreter_ends_while_helpers_look_for_work() -> None:
-    """They are in code of ours then, which has to stay."""
+def test_code_of_helpers_stays() -> None:
+    """They are in it when the interpreter takes its modules down."""
     code = """
-for turn in range(20):
-    parallel(lambda number: None, 2, 8)
-print("done")
+import gc, weakref
+from jitkernels.native import pages
+parallel(lambda number: None, 2, 8)
+held = [weakref.ref(load._for_good(openmp._runtime_source())), *map(weakref.ref, pages._mappings)]
+load._loaded.clear()
+pages._mappings.clear()
+gc.collect()
+print(all(one() is not None for one in held))
 """
-    for _ in range(5):
-        assert python(POOL + code, OMP_NUM_THREADS="2") == "done\n"
+    assert python(POOL + code, OMP_NUM_THREADS="2") == "True\n"

@@ -79,31 +79,47 @@ class Nest:
 
     @property
     def work(self) -> Number:
-        """Additions of four bytes, about."""
-        return self._steps() * self.work_of_step
+        """Additions of four bytes, about: of every node as many as the loops have steps that it depends on."""
+        most: dict[int, tuple[Number, Node]] = {}
+        for cone in self.cones:
+            for node in cone.nodes:
+                for place in cone.places[id(node)].values():
+                    steps = self._steps(cone, cones.loops_of(place))
+                    known = most.get(id(node))
+                    if known is None or extents.value_of(steps) > extents.value_of(known[0]):
+                        most[id(node)] = steps, node
+        found: dict[Any, tuple[Number, list[Node]]] = {}
+        for steps, node in most.values():
+            found.setdefault(extents.key_of(steps), (steps, []))[1].append(node)
+        return sum((steps * self._additions(nodes) for steps, nodes in found.values()), 0)
 
     @property
     def work_of_step(self) -> int:
-        """Additions of four bytes that an element takes: vectors have half as many of those of eight."""
+        """Additions of four bytes that an element takes if every node is computed for it."""
+        return self._additions(self.nodes)
+
+    def _additions(self, nodes: list[Node]) -> int:
+        """Those of nodes for one step: vectors have half as many elements of eight bytes."""
         sizes = [
             np.dtype(node.dtype).itemsize
             for cone in self.cones
             for node in (cone.root, *cone.leaves.values())
         ]
-        return max(round(self.cost * max(sizes) / 4), 1)
+        cost = sum(min(cones.own_cost(node), 15.0) for node in nodes)
+        return max(round(cost * max(sizes) / 4), 1)
 
-    def _steps(self) -> Number:
-        """The steps that all loops take; those of reductions where there are no columns."""
-        if self.columns:
-            return extents.product([*self.rows, *self.columns])
+    @staticmethod
+    def _steps(cone: Cone, loops: frozenset[int]) -> Number:
+        """The steps of some loops of a cone; those of its reductions one after another."""
+        outer = extents.product(cone.root.shape[loop] for loop in loops if loop < cones.INNER)
+        if all(loop < cones.INNER for loop in loops):
+            return outer
         reduced = {
             extents.key_of_shape(shape): extents.product(shape)
-            for cone in self.cones
-            for node in cone.nodes
-            if node.operation == "reduce"
+            for node in cone.reductions
             for shape in [[node.inputs[0].shape[axis] for axis in node.options["axes"]]]
         }
-        return extents.product(self.rows) * (sum(reduced.values(), 0) or 1)
+        return outer * sum(reduced.values(), 0)
 
 
 @dataclass

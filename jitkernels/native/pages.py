@@ -58,6 +58,8 @@ class Pages:
             mapping = mmap.mmap(
                 -1, max(MAPPING, self.size), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, READ | WRITE
             )
+            # Never taken down: threads of ours are in code when the interpreter ends.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(mapping))
             _mappings.append(mapping)
             begin = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
             end = begin + len(mapping)
