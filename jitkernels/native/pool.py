@@ -7,7 +7,7 @@ OpenMP waits for all of its threads, and where other processes hold the cores th
 microseconds.
 
 A helper is a place in a table: a thread, and what it is about to do (`ABSENT` and the following). It looks for work for
-half a millisecond, gives way to whoever wants its core meanwhile, and sleeps then. As many callers as there are share
+half a millisecond, gives way to whoever wants its core meanwhile, and sleeps then, also if others took that time. As many callers as there are share
 the helpers; who finds none that is free works alone.
 """
 
@@ -15,8 +15,8 @@ ABSENT, FREE, TAKEN, ASKED, WORKING, AWAITED, DONE = range(7)
 """What a helper is about to do. There is no thread yet; it may be asked; some caller is about to ask; it was asked and
 has not come; it works; it works and its caller sleeps; its caller has not seen yet that it is done."""
 MOST_HELPERS, MOST_PARTS = 127, 512
-LOOKS, PAUSES = 256, 64
-"""How often a helper gives way before it sleeps, and pauses of the processor in between: about half a millisecond."""
+LOOKING, PAUSES = 500_000, 64
+"""Nanoseconds that a helper looks for work before it sleeps, and pauses of the processor before it gives way."""
 PATIENCE = 1024
 """Pauses of the processor that a caller waits for parts that were begun, before it sleeps."""
 
@@ -25,6 +25,7 @@ FUNCTIONS = {
     "sem_wait": "i32 @sem_wait(ptr)",
     "sem_post": "i32 @sem_post(ptr)",
     "sched_yield": "i32 @sched_yield()",
+    "clock_gettime": "i32 @clock_gettime(i32, ptr)",
     "pthread_create": "i32 @pthread_create(ptr, ptr, ptr, ptr)",
     "pthread_detach": "i32 @pthread_detach(ptr)",
 }
@@ -184,8 +185,18 @@ joined:
   call void @flags_become(i32 %all)
   ret void
 }}
+define internal i64 @clock(ptr %time) nounwind {{
+  call i32 @clock_gettime(i32 1, ptr %time)
+  %seconds = load i64, ptr %time
+  %at = getelementptr i64, ptr %time, i64 1
+  %rest = load i64, ptr %at
+  %whole = mul i64 %seconds, 1000000000
+  %sum = add i64 %whole, %rest
+  ret i64 %sum
+}}
 define internal ptr @helping(ptr %helper) nounwind {{
 start:
+  %time = alloca [2 x i64]
   %sleeping = getelementptr %Helper, ptr %helper, i32 0, i32 1
   %number.at = getelementptr %Helper, ptr %helper, i32 0, i32 2
   %work.at = getelementptr %Helper, ptr %helper, i32 0, i32 3
@@ -193,9 +204,9 @@ start:
   %done = getelementptr %Helper, ptr %helper, i32 0, i32 6
   br label %again
 again:
+  %begun = call i64 @clock(ptr %time)
   br label %look
 look:
-  %looks = phi i64 [ 0, %again ], [ %looks.next, %give ]
   br label %see
 see:
   %spin = phi i64 [ 0, %look ], [ %spin.next, %rest ]
@@ -209,8 +220,9 @@ rest:
   br i1 %on, label %see, label %give
 give:
   call i32 @sched_yield()
-  %looks.next = add i64 %looks, 1
-  %awake = icmp slt i64 %looks.next, {LOOKS}
+  %now = call i64 @clock(ptr %time)
+  %since = sub i64 %now, %begun
+  %awake = icmp slt i64 %since, {LOOKING}
   br i1 %awake, label %look, label %doze
 doze:
   store atomic i32 1, ptr %sleeping seq_cst, align 4
