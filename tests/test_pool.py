@@ -130,25 +130,26 @@ for _ in range(2):
 def test_steps_are_shared_out_whole() -> None:
     """Parts of a loop are apart, and together they are all of it."""
     code = """
-share = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, RANGE, ctypes.c_int64, ctypes.c_int64)(
+share = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, RANGE, *[ctypes.c_int64] * 3)(
     openmp.sharing_function().address()
 )
 several = set()
-for extent in (2, 3, 7, 63, 64, 100, 4095, 4096, 4097, 5000, 100_001):
-    for work in (10**3, 3 * 10**5, 10**6, 10**8):
-        found = []
-        def steps(_, begin, end):
-            found.append((begin, end))
-            return 0
-        assert share(None, RANGE(steps), extent, work) == 0
-        found.sort()
-        assert found[0][0] == 0 and found[-1][1] == extent, (extent, work, found)
-        assert all(one[1] == other[0] for one, other in zip(found, found[1:])), (extent, work, found)
-        assert all(begin < end for begin, end in found)
-        several.add(len(found))
+for extent in (2, 3, 7, 63, 64, 100, 4095, 4096, 4097, 100_001):
+    for unit in (1, 32, 64):
+        for work in (10**3, 3 * 10**5, 10**6, 10**8):
+            found = []
+            def steps(_, begin, end):
+                found.append((begin, end))
+                return 0
+            assert share(None, RANGE(steps), extent, unit, work) == 0
+            found.sort()
+            assert found[0][0] == 0 and found[-1][1] == extent, (extent, unit, work, found)
+            assert all(one[1] == other[0] for one, other in zip(found, found[1:])), (extent, unit, work, found)
+            assert all(begin < end and begin % unit == 0 for begin, end in found), (extent, unit, work, found)
+            several.add(len(found))
 print(sorted(several))
 """
-    assert python(POOL + code, OMP_NUM_THREADS="3").strip() == "[1, 2, 3, 7, 8, 12]"
+    assert python(POOL + code, OMP_NUM_THREADS="3").strip() == "[1, 2, 3, 4, 7, 8, 12]"
 
 
 def test_code_of_helpers_stays() -> None:

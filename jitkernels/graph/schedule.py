@@ -29,6 +29,10 @@ from jitkernels.graph.pieces import copied, is_in_pieces, pieces_of
 from jitkernels.graph.reuse import Made, memory_of, overwritten, shared_memory
 
 
+BYTES = 2
+"""Of a large array, how many bytes are read or written in the time of an addition."""
+
+
 @dataclass
 class Store:
     """A root that is computed in a nest, and where it goes: its own array, or a region of the `target`'s.
@@ -79,19 +83,29 @@ class Nest:
 
     @property
     def work(self) -> Number:
-        """Additions of four bytes, about: of every node as many as the loops have steps that it depends on."""
-        most: dict[int, tuple[Number, Node]] = {}
+        """Additions of four bytes, about: of every node as many as the loops have steps that it depends on.
+
+        Where reading and writing takes longer than computing, so much.
+        """
+        most: dict[int, tuple[Number, Node, int]] = {}
         for cone in self.cones:
-            for node in cone.nodes:
+            for node in (*cone.nodes, *cone.leaves.values()):
+                is_moved = node is cone.root or id(node) in cone.leaves
+                moved = np.dtype(node.dtype).itemsize if is_moved else 0
                 for place in cone.places[id(node)].values():
                     steps = self._steps(cone, cones.loops_of(place))
                     known = most.get(id(node))
                     if known is None or extents.value_of(steps) > extents.value_of(known[0]):
-                        most[id(node)] = steps, node
-        found: dict[Any, tuple[Number, list[Node]]] = {}
-        for steps, node in most.values():
-            found.setdefault(extents.key_of(steps), (steps, []))[1].append(node)
-        return sum((steps * self._additions(nodes) for steps, nodes in found.values()), 0)
+                        most[id(node)] = steps, node, moved
+        found: dict[Any, tuple[Number, list[Node], int]] = {}
+        for steps, node, moved in most.values():
+            _, nodes, before = found.get(extents.key_of(steps), (steps, [], 0))
+            if not any(id(node) in cone.leaves for cone in self.cones):
+                nodes.append(node)
+            found[extents.key_of(steps)] = steps, nodes, before + moved
+        return sum(
+            (steps * max(self._additions(nodes), moved // BYTES) for steps, nodes, moved in found.values()), 0
+        )
 
     @property
     def work_of_step(self) -> int:

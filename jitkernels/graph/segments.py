@@ -100,7 +100,8 @@ class Maker:
         loop = emitter.range_loop
         self.texts.append(own)
         extent = None if loop is None else emitter.extents[loop]
-        self.calls.append(programs.Call(name, extent, nest.work, checks))
+        unit = emitter.lanes()[1] if loop == emitter.lane_loop else 1
+        self.calls.append(programs.Call(name, extent, nest.work, unit, checks))
 
     def _variant(self, nest: Nest, *, follows: bool) -> Variant:
         """How a nest is made: as it measured best, or by its cost."""

@@ -7,8 +7,8 @@ OpenMP waits for all of its threads, and where other processes hold the cores th
 microseconds.
 
 A helper is a place in a table: a thread, and what it is about to do (`ABSENT` and the following). It looks for work for
-half a millisecond, gives way to whoever wants its core meanwhile, and sleeps then, also if others took that time. As many callers as there are share
-the helpers; who finds none that is free works alone.
+half a millisecond, gives way to whoever wants its core meanwhile, and sleeps then, also if others took that time. As
+many callers as there are share the helpers; who finds none that is free works alone.
 """
 
 ABSENT, FREE, TAKEN, ASKED, WORKING, AWAITED, DONE = range(7)

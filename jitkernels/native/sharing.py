@@ -1,4 +1,6 @@
-"""The steps of a loop shared among threads, as one function: the entry of OpenMP's object.
+"""The steps of a loop shared among threads, as one function: the entry of the object that regions are in.
+
+Parts begin at multiples of a unit: where steps are lanes, a part of fewer than a vector has takes as long as all of it.
 
 Every expression whose size shows in a call alone may come to need it. Where each had its own, a tenth of the time that
 making their code takes would go there.
@@ -11,11 +13,14 @@ PART, MOST_PARTS = 32768, 4
 """What a part is at least, in additions as well, and parts for each thread at most: who comes late finds some left."""
 
 AMONG_THREADS = f"""
-define i64 @entry(ptr %data, ptr %function, i64 %extent, i64 %work) {{
+define i64 @entry(ptr %data, ptr %function, i64 %extent, i64 %unit, i64 %work) {{
 start:
-  %given = alloca {{ ptr, ptr, i64, i64 }}
+  %given = alloca {{ ptr, ptr, i64, i64, i64 }}
+  %more = add i64 %extent, %unit
+  %padded = sub i64 %more, 1
+  %units = sdiv i64 %padded, %unit
   %shares = sdiv i64 %work, {WORK}
-  %wanted = call i64 @llvm.smin.i64(i64 %extent, i64 %shares)
+  %wanted = call i64 @llvm.smin.i64(i64 %units, i64 %shares)
   %few = icmp slt i64 %wanted, 2
   br i1 %few, label %serial, label %ask
 ask:
@@ -26,54 +31,51 @@ serial:
   %status = call i64 %function(ptr %data, i64 0, i64 %extent)
   ret i64 %status
 fork:
-  %at1 = getelementptr {{ ptr, ptr, i64, i64 }}, ptr %given, i32 0, i32 1
-  %at2 = getelementptr {{ ptr, ptr, i64, i64 }}, ptr %given, i32 0, i32 2
+  %at1 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 1
+  %at2 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 2
+  %at3 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 3
   store ptr %data, ptr %given
   store ptr %function, ptr %at1
   store i64 %extent, ptr %at2
-  %at3 = getelementptr {{ ptr, ptr, i64, i64 }}, ptr %given, i32 0, i32 3
-  store i64 0, ptr %at3
+  store i64 %unit, ptr %at3
+  %at4 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 4
+  store i64 0, ptr %at4
   %worth = sdiv i64 %work, {PART}
   %most = mul i64 %team, {MOST_PARTS}
   %fewer = call i64 @llvm.smin.i64(i64 %worth, i64 %most)
-  %parts = call i64 @llvm.smin.i64(i64 %fewer, i64 %extent)
+  %parts = call i64 @llvm.smin.i64(i64 %fewer, i64 %units)
   call void @jk_parallel(ptr @jk_part, ptr %given, i64 %team, i64 %parts)
-  %statuses = load i64, ptr %at3
+  %statuses = load i64, ptr %at4
   ret i64 %statuses
 }}
 define internal void @jk_part(ptr %given, i64 %part, i64 %parts) nounwind {{
 start:
-  %at1 = getelementptr {{ ptr, ptr, i64, i64 }}, ptr %given, i32 0, i32 1
-  %at2 = getelementptr {{ ptr, ptr, i64, i64 }}, ptr %given, i32 0, i32 2
+  %at1 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 1
+  %at2 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 2
+  %at3 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 3
   %data = load ptr, ptr %given
   %function = load ptr, ptr %at1
   %extent = load i64, ptr %at2
-  %few = icmp slt i64 %extent, 4096
-  %shift = select i1 %few, i64 0, i64 6
-  %blocks = lshr i64 %extent, %shift
-  %first = mul i64 %part, %blocks
-  %next = add i64 %first, %blocks
-  %low = udiv i64 %first, %parts
-  %high = udiv i64 %next, %parts
-  %begin = shl i64 %low, %shift
-  %stop = shl i64 %high, %shift
-  %after = add i64 %part, 1
-  %last = icmp eq i64 %after, %parts
-  %end = select i1 %last, i64 %extent, i64 %stop
-  %some = icmp slt i64 %begin, %end
-  br i1 %some, label %work, label %done
-work:
+  %unit = load i64, ptr %at3
+  %more = add i64 %extent, %unit
+  %padded = sub i64 %more, 1
+  %units = sdiv i64 %padded, %unit
+  %first = mul i64 %part, %units
+  %next = add i64 %first, %units
+  %low = sdiv i64 %first, %parts
+  %high = sdiv i64 %next, %parts
+  %begin = mul i64 %low, %unit
+  %stop = mul i64 %high, %unit
+  %end = call i64 @llvm.smin.i64(i64 %stop, i64 %extent)
   %status = call i64 %function(ptr %data, i64 %begin, i64 %end)
-  %at3 = getelementptr {{ ptr, ptr, i64, i64 }}, ptr %given, i32 0, i32 3
-  atomicrmw or ptr %at3, i64 %status monotonic
-  br label %done
-done:
+  %at4 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 4
+  atomicrmw or ptr %at4, i64 %status monotonic
   ret void
 }}
 """
 
 ALONE = """
-define i64 @entry(ptr %data, ptr %function, i64 %extent, i64 %work) {
+define i64 @entry(ptr %data, ptr %function, i64 %extent, i64 %unit, i64 %work) {
   %status = tail call i64 %function(ptr %data, i64 0, i64 %extent)
   ret i64 %status
 }

@@ -66,7 +66,7 @@ class BlockwiseEmitter(Emitter):
         step, count = self._divided(block, loops[0], whole, size)
         block.lines += [f"  store i64 {step}, ptr {step_place}", f"  store i64 {count}, ptr {count_at}"]
         work = new(block, f"mul i64 {size}, {self.nest.work_of_step}")
-        new(block, f"call i64 @jk_share(ptr {context}, ptr @{name}, i64 {count}, i64 {work})")
+        new(block, f"call i64 @jk_share(ptr {context}, ptr @{name}, i64 {count}, i64 1, i64 {work})")
         block.lines += [f"  br label %{go}", f"{go}:"]
 
         def joined(inside: Block) -> None:

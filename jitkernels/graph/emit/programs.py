@@ -64,12 +64,14 @@ def fused(name: str, text: str, vector_bytes: int, externals: tuple[External, ..
 class Call:
     """One nest of a segment: its function, its outermost loop (None if it has to run whole), and all its work.
 
-    `checks`: the frame's words of the bools that it computes, none of which may be true.
+    `unit`: steps of that loop that are done at once. `checks`: the frame's words of the bools that it computes, none of
+    which may be true.
     """
 
     name: str
     extent: Number | None
     work: Number
+    unit: int = 1
     checks: tuple[int, ...] = ()
 
 
@@ -99,7 +101,8 @@ def segment_text(
         else:
             extent, work = function.extent(call.extent), function.extent(call.work)
             status = function.new(
-                block, f"call i64 @jk_share(ptr %frame, ptr @{call.name}, i64 {extent}, i64 {work})"
+                block,
+                f"call i64 @jk_share(ptr %frame, ptr @{call.name}, i64 {extent}, i64 {call.unit}, i64 {work})",
             )
         failed = function.new(block, f"or i64 {failed}, {status}")
         for place in places_of_checks:
@@ -111,7 +114,7 @@ def segment_text(
     body = "\n".join([*function.memory, *block.lines])
     entry = f"define i64 @entry(ptr %frame) nounwind {{\n{body}\n  ret i64 {failed}{rest}\n}}"
     return unit_text(
-        library, [*(["declare i64 @jk_share(ptr, ptr, i64, i64)"] if parallel else []), *texts, entry]
+        library, [*(["declare i64 @jk_share(ptr, ptr, i64, i64, i64)"] if parallel else []), *texts, entry]
     )
 
 
