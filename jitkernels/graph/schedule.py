@@ -28,7 +28,6 @@ from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.pieces import copied, is_in_pieces, pieces_of
 from jitkernels.graph.reuse import Made, memory_of, overwritten, shared_memory
 
-
 BYTES = 2
 """Of a large array, how many bytes are read or written in the time of an addition."""
 
