@@ -3,7 +3,7 @@
 Elements so near to one another are in vectors that are read whole.
 """
 
-MOST, MANY = 4, 512
+MOST, MANY = 4, 200
 """Last extents up to `MOST`, of arrays that have at least `MANY` elements."""
 WIDEST = 4
 """Elements apart up to which vectors are read and written whole."""

@@ -4,7 +4,8 @@ Generated code asks ``jk_team`` at each call how many threads it gets, so ``set_
 ``OMP_NUM_THREADS`` and ``threadpoolctl.threadpool_limits`` are all obeyed at once: the smallest wins.
 Without a runtime everything runs on one thread. The threads themselves are our own (`jitkernels.native.pool`). A forked
 child of a process that has had a parallel region stays on one thread, because the fork did not copy them.
-A kernel that is called from inside a parallel region of OpenMP runs on its caller's thread; regions of ours hold none.
+A kernel that is called from inside a parallel region of OpenMP runs on its caller's thread; inside of ours it gets
+those that have nothing to do.
 Of floating-point operations that fail, the processor tells the thread; `jk_parallel` tells its caller what all threads
 of its region were told.
 """
@@ -144,5 +145,8 @@ def _share() -> int:
 
 
 def sharing_function() -> External:
-    """``i64 @jk_share(ptr data, ptr function, i64 extent, i64 unit, i64 work)``: calls `function(data, begin, end)`."""
+    """``i64 @jk_share(ptr data, ptr function, i64 extent, i64 unit, i64 work)``.
+
+    Threads call ``function(data, begin, end)``; it returns the bits of all that these return.
+    """
     return External("jk_share", "int64", ("void*", "void*", "int64", "int64", "int64"), _share)

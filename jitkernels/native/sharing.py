@@ -34,11 +34,11 @@ fork:
   %at1 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 1
   %at2 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 2
   %at3 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 3
-  %at4 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 4
   store ptr %data, ptr %given
   store ptr %function, ptr %at1
   store i64 %extent, ptr %at2
   store i64 %unit, ptr %at3
+  %at4 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 4
   store i64 0, ptr %at4
   %worth = sdiv i64 %work, {PART}
   %most = mul i64 %team, {MOST_PARTS}
@@ -53,7 +53,6 @@ start:
   %at1 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 1
   %at2 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 2
   %at3 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 3
-  %at4 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 4
   %data = load ptr, ptr %given
   %function = load ptr, ptr %at1
   %extent = load i64, ptr %at2
@@ -69,6 +68,7 @@ start:
   %stop = mul i64 %high, %unit
   %end = call i64 @llvm.smin.i64(i64 %stop, i64 %extent)
   %status = call i64 %function(ptr %data, i64 %begin, i64 %end)
+  %at4 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 4
   atomicrmw or ptr %at4, i64 %status monotonic
   ret void
 }}
