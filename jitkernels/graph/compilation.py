@@ -11,11 +11,12 @@ from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.extents import Number, Scope
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.nests import Nest
 from jitkernels.graph.passes import optimised
 from jitkernels.graph.pieces import is_reshaped_input
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program
-from jitkernels.graph.schedule import Nest, Single, scheduled
+from jitkernels.graph.schedule import Single, scheduled
 from jitkernels.graph.segments import Choose, Maker
 from jitkernels.graph.unrolling import unrolled
 

@@ -15,8 +15,9 @@ from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
 from jitkernels.graph.extents import same
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product, operands
-from jitkernels.graph.schedule import Nest, Single
+from jitkernels.graph.schedule import Single
 from jitkernels.native.language.types import NUMBERS
 
 Step = Nest | Single | Product

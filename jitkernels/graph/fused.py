@@ -17,7 +17,7 @@ from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.extents import Atom, Extent, Number, Scope
 from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.schedule import Nest
+from jitkernels.graph.nests import Nest
 from jitkernels.loops.variants import STREAM_BYTES
 from jitkernels.signature import AnyArray
 from jitkernels.signature import Array as Shaped

@@ -13,9 +13,9 @@ from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import calls, interface, programs
 from jitkernels.graph.extents import Guard, Number
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.reuse import memory_of
-from jitkernels.graph.schedule import Nest
 from jitkernels.native import floating_errors, load, vectorcall
 from jitkernels.records import record
 

@@ -15,129 +15,16 @@ Rules, in the order in which they are applied:
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from jitkernels.graph import cones, extents, products
 from jitkernels.graph.cones import Cone
-from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.extents import Number
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.nests import Nest, Store
 from jitkernels.graph.pieces import copied, is_in_pieces, pieces_of
 from jitkernels.graph.reuse import Made, memory_of, overwritten, shared_memory
-
-BYTES = 2
-"""Of a large array, how many bytes are read or written in the time of an addition."""
-
-
-@dataclass
-class Store:
-    """A root that is computed in a nest, and where it goes: its own array, or a region of the `target`'s.
-
-    `order`: the dimension of the root that each loop of the nest is. `region`: an index map of the target.
-    """
-
-    cone: Cone
-    order: tuple[int, ...]
-    target: Node
-    region: IndexMap | None = None
-
-
-@dataclass
-class Nest:
-    """Loops over `rows`, and inside of them over `columns`, that compute roots, each in a cone of its own.
-
-    A root has the extents of both, or of the rows alone. `variant`: how its code is made, in words, once that is so,
-    and `product`: whose rows it takes as soon as each is done.
-    """
-
-    rows: tuple[Number, ...]
-    columns: tuple[Number, ...]
-    stores: list[Store] = field(default_factory=list)
-    variant: str = ""
-    product: products.Product | None = None
-
-    @property
-    def cones(self) -> list[Cone]:
-        return [store.cone for store in self.stores]
-
-    @property
-    def cost(self) -> float:
-        """What an element takes, in additions."""
-        return sum(min(cones.own_cost(node), 15.0) for node in self.nodes)
-
-    @property
-    def cost_of_columns(self) -> float:
-        """The same without what is done once for a row."""
-        rows = extents.value_of(extents.product(self.rows))
-        inside = [node for node in self.nodes if extents.value_of(extents.product(node.shape)) != rows]
-        return sum(min(cones.own_cost(node), 15.0) for node in inside)
-
-    @property
-    def nodes(self) -> list[Node]:
-        """What is computed, each once."""
-        return [*{id(node): node for cone in self.cones for node in cone.nodes}.values()]
-
-    @property
-    def work(self) -> Number:
-        """Additions of four bytes, about: of every node as many as the loops have steps that it depends on.
-
-        Where reading and writing takes longer than computing, so much.
-        """
-        most: dict[int, tuple[Number, Node, int]] = {}
-        for cone in self.cones:
-            for node in (*cone.nodes, *cone.leaves.values()):
-                is_moved = node is cone.root or id(node) in cone.leaves
-                moved = np.dtype(node.dtype).itemsize if is_moved else 0
-                for place in cone.places[id(node)].values():
-                    steps = self._steps(cone, cones.loops_of(place))
-                    known = most.get(id(node))
-                    if known is None or extents.value_of(steps) > extents.value_of(known[0]):
-                        most[id(node)] = steps, node, moved
-        found: dict[Any, tuple[Number, list[Node], int]] = {}
-        for steps, node, moved in most.values():
-            _, nodes, before = found.get(extents.key_of(steps), (steps, [], 0))
-            if not any(id(node) in cone.leaves for cone in self.cones):
-                nodes.append(node)
-            found[extents.key_of(steps)] = steps, nodes, before + moved
-        return sum(
-            (steps * max(self._additions(nodes), moved // BYTES) for steps, nodes, moved in found.values()), 0
-        )
-
-    @property
-    def work_of_step(self) -> int:
-        """Additions of four bytes that an element takes if every node is computed for it."""
-        return self._additions(self.nodes)
-
-    def _additions(self, nodes: list[Node]) -> int:
-        """Those of nodes for one step: vectors have half as many elements of eight bytes."""
-        sizes = [
-            np.dtype(node.dtype).itemsize
-            for cone in self.cones
-            for node in (cone.root, *cone.leaves.values())
-        ]
-        cost = sum(min(cones.own_cost(node), 15.0) for node in nodes)
-        return max(round(cost * max(sizes) / 4), 1)
-
-    @staticmethod
-    def _steps(cone: Cone, loops: frozenset[int]) -> Number:
-        """The steps of some loops of a cone; those of its reductions one after another.
-
-        What numbers pick of an array is as much as there is of the root.
-        """
-        if cones.ANYWHERE in loops:
-            return extents.product(cone.root.shape)
-        outer = extents.product(cone.root.shape[loop] for loop in loops if loop < cones.INNER)
-        if all(loop < cones.INNER for loop in loops):
-            return outer
-        reduced = {
-            extents.key_of_shape(shape): extents.product(shape)
-            for node in cone.reductions
-            for shape in [[node.inputs[0].shape[axis] for axis in node.options["axes"]]]
-        }
-        return outer * sum(reduced.values(), 0)
 
 
 @dataclass

@@ -13,9 +13,9 @@ from jitkernels.graph.emit.nests import Emitter
 from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.extents import Extent, Scope
 from jitkernels.graph.ir import Node
+from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program, Segment
-from jitkernels.graph.schedule import Nest
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.sharing import WORK
 from jitkernels.native.source import External

@@ -5,7 +5,7 @@ from typing import Any
 from jitkernels.graph import cones
 from jitkernels.graph.emit.targets import Target
 from jitkernels.graph.emit.values import Values
-from jitkernels.graph.schedule import Nest
+from jitkernels.graph.nests import Nest
 
 STASHED = 10.0
 """What takes as many additions is not computed again for the same element of a row."""

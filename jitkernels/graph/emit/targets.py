@@ -10,7 +10,7 @@ from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.values import Pair, Values
 from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Node
-from jitkernels.graph.schedule import Nest
+from jitkernels.graph.nests import Nest
 from jitkernels.records import record
 
 
