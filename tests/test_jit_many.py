@@ -30,8 +30,12 @@ def used() -> int:
 
 def fused() -> set[str]:
     """Symbols of the code of compiled functions that there is."""
+    return held("jk_fused_")
+
+
+def held(start: str) -> set[str]:
     gc.collect()
-    return {symbol for symbol in load._held if symbol.startswith(("jk_call_", "jk_fused_"))}
+    return {symbol for symbol in load._held if symbol.startswith(start)}
 
 
 def another(number: int, **config: Any) -> Any:
@@ -54,6 +58,34 @@ def test_code_goes_with_its_function(config: dict[str, Any]) -> None:
     del function
     assert fused() == before
     assert used() == pages_before
+
+
+def test_calls_of_one_kind_have_one_beginning() -> None:
+    """Whatever is computed. It stays while any of its functions does."""
+    before = held("jk_call_")
+    functions = [another(number) for number in range(3)]
+    for function in functions:
+        same(function(x), function.__wrapped__(x))
+    functions.append(jk.jit(lambda x: np.exp(x) * 3 + 2 * np.sin(x)))
+    same(functions[-1](x), np.exp(x) * 3 + 2 * np.sin(x))
+    made = held("jk_call_") - before
+    assert len(made) == 1
+    del functions[1:], function
+    assert held("jk_call_") - before == made
+    same(functions[0](x), x * 0.5 + np.abs(x))
+    del functions
+    assert held("jk_call_") == before
+
+
+def test_long_calls_are_told_by_what_is_computed() -> None:
+    """The limit is in units of which an element takes as many as its expression does."""
+    found = []
+    for function in (lambda x: x + 1, lambda x: np.exp(np.sin(x))):
+        compiled = jk.jit(function)
+        same(compiled(x), function(x))
+        (link,) = compiled._links.entered
+        found.append(int(link.context[-1]))
+    assert found[0] > 10 * found[1] > 10 * 1000
 
 
 def test_code_of_the_same_text_is_one() -> None:

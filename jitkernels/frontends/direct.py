@@ -18,6 +18,7 @@ from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.frontends.tracer import INT64
 from jitkernels.graph.emit.interface import Bound, Reach, Rebuilt, Whole
 from jitkernels.graph.emit.objects import Step
+from jitkernels.graph.program import Entry
 from jitkernels.graph.scalars import DTYPES
 from jitkernels.native import call_table, load, plain
 
@@ -25,10 +26,12 @@ from jitkernels.native import call_table, load, plain
 class Direct:
     """One link, and what it needs to stay alive."""
 
-    def __init__(self, source: Any, call: "Call", alarm: Alarm | None, *, cached: bool) -> None:
-        self.context = np.array([id(one) for one in call.objects] or [0], np.int64)
+    def __init__(self, entry: Entry, call: "Call", alarm: Alarm | None, *, cached: bool) -> None:
         self.kept, self.alarm = call, None if alarm is None else LinkedAlarm(alarm)
-        self.code = load.placed_of(source, cached=cached)
+        self.code = load.placed_of(entry.source, cached=cached)
+        self.segment = load.placed_of(entry.segment, cached=cached)
+        words = [*map(id, call.objects), self.segment.address, entry.most]
+        self.context = np.array(words, np.int64)
         address, context = self.code.address, self.context.ctypes.data
         self.link = call_table.link(address, context, call.count, call.watches, call.names, alarm=self.alarm)
         if self.alarm is not None:
@@ -150,8 +153,8 @@ def _watch_defaults(function: types.FunctionType, call: Call) -> bool:
     return True
 
 
-def source_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) -> Any:
-    """The source of the compiled function for calls of a specialisation; None where they are Python's."""
+def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) -> Entry | None:
+    """The compiled function for calls of a specialisation; None where they are Python's."""
     plan, program = specialisation.plan, specialisation.program
     if plan is None or not hasattr(program, "caller"):
         return None
@@ -176,9 +179,15 @@ def source_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call)
         symbols = tuple(program.symbols) if plan.views else ()
         call.objects.append(plan.finisher(len(program.graph.outputs), symbols))
         rebuilt = Rebuilt(len(call.objects) - 1, plan.leaves, symbols)
-    return program.caller(
-        specialisation.guards, found, reach, is_tuple=plan.is_tuple is not False, rebuilt=rebuilt
+    entry: Entry | None = program.caller(
+        specialisation.guards,
+        found,
+        reach,
+        word=len(call.objects),
+        is_tuple=plan.is_tuple is not False,
+        rebuilt=rebuilt,
     )
+    return entry
 
 
 def _is_strange(bound: Bound, value: Any) -> bool:

@@ -173,9 +173,9 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             bound = self._signature.ordered(args, kwargs)
             try:
                 call = direct.call_of(function, structure, bound, args, kwargs, found.constants)
-                source = direct.source_of(found, leaves, call) if call is not None else None
-                if call is not None and source is not None:
-                    self._links.enter(direct.Direct(source, call, found.alarm, cached=self.config.cache))
+                entry = direct.entry_of(found, leaves, call) if call is not None else None
+                if call is not None and entry is not None:
+                    self._links.enter(direct.Direct(entry, call, found.alarm, cached=self.config.cache))
                     found.direct[form] = True
             except JitKernelsError as error:
                 found.note_failure(error)

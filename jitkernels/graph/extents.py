@@ -5,6 +5,7 @@ their own. A question about extents is answered by the values of the call that i
 of the code: it serves all calls for which every guard holds, whatever their sizes.
 """
 
+import math
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -329,6 +330,15 @@ def _atom(atom: Atom, values: Mapping[str, int]) -> int:
         case "min":
             return min(left, right)
     return max(left, right)
+
+
+def content(extent: Number) -> tuple[int, Number]:
+    """The largest whole number by which an extent can be divided, and what that leaves; 0 and 1 of 0."""
+    counts = _terms(extent).values()
+    whole = math.gcd(*counts)
+    if not isinstance(extent, Extent):
+        return whole, 1 if extent >= 0 else -1
+    return whole, _exact_quotient(extent, whole)
 
 
 def symbols_of(extent: Number) -> set[str]:

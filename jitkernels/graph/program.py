@@ -17,6 +17,7 @@ from jitkernels.graph.products import Product
 from jitkernels.graph.reuse import memory_of
 from jitkernels.graph.schedule import Nest
 from jitkernels.native import floating_errors, load, vectorcall
+from jitkernels.records import record
 
 
 @dataclass
@@ -40,6 +41,18 @@ class Segment:
             raise IndexError("an index is out of bounds")
         if status:
             raise WorkspaceError(vectorcall.NO_WORKSPACE)
+
+
+@record
+class Entry:
+    """The function that Python calls begin with, and what it needs to know of the segment that it calls.
+
+    `most`: the largest work that is not long, in the units in which it computes work.
+    """
+
+    source: programs.Fused
+    segment: programs.Fused
+    most: int
 
 
 @dataclass
@@ -131,14 +144,15 @@ class Program:
         sources: Sequence[tuple[int, str]],
         reach: interface.Reach,
         *,
+        word: int,
         is_tuple: bool,
         rebuilt: interface.Rebuilt | None = None,
-    ) -> "programs.Fused | None":
-        """The source of the function that Python calls may begin with; None where there is work for Python.
+    ) -> "Entry | None":
+        """The function that Python calls may begin with; None where there is work for Python.
 
         `sources` says of each input which step of `reach` gives it, and its type if it is a number (see
         `interface.Argument`); results are the outputs, in a tuple if `is_tuple`, or what
-        is `rebuilt` of such a tuple.
+        is `rebuilt` of such a tuple. From `word` on, the context has the words of the segment.
         """
         if len(self.steps) != 1 or not isinstance(self.steps[0], Segment) or self._writes_before_checks():
             return None
@@ -167,18 +181,13 @@ class Program:
         ]
         if any(one.is_written and not one.contiguous for one in arguments):
             return None
+        times, work = extents.content(segment.work)
         caller = calls.Caller(
-            arguments, results, kept, guards, self.symbols, len(self.words) + len(self.symbols) + 1, segment.work,
+            arguments, results, kept, guards, self.symbols, len(self.words) + len(self.symbols) + 1, work, word,
             is_tuple, reach, rebuilt,
         )  # fmt: skip
-        own = caller.text()
-        text = segment.source.text.replace(
-            "define i64 @entry(ptr %frame) ", "define internal i64 @segment(ptr %frame) alwaysinline "
-        )
-        declared = [line for line in own.splitlines() if line.startswith("declare ")]
-        text = "\n".join(line for line in text.splitlines() if line not in declared)
-        found = (*segment.source.externals, *vectorcall.externals())
-        return programs.fused("call", f"{own}{text}\n", segment.source.vector_bytes, found)
+        source = programs.fused("call", caller.text(), segment.source.vector_bytes, vectorcall.externals())
+        return Entry(source, segment.source, calls.LONG // max(times, 1))
 
     def _writes_before_checks(self) -> bool:
         """Whether arguments are written when all that NumPy may refuse is not looked at yet."""

@@ -12,7 +12,10 @@ from jitkernels.native.layout import Offset
 
 @dataclass
 class CallText:
-    """The function as far as it is written, and what it is made of."""
+    """The function as far as it is written, and what it is made of.
+
+    `work`: in units of which more than a word of the context are long. `word`: the first one of the segment's.
+    """
 
     arguments: Sequence[Argument]
     results: Sequence[Result]
@@ -21,6 +24,7 @@ class CallText:
     symbols: Mapping[str, int]
     words: int
     work: Number
+    word: int
     is_tuple: bool
     reach: Reach
     rebuilt: Rebuilt | None = None

@@ -3,6 +3,9 @@
 It looks whether the arguments are what the code was made for, reads extents and strides from them, makes the results or
 takes those given as ``out``, lends the memory between nests, calls the segment, and returns the result. A null pointer
 means that the arguments are of another kind (nothing has happened then), or that an exception is set.
+
+What is computed has no part in its text: expressions of the same arguments and results share one, which takes LLVM as
+long as a segment. So two words of the context are the segment's (see `SEGMENT`).
 """
 
 from jitkernels.graph import extents
@@ -14,6 +17,8 @@ from jitkernels.graph.extents import Number
 
 LONG = 400_000
 """Additions from which on other Python threads may run meanwhile: about 20 us."""
+SEGMENT, MOST = 0, 1
+"""Words of the context, from the segment's first one on: its address, and the largest work that is not long."""
 
 
 class Caller(TakenArguments, GivenResults):
@@ -80,7 +85,9 @@ class Caller(TakenArguments, GivenResults):
 
     def _run(self) -> None:
         """Call the segment; while it is long, without the interpreter's lock."""
-        long = self.new(f"icmp sgt i64 {self.here(self.work)}, {LONG}")
+        segment = self.load("ptr", "%context", 8 * (self.word + SEGMENT))
+        most = self.load("i64", "%context", 8 * (self.word + MOST))
+        long = self.new(f"icmp sgt i64 {self.here(self.work)}, {most}")
         apart, go, back, after = (self.function.label() for _ in range(4))
         state = self.variable("ptr")
         self.block.lines += [
@@ -93,7 +100,7 @@ class Caller(TakenArguments, GivenResults):
             f"  store ptr %saved, ptr {state}",
             f"  br label %{go}",
             f"{go}:",
-            "  %status = call i64 @segment(ptr %frame)",
+            f"  %status = call i64 {segment}(ptr %frame)",
             f"  %state = load ptr, ptr {state}",
             "  %held = icmp eq ptr %state, null",
             f"  br i1 %held, label %{after}, label %{back}",
