@@ -49,7 +49,7 @@ from jitkernels.maths.log import (
     unusual_float32,
     unusual_float64,
 )
-from jitkernels.native.source import inlined
+from jitkernels.native.source import inlined, seldom
 
 # log2((1 + s) / (1 - s)) / s, of s**2: relative error 2**-37.8
 L0_32 = np.float64(2.88539008179008)
@@ -163,6 +163,17 @@ def parted_float32(k: np.float32, f: np.float32) -> tuple[np.float32, np.float32
     return high, low - (high - whole)
 
 
+@seldom("contract")
+def unusual_pow_float32(x: np.float32, y: np.float32) -> np.float32:
+    """x**y for all float32, in float64."""
+    size = abs(x)
+    is_small = size < SMALLEST_32
+    k, f = parts_float32(size * UP_32 if is_small else size)
+    log = logarithm_float32(k - UP_STEPS_32 if is_small else k, f)
+    wide = np.float64(y) * extended_float64(np.float64(size), log, -INFINITY_64)
+    return signed_float32(x, y, raised_float32(min(max(wide, LOWEST_32), HIGHEST_32)))
+
+
 @inlined("contract")
 def pow_float32(x: np.float32, y: np.float32) -> np.float32:
     """x**y for all float32; at most 3.0 ULP (1e8 pairs measured)."""
@@ -175,12 +186,7 @@ def pow_float32(x: np.float32, y: np.float32) -> np.float32:
     p = (((((C6_32 * r + C5_32) * r + C4_32) * r + C3_32) * r + C2_32) * r + C1_32) * r + ONE_32
     result = (p.view(np.int32) + (shifted.view(np.int32) << 23)).view(np.float32)
     if unusual_float32(x) or not abs(t) < MOST_32:
-        size = abs(x)
-        is_small = size < SMALLEST_32
-        k, f = parts_float32(size * UP_32 if is_small else size)
-        log = logarithm_float32(k - UP_STEPS_32 if is_small else k, f)
-        wide = np.float64(y) * extended_float64(np.float64(size), log, -INFINITY_64)
-        result = signed_float32(x, y, raised_float32(min(max(wide, LOWEST_32), HIGHEST_32)))
+        result = unusual_pow_float32(x, y)
     return result
 
 
@@ -248,6 +254,24 @@ def signed_float64(x: np.float64, y: np.float64, power: np.float64) -> np.float6
     return -power if is_negative and is_odd else power
 
 
+@seldom("contract")
+def unusual_pow_float64(x: np.float64, y: np.float64) -> np.float64:
+    """x**y for all float64, 2**k applied as two factors."""
+    size = abs(x)
+    is_small = size < SMALLEST_64
+    k, f = parts_float64(size * UP_64 if is_small else size)
+    high, low = logarithm_float64(k - UP_STEPS_64 if is_small else k, f)
+    plain = y * extended_float64(size, high + low, -INFINITY_64)
+    t, t_low = times_float64(y, high, low) if abs(plain) < -LOWEST_64 else (plain, ZERO_64)
+    t = min(max(t, LOWEST_64), HIGHEST_64)
+    shifted = t + MAGIC_64
+    p = fraction_float64((t - (shifted - MAGIC_64)) + t_low)
+    bits = shifted.view(np.int64)
+    floor_half = bits << 51 & EXPONENT_64
+    ceil_half = (bits << 52) - floor_half
+    return signed_float64(x, y, p * floor_half.view(np.float64) * ceil_half.view(np.float64))
+
+
 @inlined("contract")
 def pow_float64(x: np.float64, y: np.float64) -> np.float64:
     """x**y for all float64; at most 3.8 ULP (3e7 pairs measured)."""
@@ -258,17 +282,5 @@ def pow_float64(x: np.float64, y: np.float64) -> np.float64:
     p = fraction_float64((t - (shifted - MAGIC_32)) + t_low)
     result = (p.view(np.int64) + (shifted.view(np.int64) << 52)).view(np.float64)
     if unusual_float64(x) or not abs(t) < MOST_64:
-        size = abs(x)
-        is_small = size < SMALLEST_64
-        k, f = parts_float64(size * UP_64 if is_small else size)
-        high, low = logarithm_float64(k - UP_STEPS_64 if is_small else k, f)
-        plain = y * extended_float64(size, high + low, -INFINITY_64)
-        t, t_low = times_float64(y, high, low) if abs(plain) < -LOWEST_64 else (plain, ZERO_64)
-        t = min(max(t, LOWEST_64), HIGHEST_64)
-        shifted = t + MAGIC_64
-        p = fraction_float64((t - (shifted - MAGIC_64)) + t_low)
-        bits = shifted.view(np.int64)
-        floor_half = bits << 51 & EXPONENT_64
-        ceil_half = (bits << 52) - floor_half
-        result = signed_float64(x, y, p * floor_half.view(np.float64) * ceil_half.view(np.float64))
+        result = unusual_pow_float64(x, y)
     return result

@@ -10,7 +10,7 @@ from typing import Any
 
 from jitkernels.errors import BuildError
 from jitkernels.native.language.types import INT64, Value
-from jitkernels.native.source import parsed, place_of
+from jitkernels.native.source import place_of, syntax_of
 
 WEIGHTS = '!{!"branch_weights", i32 1, i32 1000}'
 
@@ -20,7 +20,7 @@ class ControlFlow(ABC):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.code = function.__code__
-        self.tree, self.lines_before = parsed(self.code)
+        self.tree, self.lines_before = syntax_of(self.code)
         self.lines: list[str] = []
         self.entry: list[str] = []
         self.count = 0

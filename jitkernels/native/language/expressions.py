@@ -97,6 +97,8 @@ class Expressions(Arithmetic):
         return ...
 
     def value(self, node: ast.expr) -> Value:
+        if isinstance(node, ast.Name) and node.id in self.variables:  # which most are
+            return self.named(node, node.id)
         number = self.known(node)
         if number is not ...:
             return types.literal(number)
@@ -131,8 +133,8 @@ class Expressions(Arithmetic):
         if kind is not None:
             return Value(kind, self.new(f'load {self.register(kind)}, ptr %"{name}.at"'))
         found = self.around.get(name)
-        if isinstance(found, np.generic) and found.dtype.name in types.NUMBERS:
-            kind = types.NUMBERS[found.dtype.name]
+        kind = types.OF_NUMPY.get(type(found))
+        if kind is not None:
             return Value(kind, self.constant(kind, found.item()))
         if name in self.around:
             raise self.failure(node, f"{name} is {found!r}, which is neither a number nor a marked function")

@@ -26,8 +26,7 @@ class Writer(Calls):
     ) -> None:
         super().__init__(function)
         self.program, self.flags = program, flags
-        inside = (node for statement in self.tree.body for node in ast.walk(statement))
-        self.around = references(function, {node.id for node in inside if isinstance(node, ast.Name)})
+        self.around = references(function, {*self.code.co_names, *self.code.co_freevars})
         self.variables: dict[str, Type] = {}
         self.result: Type | None = None
         self.status_of = ""
