@@ -132,7 +132,7 @@ class Expressions(Arithmetic):
         kind = self.variables.get(name)
         if kind is not None:
             return Value(kind, self.new(f'load {self.register(kind)}, ptr %"{name}.at"'))
-        found = self.around.get(name)
+        found: Any = self.around.get(name)
         kind = types.OF_NUMPY.get(type(found))
         if kind is not None:
             return Value(kind, self.constant(kind, found.item()))
