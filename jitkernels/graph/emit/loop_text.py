@@ -9,7 +9,9 @@ from jitkernels.native.language.types import NUMBERS
 
 
 class LoopWriter(Loops):
-    """Writes loops, whatever is done in them."""
+    """Writes loops, whatever is done in them. `least`: lanes that the loop of lanes has at least, as guards say."""
+
+    least = 0
 
     def _limits(self, loop: int) -> tuple[str, str]:
         if loop == self.range_loop:
@@ -43,8 +45,45 @@ class LoopWriter(Loops):
         count = new(block, f"sub nsw i64 {end}, {begin}")
         whole = new(block, f"and i64 {count}, {-wide}")
         stop = new(block, f"add nsw i64 {begin}, {whole}")
-        self.counted(block, loop, begin, stop, wide, wide, body)
-        self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
+        self.counted(block, loop, begin, stop, wide, wide, body, enters=0 < wide <= self.least)
+        if self.order and any(target.reduction for target in self.targets):
+            self.single_vectors(block, loop, (begin, stop, end), narrow, wide, body)
+        else:
+            self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
+
+    def single_vectors(
+        self,
+        block: Block,
+        loop: int,
+        limits: tuple[str, str, str],
+        lanes: int,
+        wide: int,
+        body: Callable[[Block], None],
+    ) -> None:
+        """What whole steps left of a row, from the second limit on: vectors, and one with lanes that are off.
+
+        That one is apart, as its lanes are the same in every row and in all that is done with a row.
+        """
+        begin, stop, end = limits
+        new = self.function.new
+        if lanes == 1:
+            self.counted(block, loop, stop, end, 1, 1, body)
+            return
+        count = new(block, f"sub nsw i64 {end}, {begin}")
+        whole = new(block, f"and i64 {count}, {-lanes}")
+        last = new(block, f"add nsw i64 {begin}, {whole}")
+        if wide > lanes:
+            self.counted(block, loop, stop, last, lanes, lanes, body)
+        left = new(block, f"and i64 {count}, {lanes - 1}")
+        inside = Block(block, loop, last, lanes, self._mask(block, left, lanes))
+        body(inside)
+        self._where(block, new(block, f"icmp ne i64 {left}, 0"), inside.lines)
+
+    def _where(self, block: Block, condition: str, lines: list[str]) -> None:
+        """Lines that are run where a condition holds."""
+        there, after = self.function.label(), self.function.label()
+        block.lines += [f"  br i1 {condition}, label %{there}, label %{after}", f"{there}:", *lines]
+        block.lines += [f"  br label %{after}", f"{after}:"]
 
     def counted(
         self,
@@ -57,12 +96,16 @@ class LoopWriter(Loops):
         body: Callable[[Block], None],
         *,
         masked: bool = False,
+        enters: bool = False,
         streamed: Array | None = None,
     ) -> None:
-        """A loop from begin to end; `masked`: lanes behind the end are off; `streamed`: see `Block`."""
+        """A loop from begin to end; `masked`: lanes behind the end are off; `enters`: it has a step at least.
+
+        `streamed`: see `Block`.
+        """
         function = self.function
         counter = function.variable("i64")
-        head, inside, after = (function.label() for _ in range(3))
+        inside, after = function.label(), function.label()
         index = function.name()
         inner = Block(block, loop, index, lanes, streamed=streamed.word if streamed is not None else None)
         if loop is None:
@@ -72,18 +115,18 @@ class LoopWriter(Loops):
             inner.mask = self._mask(inner, left, lanes)
         body(inner)
         following, more = function.name(), function.name()
+        some = "true" if enters else function.new(block, f"icmp slt i64 {begin}, {end}")
+        # The condition stands at the end: LLVM keeps constants in registers if what needs them is done in any case.
         block.lines += [
             f"  store i64 {begin}, ptr {counter}",
-            f"  br label %{head}",
-            f"{head}:",
-            f"  {index} = load i64, ptr {counter}",
-            f"  {more} = icmp slt i64 {index}, {end}",
-            f"  br i1 {more}, label %{inside}, label %{after}",
+            f"  br i1 {some}, label %{inside}, label %{after}",
             f"{inside}:",
+            f"  {index} = load i64, ptr {counter}",
             *inner.lines,
             f"  {following} = add nsw i64 {index}, {step}",
             f"  store i64 {following}, ptr {counter}",
-            f"  br label %{head}, !llvm.loop !0",
+            f"  {more} = icmp slt i64 {following}, {end}",
+            f"  br i1 {more}, label %{inside}, label %{after}, !llvm.loop !0",
             f"{after}:",
         ]
 

@@ -123,7 +123,7 @@ class Emitter(ShortRows):
         count = new(block, f"sub nsw i64 {end}, {first}")
         whole = new(block, f"and i64 {count}, {-wide}")
         stop = new(block, f"add nsw i64 {first}, {whole}")
-        inside = Block(block, -1)
+        inside, enters = Block(block, -1), wide <= self.least
         self.accumulators = [self._part(target, wide) for target in reductions]
         pairs = [*zip(self.accumulators, rest, strict=True)]
         for one, other in pairs:
@@ -136,31 +136,28 @@ class Emitter(ShortRows):
                 if other.has_parts:
                     one.first = begin
                     one.begin(around)
-            self.counted(around, loop, begin, until, wide, wide, step)
+            self.counted(around, loop, begin, until, wide, wide, step, enters=enters)
             for one, other in pairs:
                 if other.has_parts:
                     one.give(around, other)
 
         length = max(CHUNK, wide) if any(one.in_parts for one in rest) else COUNTED
-        self._in_parts(inside, rest, (first, stop), length, part)
+        self._in_parts(inside, rest, (first, stop), length, part, enters=True)
         for one, other in pairs:
             if not other.has_parts:
                 one.give(inside, other)
-        self._where(block, new(block, f"icmp sgt i64 {whole}, 0"), inside.lines)
+        if enters:
+            block.lines += inside.lines
+        else:
+            self._where(block, new(block, f"icmp sgt i64 {whole}, 0"), inside.lines)
         self.accumulators = rest
-        self.counted(block, loop, stop, end, narrow, narrow, step, masked=narrow > 1)
+        self.single_vectors(block, loop, (first, stop, end), narrow, wide, step)
         settled = Block(block, -1)
         for one in rest:
             one.settle(settled)
         if settled.lines:
             self._where(block, new(block, f"icmp sgt i64 {whole}, {max(CHUNK, wide)}"), settled.lines)
         self.accumulators = self._given(block, reductions, 1)
-
-    def _where(self, block: Block, condition: str, lines: list[str]) -> None:
-        """Lines that are run where a condition holds."""
-        there, after = self.function.label(), self.function.label()
-        block.lines += [f"  br i1 {condition}, label %{there}, label %{after}", f"{there}:", *lines]
-        block.lines += [f"  br label %{after}", f"{after}:"]
 
     def _begun(
         self, block: Block, reductions: list[Target], lanes: int, *, is_long: bool
@@ -203,6 +200,8 @@ class Emitter(ShortRows):
         limits: tuple[str, str],
         length: int,
         body: Callable[[Block, str, str], None],
+        *,
+        enters: bool = False,
     ) -> None:
         """What goes from one place to another, in parts of a length if any accumulator sums in parts."""
         begin, end = limits
@@ -217,7 +216,7 @@ class Emitter(ShortRows):
             less = new(inside, f"icmp slt i64 {ahead}, {end}")
             body(inside, inside.index, new(inside, f"select i1 {less}, i64 {ahead}, i64 {end}"))
 
-        self.counted(block, None, begin, end, length, 1, one_part)
+        self.counted(block, None, begin, end, length, 1, one_part, enters=enters)
 
     def _next_part(self, block: Block, accumulators: list[Accumulator], condition: str) -> None:
         """Begin another part of all sums, where there is one before it."""

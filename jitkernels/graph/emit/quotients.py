@@ -89,11 +89,10 @@ def _prepared(function: Function, home: Block, divisor: Register) -> _Divisor:
     def number(value: float) -> str:
         return splat(constant(sort, value), llvm_type(dtype), lanes)
 
-    inverse = new(f"fdiv {kind} {number(1.0)}, {divisor.text}")
-    first = new(f"fmul {kind} {inverse}, {number(1 - 2.0 ** -BITS[dtype])}")
+    first = new(f"fdiv {kind} {number(1 - 2.0 ** -BITS[dtype])}, {divisor.text}")
     back = Register(new(f"fneg {kind} {first}"), dtype, lanes)
     left = _fma(function, home, back, divisor.text, number(1.0))
-    rest = new(f"fmul {kind} {left}, {inverse}")
+    rest = new(f"fmul {kind} {left}, {first}")
     return _Divisor(
         Register(first, dtype, lanes), Register(rest, dtype, lanes), _near(function, home, divisor)
     )
