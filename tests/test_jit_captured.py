@@ -181,6 +181,18 @@ def test_names_of_modules() -> None:
     assert not reasons(compiled)
 
 
+def test_names_of_modules_bound_anew() -> None:
+    names: dict[str, Any] = {"np": np, "math": math, "calls": 0}
+    exec("def scaled(v):\n    return np.exp(v) * math.pi", names)
+    other, sines = types.ModuleType("other"), types.ModuleType("sines")
+    other.pi, sines.exp = 2.0, np.sin  # type: ignore[attr-defined]
+    compiled, x = jk.jit(names["scaled"]), array(3)
+    for change in ({}, {"calls": 1}, {"math": other}, {"np": sines}, {"calls": 2}, {"np": np, "math": math}):
+        names |= change
+        both(compiled, x)
+    assert not reasons(compiled)
+
+
 def test_what_is_not_the_same_twice() -> None:
     def counted(v: Any) -> Any:
         CALLS.append(1)

@@ -1,6 +1,9 @@
 """From the structure of a call's arguments to the steps by which compiled code reaches arrays and numbers in them."""
 
+import ctypes
+import functools
 import sys
+import sysconfig
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +13,7 @@ import numpy as np
 from jitkernels.frontends.arguments import counted
 from jitkernels.frontends.captured import Same, is_library
 from jitkernels.graph.emit.objects import Step
+from jitkernels.native.layout import Offset
 
 EQUAL: tuple[type, ...] = (int, str, bytes)
 """Constants that others may be equal to."""
@@ -55,6 +59,16 @@ class Reaching:
             self._look(self._step("cell", word=self._word(cell)), part, cell.cell_contents)
         table = function.__globals__
         where = self._word(table) if names else 0
+        fixed = [one for one in names if type(one[1]) is not str and one[1][0] == "static"]
+        if fixed and tell_changes():
+            # Instead of the version there is an address at first, which no version comes to.
+            self._step("changed", number=where, word=self._word(table))
+            self._globals(fixed, table, where)
+            self._step("looked")
+            names = [one for one in names if one not in fixed]
+        self._globals(names, table, where)
+
+    def _globals(self, names: Sequence[tuple[str, Any]], table: dict[str, Any], where: int) -> None:
         for name, part in names:
             step = self._step("global", number=where, word=self._word(sys.intern(name)))
             self._look(step, part, table[name])
@@ -127,6 +141,28 @@ class Reaching:
         for name, part in zip(names, parts, strict=True):
             inner = self._step("attribute", step, word=self._word(name))
             self._look(inner, part, own[name])
+
+
+@functools.cache
+def tell_changes() -> bool:
+    """Whether dicts have a number that is new after each change, where compiled code looks for it.
+
+    So do those of Python 3.11 to 3.13; others have something else there, which this shows, or are laid out differently.
+    """
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return False
+    one: dict[str, int] = {}
+    seen = [_version(one)]
+    for change in (
+        lambda: one.update(a=1), lambda: one.update(a=2), lambda: one.update(b=1), lambda: one.pop("a"), one.clear,
+    ):  # fmt: skip
+        change()
+        seen.append(_version(one))
+    return len({*seen, _version({"a": 1})}) == len(seen) + 1 and _version(one) == seen[-1]
+
+
+def _version(one: dict[str, int]) -> int:
+    return ctypes.c_uint64.from_address(id(one) + Offset.DICT_VERSION).value
 
 
 def _own(value: dict[Any, Any], key: Any) -> Any:

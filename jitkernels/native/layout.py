@@ -188,6 +188,7 @@ class Offset(IntEnum):
     LIST_ITEMS = 24
     FLOAT_VALUE = 16
     CELL_VALUE = 16
+    DICT_VERSION = 24
 
 
 def constants() -> dict[str, int]:

@@ -47,6 +47,9 @@ class CallText:
     def variable(self, kind: str) -> str:
         return self.function.variable(kind)
 
+    def label(self) -> str:
+        return self.function.label()
+
     def expect(self, condition: str) -> None:
         """Go on if a condition holds, on which nothing depends that is done up to the next one that is required.
 

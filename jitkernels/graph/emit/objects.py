@@ -16,6 +16,9 @@ class Step(NamedTuple):
     ``global`` gives what a dict of the context has under a name, ``cell`` what a closure cell of the context holds,
     ``argument`` an argument, ``item`` one of a tuple, ``element`` one of a list, ``value`` the next one of a dict under
     a key, ``attribute`` one by its name. ``type``, ``size``, ``same`` and ``equal`` require something of an object.
+
+    What stands between ``changed`` and ``looked`` is skipped while a dict of the context tells that nothing was bound
+    in it since all of that was found to be so last; nothing else depends on it.
     """
 
     kind: str
@@ -34,6 +37,7 @@ class Writer(Protocol):
     def settle(self, otherwise: str = "no") -> None: ...
     def line(self, text: str) -> None: ...
     def variable(self, kind: str) -> str: ...
+    def label(self) -> str: ...
 
 
 DECLARED = (
@@ -99,6 +103,7 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
     """The objects of the steps, by their numbers."""
     found: list[str] = []
     places: dict[int, str] = {}
+    version = word_of_version = behind = ""
     for step in steps:
         if step.kind in LOOKING:
             writer.settle()
@@ -130,6 +135,19 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
                 place = writer.variable("ptr")
                 writer.expect(writer.new(f"call i1 @jk_attribute(ptr {base}, ptr {word}, ptr {place})"))
                 text = writer.new(f"load ptr, ptr {place}")
+            case "changed":
+                table = writer.load("ptr", "%context", 8 * step.number)
+                version = writer.load("i64", table, Offset.DICT_VERSION)
+                word_of_version = writer.new(f"getelementptr i8, ptr %context, i64 {8 * step.word}")
+                last = writer.new(f"load i64, ptr {word_of_version}")
+                look, behind = writer.label(), writer.label()
+                same = writer.new(f"icmp eq i64 {version}, {last}")
+                writer.line(f"  br i1 {same}, label %{behind}, label %{look}, !prof !9")
+                writer.line(f"{look}:")
+            case "looked":
+                writer.line(f"  store i64 {version}, ptr {word_of_version}")
+                writer.line(f"  br label %{behind}")
+                writer.line(f"{behind}:")
             case "same":
                 writer.expect(writer.new(f"icmp eq ptr {base}, {word}"))
             case _:
@@ -139,7 +157,7 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
     return found
 
 
-LOOKING = frozenset({"type", "size", "item", "element", "value", "attribute", "equal"})
+LOOKING = frozenset({"type", "size", "item", "element", "value", "attribute", "equal", "changed", "looked"})
 """Steps that look into the object of another one: all that is expected has to hold before they do."""
 WORDED = frozenset({"global", "cell", "type", "value", "attribute", "same", "equal"})
 
