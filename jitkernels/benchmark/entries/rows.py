@@ -58,10 +58,12 @@ def rows(settings: Settings) -> Iterator[Line]:
             of_columns = {"layer_norm": 2, "rms_norm": 1}.get(name, 0)
             of_rows = 2 if name == "cosine_similarity" else 1
             arguments = (*values[:of_rows], *columns[:of_columns])
-            out, other = np.empty_like(compiled(*arguments)), np.empty_like(values[0])
+            out = np.empty_like(
+                compiled(*arguments)
+            )  # of both, as it hangs on where arrays lie how long it takes
             calls: dict[str, Bound] = {COMPILED: partial(compiled, *arguments, out=out)}
             if name in KERNELS:
-                calls[BY_HAND] = partial(getattr(jk, name), *arguments, out=other)
+                calls[BY_HAND] = partial(getattr(jk, name), *arguments, out=out)
             calls[NUMPY] = partial(program.function, *arguments)
             timings = time_calls(calls, seconds=4 * settings.seconds, rounds=(5, 200))
             stats = compiled.stats()
