@@ -85,12 +85,21 @@ class Nest:
     @property
     def work_of_step(self) -> int:
         """Additions of four bytes that an element takes: vectors have half as many of those of eight."""
-        sizes = [
+        return max(round(self.cost * self.widest / 4), 1)
+
+    @property
+    def widest(self) -> int:
+        """Bytes of the widest element that is read or written."""
+        return max(
             np.dtype(node.dtype).itemsize
             for cone in self.cones
             for node in (cone.root, *cone.leaves.values())
-        ]
-        return max(round(self.cost * max(sizes) / 4), 1)
+        )
+
+    @property
+    def row_now(self) -> int:
+        """How many elements are reduced, or stored, for each row of the call that is traced."""
+        return extents.value_of(self._steps()) // max(extents.value_of(extents.product(self.rows)), 1)
 
     def _steps(self) -> Number:
         """The steps that all loops take; those of reductions where there are no columns."""
