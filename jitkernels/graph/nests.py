@@ -96,13 +96,24 @@ class Nest:
 
     def _additions(self, nodes: list[Node]) -> int:
         """Those of nodes for one step: vectors have half as many elements of eight bytes."""
-        sizes = [
+        cost = sum(min(cones.own_cost(node), 15.0) for node in nodes)
+        return max(round(cost * self.widest / 4), 1)
+
+    @property
+    def widest(self) -> int:
+        """Bytes of the widest element that is read or written."""
+        return max(
             np.dtype(node.dtype).itemsize
             for cone in self.cones
             for node in (cone.root, *cone.leaves.values())
-        ]
-        cost = sum(min(cones.own_cost(node), 15.0) for node in nodes)
-        return max(round(cost * max(sizes) / 4), 1)
+        )
+
+    @property
+    def row_now(self) -> int:
+        """How many elements are stored, or reduced, for each row of the call that is traced."""
+        if self.columns:
+            return extents.value_of(extents.product(self.columns))
+        return sum(extents.value_of(length) for length in _reduced(self.nodes))
 
     @staticmethod
     def _steps(cone: Cone, loops: frozenset[int]) -> Number:
@@ -115,9 +126,14 @@ class Nest:
         outer = extents.product(cone.root.shape[loop] for loop in loops if loop < cones.INNER)
         if all(loop < cones.INNER for loop in loops):
             return outer
-        reduced = {
-            extents.key_of_shape(shape): extents.product(shape)
-            for node in cone.reductions
-            for shape in [[node.inputs[0].shape[axis] for axis in node.options["axes"]]]
-        }
-        return outer * sum(reduced.values(), 0)
+        return outer * sum(_reduced(cone.reductions), 0)
+
+
+def _reduced(nodes: list[Node]) -> list[Number]:
+    """How many elements the reductions among nodes take, those over the same extents once."""
+    shapes = [
+        [node.inputs[0].shape[axis] for axis in node.options["axes"]]
+        for node in nodes
+        if node.operation == "reduce"
+    ]
+    return [*{extents.key_of_shape(shape): extents.product(shape) for shape in shapes}.values()]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from jitkernels.graph import extents
 from jitkernels.graph.emit.blocks import Block
 from jitkernels.graph.emit.loops import Loops
 from jitkernels.graph.emit.memory import LINE, Array
@@ -45,11 +46,16 @@ class LoopWriter(Loops):
         count = new(block, f"sub nsw i64 {end}, {begin}")
         whole = new(block, f"and i64 {count}, {-wide}")
         stop = new(block, f"add nsw i64 {begin}, {whole}")
-        self.counted(block, loop, begin, stop, wide, wide, body, enters=0 < wide <= self.least)
+        self.counted(block, loop, begin, stop, wide, wide, body, enters=self.is_filled(loop, wide))
         if self.order and any(target.reduction for target in self.targets):
             self.single_vectors(block, loop, (begin, stop, end), narrow, wide, body)
         else:
             self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
+
+    def is_filled(self, loop: int, lanes: int) -> bool:
+        """Whether so many lanes are always on: in a loop inside of rows, none of which is taken in parts."""
+        inside = bool(self.order) and loop not in self.order
+        return inside and extents.guarded_least_of(self.extents[loop]) >= lanes
 
     def single_vectors(
         self,
@@ -69,15 +75,25 @@ class LoopWriter(Loops):
         if lanes == 1:
             self.counted(block, loop, stop, end, 1, 1, body)
             return
-        count = new(block, f"sub nsw i64 {end}, {begin}")
-        whole = new(block, f"and i64 {count}, {-lanes}")
-        last = new(block, f"add nsw i64 {begin}, {whole}")
+        inside = bool(self.order) and loop not in self.order
+        last, left, mask = self._last_vector(self.function.block if inside else block, begin, end, lanes)
         if wide > lanes:
             self.counted(block, loop, stop, last, lanes, lanes, body)
-        left = new(block, f"and i64 {count}, {lanes - 1}")
-        inside = Block(block, loop, last, lanes, self._mask(block, left, lanes))
-        body(inside)
-        self._where(block, new(block, f"icmp ne i64 {left}, 0"), inside.lines)
+        vector = Block(block, loop, last, lanes, mask)
+        body(vector)
+        self._where(block, new(block, f"icmp ne i64 {left}, 0"), vector.lines)
+
+    def _last_vector(self, block: Block, begin: str, end: str, lanes: int) -> tuple[str, str, str]:
+        """Where the vector begins that has lanes which are off, how many are on, and which."""
+        key, new = ("last vector", begin, end, lanes), self.function.new
+        if key not in block.known:
+            count = new(block, f"sub nsw i64 {end}, {begin}")
+            whole = new(block, f"and i64 {count}, {-lanes}")
+            left = new(block, f"and i64 {count}, {lanes - 1}")
+            last = new(block, f"add nsw i64 {begin}, {whole}")
+            block.known[key] = last, left, self._mask(block, left, lanes)
+        found: tuple[str, str, str] = block.known[key]
+        return found
 
     def _where(self, block: Block, condition: str, lines: list[str]) -> None:
         """Lines that are run where a condition holds."""

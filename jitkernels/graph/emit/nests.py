@@ -131,33 +131,20 @@ class Emitter(ShortRows):
         count = new(block, f"sub nsw i64 {end}, {first}")
         whole = new(block, f"and i64 {count}, {-wide}")
         stop = new(block, f"add nsw i64 {first}, {whole}")
-        inside, enters = Block(block, -1), wide <= self.least
+        inside = Block(block, -1)
         self.accumulators = [self._part(target, wide) for target in reductions]
         pairs = [*zip(self.accumulators, rest, strict=True)]
-        for one, other in pairs:
+        for _, other in pairs:
             other.has_taken = other.is_index
-            if not other.has_parts:
-                one.begin(inside)
-
-        def part(around: Block, begin: str, until: str) -> None:
-            for one, other in pairs:
-                if other.has_parts:
-                    one.first = begin
-                    one.begin(around)
-            self.counted(around, loop, begin, until, wide, wide, step, enters=enters)
-            for one, other in pairs:
-                if other.has_parts:
-                    one.give(around, other)
-
         deciding = [other if other.has_parts else one for one, other in pairs if other.decides]
         if not is_alone or len(deciding) < len(pairs):
             deciding = []
         length = max(CHUNK, wide) if deciding or any(one.in_parts for one in rest) else COUNTED
-        self._in_parts(inside, rest, (first, stop), length, part, deciding, enters=True)
-        for one, other in pairs:
-            if not other.has_parts:
-                one.give(inside, other)
-        if enters:
+        if deciding:
+            self._until_decided(inside, loop, pairs, (first, stop), wide, length, step)
+        else:
+            self._whole_steps(inside, loop, pairs, (first, stop), wide, length, step)
+        if self.is_filled(loop, wide):
             block.lines += inside.lines
         else:
             self._where(block, new(block, f"icmp sgt i64 {whole}, 0"), inside.lines)
@@ -205,6 +192,86 @@ class Emitter(ShortRows):
             self.in_lanes(block, loop, (begin, end), wide, wide, step)
         else:
             self.in_lanes(block, loop, (begin, end), narrow, wide, step)
+
+    def _until_decided(
+        self,
+        block: Block,
+        loop: int,
+        pairs: list[tuple[Accumulator, Accumulator]],
+        limits: tuple[str, str],
+        wide: int,
+        length: int,
+        step: Callable[[Block], None],
+    ) -> None:
+        """As `_whole_steps`, but no part follows when all have found what they look for."""
+        for one, other in pairs:
+            if not other.has_parts:
+                one.begin(block)
+
+        def part(around: Block, begin: str, until: str) -> None:
+            for one, other in pairs:
+                if other.has_parts:
+                    one.first = begin
+                    one.begin(around)
+            self.counted(around, loop, begin, until, wide, wide, step)
+            for one, other in pairs:
+                if other.has_parts:
+                    one.give(around, other)
+
+        deciding = [other if other.has_parts else one for one, other in pairs]
+        self._in_parts(block, [other for _, other in pairs], limits, length, part, deciding)
+        for one, other in pairs:
+            if not other.has_parts:
+                one.give(block, other)
+
+    def _whole_steps(
+        self,
+        block: Block,
+        loop: int,
+        pairs: list[tuple[Accumulator, Accumulator]],
+        limits: tuple[str, str],
+        wide: int,
+        length: int,
+        step: Callable[[Block], None],
+    ) -> None:
+        """The steps of a row, of which there are some, in parts if many. The second of each pair has all then."""
+        begin, end = limits
+        function, new = self.function, self.function.new
+        parted = [(one, other) for one, other in pairs if other.has_parts]
+        for one, _ in pairs:
+            one.begin(block)
+        if not parted:
+            self.counted(block, loop, begin, end, wide, wide, step, enters=True)
+        else:
+            start, until = function.variable("i64"), function.variable("i64")
+            again, further, after = (function.label() for _ in range(3))
+            head, tail = Block(block, -1), Block(block, -1)
+            first, last = new(head, f"load i64, ptr {start}"), new(head, f"load i64, ptr {until}")
+            for one, _ in parted:
+                one.first = first
+            self.counted(head, loop, first, last, wide, wide, step, enters=True)
+            more = new(head, f"icmp slt i64 {last}, {end}")
+            for one, other in parted:
+                one.give(tail, other)
+                other.next_part(tail)
+                one.begin(tail)
+            block.lines += [f"  store i64 {begin}, ptr {start}"]
+            self._ends(block, until, begin, end, length)
+            block.lines += [f"  br label %{again}", f"{again}:", *head.lines]
+            block.lines += [f"  br i1 {more}, label %{further}, label %{after}, !prof !8", f"{further}:"]
+            tail.lines += [f"  store i64 {last}, ptr {start}"]
+            self._ends(tail, until, last, end, length)
+            block.lines += [*tail.lines, f"  br label %{again}", f"{after}:"]
+        for one, other in pairs:
+            one.give(block, other)
+
+    def _ends(self, block: Block, place: str, begin: str, end: str, length: int) -> None:
+        """Keep where a part ends."""
+        new = self.function.new
+        ahead = new(block, f"add nsw i64 {begin}, {length}")
+        less = new(block, f"icmp slt i64 {ahead}, {end}")
+        value = new(block, f"select i1 {less}, i64 {ahead}, i64 {end}")
+        block.lines.append(f"  store i64 {value}, ptr {place}")
 
     def _in_parts(
         self,

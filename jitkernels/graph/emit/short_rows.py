@@ -48,8 +48,6 @@ class ShortRows(LoopWriter):
         ]  # fmt: skip
         assert self.lane_loop is not None, "chosen"
         count = self.extents[self.lane_loop]
-        if not isinstance(count, Extent):
-            self.least = count
         if self.variant.any_size:
             return [one for groups in classes for one in groups], False
         least = 0
@@ -59,14 +57,12 @@ class ShortRows(LoopWriter):
                 if isinstance(count, Extent):
                     count.guard(count - least, ">", is_choice=True)
                     count.guard(longest - count, ">=", is_choice=True)
-                    self.least = least + 1
                 else:
                     groups = [one for one in groups if one[1] >= count][:1]
                 return [*groups, *([(1, longest)] if groups[-1][0] > 1 else [])], True
             least = longest
         if isinstance(count, Extent):
             count.guard(count - least, ">", is_choice=True)
-            self.least = least + 1
         return [], False
 
     def _grouped(self, block: Block, rows: int, columns: int, *, always: bool) -> None:
