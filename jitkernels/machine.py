@@ -165,6 +165,11 @@ class Target:
         return self.architecture in ("aarch64", "arm64")
 
     @property
+    def fuses(self) -> bool:
+        """Whether it multiplies and adds in one instruction, which rounds once."""
+        return "fma" in self.features or not self.is_x86
+
+    @property
     def widths(self) -> tuple[int, ...]:
         """Bytes of the vectors worth trying: a CPU may run slower for its widest ones."""
         return (64, 32) if self.vector_bytes == 64 else (self.vector_bytes,)

@@ -5,22 +5,24 @@ Truth comes from mpmath, in 160 bits. Special values are those of NumPy, which a
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from elementary import DTYPES, Array, computed, units_off
+from in_lanes import results
 from test_elementary import beside, bound
 from translated import same
 
 from jitkernels import machine
-from jitkernels.maths import table
+from jitkernels.maths import exact, table
 
 LANES = (1, 8, 16)
 MOST = {"pow": 4.0}
 """Units that a function may be off, where it is not 2."""
-FUSED = machine.target().is_arm or "fma" in machine.target().features
+FUSED = machine.target().fuses
 """Whether products are fused into sums, as they were where errors were measured; elsewhere they are a little larger."""
 LN2 = math.log(2)
 
@@ -227,3 +229,22 @@ def test_every_function_of_the_table_is_there() -> None:
     for name in table.MODULES:
         for dtype in DTYPES:
             assert table.function(name, dtype) is not None, (name, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_a_product_rounds_away(dtype: str) -> None:
+    """It is found exactly, by one instruction and by the way that needs none."""
+    random = np.random.default_rng(4)
+    a, b = (
+        np.ldexp(random.uniform(-2, 2, 1024), random.integers(-20, 20, 1024)).astype(dtype) for _ in range(2)
+    )
+    product = a * b
+    function: Any = getattr(exact, f"times_plus_{dtype}")
+    true = [
+        float(Fraction(one) * Fraction(other) - Fraction(whole))
+        for one, other, whole in zip(a.tolist(), b.tolist(), product.tolist(), strict=True)
+    ]
+    assert any(true)
+    np.testing.assert_array_equal(function(a, b, -product), true)
+    for outs in results(function, [a, b, -product], LANES).values():
+        np.testing.assert_array_equal(outs[0], true)

@@ -14,9 +14,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from jitkernels.native.source import inlined
+from jitkernels.native.source import fused, inlined
 
 Number = TypeVar("Number", np.float32, np.float64)
+SPLITTING_64 = np.float64(
+    2.0**27 + 1
+)  # a product with it, less the rest of it, has the first half of the bits
 
 
 @inlined()
@@ -29,6 +32,25 @@ def plus(a: Number, b: Number) -> Number:
 def times(a: Number, b: Number) -> Number:
     """a * b"""
     return a * b
+
+
+@fused
+@inlined()
+def times_plus_float32(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
+    """a * b + c, of which the product is not rounded."""
+    return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
+
+
+@fused
+@inlined()
+def times_plus_float64(a: np.float64, b: np.float64, c: np.float64) -> np.float64:
+    """a * b + c, of which the product is not rounded; of numbers below 2**990 (Dekker, Numer. Math. 1971)."""
+    a_split, b_split = a * SPLITTING_64, b * SPLITTING_64
+    a_high, b_high = a_split - (a_split - a), b_split - (b_split - b)
+    a_low, b_low = a - a_high, b - b_high
+    product = a * b
+    lost = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return (product + c) + lost
 
 
 @inlined()

@@ -78,6 +78,14 @@ def parts_float32(x: np.float32) -> tuple[np.float32, np.float32]:
 
 
 @inlined("contract")
+def scaled_parts_float32(x: np.float32) -> tuple[np.float32, np.float32]:
+    """2**23 * k, for those who multiply k by something anyway, and f."""
+    bits = x.view(np.int32)
+    scaled = (bits - SQRT_HALF_BITS_32) & EXPONENT_32
+    return np.float32(scaled), (bits - scaled).view(np.float32) - ONE_32
+
+
+@inlined("contract")
 def parts_float64(x: np.float64) -> tuple[np.float64, np.float64]:
     """k and f of a normal number."""
     carried = x.view(np.int64) + CARRY_64

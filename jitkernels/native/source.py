@@ -134,6 +134,12 @@ def seldom(*flags: str) -> Callable[[Function], Function]:
     return inlined(SELDOM, *flags)
 
 
+def fused(function: Function) -> Function:
+    """Mark a function of three numbers that is ``a * b + c`` rounded once: one instruction where there is one."""
+    function.fuses = True  # type: ignore[attr-defined]  # functions take any
+    return function
+
+
 def vectors(begin: int, end: int, lanes: int) -> range:
     """`range(begin, end)`, of whose steps none depends on another: what whole vectors leave is one more, masked.
 

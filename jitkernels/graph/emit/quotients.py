@@ -33,8 +33,7 @@ BITS = {"float32": 23, "float64": 52}
 
 def is_possible() -> bool:
     """Whether the processor multiplies and adds at once."""
-    target = machine.target()
-    return "fma" in target.features or not target.is_x86
+    return machine.target().fuses
 
 
 def is_of_sums(node: Node, kept: Container[int]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from jitkernels import machine
 from jitkernels.native.language import types
 from jitkernels.native.language.expressions import Expressions
 from jitkernels.native.language.types import INT64, NOTHING, Type, Value
@@ -95,6 +96,8 @@ class Calls(Expressions):
             return self.moved(pointer, pointer.type.element, index)
         if isinstance(found, External | IRFunction):
             return self.external(node, found, [self.value(one) for one in arguments])
+        if inspect.isfunction(found) and hasattr(found, "fuses") and machine.target().fuses:
+            return self.intrinsic(node, "fma", [self.value(one) for one in arguments])
         if inspect.isfunction(found) and hasattr(found, "fastmath"):
             return self.marked(node, found, [self.value(one) for one in arguments])
         if inspect.isfunction(found):
@@ -124,7 +127,7 @@ class Calls(Expressions):
         return result
 
     def intrinsic(self, node: ast.AST, name: str, values: Sequence[Value]) -> Value:
-        kind = types.default_of(values[0]) if len(values) == 1 else self.together(node, *values)[0]
+        kind = types.default_of(values[0]) if len(values) == 1 else self.agreed(node, *values[:2])
         if kind.kind != "float":
             raise self.failure(node, f"expected a floating-point number, got {kind.name}")
         texts = [self.converted(node, value, kind).text for value in values]
