@@ -12,21 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.graph.cones import is_delicate
+from jitkernels.frontends.failing import WORDS, names, unsure
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.native import processor_flags, telling
 
 PATIENCE, MOST_SKIPPED = 3, 1 << 16
 """Runs without anything new after which calls are skipped, twice as many each time, and how many at most."""
 PREFIX = "Warning: "
-WORDS = {"divide": "divide by zero", "over": "overflow", "invalid": "invalid value"}
-ARITHMETIC = frozenset(
-    {
-        "input", "constant", "extent", "view", "reshape", "update", "add", "subtract", "multiply", "divide", "square",
-        "reciprocal", "sqrt", "negative", "positive", "absolute", "fabs", "copysign",
-    }
-)  # fmt: skip
-"""Operations of floats that are the processor's own, which fail where NumPy's do; and those that compute nothing."""
 LOUD = ("error", "always", "all")
 """Actions of filters by which a warning that was shown before is shown again."""
 
@@ -34,9 +26,12 @@ LOUD = ("error", "always", "all")
 class Alarm:
     """Called where code of one specialisation has failed. `leaves_of` finds the arrays in arguments.
 
+    `graph` is what was compiled, `traced` what was made of the function.
+
     Arguments that the function writes, or that results are written over, are no more what they were, so that there is
-    nothing to ask NumPy: what is computed by operations that fail alike in NumPy and here is warned of in words of our
-    own then, and nothing else is.
+    nothing to ask NumPy: kinds of errors of which the operations set no flags but where NumPy's fail are warned of in
+    words of our own then, and others are not. In code that always writes arguments, most functions are such (see
+    `jitkernels.graph.emit.watched`); where results are written over arguments of other code, arithmetic is.
     """
 
     def __init__(
@@ -46,11 +41,11 @@ class Alarm:
         graph: Graph | None,
         *,
         writes: bool,
+        traced: Iterable[Node] = (),
     ) -> None:
         self._function, self._leaves_of, self._writes = function, leaves_of, writes
-        self._is_arithmetic = graph is not None and all(map(_is_arithmetic, graph))
-        if not writes and graph is not None:
-            self._is_arithmetic = self._is_arithmetic and any(map(is_delicate, graph))
+        self._unsure = unsure(graph, watched=writes)
+        self._names = names(traced)
         self._records: dict[tuple[str, ...], Record] = {}
 
     def hear(self, found: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> int:
@@ -66,8 +61,7 @@ class Alarm:
             return 0
         asked: Any = {kind: "log" for kind, choice in np.geterr().items() if choice == "warn"}
         if self._is_overwritten(args, kwargs, out):
-            if self._is_arithmetic:
-                self._say(kind for kind in found if kind in asked)
+            self._say(kind for kind in found if kind in asked and kind not in self._unsure)
             return 0
         log = Log()
         try:
@@ -89,7 +83,7 @@ class Alarm:
             return
         registry = names.setdefault("__warningregistry__", {})
         for kind in kinds:
-            text = f"{WORDS[kind]} encountered in {function.__name__}"
+            text = f"{WORDS[kind]} encountered in {self._names.get(kind, function.__name__)}"
             warnings.warn_explicit(
                 text, RuntimeWarning, code.co_filename, code.co_firstlineno, names.get("__name__"), registry
             )
@@ -102,17 +96,6 @@ class Alarm:
         return any(np.may_share_memory(one, leaf) for one in outs for leaf in leaves)
 
 
-def _is_arithmetic(node: Node) -> bool:
-    """Whether flags are set by a node for what NumPy warns of, and for nothing else.
-
-    Sums are not: what they keep beside them, of what rounding lost, is NaN for infinities. Nor is half precision, which
-    takes comparisons.
-    """
-    if node.operation == "cast":
-        return node.dtype in ("float32", "float64")
-    return node.operation in ARITHMETIC and node.dtype != "float16"
-
-
 def of(
     function: Callable[..., Any], specialisation: Any, leaves_of: Callable[[Any, Any], list[Any]]
 ) -> Alarm | None:
@@ -120,7 +103,9 @@ def of(
     if specialisation.is_quiet or specialisation.has_foreign:
         return None
     graph = getattr(specialisation.program, "graph", specialisation.graph)
-    return Alarm(function, leaves_of, graph, writes=bool(specialisation.written))
+    return Alarm(
+        function, leaves_of, graph, writes=bool(specialisation.written), traced=specialisation.graph or ()
+    )
 
 
 class LinkedAlarm:
