@@ -1,4 +1,4 @@
-"""Where the first true element is, or the first false one: lanes are bits of a number, of which the lowest is looked for.
+"""Where the first true element is, or the first false one: lanes are bits of a number, whose lowest one is found.
 
 To keep an index for each lane takes eight times as long, as a bool is an eighth of a number that counts.
 """
@@ -37,7 +37,7 @@ class FirstFound(Accumulator):
         block.lines += [f"  br i1 {some}, label %{found}, label %{after}, !prof !8", f"{found}:"]
         block.lines += [*inside.lines, f"  br label %{after}", f"{after}:"]
 
-    def take_only(self, block: Block, value: Register, mask: str, index: str) -> None:
+    def take_only(self, block: Block, value: Register, mask: str, index: str) -> None:  # noqa: ARG002
         self.is_row = True
         self.found = self._wanted(block, value, mask)
 
@@ -95,7 +95,7 @@ class FirstFound(Accumulator):
         return new(block, f"and {kind} {found}, {mask}") if mask else found
 
     def _lowest(self, block: Block, wanted: str, rows: int) -> str:
-        """The first of the lanes of each row that is wanted, as a number of 32 bits; the index of nothing if none is."""
+        """The first lane of each row that is wanted, as a number of 32 bits; the index of nothing if none is."""
         function, bits = self.values.function, self.lanes // rows
         new = function.new
         number, short = (f"<{rows} x i{bits}>", f"<{rows} x i32>") if rows > 1 else (f"i{bits}", "i32")
