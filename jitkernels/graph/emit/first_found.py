@@ -1,4 +1,4 @@
-"""Where the first true element is, or the first false one: lanes are bits of a number, whose lowest is looked for.
+"""Where the first true element is, or the first false one: lanes are bits of a number, whose lowest one is found.
 
 To keep an index for each lane takes eight times as long, as a bool is an eighth of a number that counts.
 """
