@@ -1,5 +1,7 @@
 """The threads of generated code: parts are done once each, whoever comes, and nobody waits for who does not."""
 
+import os
+
 import pytest
 from processes import python
 
@@ -165,3 +167,22 @@ gc.collect()
 print(all(one() is not None for one in held))
 """
     assert python(POOL + code, OMP_NUM_THREADS="2") == "True\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="there are no such policies here")
+def test_helpers_do_not_take_the_core_of_their_caller() -> None:
+    """Who wakes another thread may have to wait for its own core then, for milliseconds where others want it too."""
+    code = """
+import os
+before = set(os.listdir("/proc/self/task"))
+begun = threading.Event()
+def part(number):
+    if number:
+        begun.set()
+    else:
+        begun.wait()
+parallel(part, 2, 2)
+helpers = set(os.listdir("/proc/self/task")) - before
+print([os.sched_getscheduler(int(one)) == os.SCHED_BATCH for one in helpers])
+"""
+    assert python(POOL + code, OMP_NUM_THREADS="2") == "[True]\n"

@@ -17,6 +17,8 @@ has not come; it works; it works and its caller sleeps; its caller has not seen 
 MOST_HELPERS, MOST_PARTS = 127, 512
 LOOKING, PAUSES = 500_000, 64
 """Nanoseconds that a helper looks for work before it sleeps, and pauses of the processor before it gives way."""
+BATCH = 3
+"""The policy of threads that wait their turn when they wake, where others may take the core from who woke them."""
 PATIENCE = 1024
 """Pauses of the processor that a caller waits for parts that were begun, before it sleeps."""
 
@@ -25,6 +27,7 @@ FUNCTIONS = {
     "sem_wait": "i32 @sem_wait(ptr)",
     "sem_post": "i32 @sem_post(ptr)",
     "sched_yield": "i32 @sched_yield()",
+    "sched_setscheduler": "i32 @sched_setscheduler(i32, i32, ptr)",
     "clock_gettime": "i32 @clock_gettime(i32, ptr)",
     "pthread_create": "i32 @pthread_create(ptr, ptr, ptr, ptr)",
     "pthread_detach": "i32 @pthread_detach(ptr)",
@@ -197,6 +200,8 @@ define internal i64 @clock(ptr %time) nounwind {{
 define internal ptr @helping(ptr %helper) nounwind {{
 start:
   %time = alloca [2 x i64]
+  store i64 0, ptr %time
+  call i32 @sched_setscheduler(i32 0, i32 {BATCH}, ptr %time)
   %sleeping = getelementptr %Helper, ptr %helper, i32 0, i32 1
   %number.at = getelementptr %Helper, ptr %helper, i32 0, i32 2
   %work.at = getelementptr %Helper, ptr %helper, i32 0, i32 3
