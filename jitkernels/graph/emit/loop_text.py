@@ -55,7 +55,7 @@ class LoopWriter(Loops):
     def is_filled(self, loop: int, lanes: int) -> bool:
         """Whether so many lanes are always on: in a loop inside of rows, none of which is taken in parts."""
         inside = bool(self.order) and loop not in self.order
-        return inside and extents.guarded_least_of(self.extents[loop]) >= lanes
+        return inside and _least_of(self.extents[loop]) >= lanes
 
     def single_vectors(
         self,
@@ -216,3 +216,15 @@ class LoopWriter(Loops):
         )
         numbers = "<" + ", ".join(f"{kind} {lane % lanes}" for lane in range(all_lanes)) + ">"
         return self.function.new(block, f"icmp ugt {vector} {everywhere}, {numbers}")
+
+
+def _least_of(extent: Number) -> int:
+    """The least that an extent is where code runs, by what was decided about it alone."""
+    if not isinstance(extent, Extent):
+        return int(extent)
+    found = extents.least_of(extent) or 0
+    for guard in extent.scope.guards.values():
+        beyond = extent - guard.extent
+        if guard.sign in (">", ">=") and not isinstance(beyond, Extent):
+            found = max(found, int(beyond) + (guard.sign == ">"))
+    return found
