@@ -6,13 +6,12 @@ from jitkernels.graph import extents
 from jitkernels.graph.emit.blocks import Block
 from jitkernels.graph.emit.loops import Loops
 from jitkernels.graph.emit.memory import LINE, Array
+from jitkernels.graph.extents import Extent, Number
 from jitkernels.native.language.types import NUMBERS
 
 
 class LoopWriter(Loops):
-    """Writes loops, whatever is done in them. `least`: lanes that the loop of lanes has at least, as guards say."""
-
-    least = 0
+    """Writes loops, whatever is done in them."""
 
     def _limits(self, loop: int) -> tuple[str, str]:
         if loop == self.range_loop:
