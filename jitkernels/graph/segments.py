@@ -157,7 +157,17 @@ LONG_ROWS = 512
 """Columns from which on it counts little what is done once for a row. A guess from the call that was traced."""
 
 
+SHORT_BYTES = 512
+"""What steps of four vectors leave of a row of less is as much as they do of it. Such a guess, too."""
+CALCULATING = 12
+"""Additions for each column, from which on nothing is gained by steps of four where nothing is lost by less."""
+
+
 def _unroll(nest: Nest) -> int:
     is_long = bool(nest.rows) and extents.value_of(extents.product(nest.columns)) >= LONG_ROWS
     cost = nest.cost_of_columns if is_long else nest.cost
+    reduces = any(node.operation == "reduce" for node in nest.nodes)
+    is_short = reduces and nest.row_now * nest.widest < SHORT_BYTES
+    if is_short and (nest.rows or nest.cost_of_columns >= CALCULATING):
+        return 2 if cost < 60 else 1
     return 4 if cost < 24 else 2 if cost < 60 else 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from jitkernels.graph import extents
 from jitkernels.graph.emit.blocks import Block
 from jitkernels.graph.emit.loops import Loops
 from jitkernels.graph.emit.memory import LINE, Array
@@ -9,9 +10,7 @@ from jitkernels.native.language.types import NUMBERS
 
 
 class LoopWriter(Loops):
-    """Writes loops, whatever is done in them. `least`: lanes that the loop of lanes has at least, as guards say."""
-
-    least = 0
+    """Writes loops, whatever is done in them."""
 
     def _limits(self, loop: int) -> tuple[str, str]:
         if loop == self.range_loop:
@@ -45,11 +44,16 @@ class LoopWriter(Loops):
         count = new(block, f"sub nsw i64 {end}, {begin}")
         whole = new(block, f"and i64 {count}, {-wide}")
         stop = new(block, f"add nsw i64 {begin}, {whole}")
-        self.counted(block, loop, begin, stop, wide, wide, body, enters=0 < wide <= self.least)
+        self.counted(block, loop, begin, stop, wide, wide, body, enters=self.is_filled(loop, wide))
         if self.order and any(target.reduction for target in self.targets):
             self.single_vectors(block, loop, (begin, stop, end), narrow, wide, body)
         else:
             self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
+
+    def is_filled(self, loop: int, lanes: int) -> bool:
+        """Whether so many lanes are always on: in a loop inside of rows, none of which is taken in parts."""
+        inside = bool(self.order) and loop not in self.order
+        return inside and extents.guarded_least_of(self.extents[loop]) >= lanes
 
     def single_vectors(
         self,

@@ -131,7 +131,7 @@ class Emitter(ShortRows):
         count = new(block, f"sub nsw i64 {end}, {first}")
         whole = new(block, f"and i64 {count}, {-wide}")
         stop = new(block, f"add nsw i64 {first}, {whole}")
-        inside, enters = Block(block, -1), wide <= self.least
+        inside, enters = Block(block, -1), self.is_filled(loop, wide)
         self.accumulators = [self._part(target, wide) for target in reductions]
         pairs = [*zip(self.accumulators, rest, strict=True)]
         for one, other in pairs:

@@ -43,12 +43,10 @@ class ShortRows(LoopWriter):
         assert self.lane_loop is not None, "chosen"
         count, longest = self.extents[self.lane_loop], found[-1][1]
         if not isinstance(count, Extent):
-            self.least = count
             return [one for one in found if one[1] >= count][:1]
         if count.value > longest and not self.variant.any_size:
             # Code for long rows alone: it is made in half the time, and short ones get their own.
             count.guard(count - longest, ">")
-            self.least = longest + 1
             return []
         return found
 
