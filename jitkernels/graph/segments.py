@@ -153,7 +153,7 @@ def _stream(nest: Nest) -> int:
     return STREAM_BYTES if nest.cost < 24 else 0
 
 
-LONG_ROWS = 512
+LONG_ROWS = 128
 """Columns from which on it counts little what is done once for a row. A guess from the call that was traced."""
 
 

@@ -73,15 +73,25 @@ class LoopWriter(Loops):
         if lanes == 1:
             self.counted(block, loop, stop, end, 1, 1, body)
             return
-        count = new(block, f"sub nsw i64 {end}, {begin}")
-        whole = new(block, f"and i64 {count}, {-lanes}")
-        last = new(block, f"add nsw i64 {begin}, {whole}")
+        inside = bool(self.order) and loop not in self.order
+        last, left, mask = self._last_vector(self.function.block if inside else block, begin, end, lanes)
         if wide > lanes:
             self.counted(block, loop, stop, last, lanes, lanes, body)
-        left = new(block, f"and i64 {count}, {lanes - 1}")
-        inside = Block(block, loop, last, lanes, self._mask(block, left, lanes))
-        body(inside)
-        self._where(block, new(block, f"icmp ne i64 {left}, 0"), inside.lines)
+        vector = Block(block, loop, last, lanes, mask)
+        body(vector)
+        self._where(block, new(block, f"icmp ne i64 {left}, 0"), vector.lines)
+
+    def _last_vector(self, block: Block, begin: str, end: str, lanes: int) -> tuple[str, str, str]:
+        """Where the vector begins that has lanes which are off, how many are on, and which."""
+        key, new = ("last vector", begin, end, lanes), self.function.new
+        if key not in block.known:
+            count = new(block, f"sub nsw i64 {end}, {begin}")
+            whole = new(block, f"and i64 {count}, {-lanes}")
+            left = new(block, f"and i64 {count}, {lanes - 1}")
+            last = new(block, f"add nsw i64 {begin}, {whole}")
+            block.known[key] = last, left, self._mask(block, left, lanes)
+        found: tuple[str, str, str] = block.known[key]
+        return found
 
     def _where(self, block: Block, condition: str, lines: list[str]) -> None:
         """Lines that are run where a condition holds."""
@@ -102,11 +112,10 @@ class LoopWriter(Loops):
         masked: bool = False,
         enters: bool = False,
         streamed: Array | None = None,
-        is_over: Callable[[Block], str] | None = None,
     ) -> None:
         """A loop from begin to end; `masked`: lanes behind the end are off; `enters`: it has a step at least.
 
-        `streamed`: see `Block`. `is_over`: whether the loop ends behind a step in any case.
+        `streamed`: see `Block`.
         """
         function = self.function
         counter = function.variable("i64")
@@ -120,8 +129,6 @@ class LoopWriter(Loops):
             inner.mask = self._mask(inner, left, lanes)
         body(inner)
         following = function.new(inner, f"add nsw i64 {index}, {step}")
-        if is_over is not None:
-            following = function.new(inner, f"select i1 {is_over(inner)}, i64 {end}, i64 {following}")
         more = function.name()
         some = "true" if enters else function.new(block, f"icmp slt i64 {begin}, {end}")
         # The condition stands at the end: LLVM keeps constants in registers if what needs them is done in any case.

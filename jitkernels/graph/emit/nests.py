@@ -6,10 +6,11 @@ are lanes of vectors: of the one along which most arrays lie without gaps. If th
 ends with one number for the row. If it is a loop of rows, every lane is a row of its own.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type
 from jitkernels.graph.emit.conversions import converted, spread
+from jitkernels.graph.emit.parts import Steps, whole_steps
 from jitkernels.graph.emit.reductions import Accumulator, all_decided
 from jitkernels.graph.emit.short_rows import ShortRows
 from jitkernels.graph.emit.stashes import stashes
@@ -131,33 +132,17 @@ class Emitter(ShortRows):
         count = new(block, f"sub nsw i64 {end}, {first}")
         whole = new(block, f"and i64 {count}, {-wide}")
         stop = new(block, f"add nsw i64 {first}, {whole}")
-        inside, enters = Block(block, -1), self.is_filled(loop, wide)
+        inside = Block(block, -1)
         self.accumulators = [self._part(target, wide) for target in reductions]
         pairs = [*zip(self.accumulators, rest, strict=True)]
-        for one, other in pairs:
+        for _, other in pairs:
             other.has_taken = other.is_index
-            if not other.has_parts:
-                one.begin(inside)
-
-        def part(around: Block, begin: str, until: str) -> None:
-            for one, other in pairs:
-                if other.has_parts:
-                    one.first = begin
-                    one.begin(around)
-            self.counted(around, loop, begin, until, wide, wide, step, enters=enters)
-            for one, other in pairs:
-                if other.has_parts:
-                    one.give(around, other)
-
         deciding = [other if other.has_parts else one for one, other in pairs if other.decides]
         if not is_alone or len(deciding) < len(pairs):
             deciding = []
         length = max(CHUNK, wide) if deciding or any(one.in_parts for one in rest) else COUNTED
-        self._in_parts(inside, rest, (first, stop), length, part, deciding, enters=True)
-        for one, other in pairs:
-            if not other.has_parts:
-                one.give(inside, other)
-        if enters:
+        whole_steps(self, inside, Steps(loop, (first, stop), wide, length, step), pairs, deciding)
+        if self.is_filled(loop, wide):
             block.lines += inside.lines
         else:
             self._where(block, new(block, f"icmp sgt i64 {whole}, 0"), inside.lines)
@@ -213,16 +198,10 @@ class Emitter(ShortRows):
         limits: tuple[str, str],
         length: int,
         body: Callable[[Block, str, str], None],
-        deciding: Sequence[Accumulator] = (),
-        *,
-        enters: bool = False,
     ) -> None:
-        """What goes from one place to another, in parts of a length if any accumulator sums in parts.
-
-        No part follows when all that are `deciding` have found what they look for.
-        """
+        """What goes from one place to another, in parts of a length if any accumulator sums in parts."""
         begin, end = limits
-        if not deciding and not any(one.has_parts for one in accumulators):
+        if not any(one.has_parts for one in accumulators):
             body(block, begin, end)
             return
         new = self.function.new
@@ -233,8 +212,7 @@ class Emitter(ShortRows):
             less = new(inside, f"icmp slt i64 {ahead}, {end}")
             body(inside, inside.index, new(inside, f"select i1 {less}, i64 {ahead}, i64 {end}"))
 
-        is_over = (lambda inside: all_decided(inside, deciding)) if deciding else None
-        self.counted(block, None, begin, end, length, 1, one_part, enters=enters, is_over=is_over)
+        self.counted(block, None, begin, end, length, 1, one_part)
 
     def _next_part(self, block: Block, accumulators: list[Accumulator], condition: str) -> None:
         """Begin another part of all sums, where there is one before it."""
