@@ -110,10 +110,8 @@ class Nest:
 
     @property
     def row_now(self) -> int:
-        """How many elements are stored, or reduced, for each row of the call that is traced."""
-        if self.columns:
-            return extents.value_of(extents.product(self.columns))
-        return sum(extents.value_of(length) for length in _reduced(self.nodes))
+        """Elements that are stored or reduced for each row of the call that is traced."""
+        return max(map(extents.value_of, [extents.product(self.columns), *_reduced(self.nodes)]))
 
     @staticmethod
     def _steps(cone: Cone, loops: frozenset[int]) -> Number:

@@ -113,11 +113,10 @@ class LoopWriter(Loops):
         masked: bool = False,
         enters: bool = False,
         streamed: Array | None = None,
-        is_over: Callable[[Block], str] | None = None,
     ) -> None:
         """A loop from begin to end; `masked`: lanes behind the end are off; `enters`: it has a step at least.
 
-        `streamed`: see `Block`. `is_over`: whether the loop ends behind a step in any case.
+        `streamed`: see `Block`.
         """
         function = self.function
         counter = function.variable("i64")
@@ -131,8 +130,6 @@ class LoopWriter(Loops):
             inner.mask = self._mask(inner, left, lanes)
         body(inner)
         following = function.new(inner, f"add nsw i64 {index}, {step}")
-        if is_over is not None:
-            following = function.new(inner, f"select i1 {is_over(inner)}, i64 {end}, i64 {following}")
         more = function.name()
         some = "true" if enters else function.new(block, f"icmp slt i64 {begin}, {end}")
         # The condition stands at the end: LLVM keeps constants in registers if what needs them is done in any case.

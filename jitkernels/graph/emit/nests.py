@@ -6,10 +6,11 @@ are lanes of vectors: of the one along which most arrays lie without gaps. If th
 ends with one number for the row. If it is a loop of rows, every lane is a row of its own.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type
 from jitkernels.graph.emit.conversions import converted, spread
+from jitkernels.graph.emit.parts import Steps, whole_steps
 from jitkernels.graph.emit.reductions import Accumulator, all_decided
 from jitkernels.graph.emit.short_rows import ShortRows
 from jitkernels.graph.emit.stashes import stashes
@@ -142,10 +143,7 @@ class Emitter(ShortRows):
         if not is_alone or len(deciding) < len(pairs):
             deciding = []
         length = max(CHUNK, wide) if deciding or any(one.in_parts for one in rest) else COUNTED
-        if deciding:
-            self._until_decided(inside, loop, pairs, (first, stop), wide, length, step)
-        else:
-            self._whole_steps(inside, loop, pairs, (first, stop), wide, length, step)
+        whole_steps(self, inside, Steps(loop, (first, stop), wide, length, step), pairs, deciding)
         if self.is_filled(loop, wide):
             block.lines += inside.lines
         else:
@@ -199,78 +197,6 @@ class Emitter(ShortRows):
         else:
             self.in_lanes(block, loop, (begin, end), narrow, wide, step)
 
-    def _until_decided(
-        self,
-        block: Block,
-        loop: int,
-        pairs: list[tuple[Accumulator, Accumulator]],
-        limits: tuple[str, str],
-        wide: int,
-        length: int,
-        step: Callable[[Block], None],
-    ) -> None:
-        """As `_whole_steps`, but no part follows when all have found what they look for."""
-        for one, other in pairs:
-            if not other.has_parts:
-                one.begin(block)
-
-        def part(around: Block, begin: str, until: str) -> None:
-            for one, other in pairs:
-                if other.has_parts:
-                    one.first = begin
-                    one.begin(around)
-            self.counted(around, loop, begin, until, wide, wide, step)
-            for one, other in pairs:
-                if other.has_parts:
-                    one.give(around, other)
-
-        deciding = [other if other.has_parts else one for one, other in pairs]
-        self._in_parts(block, [other for _, other in pairs], limits, length, part, deciding)
-        for one, other in pairs:
-            if not other.has_parts:
-                one.give(block, other)
-
-    def _whole_steps(
-        self,
-        block: Block,
-        loop: int,
-        pairs: list[tuple[Accumulator, Accumulator]],
-        limits: tuple[str, str],
-        wide: int,
-        length: int,
-        step: Callable[[Block], None],
-    ) -> None:
-        """The steps of a row, of which there are some, in parts if many. The second of each pair has all then."""
-        begin, end = limits
-        function, new = self.function, self.function.new
-        parted = [(one, other) for one, other in pairs if other.has_parts]
-        for one, _ in pairs:
-            one.begin(block)
-        if not parted:
-            self.counted(block, loop, begin, end, wide, wide, step, enters=True)
-        else:
-            start, until = function.variable("i64"), function.variable("i64")
-            again, further, after = (function.label() for _ in range(3))
-            head, tail = Block(block, -1), Block(block, -1)
-            first, last = new(head, f"load i64, ptr {start}"), new(head, f"load i64, ptr {until}")
-            for one, _ in parted:
-                one.first = first
-            self.counted(head, loop, first, last, wide, wide, step, enters=True)
-            more = new(head, f"icmp slt i64 {last}, {end}")
-            for one, other in parted:
-                one.give(tail, other)
-                other.next_part(tail)
-                one.begin(tail)
-            block.lines += [f"  store i64 {begin}, ptr {start}"]
-            self._ends(block, until, begin, end, length)
-            block.lines += [f"  br label %{again}", f"{again}:", *head.lines]
-            block.lines += [f"  br i1 {more}, label %{further}, label %{after}, !prof !8", f"{further}:"]
-            tail.lines += [f"  store i64 {last}, ptr {start}"]
-            self._ends(tail, until, last, end, length)
-            block.lines += [*tail.lines, f"  br label %{again}", f"{after}:"]
-        for one, other in pairs:
-            one.give(block, other)
-
     def _ends(self, block: Block, place: str, begin: str, end: str, length: int) -> None:
         """Keep where a part ends."""
         new = self.function.new
@@ -286,16 +212,10 @@ class Emitter(ShortRows):
         limits: tuple[str, str],
         length: int,
         body: Callable[[Block, str, str], None],
-        deciding: Sequence[Accumulator] = (),
-        *,
-        enters: bool = False,
     ) -> None:
-        """What goes from one place to another, in parts of a length if any accumulator sums in parts.
-
-        No part follows when all that are `deciding` have found what they look for.
-        """
+        """What goes from one place to another, in parts of a length if any accumulator sums in parts."""
         begin, end = limits
-        if not deciding and not any(one.has_parts for one in accumulators):
+        if not any(one.has_parts for one in accumulators):
             body(block, begin, end)
             return
         new = self.function.new
@@ -306,8 +226,7 @@ class Emitter(ShortRows):
             less = new(inside, f"icmp slt i64 {ahead}, {end}")
             body(inside, inside.index, new(inside, f"select i1 {less}, i64 {ahead}, i64 {end}"))
 
-        is_over = (lambda inside: all_decided(inside, deciding)) if deciding else None
-        self.counted(block, None, begin, end, length, 1, one_part, enters=enters, is_over=is_over)
+        self.counted(block, None, begin, end, length, 1, one_part)
 
     def _next_part(self, block: Block, accumulators: list[Accumulator], condition: str) -> None:
         """Begin another part of all sums, where there is one before it."""
