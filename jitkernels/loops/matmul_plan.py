@@ -16,9 +16,6 @@ from jitkernels.machine import Target
 #: Products of fewer multiply-adds than this are done before a second thread has helped.
 PARALLEL_WORK = 160**3
 
-#: From here on (of float32; others take longer) a parallel region costs little beside the work even on a busy machine.
-PARALLEL_FIRST = 288**3
-
 #: Operands up to this many bytes are read in place: their panels live in the second-level cache anyway.
 IN_PLACE_BYTES = 4 << 20
 
@@ -180,8 +177,8 @@ def candidates(product: Product, target: Target) -> list[dict[str, Any]]:
         anyhow = {"algorithm": "compact"}
     found = found if anyhow in found else [*found[:2], anyhow]
     if product.work >= PARALLEL_WORK:
-        order = (True, False) if product.work * product.size >= 4 * PARALLEL_FIRST else (False, True)
-        return [{**variant, "parallel": parallel} for variant in found for parallel in order]
+        # In parallel first: on a busy machine the caller does it all, in the same time.
+        return [{**variant, "parallel": parallel} for variant in found for parallel in (True, False)]
     return found
 
 
