@@ -197,14 +197,6 @@ class Emitter(ShortRows):
         else:
             self.in_lanes(block, loop, (begin, end), narrow, wide, step)
 
-    def _ends(self, block: Block, place: str, begin: str, end: str, length: int) -> None:
-        """Keep where a part ends."""
-        new = self.function.new
-        ahead = new(block, f"add nsw i64 {begin}, {length}")
-        less = new(block, f"icmp slt i64 {ahead}, {end}")
-        value = new(block, f"select i1 {less}, i64 {ahead}, i64 {end}")
-        block.lines.append(f"  store i64 {value}, ptr {place}")
-
     def _in_parts(
         self,
         block: Block,
