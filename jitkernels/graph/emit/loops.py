@@ -131,7 +131,7 @@ class Loops(Targets):
         if not 1 < length <= FEW or steps * length < MANY or self.lane_loop in self.scanned:
             return 0
         if isinstance(count, Extent):
-            count.guard(FEW - count, ">=")
+            count.guard(FEW - count, ">=", is_choice=True)
         return 1 << (length - 1).bit_length()
 
     @property
