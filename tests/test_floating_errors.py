@@ -222,7 +222,7 @@ def test_what_is_overwritten_is_warned_of_in_words_of_our_own() -> None:
     x, y = np.array([2.0, 0.0, 4.0, 1e300]), np.array([1.0, 1.0, 1.0, 1e-300])
     for _ in range(3):
         assert told(compiled, x.copy() + 1, y) == []
-        assert told(compiled, x.copy(), y) == [("divide by zero encountered in stepped", __file__, line)]
+        assert told(compiled, x.copy(), y) == [("divide by zero encountered in divide", __file__, line)]
         assert told(compiled, x.copy(), y * 0) == [("invalid value encountered in stepped", __file__, line)]
     with np.errstate(divide="ignore"):
         assert told(compiled, x.copy(), y) == []
@@ -236,11 +236,27 @@ def test_results_written_over_arguments_are_warned_of_likewise() -> None:
             assert told(compiled, x, out=x) == []
             x[-1] = 0
             (found,) = told(compiled, x, out=x)
-            assert found[0] == "divide by zero encountered in inverse"
+            assert found[0] == "divide by zero encountered in divide"
+
+
+def test_functions_whose_arguments_are_overwritten_warn_as_numpys() -> None:
+    """NaN, of which comparisons fail, and infinity, of which sums do, are not new here."""
+    compiled, line = jk.jit(rooted), rooted.__code__.co_firstlineno
+    for _ in range(3):
+        assert told(compiled, np.ones(5), np.full(5, np.nan)) == []
+        assert told(compiled, np.ones(5), np.full(5, np.inf)) == []
+        assert told(compiled, np.ones(5), np.zeros(5)) == [
+            ("divide by zero encountered in log", __file__, line)
+        ]
+        found = told(compiled, np.ones(5), np.full(5, -1.0))
+        assert found == [
+            ("invalid value encountered in rooted", __file__, line)
+        ]  # of the logarithm or of the sum
 
 
 def test_functions_that_set_flags_in_vain_are_silent_where_numpy_cannot_be_asked() -> None:
-    compiled = jk.jit(rooted)
-    for _ in range(3):
-        assert told(compiled, np.ones(5), np.full(5, np.nan)) == []
-        assert told(compiled, np.ones(5), np.zeros(5)) == []
+    """Code that need not overwrite its argument is not made for it."""
+    compiled: Any = jk.jit(lambda x: np.log(x) * np.exp(x))
+    for number in (1, 1, 1, np.nan, 0, np.nan):
+        x = np.full(5, float(number))
+        assert told(compiled, x, out=x) == []

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.graph.cones import is_delicate
+from jitkernels.graph.emit.watched import is_watched
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.scalars import SCALARS
 from jitkernels.native import processor_flags, telling
 
 PATIENCE, MOST_SKIPPED = 3, 1 << 16
@@ -27,6 +29,33 @@ ARITHMETIC = frozenset(
     }
 )  # fmt: skip
 """Operations of floats that are the processor's own, which fail where NumPy's do; and those that compute nothing."""
+SILENT = frozenset(
+    {
+        "floor", "ceil", "trunc", "rint", "sign", "signbit", "heaviside", "equal", "not_equal", "isnan", "isinf",
+        "isfinite", "where", "logical_and", "logical_or", "logical_xor", "logical_not",
+    }
+)  # fmt: skip
+"""Operations that neither fail nor set flags; but for half precision, which takes comparisons."""
+POLES = frozenset(
+    {"divide", "reciprocal", "floor_divide", "power", "log", "log2", "log10", "log1p", "arctanh"}
+)
+"""Operations that divide by zero."""
+OVERFLOWING = frozenset(
+    {
+        "add", "subtract", "multiply", "divide", "square", "reciprocal", "cast", "floor_divide", "power", "exp", "exp2",
+        "expm1", "sinh", "cosh", "hypot", "logaddexp", "logaddexp2",
+    }
+)  # fmt: skip
+"""Operations of floats whose results may be too large."""
+SAFE = frozenset(
+    {
+        "input", "constant", "extent", "view", "reshape", "update", "negative", "positive", "absolute", "fabs",
+        "copysign", "less", "less_equal", "greater", "greater_equal", "maximum", "minimum", "fmax", "fmin",
+    }
+)  # fmt: skip
+"""Operations that never fail in NumPy, beside silent ones."""
+NAMED = frozenset({*(name for name, scalar in SCALARS.items() if isinstance(scalar.numpy, np.ufunc)), "cast"})
+"""Operations that have the names by which NumPy warns."""
 LOUD = ("error", "always", "all")
 """Actions of filters by which a warning that was shown before is shown again."""
 
@@ -34,9 +63,12 @@ LOUD = ("error", "always", "all")
 class Alarm:
     """Called where code of one specialisation has failed. `leaves_of` finds the arrays in arguments.
 
+    `graph` is what was compiled, `traced` what was made of the function.
+
     Arguments that the function writes, or that results are written over, are no more what they were, so that there is
-    nothing to ask NumPy: what is computed by operations that fail alike in NumPy and here is warned of in words of our
-    own then, and nothing else is.
+    nothing to ask NumPy: what is computed by operations that set flags where NumPy's fail is warned of in words of our
+    own then, and nothing else is. For code that always writes arguments, most functions do (see
+    `jitkernels.graph.emit.watched`); for results written over arguments of a function that does not, arithmetic does.
     """
 
     def __init__(
@@ -46,11 +78,14 @@ class Alarm:
         graph: Graph | None,
         *,
         writes: bool,
+        traced: Iterable[Node] = (),
     ) -> None:
         self._function, self._leaves_of, self._writes = function, leaves_of, writes
-        self._is_arithmetic = graph is not None and all(map(_is_arithmetic, graph))
-        if not writes and graph is not None:
-            self._is_arithmetic = self._is_arithmetic and any(map(is_delicate, graph))
+        if writes:
+            self._is_sure = graph is not None and all(map(_is_sure_where_watched, graph))
+        else:
+            self._is_sure = graph is not None and all(map(_is_sure, graph)) and any(map(is_delicate, graph))
+        self._names = names(traced)
         self._records: dict[tuple[str, ...], Record] = {}
 
     def hear(self, found: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> int:
@@ -66,7 +101,7 @@ class Alarm:
             return 0
         asked: Any = {kind: "log" for kind, choice in np.geterr().items() if choice == "warn"}
         if self._is_overwritten(args, kwargs, out):
-            if self._is_arithmetic:
+            if self._is_sure:
                 self._say(kind for kind in found if kind in asked)
             return 0
         log = Log()
@@ -89,7 +124,7 @@ class Alarm:
             return
         registry = names.setdefault("__warningregistry__", {})
         for kind in kinds:
-            text = f"{WORDS[kind]} encountered in {function.__name__}"
+            text = f"{WORDS[kind]} encountered in {self._names.get(kind, function.__name__)}"
             warnings.warn_explicit(
                 text, RuntimeWarning, code.co_filename, code.co_firstlineno, names.get("__name__"), registry
             )
@@ -102,7 +137,14 @@ class Alarm:
         return any(np.may_share_memory(one, leaf) for one in outs for leaf in leaves)
 
 
-def _is_arithmetic(node: Node) -> bool:
+def _is_sure_where_watched(node: Node) -> bool:
+    """The same for code that overwrites arguments, whose functions are watched."""
+    kinds = tuple(one.dtype for one in node.inputs)
+    is_silent = node.operation in SILENT and "float16" not in kinds
+    return is_silent or _is_sure(node) or is_watched(node.operation, kinds)
+
+
+def _is_sure(node: Node) -> bool:
     """Whether flags are set by a node for what NumPy warns of, and for nothing else.
 
     Sums are not: what they keep beside them, of what rounding lost, is NaN for infinities. Nor is half precision, which
@@ -120,7 +162,23 @@ def of(
     if specialisation.is_quiet or specialisation.has_foreign:
         return None
     graph = getattr(specialisation.program, "graph", specialisation.graph)
-    return Alarm(function, leaves_of, graph, writes=bool(specialisation.written))
+    return Alarm(
+        function, leaves_of, graph, writes=bool(specialisation.written), traced=specialisation.graph or ()
+    )
+
+
+def names(graph: Iterable[Node]) -> dict[str, str]:
+    """The operation that NumPy would name for each kind of errors, where there is only one that may fail so."""
+    failing: dict[str, set[str]] = {"divide": set(), "over": set(), "invalid": set()}
+    for node in graph:
+        operation = node.operation
+        if operation in SAFE or operation in SILENT:
+            continue
+        failing["invalid"].add(operation)
+        for kind, known in ("divide", POLES), ("over", OVERFLOWING):
+            if operation in known or operation not in NAMED:
+                failing[kind].add(operation)
+    return {kind: min(found) for kind, found in failing.items() if len(found) == 1 and found <= NAMED}
 
 
 class LinkedAlarm:

@@ -11,6 +11,7 @@ from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
 from jitkernels.graph.emit.targets import Variant
+from jitkernels.graph.emit.watched import WatchedLibrary
 from jitkernels.graph.extents import Extent, Scope
 from jitkernels.graph.ir import Node
 from jitkernels.graph.products import Product
@@ -40,7 +41,9 @@ class Maker:
     def segment(self, nests: Sequence[Nest | Product]) -> Segment:
         """Nests and products as one function. What a nest does for rows that a product hands on is part of that."""
         # What the body of a kernel calls is part of it: its externals are told before it is made.
-        self.library = Library(alone={} if self.units is None else None)
+        is_watched = self.units is None and bool(self.program.graph.writes)
+        kind = WatchedLibrary if is_watched else Library
+        self.library = kind(alone={} if self.units is None else None)
         self.shares = False
         waiting: Product | None = None
         for number, nest in enumerate(nests):

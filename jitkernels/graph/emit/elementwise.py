@@ -2,6 +2,7 @@
 
 from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type
 from jitkernels.graph.emit.conversions import converted
+from jitkernels.graph.emit.watched import WatchedLibrary, is_watched
 from jitkernels.graph.operations import OPERATIONS
 
 
@@ -21,6 +22,8 @@ def applied(
         kinds = tuple(register.dtype for register in registers)
     lanes = registers[0].lanes
     symbol, result = function.library.called(code, kinds, lanes)
+    if isinstance(function.library, WatchedLibrary) and is_watched(operation, kinds):
+        symbol = function.library.watched(operation, (symbol, result), kinds, lanes)
     passed = ", ".join(f"{llvm_type(one.dtype, lanes)} {one.text}" for one in registers)
     text = function.new(block, f"call {llvm_type(result, lanes)} {symbol}({passed})")
     return converted(function, block, Register(text, result, lanes), dtype)

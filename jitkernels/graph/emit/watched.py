@@ -1,0 +1,254 @@
+"""Functions of floats that set the processor's flags where NumPy's fail, and nowhere else, for all arguments.
+
+Comparisons of NaN set flags, and so do exponentials of infinity. That is no harm where NumPy can be asked. Where a
+function has overwritten its arguments, nobody but the flags can tell what failed. In code for those, each vector with a
+strange number, which is NaN, infinite, the largest, or where the function itself has flags of the wrong kind, goes
+through a function of its own. That computes the strange numbers apart, forgets what flags they set, and sets those that
+follow from the results: a new NaN is an invalid value, a new infinity an overflow or a pole.
+"""
+
+import numpy as np
+
+from jitkernels.graph.emit.blocks import llvm_type
+from jitkernels.native import processor_flags
+from jitkernels.native.language.lanes import Definition, Library
+from jitkernels.native.language.types import NUMBERS, constant
+
+FLOATS = {"float32": "int32", "float64": "int64"}
+"""Types of which functions are watched, and the integers of their bits."""
+WATCHED = frozenset(
+    {
+        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "power", "cbrt", "hypot", "sin", "cos", "tan",
+        "arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh",
+        "logaddexp", "logaddexp2", "maximum", "minimum", "fmax", "fmin",
+        "less", "less_equal", "greater", "greater_equal", "floor_divide", "remainder", "fmod",
+    }
+)  # fmt: skip
+QUOTIENTS = frozenset({"floor_divide", "remainder", "fmod"})
+"""Which are strange for quotients too large for a number."""
+USUAL = {"arccosh": 1.5}
+"""What stands for strange numbers while others are computed, where it is not 0.5: nothing fails for it."""
+ZEROS = {"power": "%a", "floor_divide": "%b"}
+"""Arguments whose zeros are poles."""
+READ = "@watched_flags_now"
+WRITTEN = "@watched_flags_become"
+
+
+def is_watched(operation: str, kinds: tuple[str, ...]) -> bool:
+    """Whether an operation of operands of these dtypes is."""
+    return operation in WATCHED and all(kind in FLOATS for kind in kinds) and len({*kinds}) == 1
+
+
+class WatchedLibrary(Library):
+    """The functions that code calls which overwrites arguments."""
+
+    def watched(self, operation: str, called: tuple[str, str], kinds: tuple[str, ...], lanes: int) -> str:
+        """The symbol of a function that calls the one whose symbol and dtype of results are given."""
+        writer = _Writer(self, operation, *called, kinds, lanes)
+        flags = Definition(1, READ)
+        flags.text = processor_flags.text().replace("@flags_", "@watched_flags_")
+        self.definitions[READ] = flags
+        return writer.added("watched", writer.usual(writer.added("strange", writer.strange())))
+
+
+class _Writer:
+    """Writes the texts. Arguments are %a and, if there are two, %b; in memory, they are at %a.at and %b.at."""
+
+    def __init__(
+        self, library: Library, operation: str, symbol: str, result: str, kinds: tuple[str, ...], lanes: int
+    ) -> None:
+        self.library, self.operation, self.lanes = library, operation, lanes
+        self.names = ("%a", "%b")[: len(kinds)]
+        self.kind, self.dtype = llvm_type(kinds[0], lanes), kinds[0]
+        self.bits = llvm_type(FLOATS[kinds[0]], lanes)
+        self.mask, self.result = llvm_type("bool", lanes), llvm_type(result, lanes)
+        self.is_float = result in FLOATS
+        self.call = f"call {self.result} {symbol}({self.passed})"
+        self.plain = self.added("apart", self._apart())
+
+    @property
+    def passed(self) -> str:
+        return ", ".join(f"{self.kind} {name}" for name in self.names)
+
+    @property
+    def places(self) -> str:
+        return ", ".join(f"ptr {name}.at" for name in self.names)
+
+    def added(self, title: str, text: str) -> str:
+        definition = Definition(self.lanes)
+        definition.define(f"{title}.{self.operation}", text)
+        self.library.definitions[definition.symbol] = definition
+        return definition.symbol
+
+    def number(self, value: float) -> str:
+        return constant(NUMBERS[self.dtype], value, self.lanes)
+
+    def bits_of(self, value: float) -> str:
+        whole = np.array(value, self.dtype).view(FLOATS[self.dtype]).item()
+        return constant(NUMBERS[FLOATS[self.dtype]], whole, self.lanes)
+
+    def any_of(self, name: str, mask: str) -> list[str]:
+        """Whether some lane of a mask is on."""
+        if self.lanes == 1:
+            return [f"  {name} = or i1 {mask}, false"]
+        word = f"i{self.lanes}"
+        return [
+            f"  {name}.word = bitcast {self.mask} {mask} to {word}",
+            f"  {name} = icmp ne {word} {name}.word, 0",
+        ]
+
+    def sized(self, name: str) -> list[str]:
+        """The bits of a number, and those of its size, which are in the order of sizes: NaN is the largest."""
+        least = self.bits_of(-0.0)
+        return [
+            f"  {name}.bits = bitcast {self.kind} {name} to {self.bits}",
+            f"  {name}.sign = and {self.bits} {name}.bits, {least}",
+            f"  {name}.size = xor {self.bits} {name}.bits, {name}.sign",
+        ]
+
+    def odd(self) -> list[str]:
+        """%odd: which lanes have strange numbers."""
+        biggest = float(np.finfo(self.dtype).max)
+        limits = {"%a": 1.0 if self.operation == "arctanh" else biggest}
+        lines, found = [], []
+        for name in self.names:
+            limit = self.bits_of(limits.get(name, biggest))
+            lines += [*self.sized(name), f"  {name}.odd = icmp uge {self.bits} {name}.size, {limit}"]
+            found.append(f"{name}.odd")
+        if self.operation == "power":
+            lines.append(f"  %a.low = icmp sle {self.bits} %a.bits, {self.bits_of(0.0)}")
+            found.append("%a.low")
+        if self.operation in QUOTIENTS:
+            info = np.finfo(self.dtype)
+            apart = info.maxexp - info.nmant - 3  # or less, of subnormal numbers
+            far = constant(NUMBERS[FLOATS[self.dtype]], apart << info.nmant, self.lanes)
+            lines += [
+                f"  %b.none = icmp eq {self.bits} %b.size, {self.bits_of(0.0)}",
+                f"  %apart = sub {self.bits} %a.size, %b.size",
+                f"  %far = icmp sgt {self.bits} %apart, {far}",
+            ]
+            found += ["%b.none", "%far"]
+        before = found[0]
+        for number, one in enumerate(found[1:]):
+            lines.append(f"  %odd{number} = or {self.mask} {before}, {one}")
+            before = f"%odd{number}"
+        return [*lines, f"  %odd = or {self.mask} {before}, {constant(NUMBERS['bool'], 0, self.lanes)}"]
+
+    def usual(self, strange: str) -> str:
+        """The function: all lanes at once, unless there are strange numbers."""
+        names, stores = (
+            [*self.names, "%r"],
+            [f"  store {self.kind} {name}, ptr {name}.at" for name in self.names],
+        )
+        kinds = [*(self.kind for _ in self.names), self.result]
+        return "\n".join(
+            [
+                f"define private {self.result} @NAME({self.passed}) alwaysinline nounwind {{",
+                *(f"  {name}.at = alloca {kind}" for name, kind in zip(names, kinds, strict=True)),
+                *self.odd(),
+                *self.any_of("%some", "%odd"),
+                "  br i1 %some, label %strange, label %usual, !prof !4",
+                "usual:",
+                f"  %found = {self.call}",
+                f"  ret {self.result} %found",
+                "strange:",
+                *stores,
+                f"  call void {strange}(ptr %r.at, {self.places})",
+                f"  %r = load {self.result}, ptr %r.at",
+                f"  ret {self.result} %r",
+                "}",
+            ]
+        )
+
+    def _apart(self) -> str:
+        """All lanes, by a call that nothing is moved across."""
+        return "\n".join(
+            [
+                f"define private void @NAME(ptr %r.at, {self.places}) noinline nounwind {{",
+                *(f"  {name} = load {self.kind}, ptr {name}.at" for name in self.names),
+                f"  %r = {self.call}",
+                f"  store {self.result} %r, ptr %r.at",
+                "  ret void",
+                "}",
+            ]
+        )
+
+    def strange(self) -> str:
+        """The lanes with strange numbers apart from others."""
+        other = self.number(USUAL.get(self.operation, 0.5))
+        halves = []
+        for half, order in ("fine", "{1}, {2}"), ("strange", "{2}, {1}"):
+            for name in self.names:
+                values = order.format("", f"{self.kind} {other}", f"{self.kind} {name}")
+                halves += [
+                    f"  {name}.{half} = select {self.mask} %odd, {values}",
+                    f"  store {self.kind} {name}.{half}, ptr {name}.new",
+                ]
+            places = ", ".join(f"ptr {name}.new" for name in self.names)
+            halves += [f"  %before = call i32 {READ}()"] if half == "strange" else []
+            halves += [
+                f"  call void {self.plain}(ptr %r.new, {places})",
+                f"  %r.{half} = load {self.result}, ptr %r.new",
+            ]
+        return "\n".join(
+            [
+                f"define private void @NAME(ptr %r.at, {self.places}) noinline nounwind {{",
+                f"  %r.new = alloca {self.result}",
+                *(f"  {name}.new = alloca {self.kind}" for name in self.names),
+                *(f"  {name} = load {self.kind}, ptr {name}.at" for name in self.names),
+                *self.odd(),
+                *halves,
+                f"  %r = select {self.mask} %odd, {self.result} %r.strange, {self.result} %r.fine",
+                f"  store {self.result} %r, ptr %r.at",
+                *(self.told() if self.is_float else [f"  call void {WRITTEN}(i32 %before)"]),
+                "  ret void",
+                "}",
+            ]
+        )
+
+    def told(self) -> list[str]:
+        """Flags that follow from results: set beside those that were set before."""
+        infinity, lines = self.bits_of(np.inf), []
+        mask, bits = self.mask, self.bits
+        lines += [line.replace("%r.strange.", "%s.") for line in self.sized("%r.strange")]
+        lines.append(f"  %s.nan = icmp ugt {bits} %s.size, {infinity}")
+        lines.append(f"  %s.infinite = icmp eq {bits} %s.size, {infinity}")
+        known, finite = constant(NUMBERS["bool"], 1, self.lanes), constant(NUMBERS["bool"], 1, self.lanes)
+        for number, name in enumerate(self.names):
+            lines += [
+                f"  {name}.known = icmp ule {bits} {name}.size, {infinity}",
+                f"  {name}.finite = icmp ult {bits} {name}.size, {infinity}",
+                f"  %known{number} = and {mask} {known}, {name}.known",
+                f"  %finite{number} = and {mask} {finite}, {name}.finite",
+            ]
+            known, finite = f"%known{number}", f"%finite{number}"
+        pole, over, invalid = constant(NUMBERS["bool"], 0, self.lanes), "%over.all", "%invalid.all"
+        if self.operation.startswith("logaddexp"):
+            known = constant(
+                NUMBERS["bool"], 1, self.lanes
+            )  # NumPy compares its arguments, which fails for NaN
+        lines.append(f"  %invalid.all = and {mask} %s.nan, {known}")
+        lines.append(f"  %over.all = and {mask} %s.infinite, {finite}")
+        if self.operation == "arctanh":
+            pole, over = over, pole
+        elif self.operation in ZEROS:
+            lines += [
+                f"  %zero = icmp eq {bits} {ZEROS[self.operation]}.size, {self.bits_of(0.0)}",
+                f"  %other = xor {mask} %zero, {constant(NUMBERS['bool'], 1, self.lanes)}",
+                f"  %pole.all = and {mask} %s.infinite, %zero",
+                f"  %pole = and {mask} %pole.all, %a.finite",
+                f"  %over = and {mask} %over.all, %other",
+            ]
+            pole, over = "%pole", "%over"
+        if self.operation == "floor_divide":  # whose infinite quotient NumPy takes from itself
+            lines.append(f"  %invalid = or {mask} %invalid.all, {over}")
+            invalid = "%invalid"
+        word = "%before"
+        for kind, found in ("invalid", invalid), ("divide", pole), ("over", over):
+            lines += self.any_of(f"%is.{kind}", found)
+            lines += [
+                f"  %flag.{kind} = select i1 %is.{kind}, i32 {processor_flags.bits()[kind]}, i32 0",
+                f"  %word.{kind} = or i32 {word}, %flag.{kind}",
+            ]
+            word = f"%word.{kind}"
+        return [*lines, f"  call void {WRITTEN}(i32 {word})"]
