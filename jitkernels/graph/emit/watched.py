@@ -28,6 +28,8 @@ QUOTIENTS = frozenset({"floor_divide", "remainder", "fmod"})
 """Which are strange for quotients too large for a number."""
 USUAL = {"arccosh": 1.5}
 """What stands for strange numbers while others are computed, where it is not 0.5: nothing fails for it."""
+LEAST = {"arctanh": 1.0, "logaddexp": np.inf, "logaddexp2": np.inf}
+"""The size from which on numbers are strange, where it is not the largest number."""
 ZEROS = {"power": "%a", "floor_divide": "%b"}
 """Arguments whose zeros are poles."""
 READ = "@watched_flags_now"
@@ -109,10 +111,9 @@ class _Writer:
     def odd(self) -> list[str]:
         """%odd: which lanes have strange numbers."""
         biggest = float(np.finfo(self.dtype).max)
-        limits = {"%a": 1.0 if self.operation == "arctanh" else biggest}
+        limit = self.bits_of(LEAST.get(self.operation, biggest))
         lines, found = [], []
         for name in self.names:
-            limit = self.bits_of(limits.get(name, biggest))
             lines += [*self.sized(name), f"  {name}.odd = icmp uge {self.bits} {name}.size, {limit}"]
             found.append(f"{name}.odd")
         if self.operation == "power":
