@@ -254,9 +254,32 @@ def test_functions_whose_arguments_are_overwritten_warn_as_numpys() -> None:
         ]  # of the logarithm or of the sum
 
 
-def test_functions_that_set_flags_in_vain_are_silent_where_numpy_cannot_be_asked() -> None:
+def test_kinds_that_may_be_in_vain_are_not_told_where_numpy_cannot_be_asked() -> None:
     """Code that need not overwrite its argument is not made for it."""
     compiled: Any = jk.jit(lambda x: np.log(x) * np.exp(x))
-    for number in (1, 1, 1, np.nan, 0, np.nan):
+    for number in (1, 1, 1, np.nan, 0, np.nan, -1):
         x = np.full(5, float(number))
-        assert told(compiled, x, out=x) == []
+        found = [text for text, *_ in told(compiled, x, out=x)]
+        assert found == (["divide by zero encountered in log"] if number == 0 else [])
+
+
+def centred(x: Array) -> None:
+    x -= x.mean()
+    x *= x
+
+
+def shared(x: Array) -> None:
+    x /= x.sum()
+
+
+def test_sums_of_what_is_overwritten() -> None:
+    """They set flags for infinities, and quotients by them for zeros; overflow is overflow."""
+    compiled: Any = jk.jit(centred)
+    line = centred.__code__.co_firstlineno
+    for number, expected in (1, []), (np.inf, []), (1e200, ["overflow encountered in centred"]):
+        x = np.arange(9000.0)
+        x[1] = number
+        assert told(compiled, x) == [(text, __file__, line) for text in expected]
+    compiled = jk.jit(shared)
+    for number in (1, 0, np.inf):
+        assert told(compiled, np.full(9000, float(number))) == []

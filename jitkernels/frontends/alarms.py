@@ -12,50 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.graph.cones import is_delicate
-from jitkernels.graph.emit.watched import is_watched
+from jitkernels.frontends.failing import WORDS, names, unsure
 from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.scalars import SCALARS
 from jitkernels.native import processor_flags, telling
 
 PATIENCE, MOST_SKIPPED = 3, 1 << 16
 """Runs without anything new after which calls are skipped, twice as many each time, and how many at most."""
 PREFIX = "Warning: "
-WORDS = {"divide": "divide by zero", "over": "overflow", "invalid": "invalid value"}
-ARITHMETIC = frozenset(
-    {
-        "input", "constant", "extent", "view", "reshape", "update", "add", "subtract", "multiply", "divide", "square",
-        "reciprocal", "sqrt", "negative", "positive", "absolute", "fabs", "copysign",
-    }
-)  # fmt: skip
-"""Operations of floats that are the processor's own, which fail where NumPy's do; and those that compute nothing."""
-SILENT = frozenset(
-    {
-        "floor", "ceil", "trunc", "rint", "sign", "signbit", "heaviside", "equal", "not_equal", "isnan", "isinf",
-        "isfinite", "where", "logical_and", "logical_or", "logical_xor", "logical_not",
-    }
-)  # fmt: skip
-"""Operations that neither fail nor set flags; but for half precision, which takes comparisons."""
-POLES = frozenset(
-    {"divide", "reciprocal", "floor_divide", "power", "log", "log2", "log10", "log1p", "arctanh"}
-)
-"""Operations that divide by zero."""
-OVERFLOWING = frozenset(
-    {
-        "add", "subtract", "multiply", "divide", "square", "reciprocal", "cast", "floor_divide", "power", "exp", "exp2",
-        "expm1", "sinh", "cosh", "hypot", "logaddexp", "logaddexp2",
-    }
-)  # fmt: skip
-"""Operations of floats whose results may be too large."""
-SAFE = frozenset(
-    {
-        "input", "constant", "extent", "view", "reshape", "update", "negative", "positive", "absolute", "fabs",
-        "copysign", "less", "less_equal", "greater", "greater_equal", "maximum", "minimum", "fmax", "fmin",
-    }
-)  # fmt: skip
-"""Operations that never fail in NumPy, beside silent ones."""
-NAMED = frozenset({*(name for name, scalar in SCALARS.items() if isinstance(scalar.numpy, np.ufunc)), "cast"})
-"""Operations that have the names by which NumPy warns."""
 LOUD = ("error", "always", "all")
 """Actions of filters by which a warning that was shown before is shown again."""
 
@@ -66,9 +29,9 @@ class Alarm:
     `graph` is what was compiled, `traced` what was made of the function.
 
     Arguments that the function writes, or that results are written over, are no more what they were, so that there is
-    nothing to ask NumPy: what is computed by operations that set flags where NumPy's fail is warned of in words of our
-    own then, and nothing else is. For code that always writes arguments, most functions do (see
-    `jitkernels.graph.emit.watched`); for results written over arguments of a function that does not, arithmetic does.
+    nothing to ask NumPy: kinds of errors of which the operations set no flags but where NumPy's fail are warned of in
+    words of our own then, and others are not. In code that always writes arguments, most functions are such (see
+    `jitkernels.graph.emit.watched`); where results are written over arguments of other code, arithmetic is.
     """
 
     def __init__(
@@ -81,10 +44,7 @@ class Alarm:
         traced: Iterable[Node] = (),
     ) -> None:
         self._function, self._leaves_of, self._writes = function, leaves_of, writes
-        if writes:
-            self._is_sure = graph is not None and all(map(_is_sure_where_watched, graph))
-        else:
-            self._is_sure = graph is not None and all(map(_is_sure, graph)) and any(map(is_delicate, graph))
+        self._unsure = unsure(graph, watched=writes)
         self._names = names(traced)
         self._records: dict[tuple[str, ...], Record] = {}
 
@@ -101,8 +61,7 @@ class Alarm:
             return 0
         asked: Any = {kind: "log" for kind, choice in np.geterr().items() if choice == "warn"}
         if self._is_overwritten(args, kwargs, out):
-            if self._is_sure:
-                self._say(kind for kind in found if kind in asked)
+            self._say(kind for kind in found if kind in asked and kind not in self._unsure)
             return 0
         log = Log()
         try:
@@ -137,24 +96,6 @@ class Alarm:
         return any(np.may_share_memory(one, leaf) for one in outs for leaf in leaves)
 
 
-def _is_sure_where_watched(node: Node) -> bool:
-    """The same for code that overwrites arguments, whose functions are watched."""
-    kinds = tuple(one.dtype for one in node.inputs)
-    is_silent = node.operation in SILENT and "float16" not in kinds
-    return is_silent or _is_sure(node) or is_watched(node.operation, kinds)
-
-
-def _is_sure(node: Node) -> bool:
-    """Whether flags are set by a node for what NumPy warns of, and for nothing else.
-
-    Sums are not: what they keep beside them, of what rounding lost, is NaN for infinities. Nor is half precision, which
-    takes comparisons.
-    """
-    if node.operation == "cast":
-        return node.dtype in ("float32", "float64")
-    return node.operation in ARITHMETIC and node.dtype != "float16"
-
-
 def of(
     function: Callable[..., Any], specialisation: Any, leaves_of: Callable[[Any, Any], list[Any]]
 ) -> Alarm | None:
@@ -165,20 +106,6 @@ def of(
     return Alarm(
         function, leaves_of, graph, writes=bool(specialisation.written), traced=specialisation.graph or ()
     )
-
-
-def names(graph: Iterable[Node]) -> dict[str, str]:
-    """The operation that NumPy would name for each kind of errors, where there is only one that may fail so."""
-    failing: dict[str, set[str]] = {"divide": set(), "over": set(), "invalid": set()}
-    for node in graph:
-        operation = node.operation
-        if operation in SAFE or operation in SILENT:
-            continue
-        failing["invalid"].add(operation)
-        for kind, known in ("divide", POLES), ("over", OVERFLOWING):
-            if operation in known or operation not in NAMED:
-                failing[kind].add(operation)
-    return {kind: min(found) for kind, found in failing.items() if len(found) == 1 and found <= NAMED}
 
 
 class LinkedAlarm:
