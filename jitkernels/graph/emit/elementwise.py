@@ -23,7 +23,7 @@ def applied(
     lanes = registers[0].lanes
     symbol, result = function.library.called(code, kinds, lanes)
     if isinstance(function.library, WatchedLibrary) and is_watched(operation, kinds):
-        symbol = function.library.watched(operation, (symbol, result), kinds, lanes)
+        symbol = function.library.watched(operation, code, kinds, lanes)
     passed = ", ".join(f"{llvm_type(one.dtype, lanes)} {one.text}" for one in registers)
     text = function.new(block, f"call {llvm_type(result, lanes)} {symbol}({passed})")
     return converted(function, block, Register(text, result, lanes), dtype)

@@ -7,8 +7,12 @@ through a function of its own. That computes the strange numbers apart, forgets 
 follow from the results: a new NaN is an invalid value, a new infinity an overflow or a pole.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from jitkernels import machine
 from jitkernels.graph.emit.blocks import llvm_type
 from jitkernels.native import processor_flags
 from jitkernels.native.language.lanes import Definition, Library
@@ -44,13 +48,19 @@ def is_watched(operation: str, kinds: tuple[str, ...]) -> bool:
 class WatchedLibrary(Library):
     """The functions that code calls which overwrites arguments."""
 
-    def watched(self, operation: str, called: tuple[str, str], kinds: tuple[str, ...], lanes: int) -> str:
-        """The symbol of a function that calls the one whose symbol and dtype of results are given."""
-        writer = _Writer(self, operation, *called, kinds, lanes)
+    def watched(self, operation: str, code: Callable[..., Any], kinds: tuple[str, ...], lanes: int) -> str:
+        """The symbol of a function that calls the scalar code in so many lanes.
+
+        Strange numbers are for one function, of as many lanes as the widest vector has, whatever they come from.
+        """
         flags = Definition(1, READ)
         flags.text = processor_flags.text().replace("@flags_", "@watched_flags_")
         self.definitions[READ] = flags
-        return writer.added("watched", writer.usual(writer.added("strange", writer.strange())))
+        step = machine.target().lanes(kinds[0])
+        writer = _Writer(self, operation, *self.called(code, kinds, step), kinds, step)
+        strange = writer.added("strange", writer.strange(writer.added("apart", writer.apart())))
+        writer = _Writer(self, operation, *self.called(code, kinds, lanes), kinds, lanes)
+        return writer.added("watched", writer.usual(strange, step))
 
 
 class _Writer:
@@ -65,8 +75,8 @@ class _Writer:
         self.bits = llvm_type(FLOATS[kinds[0]], lanes)
         self.mask, self.result = llvm_type("bool", lanes), llvm_type(result, lanes)
         self.is_float = result in FLOATS
+        self.stored = self.result if self.is_float else llvm_type("uint8", lanes)
         self.call = f"call {self.result} {symbol}({self.passed})"
-        self.plain = self.added("apart", self._apart())
 
     @property
     def passed(self) -> str:
@@ -81,6 +91,11 @@ class _Writer:
         definition.define(f"{title}.{self.operation}", text)
         self.library.definitions[definition.symbol] = definition
         return definition.symbol
+
+    @property
+    def other(self) -> float:
+        """What stands for numbers that are computed elsewhere."""
+        return USUAL.get(self.operation, 0.5)
 
     def number(self, value: float) -> str:
         return constant(NUMBERS[self.dtype], value, self.lanes)
@@ -135,17 +150,24 @@ class _Writer:
             before = f"%odd{number}"
         return [*lines, f"  %odd = or {self.mask} {before}, {constant(NUMBERS['bool'], 0, self.lanes)}"]
 
-    def usual(self, strange: str) -> str:
-        """The function: all lanes at once, unless there are strange numbers."""
-        names, stores = (
-            [*self.names, "%r"],
-            [f"  store {self.kind} {name}, ptr {name}.at" for name in self.names],
-        )
-        kinds = [*(self.kind for _ in self.names), self.result]
+    def usual(self, strange: str, step: int) -> str:
+        """The function: all lanes at once, unless there are strange numbers, which are for `step` lanes and more."""
+        places = [f"{name}.at" for name in (*self.names, "%r")]
+        kinds = [*(self.dtype for _ in self.names), self.dtype if self.is_float else "uint8"]
+        count = max(self.lanes, step)
+        stores = []
+        for name in self.names:
+            if self.lanes < step:
+                other = constant(NUMBERS[self.dtype], self.other, step)
+                stores.append(f"  store {llvm_type(self.dtype, step)} {other}, ptr {name}.at")
+            stores.append(f"  store {self.kind} {name}, ptr {name}.at")
         return "\n".join(
             [
                 f"define private {self.result} @NAME({self.passed}) alwaysinline nounwind {{",
-                *(f"  {name}.at = alloca {kind}" for name, kind in zip(names, kinds, strict=True)),
+                *(
+                    f"  {place} = alloca {llvm_type(kind, count)}"
+                    for place, kind in zip(places, kinds, strict=True)
+                ),
                 *self.odd(),
                 *self.any_of("%some", "%odd"),
                 "  br i1 %some, label %strange, label %usual, !prof !4",
@@ -154,54 +176,85 @@ class _Writer:
                 f"  ret {self.result} %found",
                 "strange:",
                 *stores,
-                f"  call void {strange}(ptr %r.at, {self.places})",
-                f"  %r = load {self.result}, ptr %r.at",
+                f"  call void {strange}(i64 {count}, ptr %r.at, {self.places})",
+                *self.loaded("%r", "%r.at"),
                 f"  ret {self.result} %r",
                 "}",
             ]
         )
 
-    def _apart(self) -> str:
+    def loaded(self, name: str, place: str) -> list[str]:
+        """A result in memory, where bools are bytes."""
+        if self.is_float:
+            return [f"  {name} = load {self.result}, ptr {place}"]
+        return [
+            f"  {name}.byte = load {self.stored}, ptr {place}",
+            f"  {name} = trunc {self.stored} {name}.byte to {self.result}",
+        ]
+
+    def stores(self, name: str, place: str) -> list[str]:
+        """Put a result in memory."""
+        if self.is_float:
+            return [f"  store {self.result} {name}, ptr {place}"]
+        return [
+            f"  {name}.byte = zext {self.result} {name} to {self.stored}",
+            f"  store {self.stored} {name}.byte, ptr {place}",
+        ]
+
+    def apart(self) -> str:
         """All lanes, by a call that nothing is moved across."""
         return "\n".join(
             [
                 f"define private void @NAME(ptr %r.at, {self.places}) noinline nounwind {{",
                 *(f"  {name} = load {self.kind}, ptr {name}.at" for name in self.names),
                 f"  %r = {self.call}",
-                f"  store {self.result} %r, ptr %r.at",
+                *self.stores("%r", "%r.at"),
                 "  ret void",
                 "}",
             ]
         )
 
-    def strange(self) -> str:
-        """The lanes with strange numbers apart from others."""
-        other = self.number(USUAL.get(self.operation, 0.5))
-        halves = []
-        for half, order in ("fine", "{1}, {2}"), ("strange", "{2}, {1}"):
+    def strange(self, apart: str) -> str:
+        """A function of (lanes, result, arguments): those with strange numbers apart from others."""
+        steps = []
+        for half, order in ("fine", "{other}, {own}"), ("strange", "{own}, {other}"):
             for name in self.names:
-                values = order.format("", f"{self.kind} {other}", f"{self.kind} {name}")
-                halves += [
+                values = order.format(
+                    own=f"{self.kind} {name}", other=f"{self.kind} {self.number(self.other)}"
+                )
+                steps += [
                     f"  {name}.{half} = select {self.mask} %odd, {values}",
                     f"  store {self.kind} {name}.{half}, ptr {name}.new",
                 ]
             places = ", ".join(f"ptr {name}.new" for name in self.names)
-            halves += [f"  %before = call i32 {READ}()"] if half == "strange" else []
-            halves += [
-                f"  call void {self.plain}(ptr %r.new, {places})",
-                f"  %r.{half} = load {self.result}, ptr %r.new",
-            ]
+            steps += [f"  %before = call i32 {READ}()"] if half == "strange" else []
+            steps += [f"  call void {apart}(ptr %r.new, {places})", *self.loaded(f"%r.{half}", "%r.new")]
+        moved = [
+            f"  {name}.now = getelementptr {NUMBERS[kind].memory}, ptr {name}.at, i64 %i"
+            for name, kind in (
+                *((name, self.dtype) for name in self.names),
+                ("%r", self.dtype if self.is_float else "uint8"),
+            )
+        ]
         return "\n".join(
             [
-                f"define private void @NAME(ptr %r.at, {self.places}) noinline nounwind {{",
-                f"  %r.new = alloca {self.result}",
+                f"define private void @NAME(i64 %lanes, ptr %r.at, {self.places}) noinline nounwind {{",
+                f"  %r.new = alloca {self.stored}",
                 *(f"  {name}.new = alloca {self.kind}" for name in self.names),
-                *(f"  {name} = load {self.kind}, ptr {name}.at" for name in self.names),
+                "  br label %step",
+                "step:",
+                "  %i = phi i64 [ 0, %0 ], [ %next, %step ]",
+                *moved,
+                *(f"  {name} = load {self.kind}, ptr {name}.now" for name in self.names),
                 *self.odd(),
-                *halves,
+                *steps,
                 f"  %r = select {self.mask} %odd, {self.result} %r.strange, {self.result} %r.fine",
-                f"  store {self.result} %r, ptr %r.at",
+                *self.stores("%r", "%r.now"),
                 *(self.told() if self.is_float else [f"  call void {WRITTEN}(i32 %before)"]),
+                f"  %next = add i64 %i, {self.lanes}",
+                "  %more = icmp slt i64 %next, %lanes",
+                "  br i1 %more, label %step, label %done",
+                "done:",
                 "  ret void",
                 "}",
             ]
