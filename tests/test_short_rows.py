@@ -164,7 +164,7 @@ def test_quotients_of_sums(dtype: str) -> None:
             np.testing.assert_array_almost_equal_nulp(found[finite], expected[finite], 1)
         np.testing.assert_array_equal(found[~finite], expected[~finite])
         subnormal = abs(x[:, width // 2]) < tiny  # whose reciprocals overflow
-        assert np.isfinite(expected[subnormal]).any(axis=1).all()
+        assert (np.isfinite(expected[subnormal]) & (expected[subnormal] != 0)).any()
         np.testing.assert_array_equal(found[subnormal], expected[subnormal])
 
 
