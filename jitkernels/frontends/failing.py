@@ -19,7 +19,7 @@ ARITHMETIC = frozenset(
 """Operations of floats that are the processor's own, which fail where NumPy's do; and those that compute nothing."""
 SILENT = frozenset(
     {
-        "floor", "ceil", "trunc", "rint", "sign", "signbit", "heaviside", "equal", "not_equal", "isnan", "isinf",
+        "floor", "ceil", "trunc", "rint", "signbit", "heaviside", "equal", "not_equal", "isnan", "isinf",
         "isfinite", "where", "logical_and", "logical_or", "logical_xor", "logical_not",
     }
 )  # fmt: skip
@@ -42,7 +42,7 @@ OVERFLOWING = frozenset(
 SAFE = frozenset(
     {
         "input", "constant", "extent", "view", "reshape", "update", "negative", "positive", "absolute", "fabs",
-        "copysign", "less", "less_equal", "greater", "greater_equal", "maximum", "minimum", "fmax", "fmin",
+        "copysign", "sign", "less", "less_equal", "greater", "greater_equal", "maximum", "minimum", "fmax", "fmin",
     }
 )  # fmt: skip
 """Operations that never fail in NumPy, beside silent ones."""

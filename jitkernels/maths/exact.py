@@ -17,6 +17,7 @@ import numpy as np
 from jitkernels.native.source import fused, inlined
 
 Number = TypeVar("Number", np.float32, np.float64)
+ZERO_64, INFINITY_64 = np.float64(0), np.float64(np.inf)
 SPLITTING_64 = np.float64(
     2.0**27 + 1
 )  # a product with it, less the rest of it, has the first half of the bits
@@ -44,13 +45,13 @@ def times_plus_float32(a: np.float32, b: np.float32, c: np.float32) -> np.float3
 @fused
 @inlined()
 def times_plus_float64(a: np.float64, b: np.float64, c: np.float64) -> np.float64:
-    """a * b + c, of which the product is not rounded; of numbers below 2**990 (Dekker, Numer. Math. 1971)."""
+    """a * b + c, of which the product is not rounded (Dekker, Numer. Math. 1971); it is, of numbers above 2**990."""
     a_split, b_split = a * SPLITTING_64, b * SPLITTING_64
     a_high, b_high = a_split - (a_split - a), b_split - (b_split - b)
     a_low, b_low = a - a_high, b - b_high
     product = a * b
     lost = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-    return (product + c) + lost
+    return (product + c) + (lost if abs(lost) < INFINITY_64 else ZERO_64)
 
 
 @inlined()

@@ -25,7 +25,7 @@ WATCHED = frozenset(
         "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "power", "cbrt", "hypot", "sin", "cos", "tan",
         "arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh",
         "logaddexp", "logaddexp2", "maximum", "minimum", "fmax", "fmin",
-        "less", "less_equal", "greater", "greater_equal", "floor_divide", "remainder", "fmod",
+        "less", "less_equal", "greater", "greater_equal", "sign", "floor_divide", "remainder", "fmod",
     }
 )  # fmt: skip
 QUOTIENTS = frozenset({"floor_divide", "remainder", "fmod"})
