@@ -1,0 +1,257 @@
+"""The text of functions that compute strange numbers apart from others, as `jitkernels.graph.emit.watched` has it."""
+
+import numpy as np
+
+from jitkernels.graph.emit.blocks import llvm_type
+from jitkernels.native import processor_flags
+from jitkernels.native.language.types import NUMBERS, constant
+
+FLOATS = {"float32": "int32", "float64": "int64"}
+"""Types of which functions are watched, and the integers of their bits."""
+QUOTIENTS = frozenset({"floor_divide", "remainder", "fmod"})
+"""Which are strange for quotients too large for a number."""
+USUAL = {"arccosh": 1.5}
+"""What stands for strange numbers while others are computed, where it is not 0.5: nothing fails for it."""
+LEAST = {"arctanh": 1.0, "logaddexp": np.inf, "logaddexp2": np.inf}
+"""The size from which on numbers are strange, where it is not the largest number."""
+ZEROS = {"power": "%a", "floor_divide": "%b"}
+"""Arguments whose zeros are poles."""
+READ = "@watched_flags_now"
+WRITTEN = "@watched_flags_become"
+
+
+class Writer:
+    """Writes the texts. Arguments are %a and, if there are two, %b; in memory, they are at %a.at and %b.at."""
+
+    def __init__(self, operation: str, symbol: str, result: str, kinds: tuple[str, ...], lanes: int) -> None:
+        self.operation, self.lanes = operation, lanes
+        self.names = ("%a", "%b")[: len(kinds)]
+        self.kind, self.dtype = llvm_type(kinds[0], lanes), kinds[0]
+        self.bits = llvm_type(FLOATS[kinds[0]], lanes)
+        self.mask, self.result = llvm_type("bool", lanes), llvm_type(result, lanes)
+        self.is_float = result in FLOATS
+        self.stored = self.result if self.is_float else llvm_type("uint8", lanes)
+        self.call = f"call {self.result} {symbol}({self.passed})"
+
+    @property
+    def passed(self) -> str:
+        return ", ".join(f"{self.kind} {name}" for name in self.names)
+
+    @property
+    def places(self) -> str:
+        return ", ".join(f"ptr {name}.at" for name in self.names)
+
+    @property
+    def other(self) -> float:
+        """What stands for numbers that are computed elsewhere."""
+        return USUAL.get(self.operation, 0.5)
+
+    def number(self, value: float) -> str:
+        return constant(NUMBERS[self.dtype], value, self.lanes)
+
+    def bits_of(self, value: float) -> str:
+        whole = np.array(value, self.dtype).view(FLOATS[self.dtype]).item()
+        return constant(NUMBERS[FLOATS[self.dtype]], whole, self.lanes)
+
+    def any_of(self, name: str, mask: str) -> list[str]:
+        """Whether some lane of a mask is on."""
+        if self.lanes == 1:
+            return [f"  {name} = or i1 {mask}, false"]
+        word = f"i{self.lanes}"
+        return [
+            f"  {name}.word = bitcast {self.mask} {mask} to {word}",
+            f"  {name} = icmp ne {word} {name}.word, 0",
+        ]
+
+    def sized(self, name: str) -> list[str]:
+        """The bits of a number, and those of its size, which are in the order of sizes: NaN is the largest."""
+        least = self.bits_of(-0.0)
+        return [
+            f"  {name}.bits = bitcast {self.kind} {name} to {self.bits}",
+            f"  {name}.sign = and {self.bits} {name}.bits, {least}",
+            f"  {name}.size = xor {self.bits} {name}.bits, {name}.sign",
+        ]
+
+    def odd(self) -> list[str]:
+        """%odd: which lanes have strange numbers."""
+        biggest = float(np.finfo(self.dtype).max)
+        limit = self.bits_of(LEAST.get(self.operation, biggest))
+        lines, found = [], []
+        for name in self.names:
+            lines += [*self.sized(name), f"  {name}.odd = icmp uge {self.bits} {name}.size, {limit}"]
+            found.append(f"{name}.odd")
+        if self.operation == "power":
+            lines.append(f"  %a.low = icmp sle {self.bits} %a.bits, {self.bits_of(0.0)}")
+            found.append("%a.low")
+        if self.operation in QUOTIENTS:
+            info = np.finfo(self.dtype)
+            apart = info.maxexp - info.nmant - 3  # or less, of subnormal numbers
+            far = constant(NUMBERS[FLOATS[self.dtype]], apart << info.nmant, self.lanes)
+            lines += [
+                f"  %b.none = icmp eq {self.bits} %b.size, {self.bits_of(0.0)}",
+                f"  %apart = sub {self.bits} %a.size, %b.size",
+                f"  %far = icmp sgt {self.bits} %apart, {far}",
+            ]
+            found += ["%b.none", "%far"]
+        before = found[0]
+        for number, one in enumerate(found[1:]):
+            lines.append(f"  %odd{number} = or {self.mask} {before}, {one}")
+            before = f"%odd{number}"
+        return [*lines, f"  %odd = or {self.mask} {before}, {constant(NUMBERS['bool'], 0, self.lanes)}"]
+
+    def usual(self, strange: str, step: int) -> str:
+        """The function: all lanes at once, unless there are strange numbers, which are for `step` lanes and more."""
+        places = [f"{name}.at" for name in (*self.names, "%r")]
+        kinds = [*(self.dtype for _ in self.names), self.dtype if self.is_float else "uint8"]
+        count = max(self.lanes, step)
+        stores = []
+        for name in self.names:
+            if self.lanes < step:
+                other = constant(NUMBERS[self.dtype], self.other, step)
+                stores.append(f"  store {llvm_type(self.dtype, step)} {other}, ptr {name}.at")
+            stores.append(f"  store {self.kind} {name}, ptr {name}.at")
+        return "\n".join(
+            [
+                f"define private {self.result} @NAME({self.passed}) alwaysinline nounwind {{",
+                *(
+                    f"  {place} = alloca {llvm_type(kind, count)}"
+                    for place, kind in zip(places, kinds, strict=True)
+                ),
+                *self.odd(),
+                *self.any_of("%some", "%odd"),
+                "  br i1 %some, label %strange, label %usual, !prof !4",
+                "usual:",
+                f"  %found = {self.call}",
+                f"  ret {self.result} %found",
+                "strange:",
+                *stores,
+                f"  call void {strange}(i64 {count}, ptr %r.at, {self.places})",
+                *self.loaded("%r", "%r.at"),
+                f"  ret {self.result} %r",
+                "}",
+            ]
+        )
+
+    def loaded(self, name: str, place: str) -> list[str]:
+        """A result in memory, where bools are bytes."""
+        if self.is_float:
+            return [f"  {name} = load {self.result}, ptr {place}"]
+        return [
+            f"  {name}.byte = load {self.stored}, ptr {place}",
+            f"  {name} = trunc {self.stored} {name}.byte to {self.result}",
+        ]
+
+    def stores(self, name: str, place: str) -> list[str]:
+        """Put a result in memory."""
+        if self.is_float:
+            return [f"  store {self.result} {name}, ptr {place}"]
+        return [
+            f"  {name}.byte = zext {self.result} {name} to {self.stored}",
+            f"  store {self.stored} {name}.byte, ptr {place}",
+        ]
+
+    def apart(self) -> str:
+        """All lanes, by a call that nothing is moved across."""
+        return "\n".join(
+            [
+                f"define private void @NAME(ptr %r.at, {self.places}) noinline nounwind {{",
+                *(f"  {name} = load {self.kind}, ptr {name}.at" for name in self.names),
+                f"  %r = {self.call}",
+                *self.stores("%r", "%r.at"),
+                "  ret void",
+                "}",
+            ]
+        )
+
+    def strange(self, apart: str) -> str:
+        """A function of (lanes, result, arguments): those with strange numbers apart from others."""
+        steps = []
+        for half, order in ("fine", "{other}, {own}"), ("strange", "{own}, {other}"):
+            for name in self.names:
+                values = order.format(
+                    own=f"{self.kind} {name}", other=f"{self.kind} {self.number(self.other)}"
+                )
+                steps += [
+                    f"  {name}.{half} = select {self.mask} %odd, {values}",
+                    f"  store {self.kind} {name}.{half}, ptr {name}.new",
+                ]
+            places = ", ".join(f"ptr {name}.new" for name in self.names)
+            steps += [f"  %before = call i32 {READ}()"] if half == "strange" else []
+            steps += [f"  call void {apart}(ptr %r.new, {places})", *self.loaded(f"%r.{half}", "%r.new")]
+        moved = [
+            f"  {name}.now = getelementptr {NUMBERS[kind].memory}, ptr {name}.at, i64 %i"
+            for name, kind in (
+                *((name, self.dtype) for name in self.names),
+                ("%r", self.dtype if self.is_float else "uint8"),
+            )
+        ]
+        return "\n".join(
+            [
+                f"define private void @NAME(i64 %lanes, ptr %r.at, {self.places}) noinline nounwind {{",
+                f"  %r.new = alloca {self.stored}",
+                *(f"  {name}.new = alloca {self.kind}" for name in self.names),
+                "  br label %step",
+                "step:",
+                "  %i = phi i64 [ 0, %0 ], [ %next, %step ]",
+                *moved,
+                *(f"  {name} = load {self.kind}, ptr {name}.now" for name in self.names),
+                *self.odd(),
+                *steps,
+                f"  %r = select {self.mask} %odd, {self.result} %r.strange, {self.result} %r.fine",
+                *self.stores("%r", "%r.now"),
+                *(self.told() if self.is_float else [f"  call void {WRITTEN}(i32 %before)"]),
+                f"  %next = add i64 %i, {self.lanes}",
+                "  %more = icmp slt i64 %next, %lanes",
+                "  br i1 %more, label %step, label %done",
+                "done:",
+                "  ret void",
+                "}",
+            ]
+        )
+
+    def told(self) -> list[str]:
+        """Flags that follow from results: set beside those that were set before."""
+        infinity, lines = self.bits_of(np.inf), []
+        mask, bits = self.mask, self.bits
+        lines += [line.replace("%r.strange.", "%s.") for line in self.sized("%r.strange")]
+        lines.append(f"  %s.nan = icmp ugt {bits} %s.size, {infinity}")
+        lines.append(f"  %s.infinite = icmp eq {bits} %s.size, {infinity}")
+        known, finite = constant(NUMBERS["bool"], 1, self.lanes), constant(NUMBERS["bool"], 1, self.lanes)
+        for number, name in enumerate(self.names):
+            lines += [
+                f"  {name}.known = icmp ule {bits} {name}.size, {infinity}",
+                f"  {name}.finite = icmp ult {bits} {name}.size, {infinity}",
+                f"  %known{number} = and {mask} {known}, {name}.known",
+                f"  %finite{number} = and {mask} {finite}, {name}.finite",
+            ]
+            known, finite = f"%known{number}", f"%finite{number}"
+        pole, over, invalid = constant(NUMBERS["bool"], 0, self.lanes), "%over.all", "%invalid.all"
+        if self.operation.startswith("logaddexp"):
+            known = constant(
+                NUMBERS["bool"], 1, self.lanes
+            )  # NumPy compares its arguments, which fails for NaN
+        lines.append(f"  %invalid.all = and {mask} %s.nan, {known}")
+        lines.append(f"  %over.all = and {mask} %s.infinite, {finite}")
+        if self.operation == "arctanh":
+            pole, over = over, pole
+        elif self.operation in ZEROS:
+            lines += [
+                f"  %zero = icmp eq {bits} {ZEROS[self.operation]}.size, {self.bits_of(0.0)}",
+                f"  %other = xor {mask} %zero, {constant(NUMBERS['bool'], 1, self.lanes)}",
+                f"  %pole.all = and {mask} %s.infinite, %zero",
+                f"  %pole = and {mask} %pole.all, %a.finite",
+                f"  %over = and {mask} %over.all, %other",
+            ]
+            pole, over = "%pole", "%over"
+        if self.operation == "floor_divide":  # whose infinite quotient NumPy takes from itself
+            lines.append(f"  %invalid = or {mask} %invalid.all, {over}")
+            invalid = "%invalid"
+        word = "%before"
+        for kind, found in ("invalid", invalid), ("divide", pole), ("over", over):
+            lines += self.any_of(f"%is.{kind}", found)
+            lines += [
+                f"  %flag.{kind} = select i1 %is.{kind}, i32 {processor_flags.bits()[kind]}, i32 0",
+                f"  %word.{kind} = or i32 {word}, %flag.{kind}",
+            ]
+            word = f"%word.{kind}"
+        return [*lines, f"  call void {WRITTEN}(i32 {word})"]
