@@ -11,13 +11,16 @@ half a millisecond, gives way to whoever wants its core meanwhile, and sleeps th
 many callers as there are share the helpers; who finds none that is free works alone.
 """
 
+import os
+import time
+
 ABSENT, FREE, TAKEN, ASKED, WORKING, AWAITED, DONE = range(7)
 """What a helper is about to do. There is no thread yet; it may be asked; some caller is about to ask; it was asked and
 has not come; it works; it works and its caller sleeps; its caller has not seen yet that it is done."""
 MOST_HELPERS, MOST_PARTS = 127, 512
 LOOKING, PAUSES = 500_000, 64
 """Nanoseconds that a helper looks for work before it sleeps, and pauses of the processor before it gives way."""
-BATCH = 3
+BATCH = getattr(os, "SCHED_BATCH", -1)
 """The policy of threads that wait their turn when they wake, where others may take the core from who woke them."""
 PATIENCE = 1024
 """Pauses of the processor that a caller waits for parts that were begun, before it sleeps."""
@@ -189,7 +192,7 @@ joined:
   ret void
 }}
 define internal i64 @clock(ptr %time) nounwind {{
-  call i32 @clock_gettime(i32 1, ptr %time)
+  call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr %time)
   %seconds = load i64, ptr %time
   %at = getelementptr i64, ptr %time, i64 1
   %rest = load i64, ptr %at

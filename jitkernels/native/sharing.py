@@ -9,7 +9,7 @@ making their code takes would go there.
 WORK = 131072
 """What a thread gets at least, in additions of four bytes, which take it 3 to 5 us: to share costs about 2."""
 
-PART, MOST_PARTS = 32768, 4
+PART, MOST_PARTS = 65536, 4
 """What a part is at least, in additions as well, and parts for each thread at most: who comes late finds some left."""
 
 AMONG_THREADS = f"""
