@@ -306,7 +306,7 @@ def least_of(extent: Number) -> int | None:
 
 
 def guarded_least_of(extent: Number) -> int:
-    """The least that an extent is where code runs, by what was decided about it alone."""
+    """The least that the extent of a loop is where code runs, by what was decided about it alone."""
     if not isinstance(extent, Extent):
         return int(extent)
     found = least_of(extent) or 0
