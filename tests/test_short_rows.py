@@ -1,5 +1,6 @@
 """Reductions of short rows, several at once in registers: every length and number of rows around those of the code."""
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
+from jitkernels.graph.emit.loop_text import guarded_least_of
+from jitkernels.graph.extents import Scope
 
 WIDTHS = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 129)
 ROWS = (1, 2, 3, 4, 5, 7, 8, 9, 17)
@@ -212,6 +215,33 @@ def test_where_the_extremes_are(dtype: str) -> None:
             for found, expected in zip(compiled(x), places(x), strict=True):
                 np.testing.assert_array_equal(found, expected)
             assert [int(whole(row)) for row in x] == [int(np.argmax(row)) for row in x]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_of_several_parts(dtype: str) -> None:
+    """As many as there are elements in one, a few less or more; sums lose as little as those of one part."""
+    compiled: Any = jk.jit(every_kind)
+    rng = np.random.default_rng(7)
+    for width in (100, 4095, 4096, 4097, 8192, 8300, 30_000):
+        x = rng.uniform(0.5, 1.5, (3, width)).astype(dtype)
+        x[1, width // 2 :] *= -1
+        equal(every_kind, compiled, x, 1e-3 if dtype == "float32" else 1e-10)
+        exact = np.array([math.fsum(row) for row in x])
+        size = np.array([math.fsum(row) for row in abs(x)])
+        assert (abs(compiled(x)[0] - exact) <= 30 * np.finfo(dtype).eps * size).all()
+
+
+def test_the_least_of_an_extent() -> None:
+    """By its symbols, and by what was decided about it alone; of a loop, so that it is none below 0."""
+    scope = Scope()
+    columns, rows = scope.symbol("columns", 100), scope.symbol("rows", 3)
+    assert (guarded_least_of(columns), guarded_least_of(columns * rows), guarded_least_of(7)) == (2, 4, 7)
+    assert columns > 64
+    assert columns + rows >= 90
+    assert rows < 50
+    assert (guarded_least_of(columns), guarded_least_of(rows), guarded_least_of(columns - rows)) == (65, 2, 0)
+    assert columns >= 70
+    assert guarded_least_of(columns) == 70
 
 
 def test_code_for_rows_of_about_one_length() -> None:

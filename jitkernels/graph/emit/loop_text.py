@@ -54,7 +54,7 @@ class LoopWriter(Loops):
     def is_filled(self, loop: int, lanes: int) -> bool:
         """Whether so many lanes are always on: in a loop inside of rows, none of which is taken in parts."""
         inside = bool(self.order) and loop not in self.order
-        return inside and _least_of(self.extents[loop]) >= lanes
+        return inside and guarded_least_of(self.extents[loop]) >= lanes
 
     def single_vectors(
         self,
@@ -214,8 +214,8 @@ class LoopWriter(Loops):
         return self.function.new(block, f"icmp ugt {vector} {everywhere}, {numbers}")
 
 
-def _least_of(extent: Number) -> int:
-    """The least that an extent is where code runs, by what was decided about it alone."""
+def guarded_least_of(extent: Number) -> int:
+    """The least that the extent of a loop is where code runs, by what was decided about it alone."""
     if not isinstance(extent, Extent):
         return int(extent)
     found = extents.least_of(extent) or 0
