@@ -214,15 +214,13 @@ def test_where_the_extremes_are(dtype: str) -> None:
             assert [int(whole(row)) for row in x] == [int(np.argmax(row)) for row in x]
 
 
-def test_code_for_long_rows_alone() -> None:
-    """Where rows are long at first, short ones get code of their own, which serves all; the other way there is one."""
+def test_code_for_rows_of_about_one_length() -> None:
+    """Which serves all of them. Whatever comes first, there are four kinds at most."""
     x = np.random.default_rng(0).standard_normal((20, 500)).astype(np.float32)
-    for widths, compiles in (
-        ((500, 300, 8, 9, 64, 65, 400), [1, 1, 2, 2, 2, 2, 2]),
-        ((8, 500, 20), [1, 1, 1]),
-    ):
+    every = [*range(2, 140), 300, 500]
+    for widths, most in (([500, 300, 200], 1), ([3, 2, 4], 1), (every, 4), (every[::-1], 4)):
         compiled = jk.jit(softmax)
-        for width, expected in zip(widths, compiles, strict=True):
+        for width in (*widths, *widths):
             part = np.ascontiguousarray(x[:, :width])
             np.testing.assert_allclose(compiled(part), softmax(part), rtol=1e-5)
-            assert compiled.stats().compiles == expected
+        assert compiled.stats().compiles == most

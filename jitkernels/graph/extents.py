@@ -29,10 +29,14 @@ class Atom:
 
 
 class Guard(NamedTuple):
-    """What code is made for: ``extent == 0``, ``!= 0``, ``> 0`` or ``>= 0``."""
+    """What code is made for: ``extent == 0``, ``!= 0``, ``> 0`` or ``>= 0``.
+
+    `is_choice`: the code is made so for the sake of speed, and what is computed is right for all calls.
+    """
 
     extent: "Extent"
     sign: str
+    is_choice: bool = False
 
     def holds(self, values: Mapping[str, int]) -> bool:
         """Whether it does for some values of the symbols."""
@@ -172,10 +176,12 @@ class Extent:
     def __abs__(self) -> Number:
         return self if self >= 0 else -self
 
-    def guard(self, extent: Number, sign: str) -> None:
+    def guard(self, extent: Number, sign: str, *, is_choice: bool = False) -> None:
         """Let the code be for calls alone of which that holds."""
         if isinstance(extent, Extent):
-            self.scope.guards.setdefault((extent.key, sign), Guard(extent, sign))
+            key, known = (extent.key, sign), self.scope.guards
+            if key not in known or (known[key].is_choice and not is_choice):
+                known[key] = Guard(extent, sign, is_choice)
 
     def _decided(self, other: Number, sign: str, opposite: str) -> bool:
         """Whether ``self - other`` is as `sign` says; one of both becomes a guard."""

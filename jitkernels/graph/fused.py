@@ -167,7 +167,11 @@ def fused_nest(
                 new[id(node)] = node.with_inputs([_known(new, one) for one in node.inputs])
     writes = tuple(zip(inputs[len(leaves) :], [new[key] for key in roots], strict=True))
     used = _symbols(ir.sorted_nodes([*inputs, *(value for _, value in writes)]))
-    guards = {key: guard for key, guard in scope.guards.items() if _symbols_of([guard.extent]) <= used}
+    guards = {
+        key: guard
+        for key, guard in scope.guards.items()
+        if not guard.is_choice and _symbols_of([guard.extent]) <= used
+    }
     own = Scope({name: value for name, value in scope.values.items() if name in used}, guards)
     return FusedNest(Graph(tuple(inputs), (), writes), own, names[0], unroll, cost)
 

@@ -32,8 +32,8 @@ class Emitter(ShortRows):
     def text(self) -> str:
         """The function."""
         block = self.function.block
-        self.short_rows(block)
-        self._rows(block, self.order, self._row)
+        if not self.short_rows(block):
+            self._rows(block, self.order, self._row)
         body = "\n".join([*self.function.memory, *block.lines])
         return (
             f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end)"

@@ -1,12 +1,14 @@
 """Nests whose rows may be short, and are reduced: code of its own for rows of one vector or few, several rows at once.
 
-A row that fits in registers is read once, and nothing of it is kept in memory meanwhile. How long rows are is seen at
-run time; longer ones, and fewer than fill a group, are done by the loops that take all. Where the call that is traced
-has long rows, the code is for such alone.
+A row that fits in registers is read once, and nothing of it is kept in memory meanwhile. Code is for rows about as long
+as those of the call that is traced, as all of it would take LLVM three times as long; others get their own. Where code
+is for any size it is seen at run time how long rows are. There longer ones, and fewer than fill a group, are done by
+the loops that take all.
 """
 
 from collections.abc import Callable
 
+from jitkernels.graph import extents
 from jitkernels.graph.emit.blocks import Block
 from jitkernels.graph.emit.first_found import FirstFound
 from jitkernels.graph.emit.loop_text import LoopWriter
@@ -24,36 +26,50 @@ APART = frozenset({"gather", "scan", "placed"})
 class ShortRows(LoopWriter):
     """Writes the groups of short rows of one nest."""
 
-    def short_rows(self, block: Block) -> None:
-        """What is done and returned from where rows are short."""
-        for rows, columns in self._groups():
-            self._grouped(block, rows, columns)
+    def short_rows(self, block: Block) -> bool:
+        """What is done and returned from where rows are short; whether they always are."""
+        groups, are_all = self._groups()
+        for rows, columns in groups:
+            self._grouped(block, rows, columns, always=are_all and rows == 1)
+        return are_all
 
-    def _groups(self) -> list[tuple[int, int]]:
-        """How many short rows are done at once, and lanes for each, where rows are short enough at run time."""
+    def _groups(self) -> tuple[list[tuple[int, int]], bool]:
+        """How many short rows are done at once, and lanes for each; and whether all rows are done so."""
         narrow, _ = self.lanes()
         loops = {target.loops for target in self.targets if target.loops}
         reduces = any(target.reduction for target in self.targets)
         nodes = [node for cone in self.nest.cones for node in cone.nodes]
         simple = len(nodes) <= SIMPLE and not any(node.operation in APART for node in nodes)
         if not (self.order and reduces and simple and loops == {(self.lane_loop,)} and narrow >= 4):
-            return []
+            return [], False
         several = 1 if narrow > 8 else 2  # a quotient of 64 bits takes as long as two others: rows overlap
-        found = [(8, narrow // 2), (4, narrow), (4, 2 * narrow), (several, 4 * narrow)]
+        classes = [
+            [(8, narrow // 2)], [(4, narrow)], [(4, 2 * narrow), (several, 4 * narrow)],
+        ]  # fmt: skip
         assert self.lane_loop is not None, "chosen"
-        count, longest = self.extents[self.lane_loop], found[-1][1]
+        count = self.extents[self.lane_loop]
+        if self.variant.any_size:
+            return [one for groups in classes for one in groups], False
         if not isinstance(count, Extent):
             self.least = count
-            return [one for one in found if one[1] >= count][:1]
-        if count.value > longest and not self.variant.any_size:
-            # Code for long rows alone: it is made in half the time, and short ones get their own.
-            count.guard(count - longest, ">")
-            self.least = longest + 1
-            return []
-        return found
+        least = 0
+        for groups in classes:
+            longest = groups[-1][1]
+            if extents.value_of(count) <= longest:
+                if isinstance(count, Extent):
+                    count.guard(count - least, ">", is_choice=True)
+                    count.guard(longest - count, ">=", is_choice=True)
+                else:
+                    groups = [one for one in groups if one[1] >= count][:1]
+                return [*groups, *([(1, longest)] if groups[-1][0] > 1 else [])], True
+            least = longest
+        if isinstance(count, Extent):
+            count.guard(count - least, ">", is_choice=True)
+            self.least = least + 1
+        return [], False
 
-    def _grouped(self, block: Block, rows: int, columns: int) -> None:
-        """All rows, if they are short enough: nothing is read twice, or kept in memory meanwhile."""
+    def _grouped(self, block: Block, rows: int, columns: int, *, always: bool) -> None:
+        """All rows, if they are short enough, which they may `always` be."""
         new, loop = self.function.new, self.lane_loop
         assert loop is not None, "chosen"
         count, inside = self.function.extent(self.extents[loop]), Block(block, -1)
@@ -83,6 +99,9 @@ class ShortRows(LoopWriter):
             group.reduced.clear()
 
         self._rows(inside, outer, lambda around: self.counted(around, None, begin, end, rows, 1, step))
+        if always:
+            block.lines += inside.lines
+            return
         short, after = self.function.label(), self.function.label()
         fits = new(block, f"icmp sle i64 {count}, {columns}")
         if rows > 1:
