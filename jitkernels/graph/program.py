@@ -186,7 +186,8 @@ class Program:
             arguments, results, kept, guards, self.symbols, len(self.words) + len(self.symbols) + 1, work, word,
             is_tuple, reach, rebuilt,
         )  # fmt: skip
-        source = programs.fused("call", caller.text(), segment.source.vector_bytes, vectorcall.externals())
+        # A few instructions more are not felt here, and what takes LLVM longest is a great many branches.
+        source = programs.fused("call", caller.text(), 64, vectorcall.externals(), level=0)
         return Entry(source, segment.source, calls.LONG // max(times, 1))
 
     def _writes_before_checks(self) -> bool:

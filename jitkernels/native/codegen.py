@@ -33,7 +33,7 @@ class IRSource:
         """The object file of the functions."""
         module = parsed(self.name, self.text.replace("@entry(", f"@{symbol}("))
         if self.text.startswith(RARE):
-            return finished(module, symbol, self.externals, improve=inline, level=0)
+            return finished(module, symbol, self.externals, improve=fuse, level=0)
         improve = straighten if self.text.startswith(STRAIGHT) else optimise
         return finished(module, symbol, self.externals, improve=improve)
 
@@ -49,9 +49,14 @@ def features_of(target: machine.Target, vector_bytes: int) -> str:
 
 def target_machine(vector_bytes: int, level: int = 3) -> Any:
     """The code generator for `machine.target`, limited to vectors of so many bytes; at level 0 it hurries."""
+    return _target_machine(machine.target(), vector_bytes, level)
+
+
+@functools.cache
+def _target_machine(target: machine.Target, vector_bytes: int, level: int) -> Any:
+    """Made once: it takes as long as a short function."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    target = machine.target()
     features = features_of(target, vector_bytes)
     # LLVM's loader puts code and constants wherever there is room, which may be far apart where a process has arrays of
     # gigabytes; it ends the process where a distance does not fit in 32 bits.
@@ -75,9 +80,6 @@ STRAIGHT_PASSES = (
     "simplify_cfg", "always_inliner", "instruction_combine", "new_gvn", "simplify_cfg", "tail_call_elimination",
 )  # fmt: skip
 INLINING_PASSES = "sroa", "always_inliner", "sroa"
-FUSING_PASSES = (
-    "sroa", "simplify_cfg", "always_inliner", "sroa", "instruction_combine", "simplify_cfg", "new_gvn",
-)  # fmt: skip
 
 
 @functools.cache
@@ -98,15 +100,11 @@ def straighten(module: Any, target: Any) -> None:
 
 
 def fuse(module: Any, target: Any) -> None:
-    """For loops that are written in vectors already: scalar code inlined, invariants out of loops, nothing twice.
+    """What says ``alwaysinline`` inlined, and variables into registers; before it too, as it often is several times.
 
-    Scalar code has its variables in registers before it is inlined, as it often is several times.
+    For what is written as it should run, such as loops in vectors: no other pass finds anything in it that the code
+    generator does not.
     """
-    _run(FUSING_PASSES, module, target)
-
-
-def inline(module: Any, target: Any) -> None:
-    """What says ``alwaysinline`` inlined, and variables into registers: the least that code may be left with."""
     _run(INLINING_PASSES, module, target)
 
 

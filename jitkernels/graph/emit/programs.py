@@ -28,12 +28,16 @@ REFUSED = 2
 
 @record
 class Fused:
-    """The source of a segment: LLVM IR whose ``@entry`` becomes the symbol of the source."""
+    """The source of a segment: LLVM IR whose ``@entry`` becomes the symbol of the source.
+
+    `level`: see `codegen.target_machine`.
+    """
 
     name: str
     packed: bytes = field(repr=False)
     vector_bytes: int
     externals: tuple[External, ...] = field(repr=False)
+    level: int = 3
     suffix: ClassVar[str] = ".o"
     has_range: ClassVar[bool] = False
 
@@ -52,12 +56,12 @@ class Fused:
                 and function.linkage.name == "external"
             ):
                 raise BuildError(f"{function.name} is visible")
-        return codegen.finished(module, symbol, self.externals, self.vector_bytes, codegen.fuse)
+        return codegen.finished(module, symbol, self.externals, self.vector_bytes, codegen.fuse, self.level)
 
 
-def fused(name: str, text: str, vector_bytes: int, externals: tuple[External, ...]) -> Fused:
+def fused(name: str, text: str, vector_bytes: int, externals: tuple[External, ...], level: int = 3) -> Fused:
     """A source of LLVM IR."""
-    return Fused(name, zlib.compress(text.encode(), 1), vector_bytes, externals)
+    return Fused(name, zlib.compress(text.encode(), 1), vector_bytes, externals, level)
 
 
 @record
