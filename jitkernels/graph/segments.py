@@ -157,7 +157,22 @@ LONG_ROWS = 512
 """Columns from which on it counts little what is done once for a row. A guess from the call that was traced."""
 
 
+LONG = frozenset({
+    "log", "log2", "log10", "log1p", "cbrt", "sinh", "arcsinh", "arccosh", "arctan2", "tan", "arcsin", "arccos",
+    "arctan",
+})  # fmt: skip
+"""Functions of which two vectors at once keep the processor busy: four run no faster, and take LLVM twice as long."""
+LONG_SINGLE = frozenset({"sin", "cos", "power"})
+"""Those of which that holds in single precision alone."""
+
+
 def _unroll(nest: Nest) -> int:
     is_long = bool(nest.rows) and extents.value_of(extents.product(nest.columns)) >= LONG_ROWS
     cost = nest.cost_of_columns if is_long else nest.cost
-    return 4 if cost < 24 else 2 if cost < 60 else 1
+    if cost < 24 and (nest.rows or not any(map(_is_long, nest.nodes))):
+        return 4
+    return 2 if cost < 60 else 1
+
+
+def _is_long(node: Node) -> bool:
+    return node.operation in LONG or (node.operation in LONG_SINGLE and node.dtype == "float32")
