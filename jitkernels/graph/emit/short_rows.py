@@ -48,10 +48,10 @@ class ShortRows(LoopWriter):
         ]  # fmt: skip
         assert self.lane_loop is not None, "chosen"
         count = self.extents[self.lane_loop]
-        if self.variant.any_size:
-            return [one for groups in classes for one in groups], False
         if not isinstance(count, Extent):
             self.least = count
+        elif self.variant.any_size:
+            return [one for groups in classes for one in groups], False
         least = 0
         for groups in classes:
             longest = groups[-1][1]
