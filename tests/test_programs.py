@@ -281,6 +281,12 @@ def test_first_expressions_are_new() -> None:
     assert len({tuple(first_expression.steps(number)) for number in range(4500)}) == 4500
 
 
+@pytest.mark.parametrize("name", ["softmax, rows of 50", "layer norm, rows of 8", "power"])
+def test_first_results_of_functions_are_right(name: str) -> None:
+    """Which the benchmark asserts itself."""
+    assert 0 < first_expression.named_child(name) < 60
+
+
 @pytest.mark.usefixtures("with_jit")
 @pytest.mark.parametrize("kind", long_programs.PROGRAMS)
 def test_long_programs_have_so_many_operations(kind: str) -> None:

@@ -164,6 +164,13 @@ SHORT_BYTES = 512
 """What steps of four vectors leave of a row of less is as much as they do of it. Such a guess, too."""
 CALCULATING = 12
 """Additions for each column, from which on nothing is gained by steps of four where nothing is lost by less."""
+LONG = frozenset({
+    "log", "log2", "log10", "log1p", "cbrt", "sinh", "arcsinh", "arccosh", "arctan2", "tan", "arcsin", "arccos",
+    "arctan",
+})  # fmt: skip
+"""Functions of which two vectors at once keep the processor busy: four run no faster, and take LLVM twice as long."""
+LONG_SINGLE = frozenset({"sin", "cos", "power"})
+"""Those of which that holds in single precision alone."""
 
 
 def _unroll(nest: Nest) -> int:
@@ -173,4 +180,10 @@ def _unroll(nest: Nest) -> int:
     is_short = reduces and nest.row_now * nest.widest < SHORT_BYTES
     if is_short and (nest.rows or nest.cost_of_columns >= CALCULATING):
         return 2 if cost < 60 else 1
-    return 4 if cost < 24 else 2 if cost < 60 else 1
+    if cost < 24 and (nest.rows or not any(map(_is_long, nest.nodes))):
+        return 4
+    return 2 if cost < 60 else 1
+
+
+def _is_long(node: Node) -> bool:
+    return node.operation in LONG or (node.operation in LONG_SINGLE and node.dtype == "float32")

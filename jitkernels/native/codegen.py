@@ -12,15 +12,15 @@ from jitkernels.native.link import parsed, refuse_undefined
 from jitkernels.native.source import External
 from jitkernels.records import record
 
-STRAIGHT, RARE = "; straight\n", "; rare\n"
+STRAIGHT, HASTY = "; straight\n", "; hasty\n"
 
 
 @record
 class IRSource:
     """Functions written in LLVM IR alone; ``@entry`` in the text stands for the symbol of the source.
 
-    A text that begins with STRAIGHT is code as it should be, so that LLVM has little to do. One that begins with RARE
-    seldom runs: it is made in a quarter of the time, and takes a third longer.
+    A text that begins with STRAIGHT is code as it should be, so that LLVM has little to do. One that begins with HASTY
+    seldom runs, or waits most of the time: it is made in a quarter of the time, and takes a third longer.
     """
 
     name: str
@@ -32,7 +32,7 @@ class IRSource:
     def object_code(self, symbol: str) -> bytes:
         """The object file of the functions."""
         module = parsed(self.name, self.text.replace("@entry(", f"@{symbol}("))
-        if self.text.startswith(RARE):
+        if self.text.startswith(HASTY):
             return finished(module, symbol, self.externals, improve=fuse, level=0)
         improve = straighten if self.text.startswith(STRAIGHT) else optimise
         return finished(module, symbol, self.externals, improve=improve)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from jitkernels import machine
 from jitkernels.native import load, pool, processor_flags, sharing, threads
-from jitkernels.native.codegen import STRAIGHT, IRSource
+from jitkernels.native.codegen import HASTY, STRAIGHT, IRSource
 from jitkernels.native.source import External
 
 COUNTS = ("omp_get_max_threads", "omp_in_parallel")
@@ -107,7 +107,8 @@ def _runtime_source() -> IRSource:
         pool.text(is_x86=target.is_x86, is_arm=target.is_arm),
         processor_flags.text(),
     )
-    return IRSource("threads", f"{STRAIGHT}{''.join(written)}", needed)
+    # Threads wait most of the time, and a call without them takes a dozen of these instructions.
+    return IRSource("threads", f"{HASTY}{''.join(written)}", needed)
 
 
 @functools.cache

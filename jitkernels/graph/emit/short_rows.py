@@ -48,7 +48,7 @@ class ShortRows(LoopWriter):
         ]  # fmt: skip
         assert self.lane_loop is not None, "chosen"
         count = self.extents[self.lane_loop]
-        if self.variant.any_size:
+        if isinstance(count, Extent) and self.variant.any_size:
             return [one for groups in classes for one in groups], False
         least = 0
         for groups in classes:

@@ -6,7 +6,7 @@ It takes the compiler longer than all else: what is left of huge arguments of `s
 import functools
 
 from jitkernels.native import load
-from jitkernels.native.codegen import RARE, IRSource
+from jitkernels.native.codegen import HASTY, IRSource
 from jitkernels.native.language.lanes import Definition, Library
 from jitkernels.native.source import External
 
@@ -27,6 +27,6 @@ def _address(made: Definition) -> int:
         inside = Library()
         inside.need(made)
         text = made.text.replace("define private ", "define ", 1).replace(made.symbol, "@entry", 1)
-        source = IRSource(made.symbol[2:].partition(".")[0], f"{RARE}{inside.text}{text}\n")
+        source = IRSource(made.symbol[2:].partition(".")[0], f"{HASTY}{inside.text}{text}\n")
         _addresses[made.symbol] = load.address_of(source)
     return _addresses[made.symbol]
