@@ -305,18 +305,6 @@ def least_of(extent: Number) -> int | None:
     return total
 
 
-def guarded_least_of(extent: Number) -> int:
-    """The least that the extent of a loop is where code runs, by what was decided about it alone."""
-    if not isinstance(extent, Extent):
-        return int(extent)
-    found = least_of(extent) or 0
-    for guard in extent.scope.guards.values():
-        beyond = extent - guard.extent
-        if guard.sign in (">", ">=") and not isinstance(beyond, Extent):
-            found = max(found, int(beyond) + (guard.sign == ">"))
-    return found
-
-
 def evaluated(extent: Number, values: Mapping[str, int]) -> int:
     """What an extent is for some values of its symbols."""
     if not isinstance(extent, Extent):

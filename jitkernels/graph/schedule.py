@@ -113,27 +113,13 @@ class Nest:
 
     def _additions(self, nodes: list[Node]) -> int:
         """Those of nodes for one step: vectors have half as many elements of eight bytes."""
-        cost = sum(min(cones.own_cost(node), 15.0) for node in nodes)
-        return max(round(cost * self.widest / 4), 1)
-
-    @property
-    def widest(self) -> int:
-        """Bytes of the widest element that is read or written."""
-        return max(
+        sizes = [
             np.dtype(node.dtype).itemsize
             for cone in self.cones
             for node in (cone.root, *cone.leaves.values())
-        )
-
-    @property
-    def row_now(self) -> int:
-        """Elements that are stored or reduced for each row of the call that is traced."""
-        reduced = [
-            extents.product(node.inputs[0].shape[axis] for axis in node.options["axes"])
-            for cone in self.cones
-            for node in cone.reductions
         ]
-        return max(map(extents.value_of, [extents.product(self.columns), *reduced]))
+        cost = sum(min(cones.own_cost(node), 15.0) for node in nodes)
+        return max(round(cost * max(sizes) / 4), 1)
 
     @staticmethod
     def _steps(cone: Cone, loops: frozenset[int]) -> Number:

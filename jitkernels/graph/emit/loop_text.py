@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 
-from jitkernels.graph import extents
 from jitkernels.graph.emit.blocks import Block
-from jitkernels.graph.emit.loops import Loops
+from jitkernels.graph.emit.loops import Loops, least_steps
 from jitkernels.graph.emit.memory import LINE, Array
 from jitkernels.native.language.types import NUMBERS
 
@@ -53,7 +52,7 @@ class LoopWriter(Loops):
     def is_filled(self, loop: int, lanes: int) -> bool:
         """Whether so many lanes are always on: in a loop inside of rows, none of which is taken in parts."""
         inside = bool(self.order) and loop not in self.order
-        return inside and extents.guarded_least_of(self.extents[loop]) >= lanes
+        return inside and least_steps(self.extents[loop]) >= lanes
 
     def single_vectors(
         self,

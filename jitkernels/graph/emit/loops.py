@@ -4,7 +4,7 @@ from jitkernels.graph import cones, extents
 from jitkernels.graph.emit.memory import LINE, Array, is_near
 from jitkernels.graph.emit.scans import loop_of
 from jitkernels.graph.emit.targets import Targets
-from jitkernels.graph.extents import Number, same
+from jitkernels.graph.extents import Extent, Number, same
 from jitkernels.native.language.types import NUMBERS
 
 
@@ -166,3 +166,15 @@ class Loops(Targets):
         return sorted(
             loops, key=lambda loop: (loop == self.lane_loop, order.index(loop) if loop in order else loop)
         )
+
+
+def least_steps(extent: Number) -> int:
+    """The least that the extent of a loop is where code runs, by what was decided about it alone."""
+    if not isinstance(extent, Extent):
+        return int(extent)
+    found = extents.least_of(extent) or 0
+    for guard in extent.scope.guards.values():
+        beyond = extent - guard.extent
+        if guard.sign in (">", ">=") and not isinstance(beyond, Extent):
+            found = max(found, int(beyond) + (guard.sign == ">"))
+    return found
