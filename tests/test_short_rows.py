@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.graph.emit.loop_text import guarded_least_of
+from jitkernels.graph.emit.loops import least_steps
 from jitkernels.graph.extents import Scope
 
 WIDTHS = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 129)
@@ -231,17 +231,17 @@ def test_rows_of_several_parts(dtype: str) -> None:
         assert (abs(compiled(x)[0] - exact) <= 30 * np.finfo(dtype).eps * size).all()
 
 
-def test_the_least_of_an_extent() -> None:
+def test_the_least_steps_of_a_loop() -> None:
     """By its symbols, and by what was decided about it alone; of a loop, so that it is none below 0."""
     scope = Scope()
     columns, rows = scope.symbol("columns", 100), scope.symbol("rows", 3)
-    assert (guarded_least_of(columns), guarded_least_of(columns * rows), guarded_least_of(7)) == (2, 4, 7)
+    assert (least_steps(columns), least_steps(columns * rows), least_steps(7)) == (2, 4, 7)
     assert columns > 64
     assert columns + rows >= 90
     assert rows < 50
-    assert (guarded_least_of(columns), guarded_least_of(rows), guarded_least_of(columns - rows)) == (65, 2, 0)
+    assert (least_steps(columns), least_steps(rows), least_steps(columns - rows)) == (65, 2, 0)
     assert columns >= 70
-    assert guarded_least_of(columns) == 70
+    assert least_steps(columns) == 70
 
 
 def test_code_for_rows_of_about_one_length() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jitkernels import machine
-from jitkernels.graph import cones, epilogues, extents
+from jitkernels.graph import cones, epilogues, extents, guesses
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
@@ -108,10 +108,10 @@ class Maker:
 
     def _variant(self, nest: Nest, *, follows: bool) -> Variant:
         """How a nest is made: as it measured best, or by its cost."""
-        unroll, program = _unroll(nest), self.program
+        unroll, program = guesses.unroll(nest), self.program
         found = self.choose(nest, self.arrays, self.scope, nest.cost, unroll) if self.choose else None
         stream = (
-            0 if follows else _stream(nest)
+            0 if follows else guesses.stream(nest)
         )  # what it reads is in the cache, maybe in the place of its result
         own = found or Variant(min(64, machine.target().vector_bytes), unroll, stream)
         nest.variant = f"{own.unroll} x {own.vector_bytes} bytes" + (", measured" if found else "")
@@ -145,45 +145,3 @@ def _is_delicate(nest: Nest, program: Program) -> bool:
     """
     nodes = (node for cone in nest.cones for node in cone.nodes)
     return bool(program.graph.writes) or any(map(cones.is_delicate, nodes))
-
-
-STREAM_BYTES = 1 << 24
-"""Results of this size go past the caches if nothing was measured: few machines keep them and what they are made of."""
-
-
-def _stream(nest: Nest) -> int:
-    """From how many bytes of the result on it pays to write past the caches: never, where computing takes longer."""
-    return STREAM_BYTES if nest.cost < 24 else 0
-
-
-LONG_ROWS = 128
-"""Columns from which on it counts little what is done once for a row. A guess from the call that was traced."""
-
-
-SHORT_BYTES = 512
-"""What steps of four vectors leave of a row of less is as much as they do of it. Such a guess, too."""
-CALCULATING = 12
-"""Additions for each column, from which on nothing is gained by steps of four where nothing is lost by less."""
-LONG = frozenset({
-    "log", "log2", "log10", "log1p", "cbrt", "sinh", "arcsinh", "arccosh", "arctan2", "tan", "arcsin", "arccos",
-    "arctan",
-})  # fmt: skip
-"""Functions of which two vectors at once keep the processor busy: four run no faster, and take LLVM twice as long."""
-LONG_SINGLE = frozenset({"sin", "cos", "power"})
-"""Those of which that holds in single precision alone."""
-
-
-def _unroll(nest: Nest) -> int:
-    is_long = bool(nest.rows) and extents.value_of(extents.product(nest.columns)) >= LONG_ROWS
-    cost = nest.cost_of_columns if is_long else nest.cost
-    reduces = any(node.operation == "reduce" for node in nest.nodes)
-    is_short = reduces and nest.row_now * nest.widest < SHORT_BYTES
-    if is_short and (nest.rows or nest.cost_of_columns >= CALCULATING):
-        return 2 if cost < 60 else 1
-    if cost < 24 and (nest.rows or not any(map(_is_long, nest.nodes))):
-        return 4
-    return 2 if cost < 60 else 1
-
-
-def _is_long(node: Node) -> bool:
-    return node.operation in LONG or (node.operation in LONG_SINGLE and node.dtype == "float32")

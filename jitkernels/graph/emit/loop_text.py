@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 
-from jitkernels.graph import extents
 from jitkernels.graph.emit.blocks import Block
-from jitkernels.graph.emit.loops import Loops
+from jitkernels.graph.emit.loops import Loops, least_steps
 from jitkernels.graph.emit.memory import LINE, Array
-from jitkernels.graph.extents import Extent, Number
 from jitkernels.native.language.types import NUMBERS
 
 
@@ -54,7 +52,7 @@ class LoopWriter(Loops):
     def is_filled(self, loop: int, lanes: int) -> bool:
         """Whether so many lanes are always on: in a loop inside of rows, none of which is taken in parts."""
         inside = bool(self.order) and loop not in self.order
-        return inside and guarded_least_of(self.extents[loop]) >= lanes
+        return inside and least_steps(self.extents[loop]) >= lanes
 
     def single_vectors(
         self,
@@ -212,15 +210,3 @@ class LoopWriter(Loops):
         )
         numbers = "<" + ", ".join(f"{kind} {lane % lanes}" for lane in range(all_lanes)) + ">"
         return self.function.new(block, f"icmp ugt {vector} {everywhere}, {numbers}")
-
-
-def guarded_least_of(extent: Number) -> int:
-    """The least that the extent of a loop is where code runs, by what was decided about it alone."""
-    if not isinstance(extent, Extent):
-        return int(extent)
-    found = extents.least_of(extent) or 0
-    for guard in extent.scope.guards.values():
-        beyond = extent - guard.extent
-        if guard.sign in (">", ">=") and not isinstance(beyond, Extent):
-            found = max(found, int(beyond) + (guard.sign == ">"))
-    return found

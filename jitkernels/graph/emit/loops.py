@@ -188,3 +188,15 @@ class Loops(Targets):
         return sorted(
             loops, key=lambda loop: (loop == self.lane_loop, order.index(loop) if loop in order else loop)
         )
+
+
+def least_steps(extent: Number) -> int:
+    """The least that the extent of a loop is where code runs, by what was decided about it alone."""
+    if not isinstance(extent, Extent):
+        return int(extent)
+    found = extents.least_of(extent) or 0
+    for guard in extent.scope.guards.values():
+        beyond = extent - guard.extent
+        if guard.sign in (">", ">=") and not isinstance(beyond, Extent):
+            found = max(found, int(beyond) + (guard.sign == ">"))
+    return found

@@ -1,0 +1,45 @@
+"""How a nest is made where nothing was measured: guesses from its operations, and from the call that was traced."""
+
+from jitkernels.graph import extents
+from jitkernels.graph.ir import Node
+from jitkernels.graph.nests import Nest
+
+STREAM_BYTES = 1 << 24
+"""Results of this size go past the caches: few machines keep them and what they are made of."""
+LONG_ROWS = 128
+"""Columns from which on it counts little what is done once for a row."""
+SHORT_BYTES = 512
+"""What steps of four vectors leave of a row of less takes as long as what they do of it."""
+CALCULATING = 12
+"""Additions for each column, from which on two vectors at once keep the processor as busy as four."""
+LONG = frozenset({
+    "log", "log2", "log10", "log1p", "cbrt", "sinh", "arcsinh", "arccosh", "arctan2", "tan", "arcsin", "arccos",
+    "arctan",
+})  # fmt: skip
+"""Functions of which two vectors at once keep the processor busy: four run no faster, and take LLVM twice as long."""
+LONG_SINGLE = frozenset({"sin", "cos", "power"})
+"""Those of which that holds in single precision alone."""
+
+
+def stream(nest: Nest) -> int:
+    """From how many bytes of the result on it pays to write past the caches: never, where computing takes longer."""
+    return STREAM_BYTES if nest.cost < 24 else 0
+
+
+def unroll(nest: Nest) -> int:
+    """How many vectors a step takes."""
+    is_long = bool(nest.rows) and extents.value_of(extents.product(nest.columns)) >= LONG_ROWS
+    cost = nest.cost_of_columns if is_long else nest.cost
+    reduces = any(cone.reductions for cone in nest.cones)
+    is_short = reduces and nest.row_now * nest.widest < SHORT_BYTES
+    most = 4
+    # Code for a single row serves all lengths, also those of large arrays, of which steps of two would make less.
+    if is_short and (nest.rows or nest.cost_of_columns >= CALCULATING):
+        most = 2
+    if not nest.rows and any(map(_is_long, nest.nodes)):
+        most = 2
+    return most if cost < 24 else 2 if cost < 60 else 1
+
+
+def _is_long(node: Node) -> bool:
+    return node.operation in LONG or (node.operation in LONG_SINGLE and node.dtype == "float32")
