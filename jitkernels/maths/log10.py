@@ -25,16 +25,15 @@ from jitkernels.maths.log import (
 )
 from jitkernels.native.source import inlined
 
-C1_32 = np.float32(0.4342945)  # relative error of log10(1 + f): 2**-25.4
-C2_32 = np.float32(-0.21714725)
-C3_32 = np.float32(0.14476189)
-C4_32 = np.float32(-0.108572334)
-C5_32 = np.float32(0.0869959)
-C6_32 = np.float32(-0.07243722)
-C7_32 = np.float32(0.05977856)
-C8_32 = np.float32(-0.053399272)
-C9_32 = np.float32(0.06403115)
-C10_32 = np.float32(-0.05125067)
+C1_32 = np.float32(0.4342945)  # relative error of log10(1 + f): 2**-24.7
+C2_32 = np.float32(-0.21714722)
+C3_32 = np.float32(0.14476636)
+C4_32 = np.float32(-0.10857988)
+C5_32 = np.float32(0.08672187)
+C6_32 = np.float32(-0.07200415)
+C7_32 = np.float32(0.06459552)
+C8_32 = np.float32(-0.06183018)
+C9_32 = np.float32(0.038040668)
 LOG2_HIGH_32 = np.float32(0.301025390625 / 2**23)  # log10(2), of the scaled k; 9 bits
 LOG2_LOW_32 = np.float32(4.6050390665e-06 / 2**23)
 UP_STEPS_32 = np.float32(23 * 2**23)
@@ -49,7 +48,7 @@ LOG2_LOW_64 = np.float64(3.69423907715893078616e-13)
 def joined_float32(k: np.float32, f: np.float32) -> np.float32:
     """k * log10(2) + log10(1 + f), of the scaled k."""
     square = f * f
-    even = (((C10_32 * square + C8_32) * square + C6_32) * square + C4_32) * square + C2_32
+    even = ((C8_32 * square + C6_32) * square + C4_32) * square + C2_32
     odd = ((C9_32 * square + C7_32) * square + C5_32) * square + C3_32
     rest = (odd * f + even) * square + times(k, LOG2_LOW_32)
     return k * LOG2_HIGH_32 + (f * C1_32 + rest)
@@ -65,7 +64,7 @@ def joined_float64(k: np.float64, f: np.float64) -> np.float64:
 
 @inlined("contract")
 def log10_float32(x: np.float32) -> np.float32:
-    """log10(x) for every float32; at most 1.28 ULP (all measured)."""
+    """log10(x) for every float32; at most 1.44 ULP (all measured)."""
     k, f = scaled_parts_float32(x)
     result = joined_float32(k, f)
     if unusual_float32(x):
