@@ -11,6 +11,8 @@ from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.extents import Number
 from jitkernels.graph.ir import Node
 
+LITTLE = 8
+"""How many times less than the rest is little work."""
 BYTES = 2
 """Of a large array, how many bytes are read or written in the time of an addition."""
 
@@ -67,7 +69,8 @@ class Nest:
     def work(self) -> Number:
         """Additions of four bytes, about: of every node as many as the loops have steps that it depends on.
 
-        Where reading and writing takes longer than computing, so much.
+        Where reading and writing takes longer than computing, so much. What is little beside the rest is left out: work
+        is one product of extents mostly then, so that many functions have code in common (see `extents.content`).
         """
         most: dict[int, tuple[Number, Node, int]] = {}
         for cone in self.cones:
@@ -85,9 +88,11 @@ class Nest:
             if not any(id(node) in cone.leaves for cone in self.cones):
                 nodes.append(node)
             found[extents.key_of(steps)] = steps, nodes, before + moved
-        return sum(
-            (steps * max(self._additions(nodes), moved // BYTES) for steps, nodes, moved in found.values()), 0
-        )
+        parts = [
+            steps * max(self._additions(nodes), moved // BYTES) for steps, nodes, moved in found.values()
+        ]
+        most_now = max(map(extents.value_of, parts), default=0)
+        return sum((part for part in parts if LITTLE * extents.value_of(part) >= most_now), 0)
 
     @property
     def work_of_step(self) -> int:
