@@ -226,12 +226,12 @@ def patterns(leaves: list[Any]) -> tuple[Any, ...]:
 
 
 def strides_of(array: Any) -> tuple[int | None, ...]:
-    """Distances in elements where these are from -1 to few."""
+    """Distances in elements where these are few."""
     size = array.itemsize
     most = WIDEST * size
     return tuple(
         [
-            0 if extent == 1 else step // size if -size <= step <= most else None
+            0 if extent == 1 else step // size if -most <= step <= most else None
             for extent, step in zip(array.shape, array.strides, strict=True)
         ]
     )

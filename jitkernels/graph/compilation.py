@@ -9,13 +9,13 @@ from jitkernels.graph.cones import Cone
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.extents import Number, Scope
+from jitkernels.graph.extents import Number, Scope, same
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.passes import optimised
 from jitkernels.graph.pieces import is_reshaped_input
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program
-from jitkernels.graph.schedule import Nest, Single, scheduled
+from jitkernels.graph.schedule import Nest, Single, Store, scheduled
 from jitkernels.graph.segments import Choose, Maker
 from jitkernels.graph.unrolling import unrolled
 
@@ -111,7 +111,7 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
             if id(node) in program.shared:
                 arrays[id(node)] = arrays[id(program.shared[id(node)])]
                 continue
-            order = order_of(store.cone, arrays) if store.region is None and id(node) not in plain else None
+            order = None if id(node) in plain else _order_of_store(store, steps, arrays)
             arrays[id(node)] = _array(program, node, construct.contiguous(node.shape, order))
             if node not in graph.checks:
                 program.made.append(node)
@@ -124,6 +124,25 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
     return arrays
 
 
+def _order_of_store(
+    store: Store, steps: Sequence[epilogues.Step], arrays: Mapping[int, Array]
+) -> tuple[int, ...] | None:
+    """The order of a root, or of what is joined of several: that of columns, for any other needs Python to be made."""
+    if store.region is None:
+        return order_of(store.cone, arrays)
+    if store.target.operation != "concatenate":
+        return None
+    parts = [one for step in steps if isinstance(step, Nest) for one in step.stores]
+    found = [
+        order_of(one.cone, arrays)
+        for one in parts
+        if one.target is store.target
+        and one.cone.leaves
+        and not any(same(extent, 1) for extent in one.cone.root.shape)
+    ]
+    return found[0] if found and found[0] == (1, 0) else None
+
+
 def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
     """The dimensions of an elementwise root from the outermost in memory on, as in what it reads; None for C order.
 
@@ -134,7 +153,7 @@ def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
     known: list[dict[int, int]] = []
     # What is picked is new, in C order; the numbers that pick it say nothing of the result.
     read = [(id(node), construct.contiguous(node.shape)) for node in cone.nodes if node.operation == "gather"]
-    read += [(key, arrays[key].strides) for key in cone.leaves]
+    read += [(key, arrays[key].strides) for key in cone.leaves if key in arrays]
     for key, strides in read:
         for place in cone.places[key].values():
             if cones.ANYWHERE in cones.loops_of(place):

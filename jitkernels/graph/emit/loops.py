@@ -4,7 +4,8 @@ from jitkernels.graph import cones, extents
 from jitkernels.graph.emit.memory import LINE, Array, is_near
 from jitkernels.graph.emit.scans import loop_of
 from jitkernels.graph.emit.targets import Targets
-from jitkernels.graph.extents import Number, same
+from jitkernels.graph.extents import Extent, Number, same
+from jitkernels.graph.short import FEW, MANY
 from jitkernels.native.language.types import NUMBERS
 
 
@@ -17,6 +18,7 @@ class Loops(Targets):
         self._collapse()
         self.scanned = self._scanned()
         self.values.lane_loop = self.lane_loop = self._lane_loop()
+        self.few = self._few()
 
     def _scanned(self) -> set[int]:
         """The loops along which something runs, whose steps come one after another."""
@@ -114,6 +116,24 @@ class Loops(Targets):
                 best, most = loop, score
         return best
 
+    def _few(self) -> int:
+        """How many lanes there are where the loop of lanes is short and others go around it; 0 where it is not.
+
+        Code for such loops alone: longer ones get their own. Short rows that are reduced have theirs in any case.
+        """
+        reduces = any(target.reduction for target in self.targets)
+        if self.lane_loop is None or self.variant.any_size or (self.order and reduces):
+            return 0
+        count = self.extents[self.lane_loop]
+        length = extents.value_of(count)
+        others = [loop for loop in self.extents if loop != self.lane_loop and loop not in self.dropped]
+        steps = extents.value_of(extents.product(self.extents[loop] for loop in others))
+        if not 1 < length <= FEW or steps * length < MANY or self.lane_loop in self.scanned:
+            return 0
+        if isinstance(count, Extent):
+            count.guard(FEW - count, ">=")
+        return 1 << (length - 1).bit_length()
+
     @property
     def streamed(self) -> Array | None:
         """The result that is written past the caches: the only one of a nest of one loop, in whole lines."""
@@ -146,6 +166,8 @@ class Loops(Targets):
         ]
         sizes += [NUMBERS[node.dtype].size for cone in self.nest.cones for node in cone.leaves.values()]
         narrow = max(self.variant.vector_bytes // max([*sizes, 1]), 1)
+        if self.few and self.few < narrow:
+            return self.few, self.few
         if self.lane_loop in self.scanned:
             return narrow, narrow
         return narrow, narrow * self.variant.unroll

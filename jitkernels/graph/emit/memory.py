@@ -18,7 +18,7 @@ LINE = 64
 
 def is_near(apart: Number) -> bool:
     """Whether elements so far apart are read and written in whole vectors."""
-    return not isinstance(apart, extents.Extent) and (apart == -1 or 1 <= apart <= WIDEST)
+    return not isinstance(apart, extents.Extent) and 1 <= abs(apart) <= WIDEST
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,11 @@ class Memory:
             text = self._masked(home, lanes, array.dtype, pointer, mask, pointer)
         elif same(apart, -1):
             text = self._backwards(home, lanes, array.dtype, pointer, mask)
-        elif not mask and is_near(apart) and apart <= lanes:
-            text = self._in_vectors(home, lanes, array.dtype, pointer, int(apart))
+        elif is_near(apart) and abs(apart) <= lanes:
+            text = self._in_vectors(home, lanes, array.dtype, pointer, int(apart), mask)
+            if mask:
+                off = self._off(home, array.dtype, pointer, lanes)
+                text = function.new(home, f"select <{lanes} x i1> {mask}, {vector} {text}, {vector} {off}")
         else:
             distances = self.lane_distances(apart, lanes)
             text = self.gathered(home, lanes, array.dtype, pointer, distances, mask)
@@ -174,13 +177,19 @@ class Memory:
             f"call {vector} @{name}(ptr align {size} {pointer}, <{lanes} x i1> {mask}, {vector} {off})",
         )
 
-    def _in_vectors(self, block: Block, lanes: int, dtype: str, pointer: str, apart: int) -> str:
+    def _in_vectors(self, block: Block, lanes: int, dtype: str, pointer: str, apart: int, mask: str) -> str:
         """Every second element, or third, ...: of one vector after another, as LLVM finds no way with more at once."""
         most = LINE // NUMBERS[dtype].size
         kind, parts = memory_type(dtype), []
+        if apart < 0:
+            last = self.function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {(lanes - 1) * apart}")
+            on = self._turned(block, lanes, "i1", mask) if mask else ""
+            found = self._in_vectors(block, lanes, dtype, last, -apart, on)
+            return self._turned(block, lanes, kind, found)
         for first in range(0, lanes, most):
             at = self.function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {first * apart}")
-            parts.append(self._picked(block, min(most, lanes), dtype, at, apart))
+            on = self._spread_mask(block, mask, lanes, range(first, min(first + most, lanes)), 1)
+            parts.append(self._picked(block, min(most, lanes), dtype, at, apart, on))
         width = min(most, lanes)
         while len(parts) > 1:
             vector, order = f"<{width} x {kind}>", ", ".join(f"i32 {i}" for i in range(2 * width))
@@ -193,22 +202,32 @@ class Memory:
             width *= 2
         return parts[0]
 
-    def _picked(self, block: Block, lanes: int, dtype: str, pointer: str, apart: int) -> str:
+    def _spread_mask(self, block: Block, mask: str, lanes: int, places: range, apart: int) -> str:
+        """A mask for places in memory where every second one, or third, ... is a lane; none where all lanes are on."""
+        if not mask or (apart == 1 and len(places) == lanes):
+            return mask
+        order = ", ".join(f"i32 {lanes if place % apart else place // apart}" for place in places)
+        kind, numbers = f"<{lanes} x i1>", f"<{len(places)} x i32> <{order}>"
+        return self.function.new(block, f"shufflevector {kind} {mask}, {kind} zeroinitializer, {numbers}")
+
+    def _picked(self, block: Block, lanes: int, dtype: str, pointer: str, apart: int, mask: str) -> str:
         """Every second element, or third, ...: whole vectors are read, but for what is behind the last element."""
         function, size, kind = self.function, NUMBERS[dtype].size, memory_type(dtype)
         vector = memory_type(dtype, lanes)
         found = ""
         for number in range(apart):
             at = function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {number * lanes}")
-            if number < apart - 1:
+            if number < apart - 1 and not mask:
                 piece = function.new(block, f"load {vector}, ptr {at}, align {size}")
             else:
                 name = f"llvm.masked.load.{suffix(kind, lanes)}.p0"
                 function.library.declare(name, vector, ["ptr", f"<{lanes} x i1>", vector])
                 on = ", ".join(f"i1 {'true' if lane <= lanes - apart else 'false'}" for lane in range(lanes))
+                places = range(number * lanes, (number + 1) * lanes)
+                there = self._spread_mask(block, mask, lanes, places, apart) or f"<{on}>"
                 piece = function.new(
                     block,
-                    f"call {vector} @{name}(ptr align {size} {at}, <{lanes} x i1> <{on}>, {vector} zeroinitializer)",
+                    f"call {vector} @{name}(ptr align {size} {at}, <{lanes} x i1> {there}, {vector} zeroinitializer)",
                 )
             numbers = []
             for lane in range(lanes):
@@ -310,7 +329,7 @@ class Memory:
                 self._put(block, lanes, array.dtype, turned, first, on)
             else:
                 block.lines.append(f"  store {kind} {turned}, ptr {first}, align {size}")
-        elif not mask and is_near(apart) and apart <= lanes:
+        elif is_near(apart) and 1 < apart <= lanes:
             self._spaced(block, lanes, array.dtype, text, pointer, int(apart))
         else:
             self.scattered(block, array.dtype, pointer, self.lane_distances(apart, lanes), value, lanes)
@@ -330,12 +349,13 @@ class Memory:
         new, kind, vector = self.function.new, memory_type(dtype), memory_type(dtype, lanes)
         width = min(LINE // NUMBERS[dtype].size, lanes)
         for first in range(0, lanes * apart, width):
-            places = [*range(first, first + width)]
+            places = range(first, first + width)
             order = ", ".join("i32 poison" if place % apart else f"i32 {place // apart}" for place in places)
             on = ", ".join(f"i1 {'false' if place % apart else 'true'}" for place in places)
             part = new(block, f"shufflevector {vector} {text}, {vector} poison, <{width} x i32> <{order}>")
             at = new(block, f"getelementptr {kind}, ptr {pointer}, i64 {first}")
-            self._put(block, width, dtype, part, at, f"<{on}>")
+            there = self._spread_mask(block, self.mask(block), lanes, places, apart) or f"<{on}>"
+            self._put(block, width, dtype, part, at, there)
 
     def scattered(
         self, block: Block, dtype: str, pointer: str, distances: str, value: Register, lanes: int

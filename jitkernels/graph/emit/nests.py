@@ -17,6 +17,8 @@ from jitkernels.graph.emit.targets import Target
 
 CHUNK = 4096
 """Elements of which a sum of floats is one part."""
+ROWS = 128
+"""Short rows that are one."""
 COUNTED = 1 << 30
 """Elements that are counted in 32 bits."""
 
@@ -201,7 +203,11 @@ class Emitter(ShortRows):
                 lambda inside, first, last: self.counted(inside, loop, first, last, 1, 1, step),
             )  # fmt: skip
         elif self.accumulators:  # which are as wide through all loops
-            self._next_part(block, self.accumulators, "true")
+            condition = "true"
+            if self.few:  # many rows are one part
+                number = self.function.new(block, f"and i64 {block.index}, {ROWS - 1}")
+                condition = self.function.new(block, f"icmp eq i64 {number}, 0")
+            self._next_part(block, self.accumulators, condition)
             self.in_lanes(block, loop, (begin, end), wide, wide, step)
         else:
             self.in_lanes(block, loop, (begin, end), narrow, wide, step)
