@@ -13,7 +13,7 @@ import pytest
 
 from jitkernels.attrs.vector import VExpAttr, VMulAttr
 from jitkernels.benchmark import compare, saved, stamp, table
-from jitkernels.benchmark.entries import new_sizes, random_attrs
+from jitkernels.benchmark.entries import beside_numpy, new_sizes, random_attrs
 from jitkernels.benchmark.saved import Run
 from jitkernels.benchmark.suite import Benchmark, Line, Settings, Verdict, benchmark, benchmarks
 from jitkernels.cli import bench, main
@@ -135,6 +135,14 @@ def test_entries_run(name: str) -> None:
         assert all(timing.seconds > 0 for timing in found.timings.values())
 
 
+def test_single_operations_are_timed_in_all_layouts() -> None:
+    chosen = {name: beside_numpy.OPERATIONS[name] for name in ("x * x", "x += 1", "x - x[:1]")}
+    lines = list(beside_numpy.lines_of(chosen, ["bool", "int8"], [8], 1e-4))
+    assert {line.group for line in lines} == {*chosen}
+    assert not any(line.group == "x - x[:1]" and "bool" in line.case for line in lines)
+    assert len(lines) == 5 * len(list(beside_numpy.layouts("int8", 8)))
+
+
 @pytest.mark.parametrize("part", [new_sizes.of_known_classes, new_sizes.of_any_class])
 def test_new_sizes_counts_time_and_memory(part: Callable[[int], dict[str, dict[str, float]]]) -> None:
     found = part(40)
@@ -147,6 +155,7 @@ def test_new_sizes_counts_time_and_memory(part: Callable[[int], dict[str, dict[s
 PROMISES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "startup": ({"total": 0.1}, {"total": 0.3}),
     "ordinary-calls": ({"jitkernels": 1.0, "numpy": 3.0}, {"jitkernels": 1.0, "numpy": 0.5}),
+    "beside-numpy": ({"jitkernels": 1.0, "numpy": 1.1}, {"jitkernels": 1.0, "numpy": 0.9}),
     "keywords": (
         {"keyword": 5e-8, "position": 5e-8, "position, out=": 5e-8},
         {"keyword": 5e-6, "position": 5e-8, "position, out=": 5e-6},
@@ -182,6 +191,7 @@ def test_verdicts_can_say_no(name: str) -> None:
     pick = {
         "random-attrs": "gen",
         "ordinary-calls": "jitkernels",
+        "beside-numpy": "jitkernels",
         "levels": "level 3",
         "rows": "compiled",
     }.get(name, "")
