@@ -188,7 +188,7 @@ class LoopWriter(Loops):
 
     def _mask(self, block: Block, count: str, lanes: int, times: int = 1) -> str:
         """Which of the lanes are below a count; of so many vectors of such lanes, one behind another."""
-        bits, all_lanes = 8 * self.variant.vector_bytes // self.lanes()[0], lanes * times
+        bits, all_lanes = min(8 * self.variant.vector_bytes // self.lanes()[0], 64), lanes * times
         kind = f"i{bits if lanes < 1 << bits else 2 * bits}"  # as wide as the widest elements
         few = self.function.new(block, f"icmp slt i64 {count}, {lanes}")
         most = self.function.new(block, f"select i1 {few}, i64 {count}, i64 {lanes}")
