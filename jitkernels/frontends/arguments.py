@@ -219,7 +219,9 @@ def patterns(leaves: list[Any]) -> tuple[Any, ...]:
     for leaf in leaves:
         if type(leaf) is np.ndarray:
             shape = tuple([one if one < 2 else found.setdefault(one, len(found) + 2) for one in leaf.shape])
-            result.append((leaf.dtype.num, shape, None if leaf.flags.c_contiguous else strides_of(leaf)))
+            flags = leaf.flags
+            lies = None if flags.c_contiguous else True if flags.f_contiguous else strides_of(leaf)
+            result.append((leaf.dtype.num, shape, lies))
         else:
             result.append(type(leaf))
     return tuple(result)

@@ -245,7 +245,7 @@ def _inputs(tracer: Tracer) -> list[Any]:
             continue
         shape = [_extent(tracer, symbols, i, d) for d in range(leaf.ndim)]
         is_c = leaf.flags.c_contiguous
-        strides = c_strides(shape) if is_c else _strides(tracer, i, leaf)
+        strides = c_strides(shape) if is_c else _strides(tracer, i, leaf, shape)
         node = Node("input", (), leaf.dtype.name, shape, {"index": i, "strides": strides})
         tracer.inputs.append(node)
         storage = Storage(node, i, is_c=True if is_c else None)
@@ -265,7 +265,10 @@ def _extent(tracer: Tracer, symbols: dict[int, Any], leaf: int, dimension: int) 
     return symbols[value]
 
 
-def _strides(tracer: Tracer, leaf: int, array: Any) -> tuple[Any, ...]:
+def _strides(tracer: Tracer, leaf: int, array: Any, shape: Sequence[Any]) -> tuple[Any, ...]:
+    if array.flags.f_contiguous:
+        columns = c_strides(shape[::-1])[::-1]
+        return tuple(0 if extent == 1 else step for extent, step in zip(array.shape, columns, strict=True))
     result: list[Any] = []
     for dimension, pattern in enumerate(strides_of(array)):
         if pattern is not None:

@@ -1,6 +1,7 @@
 """Which loops a nest has: those that are one, that whose steps are lanes, and the order of the others."""
 
 from jitkernels.graph import cones, extents
+from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.memory import LINE, Array, is_near
 from jitkernels.graph.emit.scans import loop_of
 from jitkernels.graph.emit.targets import Targets
@@ -15,6 +16,7 @@ class Loops(Targets):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._lie_as_written()
+        self._go_forwards()
         self._collapse()
         self.scanned = self._scanned()
         self.values.lane_loop = self.lane_loop = self._lane_loop()
@@ -59,6 +61,31 @@ class Loops(Targets):
         steps = self.values.coefficients(array.strides, place)[1]
         for group in (self.rows, self.columns):
             group.sort(key=lambda loop: -abs(extents.value_of(steps.get(loop, 0))))
+
+    def _go_forwards(self) -> None:
+        """Let loops of elementwise results that go backwards in all arrays go forwards."""
+        if any(target.reduction is not None or target.array is None for target in self.targets):
+            return
+        if any(node.operation in ("scan", "placed") for cone in self.nest.cones for node in cone.nodes):
+            return
+        accesses = self._accesses()
+        for loop in (*self.rows, *self.columns):
+            steps = [access[loop] for access in accesses if not same(access.get(loop, 0), 0)]
+            if steps and all(extents.value_of(step) < 0 for step in steps):
+                for target in self.targets:
+                    target.place, target.where = (
+                        self._turned(where, loop) for where in (target.place, target.where)
+                    )
+
+    def _turned(self, place: IndexMap, loop: int) -> IndexMap:
+        """A place where a loop begins with its last step."""
+        last = self.extents[loop] - 1
+        found = []
+        for start, steps in place:
+            whole = sum((step for one, step in steps if one == loop), 0)
+            turned = tuple((one, -step if one == loop else step) for one, step in steps)
+            found.append((start + whole * last, turned))
+        return tuple(found)
 
     def _collapse(self) -> None:
         """Make one loop of two where each array goes on at the end of the inner one as from one step to the next."""

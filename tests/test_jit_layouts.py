@@ -1,0 +1,161 @@
+"""Single operations however arrays lie: what is read and written whole, joined, searched and given back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitkernels as jk
+
+SIZES = (1, 2, 3, 5, 16, 17, 63, 64, 65, 130, 257, 700)
+DTYPES = ("bool", "uint8", "int32", "float64")
+
+
+def numbers(dtype: str, count: int) -> Any:
+    found = np.random.default_rng(count).integers(0, 100, count)
+    return found % 3 == 0 if dtype == "bool" else found.astype(dtype)
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    return jk.jit(function)
+
+
+def only_kernels(function: Any, *arguments: Any) -> bool:
+    """Whether such a call is compiled code alone."""
+    return "0 calls of NumPy" in str(function.explain(*arguments))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("step", [-4, -3, -2, -1, 2, 3, 4, 5])
+def test_steps_are_read_and_written(dtype: str, step: int) -> None:
+    @compiled
+    def read(x: Any) -> Any:
+        return x == x.dtype.type(1)
+
+    @compiled
+    def write(x: Any, y: Any) -> Any:
+        x[...] = y
+        return x
+
+    for size in SIZES:
+        whole = numbers(dtype, size * abs(step))
+        part = whole[::step]
+        np.testing.assert_array_equal(read(part), part == part.dtype.type(1))
+        new, expected, other = numbers(dtype, len(part) + 1)[1:], whole.copy(), whole.copy()
+        expected[::step] = new
+        target = other[::step]
+        assert write(target, new) is target
+        np.testing.assert_array_equal(other, expected)
+
+
+MOVERS: dict[str, Callable[[Any], Any]] = {
+    "repeat": lambda x: np.repeat(x, 3, axis=0),
+    "repeat within": lambda x: np.repeat(x, 2, axis=-1),
+    "tile": lambda x: np.tile(x, 3),
+    "ravel": lambda x: x.ravel() == x.dtype.type(1),
+    "stack": lambda x: np.stack([x, x, x], axis=-1),
+    "concatenate": lambda x: np.concatenate([x, x]),
+    "roll": lambda x: np.roll(x, 1, axis=0),
+    "argmax": lambda x: np.argmax(x, axis=0),
+    "any": lambda x: np.any(x, axis=-1),
+}
+
+
+def layouts(dtype: str) -> list[Any]:
+    whole = numbers(dtype, 9000)
+    return [
+        whole[:1000].reshape(50, 20),
+        whole[:1000].reshape(50, 20).T,
+        whole[:4000].reshape(50, 80)[:, :20],
+        whole[:900].reshape(300, 3),
+        whole[:900].reshape(300, 3)[::-1, ::-1],
+        whole[:900].reshape(3, 300).T,
+        whole[:6000].reshape(1000, 6)[:, :5],
+        whole[:12].reshape(3, 4)[:, ::2],
+    ]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", MOVERS)
+def test_movers_are_compiled_in_all_layouts(name: str, dtype: str) -> None:
+    function = compiled(MOVERS[name])
+    for array in layouts(dtype):
+        for _ in range(2):
+            np.testing.assert_array_equal(function(array), MOVERS[name](array))
+        assert only_kernels(function, array)
+
+
+@pytest.mark.parametrize("name", ["concatenate", "roll"])
+def test_what_is_joined_lies_as_its_parts_do(name: str) -> None:
+    array = numbers("int32", 1000).reshape(50, 20).T
+    found, expected = compiled(MOVERS[name])(array), MOVERS[name](array)
+    assert found.strides == expected.strides
+    whole = numbers("int32", 1000)
+    stacked = compiled(MOVERS["stack"])(whole)
+    assert stacked.strides == MOVERS["stack"](whole).strides
+
+
+@pytest.mark.parametrize("name", ["any", "all", "argmax", "argmin"])
+@pytest.mark.parametrize("size", [1, 40, 64, 257, 5000, 40_000])
+def test_searches_find_the_first_one_wherever_it_is(name: str, size: int) -> None:
+    plain = getattr(np, name)
+    function, within = compiled(lambda x: plain(x)), compiled(lambda x: plain(x, axis=-1))
+    for fill in (False, True):
+        for first in {0, 1 % size, size // 2, 4095 % size, 4096 % size, size - 1}:
+            for second in (first, size - 1):
+                array = np.full(size, fill)
+                array[[first, second]] = not fill
+                assert function(array) == plain(array)
+                rows = np.stack([array, np.full(size, fill), array[::-1]])
+                np.testing.assert_array_equal(within(rows), plain(rows, axis=-1))
+        assert function(np.full(size, fill)) == plain(np.full(size, fill))
+
+
+def test_searches_beside_other_results_end_for_themselves() -> None:
+    @compiled
+    def several(x: Any) -> Any:
+        return np.any(x > 1), np.argmax(x > 1), x.sum(), np.all(x < 2)
+
+    array = np.ones(50_000)
+    array[3] = 2
+    for found, expected in zip(several(array), several.__wrapped__(array), strict=True):
+        assert found == expected
+
+
+def test_memory_that_is_several_elements_is_written_as_numpy_does() -> None:
+    def add(x: Any, y: Any) -> Any:
+        x += y
+        return x
+
+    function = compiled(add)
+    function(np.arange(200).reshape(10, 20)[:, :10], np.ones((10, 10), int))
+    mine, other = (np.lib.stride_tricks.as_strided(np.arange(100), (10, 10), (24, 8)) for _ in range(2))
+    assert function(mine, np.ones((10, 10), int)) is mine
+    add(other, np.ones((10, 10), int))
+    np.testing.assert_array_equal(mine, other)
+
+
+def test_arguments_that_overlap_are_written_as_numpy_does() -> None:
+    def add(x: Any, y: Any) -> Any:
+        x += y
+        return x
+
+    function = compiled(add)
+    memory, other = np.arange(100), np.arange(100)
+    function(np.arange(40)[::2], np.arange(40)[1::2])
+    for one in (memory, other):
+        (function if one is memory else add)(one[10:50:2], one[9:49:2])
+        (function if one is memory else add)(one[10:50:2], one[12:52:2])
+        (function if one is memory else add)(one[50:10:-1], one[52:12:-1])
+    np.testing.assert_array_equal(memory, other)
+
+
+def test_what_numpy_computes_alone_is_the_plain_function() -> None:
+    function = compiled(lambda x: np.sort(x))
+    array = np.random.default_rng(0).random(200_000)
+    for _ in range(2):
+        np.testing.assert_array_equal(function(array), np.sort(array))
+    assert [one.plain_up_to > array.size for kept in function._specialisations.values() for one in kept] == [
+        True
+    ]
