@@ -338,13 +338,14 @@ def _atom(atom: Atom, values: Mapping[str, int]) -> int:
     return max(left, right)
 
 
-def content(extent: Number) -> tuple[int, Number]:
-    """The largest whole number by which an extent can be divided, and what that leaves; 0 and 1 of 0."""
-    counts = _terms(extent).values()
-    whole = math.gcd(*counts)
+def parted(extent: Number) -> tuple[int, Number, int]:
+    """What an extent is made of: a whole number as large as can be, times an extent, and a number added to that."""
+    terms = dict(_terms(extent))
+    more = terms.pop((), 0)
     if not isinstance(extent, Extent):
-        return whole, 1 if extent >= 0 else -1
-    return whole, _exact_quotient(extent, whole)
+        return 1, 0, more
+    times = math.gcd(*terms.values())
+    return times, _exact_quotient(_made(terms, extent.scope), times), more
 
 
 def symbols_of(extent: Number) -> set[str]:

@@ -181,14 +181,14 @@ class Program:
         ]
         if any(one.is_written and one.repeats for one in arguments):
             return None
-        times, work = extents.content(segment.work)
+        times, work, more = extents.parted(segment.work)
         caller = calls.Caller(
             arguments, results, kept, guards, self.symbols, len(self.words) + len(self.symbols) + 1, work, word,
             is_tuple, reach, rebuilt,
         )  # fmt: skip
         # A few instructions more are not felt here, and what takes LLVM longest is a great many branches.
         source = programs.fused("call", caller.text(), 64, vectorcall.externals(), level=0)
-        return Entry(source, segment.source, calls.LONG // max(times, 1))
+        return Entry(source, segment.source, (calls.LONG - more) // times)
 
     def _writes_before_checks(self) -> bool:
         """Whether arguments are written when all that NumPy may refuse is not looked at yet."""
