@@ -72,22 +72,28 @@ class Nest:
         Where reading and writing takes longer than computing, so much. What is little beside the rest is left out: work
         is one product of extents mostly then, so that many functions have code in common (see `extents.content`).
         """
-        most: dict[int, tuple[Number, Node, int]] = {}
+        most: dict[int, tuple[int, Number, Node]] = {}
         for cone in self.cones:
+            known: dict[frozenset[int], tuple[int, Number]] = {}
             for node in (*cone.nodes, *cone.leaves.values()):
-                is_moved = node is cone.root or id(node) in cone.leaves
-                moved = np.dtype(node.dtype).itemsize if is_moved else 0
                 for place in cone.places[id(node)].values():
-                    steps = self._steps(cone, cones.loops_of(place))
-                    known = most.get(id(node))
-                    if known is None or extents.value_of(steps) > extents.value_of(known[0]):
-                        most[id(node)] = steps, node, moved
+                    loops = cones.loops_of(place)
+                    if loops not in known:
+                        steps = self._steps(cone, loops)
+                        known[loops] = extents.value_of(steps), steps
+                    if id(node) not in most or known[loops][0] > most[id(node)][0]:
+                        most[id(node)] = *known[loops], node
+        read = {key for cone in self.cones for key in cone.leaves}
+        written = {id(cone.root) for cone in self.cones}
         found: dict[Any, tuple[Number, list[Node], int]] = {}
-        for steps, node, moved in most.values():
-            _, nodes, before = found.get(extents.key_of(steps), (steps, [], 0))
-            if not any(id(node) in cone.leaves for cone in self.cones):
+        for _, steps, node in most.values():
+            key = extents.key_of(steps)
+            _, nodes, moved = found.get(key, (steps, [], 0))
+            if id(node) not in read:
                 nodes.append(node)
-            found[extents.key_of(steps)] = steps, nodes, before + moved
+            if id(node) in read or id(node) in written:
+                moved += np.dtype(node.dtype).itemsize
+            found[key] = steps, nodes, moved
         parts = [
             steps * max(self._additions(nodes), moved // BYTES) for steps, nodes, moved in found.values()
         ]
