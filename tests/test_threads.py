@@ -190,19 +190,23 @@ with multiprocessing.get_context("fork").Pool(3) as pool:
     assert python(code, OMP_NUM_THREADS="4") == "66\n"
 
 
+@needs_proc
 def test_without_a_runtime() -> None:
-    """Where no OpenMP can be loaded, parallel variants run on one thread and are right."""
+    """Where no OpenMP can be loaded there are threads, too; where the system has none, all runs on one and is right."""
     code = (
         PARALLEL
         + """
-openmp.runtime = lambda: (None, "none for this test")
+MISSING
 jk.set_num_threads(4)
+before = tasks()
 for attr, function in kernels():
     testing.check_values(attr, function)
-print("done", len(list(kernels())))
+print("done", len(list(kernels())), tasks() > before)
 """
     )
-    assert python(code) == "done 2\n"
+    no_openmp = code.replace("MISSING", 'openmp.runtime = lambda: (None, "none for this test")')
+    assert python(no_openmp) == "done 2 True\n"
+    assert python(code.replace("MISSING", "openmp.has_threads = lambda: False")) == "done 2 False\n"
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())

@@ -1,9 +1,9 @@
 """Parallel regions: how many threads they get, which OpenMP has a say in, and what nests link to.
 
 Generated code asks ``jk_team`` at each call how many threads it gets, so ``set_num_threads``,
-``OMP_NUM_THREADS`` and ``threadpoolctl.threadpool_limits`` are all obeyed at once: the smallest wins.
-Without a runtime everything runs on one thread. The threads themselves are our own (`jitkernels.native.pool`). A forked
-child of a process that has had a parallel region stays on one thread, because the fork did not copy them.
+``OMP_NUM_THREADS`` and ``threadpoolctl.threadpool_limits`` are all obeyed at once: the smallest wins. The threads
+themselves are our own (`jitkernels.native.pool`); where there are none, everything runs on one. A forked child of a
+process that has had a parallel region stays on one thread, because the fork did not copy them.
 A kernel that is called from inside a parallel region of OpenMP runs on its caller's thread; inside of ours it gets
 those that have nothing to do.
 Of floating-point operations that fail, the processor tells the thread; `jk_parallel` tells its caller what all threads
@@ -57,6 +57,15 @@ count:
 """
 
 WITHOUT_OPENMP = """
+@jk_limit = external global i64
+define i64 @jk_team(i64 %wanted) {
+  %limit = load atomic i64, ptr @jk_limit monotonic, align 8
+  %team = call i64 @llvm.smin.i64(i64 %limit, i64 %wanted)
+  ret i64 %team
+}
+"""
+
+ALONE = """
 define i64 @jk_team(i64 %wanted) {
   ret i64 1
 }
@@ -78,7 +87,12 @@ def runtime() -> tuple[ctypes.CDLL | None, str]:
             return library, name
         except (OSError, AttributeError):
             continue
-    return None, f"none of {', '.join(NAMES)} can be loaded: kernels run on one thread"
+    return None, f"none of {', '.join(NAMES)} can be loaded, whose limits would be obeyed"
+
+
+def has_threads() -> bool:
+    """Whether there are the semaphores of POSIX that threads wait in."""
+    return sys.platform.startswith("linux")
 
 
 def _function(name: str) -> int:
@@ -91,18 +105,18 @@ def _libc(name: str) -> int:
 
 
 def _runtime_source() -> IRSource:
-    if runtime()[0] is None:
-        return IRSource("threads", f"{STRAIGHT}{WITHOUT_OPENMP}{sharing.ALONE}")
-    target = machine.target()
+    if not has_threads():
+        return IRSource("threads", f"{STRAIGHT}{ALONE}{sharing.ALONE}")
+    target, has_openmp = machine.target(), runtime()[0] is not None
     needed = (
         External("jk_limit", "int64", (), lambda: ctypes.addressof(threads.limit)),
         External("jk_used", "int64", (), lambda: ctypes.addressof(_used)),
         External("jk_cores", "int64", (), lambda: ctypes.addressof(_cores)),
-        *(External(name, "int32", (), functools.partial(_function, name)) for name in COUNTS),
+        *(External(name, "int32", (), functools.partial(_function, name)) for name in COUNTS if has_openmp),
         *(External(name, "int32", (), functools.partial(_libc, name)) for name in pool.FUNCTIONS),
     )
     written = (
-        WITH_OPENMP,
+        WITH_OPENMP if has_openmp else WITHOUT_OPENMP,
         sharing.AMONG_THREADS,
         pool.text(is_x86=target.is_x86, is_arm=target.is_arm),
         processor_flags.text(),
@@ -115,7 +129,7 @@ def _runtime_source() -> IRSource:
 def _addresses() -> dict[str, int]:
     """Addresses of the functions that loop nests call."""
     own = ("jk_team", "jk_parallel")
-    if runtime()[0] is None:
+    if not has_threads():
         return load.functions_of(_runtime_source(), own)
     threads.apply()
     _cores.value = machine.cpu_count()
