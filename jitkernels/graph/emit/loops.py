@@ -9,6 +9,9 @@ from jitkernels.graph.extents import Extent, Number, same
 from jitkernels.graph.short import FEW, MANY
 from jitkernels.native.language.types import NUMBERS
 
+CHEAP = 2.0
+"""Additions of an element up to which it takes longer to read and write it."""
+
 
 class Loops(Targets):
     """The loops of one nest."""
@@ -151,6 +154,8 @@ class Loops(Targets):
         reduces = any(target.reduction for target in self.targets)
         if self.lane_loop is None or self.variant.any_size or (self.order and reduces):
             return 0
+        if not reduces and self.nest.cost <= CHEAP and self._picks_bytes():
+            return 1  # which vectors are put together of more slowly than they are copied
         count = self.extents[self.lane_loop]
         length = extents.value_of(count)
         others = [loop for loop in self.extents if loop != self.lane_loop and loop not in self.dropped]
@@ -160,6 +165,20 @@ class Loops(Targets):
         if isinstance(count, Extent):
             count.guard(FEW - count, ">=", is_choice=True)
         return 1 << (length - 1).bit_length()
+
+    def _picks_bytes(self) -> bool:
+        """Whether lanes of some small elements are far from one another."""
+        found = [(target.node, target.place) for target in self.targets]
+        for target in self.targets:
+            found += self.values.needed(target.node, target.place)
+        for node, place in found:
+            array = self.values.arrays.get(id(node))
+            if array is None or NUMBERS[array.dtype].size > 2 or self.lane_loop is None:
+                continue
+            step = self.values.coefficients(array.strides, place)[1].get(self.lane_loop, 0)
+            if not same(step, 0) and not is_near(step):
+                return True
+        return False
 
     @property
     def streamed(self) -> Array | None:
