@@ -159,3 +159,47 @@ def test_what_numpy_computes_alone_is_the_plain_function() -> None:
     assert [one.plain_up_to > array.size for kept in function._specialisations.values() for one in kept] == [
         True
     ]
+
+
+ORDERS: dict[str, Any] = {
+    "copy of a transpose": lambda x: x.T.copy(),
+    "copy of a sum": lambda x: (x.T + 1).copy(),
+    "copy F": lambda x: x.copy("F"),
+    "copy K": lambda x: x.T.copy("K"),
+    "copy A": lambda x: x.T.copy("A"),
+    "np.copy": lambda x: np.copy(x.T),
+    "np.copy C": lambda x: np.copy(x.T, order="C"),
+    "np.copy F": lambda x: (np.copy(x, order="F"), x + 1),
+    "ascontiguousarray": lambda x: np.ascontiguousarray(x.T * 2),
+    "array C": lambda x: np.array(x.T, order="C"),
+    "array F": lambda x: np.array(x, order="F"),
+    "astype C": lambda x: x.T.astype("f4", order="C"),
+    "astype F": lambda x: x.astype("f4", order="F"),
+    "ones F": lambda x: np.ones((3, 4), order="F"),
+    "product F": lambda x: (x @ x.T).copy("F"),
+    "twice": lambda x: (lambda y: (y, y.copy("C"), y.copy("F")))(x.T + 1),
+    "transposed beside a row": lambda x: x.T + x[0, :1] * 2,
+    "rows beside transposed": lambda x: x[:20, :20] + x.T[:20, :20],
+    "transposed first": lambda x: x.T[:20, :20] + x[:20, :20],
+    "one row": lambda x: x.T[:, :1] * 2,
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_orders_that_are_asked_for(name: str) -> None:
+    """Elements lie as NumPy lays them, whatever is read; where arrays disagree, row by row."""
+    function = ORDERS[name]
+    for given in (
+        np.arange(600.0).reshape(20, 30),
+        np.asfortranarray(np.arange(600.0).reshape(20, 30)),
+        np.arange(1200.0).reshape(20, 60)[:, ::2],
+        np.arange(600.0).reshape(30, 20)[::-1],
+    ):
+        compiled: Any = jk.jit(function)
+        for _ in range(3):
+            found, right = compiled(given), function(given)
+            for one, other in (
+                zip(found, right, strict=True) if isinstance(right, tuple) else [(found, right)]
+            ):
+                assert one.strides == other.strides
+                np.testing.assert_allclose(one, other)

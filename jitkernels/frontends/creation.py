@@ -10,7 +10,7 @@ from jitkernels.frontends.reductions import dtype_name, is_given
 from jitkernels.frontends.shaping import extents_of, of_array
 from jitkernels.frontends.standin import creates
 from jitkernels.frontends.tables import SERVICES, implements, serves
-from jitkernels.frontends.traced import Traced, fresh, traced
+from jitkernels.frontends.traced import Traced, fresh, ordered, traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.universal import apply, cast_to, kind_of, operand, settled
 from jitkernels.frontends.whole import Whole, as_extent
@@ -29,7 +29,8 @@ def filled(tracer: Tracer, shape: Any, value: Any, dtype: Any, order: Any = "C")
     given = operand(tracer, value)
     name = dtype_name(dtype) if is_given(dtype) else _own_type(given)
     node = construct.broadcast_to(cast_to(tracer, given, name), wanted)
-    return fresh(tracer, node, is_c=True if order == "C" else None)
+    made = fresh(tracer, node, is_c=True if order == "C" or node.ndim < 2 else None)
+    return ordered(tracer, node, order, made)
 
 
 def _own_type(value: Any) -> str:
@@ -225,9 +226,11 @@ def _array_like(default_copy: bool) -> Any:
         subok: bool = False, ndmin: int = 0, ndmax: int = 0, device: Any = None, like: Any = None,
     ) -> Any:  # fmt: skip
         if type(object) is Traced and not object.is_weak:
-            return _of_array(object, dtype, copy, ndmin)
+            return _of_array(object, dtype, copy, ndmin, order)
         if not _has_traced(object):
-            return _concrete(tracer, np.array, (object,), {"dtype": dtype, "ndmin": ndmin})
+            return _concrete(tracer, np.array, (object,), {"dtype": dtype, "ndmin": ndmin, "order": order})
+        if order not in ("A", "C", "K", None):
+            raise UnknownError(f"array of a list with order={order!r}")
         made = stacked(tracer, object) if isinstance(object, list | tuple) else _of_number(tracer, object)
         if is_given(dtype):
             made = fresh(tracer, construct.cast(made.node, dtype_name(dtype)))
@@ -241,14 +244,10 @@ def _of_number(tracer: Tracer, value: Any) -> Traced:
     return fresh(tracer, cast_to(tracer, given, _own_type(given)))
 
 
-def _of_array(given: Traced, dtype: Any, copy: Any, ndmin: int) -> Any:
+def _of_array(given: Traced, dtype: Any, copy: Any, ndmin: int, order: Any = "K") -> Any:
     name = dtype_name(dtype) if is_given(dtype) else given.dtype.name
     if given.is_scalar or copy or name != given.dtype.name:
-        if copy is False and name != given.dtype.name and not given.is_scalar:
-            made = fresh(given.tracer, construct.cast(given.node, name))
-        else:
-            is_c = given.view.is_c() is True or given.ndim < 2 or None
-            made = fresh(given.tracer, construct.cast(given.node, name), is_c=is_c)
+        made = ordered(given.tracer, construct.cast(given.node, name), order, given)
     else:
         made = given
     if made.ndim < ndmin:
@@ -288,7 +287,7 @@ def ascontiguousarray(tracer: Tracer, a: Any, dtype: Any = None, *, like: Any = 
     made = _array_like(False)(tracer, a, dtype, ndmin=1)
     if made.view.is_c() is None:
         raise UnknownError("ascontiguousarray of what may be contiguous")
-    return made if made.view.is_c() else fresh(tracer, made.node)
+    return made if made.view.is_c() else ordered(tracer, made.node, "C", made)
 
 
 @creates(np.asfortranarray, np.require)

@@ -256,7 +256,18 @@ def planned(tracer: Tracer, found: Any, given: Sequence[Any]) -> tuple[Graph, Pl
         for storage in arrays
         if storage.written and storage.leaf is not None and storage.node is not tracer.inputs[storage.leaf]
     )
-    graph = Graph(tuple(tracer.inputs), tuple(planner.nodes), writes, tuple(tracer.notes))
+    orders = tuple(
+        (planner.made[id(storage)], storage.order)
+        for storage in planner.storages
+        if storage.order and id(storage) in planner.made
+    )
+    graph = Graph(
+        tuple(tracer.inputs),
+        tuple(planner.nodes),
+        writes,
+        tuple(tracer.notes),
+        orders=tuple(dict(orders).items()),
+    )
     if tracer.picks and not {id(node) for node in tracer.picks} <= {id(node) for node in graph}:
         raise UnknownError("elements picked by numbers, which may lie beside the array, and used for nothing")
     return graph, _plan(planner, make, found)

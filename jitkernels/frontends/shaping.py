@@ -6,7 +6,7 @@ import numpy as np
 
 from jitkernels.frontends.reductions import axes_of, dtype_name, is_given, tracer_of
 from jitkernels.frontends.tables import implements, serves
-from jitkernels.frontends.traced import Traced, fresh, result, traced
+from jitkernels.frontends.traced import Traced, fresh, ordered, result, traced
 from jitkernels.frontends.whole import as_extent
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
@@ -24,11 +24,9 @@ def of_array(a: Any) -> Traced:
     return traced(tracer_of(), a)
 
 
-def copied(given: Traced, *, is_c: bool = False) -> Traced:
+def copied(given: Traced, order: Any = "K") -> Traced:
     """A new array of the same elements."""
-    if is_c:
-        return fresh(given.tracer, given.node)
-    return fresh(given.tracer, given.node, is_c=given.view.is_c() is True or None)
+    return ordered(given.tracer, given.node, order, given)
 
 
 @implements(np.reshape)
@@ -249,12 +247,12 @@ def _least(one: Number, other: Number) -> Number:
 
 @implements(methods="copy")
 def copy_method(a: Any, order: str = "C") -> Any:
-    return copied(a, is_c=order == "C") if not a.is_scalar else a
+    return copied(a, order) if not a.is_scalar else a
 
 
 @implements(np.copy)
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    return copied(of_array(a), is_c=order == "C")
+    return copied(of_array(a), order)
 
 
 @implements(methods="astype")
@@ -267,12 +265,11 @@ def astype(
             f"Cannot cast array data from {a.dtype!r} to {np.dtype(name)!r} according to the rule {casting!r}"
         )
     if not copy and a.dtype == name:
+        if order not in ("K", "A") and not (order == "C" and a.view.is_c()):
+            raise UnknownError("astype with copy=False and order=")
         return a
-    return result(a.tracer, construct.cast(a.node, name), a) if a.is_scalar else _converted(a, name)
-
-
-def _converted(a: Traced, name: str) -> Traced:
-    return fresh(a.tracer, construct.cast(a.node, name), is_c=a.view.is_c() is True or None)
+    node = construct.cast(a.node, name)
+    return result(a.tracer, node, a) if a.is_scalar else ordered(a.tracer, node, order, a)
 
 
 @implements(methods="view")

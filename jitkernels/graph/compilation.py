@@ -25,14 +25,16 @@ def _with_own_results(graph: Graph) -> Graph:
     """The graph with copies where it gives back, or writes, an input as it is, or the same node twice."""
     seen = {id(node) for node in (*graph.inputs, *(value for _, value in graph.writes))}
     outputs = []
-    for node in graph.outputs:
-        outputs.append(construct.copy(node) if id(node) in seen else node)
+    asked = dict(graph.orders)
+    for position, node in enumerate(graph.outputs):
+        is_turned = asked.get(position) == "F" and not cones.is_inline(node)
+        outputs.append(construct.copy(node) if id(node) in seen or is_turned else node)
         seen.add(id(node))
     given = {id(node) for node in graph.inputs}
     writes = [
         (target, construct.copy(value) if id(value) in given else value) for target, value in graph.writes
     ]
-    return Graph(graph.inputs, tuple(outputs), tuple(writes), graph.notes, graph.checks)
+    return Graph(graph.inputs, tuple(outputs), tuple(writes), graph.notes, graph.checks, graph.orders)
 
 
 def compiled(
@@ -92,6 +94,7 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
     read_by_numpy = {id(one) for step in steps if isinstance(step, Single) for one in step.node.inputs}
     is_fused = abs(program.config.opt_level) >= 3
     in_memory_of = epilogues.taken_over(steps, graph, program.shared) if is_fused else {}
+    asked = {id(graph.outputs[position]): order for position, order in graph.orders}
     for step in steps:
         if isinstance(step, Single | Product):
             node = step.node
@@ -113,6 +116,10 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
                 arrays[id(node)] = arrays[id(program.shared[id(node)])]
                 continue
             order = None if id(node) in plain else _order_of_store(store, steps, arrays)
+            if id(node) in asked:
+                order = (
+                    tuple(reversed(range(node.ndim))) if asked[id(node)] == "F" and node.ndim > 1 else None
+                )
             arrays[id(node)] = _array(program, node, construct.contiguous(node.shape, order))
             if node not in graph.checks:
                 program.made.append(node)
@@ -164,11 +171,28 @@ def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
                 for loop, step in moves:
                     steps[loop] = steps.get(loop, 0) + extents.value_of(stride * step)
             known.append(steps)
-    dimensions = range(cone.root.ndim)
-    order = tuple(
-        sorted(dimensions, key=lambda i: ([-abs(steps.get(i, 0)) for steps in known if steps.get(i)], i))
-    )
-    return None if order == tuple(dimensions) else order
+    order = _best_order(cone.root.shape, known)
+    return None if order == (*range(cone.root.ndim),) else order
+
+
+def _best_order(shape: Sequence[Number], strides: Sequence[Mapping[int, int]]) -> tuple[int, ...]:
+    """Dimensions from the outermost on, as NumPy's iterator sorts them: where arrays disagree, C order wins."""
+    order = [i for i in reversed(range(len(shape))) if not same(shape[i], 1)]  # the innermost first
+    for number, one in enumerate(order[1:], 1):
+        place = number
+        for before in reversed(range(number)):
+            inner = order[before]
+            both = [(abs(own[one]), abs(own[inner])) for own in strides if own.get(one) and own.get(inner)]
+            if both and any(distance >= nearer for distance, nearer in both):
+                break
+            if both:
+                place = before
+        order.insert(place, order.pop(number))
+    found = order[::-1]
+    for i, extent in enumerate(shape):
+        if same(extent, 1):
+            found.insert(i, i)
+    return tuple(found)
 
 
 def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:

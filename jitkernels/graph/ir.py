@@ -51,7 +51,8 @@ class Node:
 class Graph:
     """Inputs in the order of the arguments; what is given back; what is written to inputs afterwards.
 
-    `checks` are numbers without dimensions: where one is true, nothing is written and NumPy computes.
+    `checks` are numbers without dimensions: where one is true, nothing is written and NumPy computes. `orders`: by the
+    positions of outputs, the order of elements in memory that is asked for, "C" or "F"; others lie as what they read.
     """
 
     inputs: tuple[Node, ...]
@@ -59,6 +60,7 @@ class Graph:
     writes: tuple[tuple[Node, Node], ...] = ()
     notes: tuple[str, ...] = field(default=(), compare=False)
     checks: tuple[Node, ...] = ()
+    orders: tuple[tuple[int, str], ...] = ()
 
     @property
     def roots(self) -> tuple[Node, ...]:
@@ -95,7 +97,7 @@ def transformed(graph: Graph, rule: Callable[[Node], Node]) -> Graph:
         new[id(node)] = rule(node if kept else node.with_inputs(inputs))
     outputs = tuple(new[id(node)] for node in graph.outputs)
     writes = tuple((target, new[id(value)]) for target, value in graph.writes)
-    return Graph(graph.inputs, outputs, writes, graph.notes)
+    return Graph(graph.inputs, outputs, writes, graph.notes, orders=graph.orders)
 
 
 def readers(nodes: Iterable[Node]) -> dict[int, list[Node]]:

@@ -33,7 +33,7 @@ def unrolled(graph: Graph) -> Graph:
     given = frozenset(id(node) for node in graph.inputs)
     outputs = tuple(_apart(node, given) for node in graph.outputs)
     writes = tuple((target, _apart(value, given)) for target, value in graph.writes)
-    return Graph(graph.inputs, outputs, writes, graph.notes)
+    return Graph(graph.inputs, outputs, writes, graph.notes, orders=graph.orders)
 
 
 def is_short(extent: Number) -> bool:

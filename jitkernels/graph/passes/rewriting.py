@@ -125,4 +125,5 @@ def rebuilt(graph: Graph, new: dict[int, Node]) -> Graph:
         tuple(new[id(node)] for node in graph.outputs),
         tuple((target, new[id(value)]) for target, value in graph.writes),
         graph.notes,
+        orders=graph.orders,
     )
