@@ -276,3 +276,45 @@ def test_changed_lists_are_the_callers() -> None:
 
     compiled = agree(changing, lambda: [array(3)], lambda: {"x": array(3)}, plain=True)
     assert any("changes a list" in reason for reason in reasons(compiled))
+
+
+def column(x: Any) -> None:
+    x[..., 0] = x[..., -1]
+
+
+def upper_half(x: Any) -> None:
+    x[:5] = x[5:10] * 2 + 1
+
+
+def another_row(x: Any) -> None:
+    x[0] = x[1]
+    x[3] = x[2][::-1] - x[1]
+
+
+def farther(x: Any) -> None:
+    x[:3, 1:] = x[5:8, :0:-1]
+
+
+def neighbours(x: Any) -> None:
+    x[1:6] = x[:5]
+
+
+def from_the_end(x: Any) -> None:
+    x[0:4] = x[-5:-1]
+
+
+@pytest.mark.parametrize("function", [column, upper_half, another_row, farther, neighbours, from_the_end])
+def test_regions_apart(function: Any) -> None:
+    """What is read where nothing is written is not kept first; where regions may overlap, it is."""
+    compiled: Any = jk.jit(function)
+    for shape in ((10, 6), (11, 7), (200, 100), (9, 5), (12, 2)):
+        if function in (upper_half, farther) and shape[0] < 10:
+            continue
+        mine = array(*shape)
+        right = mine.copy()
+        for _ in range(3):
+            compiled(mine)
+            function(right)
+            np.testing.assert_array_equal(mine, right)
+    if function in (column, upper_half, farther):
+        assert compiled.explain(array(200, 100)).kernels == 1

@@ -3,6 +3,7 @@
 from jitkernels.graph import cones, products
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.construct import IndexMap
+from jitkernels.graph.extents import Extent, Number, least_of
 from jitkernels.graph.ir import Graph, Node
 
 Made = dict[int, list[tuple[Cone, IndexMap | None]]]
@@ -75,10 +76,15 @@ def overwritten(roots: list[Node], made: Made, shared: dict[int, Node], kept: se
         for cone, region in made[id(node)]:
             if cones.changes(node) and region is None:
                 continue  # the copy, which is not made
-            where = cones.key_of(region if region is not None else cones.identity(node.ndim))
+            target = region if region is not None else cones.identity(node.ndim)
+            where = cones.key_of(target)
             for key, leaf in cone.leaves.items():
                 if memory_of(leaf, shared) is memory and (
-                    set(cone.places[key]) != {where} or cone.reductions
+                    cone.reductions
+                    or any(
+                        own != where and not _is_apart(place, target, cone.root)
+                        for own, place in cone.places[key].items()
+                    )
                 ):
                     value = cone.root.inputs[0] if region is not None else None
                     if value is not None and id(value) not in kept:
@@ -86,3 +92,25 @@ def overwritten(roots: list[Node], made: Made, shared: dict[int, Node], kept: se
                     else:
                         shared.pop(id(node), None)
     return more
+
+
+def _is_apart(place: IndexMap, target: IndexMap, root: Node) -> bool:
+    """Whether what is read in an array, and what is stored in it, have surely no element in common."""
+    for one, other in zip(place, target, strict=False):
+        read, stored = _limits(one, root), _limits(other, root)
+        if read is None or stored is None:
+            continue
+        if (least_of(stored[0] - read[1]) or 0) > 0 or (least_of(read[0] - stored[1]) or 0) > 0:
+            return True
+    return False
+
+
+def _limits(moves: tuple[Number, tuple[tuple[int, Number], ...]], root: Node) -> tuple[Number, Number] | None:
+    """The first and the last index in a dimension; None where it is no plain walk along one loop."""
+    start, steps = moves
+    if not steps:
+        return start, start
+    (loop, step), *others = steps
+    if others or not 0 <= loop < root.ndim or isinstance(step, Extent) or step < 1:
+        return None
+    return start, start + (root.shape[loop] - 1) * step
