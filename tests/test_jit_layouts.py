@@ -203,3 +203,25 @@ def test_orders_that_are_asked_for(name: str) -> None:
             ):
                 assert one.strides == other.strides
                 np.testing.assert_allclose(one, other)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda z: z.T + 1,
+        lambda z: np.concatenate([z.T, z.T]),
+        lambda z: (z.T * 2).copy(),
+        lambda z: z.copy("F"),
+    ],
+)
+def test_orders_of_three_dimensions(function: Any) -> None:
+    compiled: Any = jk.jit(function)
+    for shape in ((10, 12, 20), (3, 4, 5)):
+        given = np.arange(np.prod(shape, dtype=float)).reshape(shape)
+        for _ in range(3):
+            found, right = compiled(given), function(given)
+            steps = zip(right.shape, found.strides, right.strides, strict=True)
+            assert all(extent == 1 or one == other for extent, one, other in steps)
+            np.testing.assert_array_equal(found, right)
+        out = np.empty_like(right)
+        np.testing.assert_array_equal(compiled(given, out=out), right)

@@ -135,7 +135,7 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
 def _order_of_store(
     store: Store, steps: Sequence[epilogues.Step], arrays: Mapping[int, Array]
 ) -> tuple[int, ...] | None:
-    """The order of a root, or of what is joined of several: that of columns, for any other needs Python to be made."""
+    """The order of a root, or of what is joined of several: that of Fortran, for any other needs Python to be made."""
     if store.region is None:
         return order_of(store.cone, arrays)
     if store.target.operation != "concatenate":
@@ -148,7 +148,8 @@ def _order_of_store(
         and one.cone.leaves
         and not any(same(extent, 1) for extent in one.cone.root.shape)
     ]
-    return found[0] if found and found[0] == (1, 0) else None
+    backwards = (*reversed(range(store.target.ndim)),)
+    return backwards if found and found[0] == backwards and backwards > (0,) else None
 
 
 def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
