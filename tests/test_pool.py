@@ -115,6 +115,30 @@ print(sorted(right))
     assert python(POOL + code) == "[2, 3, 4, 8]\n"
 
 
+def test_as_many_threads_as_there_can_be() -> None:
+    """Every helper is asked by one caller, again and again, while others ask too."""
+    code = """
+jk.set_num_threads(1000)
+def call(team):
+    for turn in range(10):
+        done = []
+        parallel(done.append, team, pool.MOST_PARTS)
+        assert sorted(done) == list(range(pool.MOST_PARTS)), (team, done)
+    right.append(team)
+right = []
+callers = [threading.Thread(target=call, args=(pool.MOST_HELPERS + 1,)) for _ in range(3)]
+for caller in callers:
+    caller.start()
+for caller in callers:
+    caller.join()
+import numpy as np
+x = np.arange(20_000_000.0)
+function = jk.jit(lambda x: x * 2 + 1)
+print(right, all(np.array_equal(function(x), x * 2 + 1) for _ in range(5)))
+"""
+    assert python(POOL + code, OMP_NUM_THREADS="1000") == "[128, 128, 128] True\n"
+
+
 def test_without_more_threads() -> None:
     """Where the system gives no thread, the caller does everything."""
     code = """

@@ -97,6 +97,22 @@ def test_every_length(program: Callable[[Any], Any], dtype: str) -> None:
     assert compiled.stats().compiles > 0
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
+def test_rows_that_lie_beside_one_another(program: Callable[[Any], Any], dtype: str) -> None:
+    """Every lane is a row: those of whole steps, and those that are left over."""
+
+    def turned(x: Any) -> Any:
+        return program(x.T)
+
+    compiled = jk.jit(turned)
+    rng = np.random.default_rng(2)
+    for width in (3, 9, 40):
+        for rows in (1, 5, 31, 33, 64, 100):
+            x = rng.standard_normal((width, rows)).astype(dtype)
+            equal(turned, compiled, x, 1e-4 if dtype == "float32" else 1e-11)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "bool", "float16"])
 def test_other_types(dtype: str) -> None:
     compiled = jk.jit(every_kind)

@@ -71,7 +71,7 @@ define void @jk_parallel(ptr %region, ptr %shared, i64 %team, i64 %parts) nounwi
 start:
   store atomic i64 1, ptr @jk_used monotonic, align 8
   %work = alloca %Work, align 64
-  %asked = alloca [{MOST_HELPERS} x ptr]
+  %asked = alloca [{MOST_HELPERS + 1} x ptr]
   %thread = alloca i64
   %at1 = getelementptr %Work, ptr %work, i32 0, i32 1
   %at2 = getelementptr %Work, ptr %work, i32 0, i32 2
@@ -103,7 +103,7 @@ try:
   %work.at = getelementptr %Helper, ptr %helper, i32 0, i32 3
   %wake = getelementptr %Helper, ptr %helper, i32 0, i32 5
   %done = getelementptr %Helper, ptr %helper, i32 0, i32 6
-  %asked.at = getelementptr [{MOST_HELPERS} x ptr], ptr %asked, i64 0, i64 %number
+  %asked.at = getelementptr [{MOST_HELPERS + 1} x ptr], ptr %asked, i64 0, i64 %number
   %state = load atomic i32, ptr %helper monotonic, align 64
   %available = icmp sle i32 %state, {FREE}
   br i1 %available, label %take, label %next
@@ -154,7 +154,7 @@ collect:
   %open = icmp slt i64 %j, %number
   br i1 %open, label %member, label %joined
 member:
-  %one.at = getelementptr [{MOST_HELPERS} x ptr], ptr %asked, i64 0, i64 %j
+  %one.at = getelementptr [{MOST_HELPERS + 1} x ptr], ptr %asked, i64 0, i64 %j
   %one = load ptr, ptr %one.at
   %back = cmpxchg ptr %one, i32 {ASKED}, i32 {FREE} acq_rel acquire
   %never = extractvalue {{ i32, i1 }} %back, 1

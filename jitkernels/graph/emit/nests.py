@@ -46,6 +46,9 @@ class Emitter(ShortRows):
 
     def _row(self, block: Block) -> None:
         """All phases of one row, or of as many as there are lanes."""
+        # What the text of other steps has found is not there in these.
+        self.values.reduced.clear()
+        self.values.stashed.clear()
         for phase in range(1, max((target.phase for target in self.targets), default=0) + 1):
             inner: dict[tuple[int, ...], list[Target]] = {}
             for target in self.targets:
