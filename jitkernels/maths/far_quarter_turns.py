@@ -42,32 +42,32 @@ LATTER = np.int64(2**57 - 1)
 SMALLEST = np.int64(1024 << 52)  # the bits of 2.0
 ROWS = Table(tuple(parts_of(32 * i - 1024, 53, (53, 53, 53, 53)) for i in range(32, 64)))
 
-# float32: products of 24 bits with 29 are exact. Digits are those for 2**start and the next 24 powers.
-STARTS = 31, 56, 80, 104
-FROM_2, FROM_3, FROM_4 = (np.float64(2.0**start) for start in STARTS[1:])
-(A1, B1, C1), (A2, B2, C2), (A3, B3, C3), (A4, B4, C4) = (
+# float32: products of 24 bits with 29 are exact. Digits are those for 2**start and the next 22 powers.
+STARTS = 17, 40, 62, 84, 106
+FROM_2, FROM_3, FROM_4, FROM_5 = (np.float64(2.0**start) for start in STARTS[1:])
+(A1, B1, C1), (A2, B2, C2), (A3, B3, C3), (A4, B4, C4), (A5, B5, C5) = (
     tuple(part * np.float64(2.0**-start) for part in parts_of(start, 25, (29, 29, 53))) for start in STARTS
 )
 
 
-@inlined()
-def far_turns_of_float32(size: np.float64) -> tuple[np.int64, np.float64]:
-    """k in the low bits of an integer, and r, for a float32 of 2**31 or more that is a float64 by now."""
-    first = A1 if size < FROM_2 else A2 if size < FROM_3 else A3 if size < FROM_4 else A4
-    second = B1 if size < FROM_2 else B2 if size < FROM_3 else B3 if size < FROM_4 else B4
-    third = C1 if size < FROM_2 else C2 if size < FROM_3 else C3 if size < FROM_4 else C4
+@seldom()
+def far_quarter_turns_float32(size: np.float64) -> tuple[np.int32, np.float32, np.float32]:
+    """As `quarter_turns_float32`, for a float32 of 2**17 or more that is a float64 by now, and for infinity."""
+    in_1, in_2, in_3, in_4 = size < FROM_2, size < FROM_3, size < FROM_4, size < FROM_5
+    first = A1 if in_1 else A2 if in_2 else A3 if in_3 else A4 if in_4 else A5
+    second = B1 if in_1 else B2 if in_2 else B3 if in_3 else B4 if in_4 else B5
+    third = C1 if in_1 else C2 if in_2 else C3 if in_3 else C4 if in_4 else C5
     one, other = size * first, size * second
-    one_shifted, other_shifted = one + MAGIC, other + MAGIC
-    one_left, other_left = one - (one_shifted - MAGIC), other - (other_shifted - MAGIC)
-    shifted = one_left + other_left + MAGIC
-    left = (one_left - (shifted - MAGIC)) + other_left + size * third
-    k = one_shifted.view(np.int64) + other_shifted.view(np.int64) + shifted.view(np.int64)
-    return k, left * HALF_PI
+    shifted = one + other + MAGIC
+    left = ((one - (shifted - MAGIC)) + other) + size * third
+    whole = left * HALF_PI
+    r = np.float32(whole)
+    return np.int32(shifted.view(np.int64)), r, np.float32(whole - np.float64(r))
 
 
 @seldom()
-def far_quarter_turns(size: np.float64) -> tuple[np.int64, np.float64, np.float64]:
-    """As `quarter_turns`, for 2**17 <= size and infinity, of which nothing is left but NaN."""
+def far_quarter_turns_float64(size: np.float64) -> tuple[np.int64, np.float64, np.float64]:
+    """As `quarter_turns_float64`, for 2**17 <= size and infinity, of which nothing is left but NaN."""
     bits = size.view(np.int64)
     x = ((bits & LATTER) + SMALLEST).view(np.float64)
     first, second, third, fourth = ROWS[bits >> 57]
