@@ -15,7 +15,7 @@ lanes._translated = lambda function, *rest: made.append(function.__name__) or or
 texts = []
 for alone in (None, {}):
     library = lanes.Library(alone=alone)
-    results = library.called(far_quarter_turns.far_quarter_turns, ["float64"], 1)[1]
+    results = library.called(far_quarter_turns.far_quarter_turns_float64, ["float64"], 1)[1]
     library.called(sin.sin_float32, ["float32"], 16)
     library.called(basic.add, ["float32", "float32"], 16)
     texts += [library.text, results, *(alone or {})]

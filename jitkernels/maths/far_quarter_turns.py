@@ -1,104 +1,94 @@
-"""What is left of arguments too large for `quarter_turns`: all of 2 / pi that matters, times the argument, in integers.
+"""What is left of arguments too large for `quarter_turns`: their products with the digits of 2 / pi that matter.
 
-A float64 is m * 2**e. Of the digits of 2 / pi those that make multiples of four turns of m * 2**e are left out, and
-m is multiplied by the next 192 bits, modulo 2**192 (Payne & Hanek, "Radian reduction for trigonometric functions",
-1983). The product begins with the two bits of the quadrant, and the next 126 are right. No float64 is nearer than
-2**-61 quarter turns to a multiple of them, so 65 bits count in the worst case.
-
-Rare, and slow beside anything else here: it stands apart and runs number by number.
+Of the digits of 2 / pi those that make multiples of four turns of any number of a size are left out, and the number is
+multiplied by as many of the next ones as its nearest distance to a multiple asks for (Payne & Hanek, "Radian reduction
+for trigonometric functions", 1983). Sizes come in steps of 2**32, or 2**24 of float32, each with digits of its own, as
+a few floats. Products are exact, in parts, so that whole turns can be taken out of each. All lanes go together.
 """
 
 import numpy as np
 
-from jitkernels.native.source import apart, inlined
+from jitkernels.maths.exact import lost_in, times_plus_float64
+from jitkernels.native.source import Table, inlined, seldom
 
-# The digits of 2 / pi in words of 64 bits, from the point on.
-W1 = np.uint64(0xA2F9836E4E441529)
-W2 = np.uint64(0xFC2757D1F534DDC0)
-W3 = np.uint64(0xDB6295993C439041)
-W4 = np.uint64(0xFE5163ABDEBBC561)
-W5 = np.uint64(0xB7246E3A424DD2E0)
-W6 = np.uint64(0x06492EEA09D1921C)
-W7 = np.uint64(0xFE1DEB1CB129A73E)
-W8 = np.uint64(0xE88235F52EBB4484)
-W9 = np.uint64(0xE99C7026B45F7E41)
-W10 = np.uint64(0x3991D639835339F4)
-W11 = np.uint64(0x9C845F8BBDF9283B)
-W12 = np.uint64(0x1FF897FFDE05980F)
-W13 = np.uint64(0xEF2F118B5A0A6D1F)
-W14 = np.uint64(0x6D367ECF27CB09B7)
-W15 = np.uint64(0x4F463F669E5FEA2D)
-W16 = np.uint64(0x7527BAC7EBE5F17B)
-W17 = np.uint64(0x3D0739F78A5292EA)
-W18 = np.uint64(0x6BFB5FB11F8D5D08)
-W19 = np.uint64(0x56033046FC7B6BAB)
-BEFORE = 62
-"""The place, from a word of zeros on, of the digit that makes 2 of 2**0."""
+DIGITS = int(
+    "A2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7246E3A424DD2E006492EEA09D1921C"
+    "FE1DEB1CB129A73EE88235F52EBB4484E99C7026B45F7E413991D639835339F49C845F8BBDF9283B1FF897FFDE05980F"
+    "EF2F118B5A0A6D1F6D367ECF27CB09B74F463F669E5FEA2D7527BAC7EBE5F17B3D0739F78A5292EA6BFB5FB11F8D5D08"
+    "56033046FC7B6BAB",
+    16,
+)
+"""Those of 2 / pi, from the point on."""
+COUNT = 1216
 
-LOW_32 = np.uint64(2**32 - 1)
-MANTISSA = np.int64(2**52 - 1)
-HIDDEN_BIT = np.int64(2**52)
-BITS_26 = np.int64(-(2**27))  # mask of the sign, the exponent and the first 26 bits
-UNIT_32 = np.float64(2.0**-32)
-UNIT_64 = np.float64(2.0**-64)
-UNIT_117 = np.float64(2.0**-117)
+
+def parts_of(scale: int, top: int, widths: tuple[int, ...]) -> tuple[np.float64, ...]:
+    """The digits of 2 / pi * 2**scale below 2**top, cut into floats of so many bits."""
+    found, below = [], top
+    for width in widths:
+        below -= width
+        digits = DIGITS >> COUNT - scale + below & (1 << width) - 1
+        found.append(np.float64(digits * 2.0**below))
+    return tuple(found)
+
+
+MAGIC = np.float64(1.5 * 2.0**52)
 HALF_PI = np.float64(1.5707963267948966)
-HALF_PI_HIGH = np.float64(1.5707963407039642)  # of 26 bits
-HALF_PI_LOW = np.float64(-1.3909067614167116e-08)
+HALF_PI_LOW = np.float64(6.123233995736766e-17)
+
+# float64: of biased exponents 32 * i to 32 * i + 31 the first six bits find the digits, and the others stay.
+FOUR, QUARTER = np.float64(4), np.float64(0.25)
+LATTER = np.int64(2**57 - 1)
+SMALLEST = np.int64(1024 << 52)  # the bits of 2.0
+ROWS = Table(tuple(parts_of(32 * i - 1024, 53, (53, 53, 53, 53)) for i in range(32, 64)))
+
+# float32: products of 24 bits with 29 are exact. Digits are those for 2**start and the next 22 powers.
+STARTS = 17, 40, 62, 84, 106
+FROM_2, FROM_3, FROM_4, FROM_5 = (np.float64(2.0**start) for start in STARTS[1:])
+(A1, B1, C1), (A2, B2, C2), (A3, B3, C3), (A4, B4, C4), (A5, B5, C5) = (
+    tuple(part * np.float64(2.0**-start) for part in parts_of(start, 25, (29, 29, 53))) for start in STARTS
+)
 
 
-@apart()
-def digits(i: np.int64) -> np.uint64:
-    """A word of 2 / pi, from one of zeros on. The language has no tables; LLVM makes one of this."""
-    return (
-        np.uint64(0) if i == 0 else
-        W1 if i == 1 else W2 if i == 2 else W3 if i == 3 else W4 if i == 4 else W5 if i == 5 else
-        W6 if i == 6 else W7 if i == 7 else W8 if i == 8 else W9 if i == 9 else W10 if i == 10 else
-        W11 if i == 11 else W12 if i == 12 else W13 if i == 13 else W14 if i == 14 else W15 if i == 15 else
-        W16 if i == 16 else W17 if i == 17 else W18 if i == 18 else W19
-    )  # fmt: skip
+@seldom()
+def far_quarter_turns_float32(size: np.float64) -> tuple[np.int32, np.float32, np.float32]:
+    """As `quarter_turns_float32`, for a float32 of 2**17 or more that is a float64 by now, and for infinity."""
+    in_1, in_2, in_3, in_4 = size < FROM_2, size < FROM_3, size < FROM_4, size < FROM_5
+    first = A1 if in_1 else A2 if in_2 else A3 if in_3 else A4 if in_4 else A5
+    second = B1 if in_1 else B2 if in_2 else B3 if in_3 else B4 if in_4 else B5
+    third = C1 if in_1 else C2 if in_2 else C3 if in_3 else C4 if in_4 else C5
+    one, other = size * first, size * second
+    shifted = one + other + MAGIC
+    left = ((one - (shifted - MAGIC)) + other) + size * third
+    whole = left * HALF_PI
+    r = np.float32(whole)
+    return np.int32(shifted.view(np.int64)), r, np.float32(whole - np.float64(r))
 
 
-@inlined()
-def window(place: np.int64) -> np.uint64:
-    """The 64 digits from a place on."""
-    word, skipped = place >> 6, np.uint64(place & 63)
-    return digits(word) << skipped | digits(word + 1) >> 64 - skipped
-
-
-@inlined()
-def high_product(a: np.uint64, b: np.uint64) -> np.uint64:
-    """The upper half of the 128 bits of a * b."""
-    a_low, a_high, b_low, b_high = a & LOW_32, a >> 32, b & LOW_32, b >> 32
-    one = a_high * b_low + (a_low * b_low >> 32)
-    other = a_low * b_high + (one & LOW_32)
-    return a_high * b_high + (one >> 32) + (other >> 32)
-
-
-@apart()
-def far_quarter_turns(size: np.float64) -> tuple[np.int64, np.float64, np.float64]:
-    """As `quarter_turns`, for 1 <= size and infinity, of which nothing is left but NaN."""
+@seldom()
+def far_quarter_turns_float64(size: np.float64) -> tuple[np.int64, np.float64, np.float64]:
+    """As `quarter_turns_float64`, for 2**17 <= size and infinity, of which nothing is left but NaN."""
     bits = size.view(np.int64)
-    m = np.uint64(bits & MANTISSA | HIDDEN_BIT)
-    place = (bits >> 52) - 1075 + BEFORE
-    first, second, third = window(place), window(place + 64), window(place + 128)
-    low = m * second
-    product_low = low + high_product(m, third)
-    carry = 1 if product_low < low else 0
-    product_high = m * first + high_product(m, second) + np.uint64(carry)
-    # The turn from -1/2 to 1/2, in units of 2**-64, and what is behind it.
-    turn = product_high << 2 | product_low >> 62
-    k = np.int64((product_high >> 62) + (turn >> 63))
-    one = np.float64(turn.view(np.int64) >> 32) * UNIT_32
-    other = np.float64(turn & LOW_32) * UNIT_64
-    behind = np.float64(product_low << 2 >> 11) * UNIT_117
-    total = one + other
-    behind += other - (total - one)
-    high = total + behind
-    behind -= high - total
-    # Times pi/2, where the first product is exact.
-    head = (high.view(np.int64) & BITS_26).view(np.float64)
-    product = head * HALF_PI_HIGH
-    added = head * HALF_PI_LOW + (high - head + behind) * HALF_PI
-    r = product + added
-    return k, r + (size - size), product - r + added
+    x = ((bits & LATTER) + SMALLEST).view(np.float64)
+    first, second, third, fourth = ROWS[bits >> 57]
+    # Of 2**86 at most; where the last place is more than a turn nothing but whole fours of turns is left out.
+    one = x * first
+    one_lost = times_plus_float64(x, first, -one)
+    other = x * second
+    other_lost = times_plus_float64(x, second, -other)
+    one_left = (one - FOUR * np.rint(one * QUARTER)) + (one_lost - FOUR * np.rint(one_lost * QUARTER))
+    one_shifted, other_shifted = one_left + MAGIC, other + MAGIC
+    one_left -= one_shifted - MAGIC
+    other_left = other - (other_shifted - MAGIC)
+    shifted = one_left + other_left + MAGIC
+    one_left -= shifted - MAGIC
+    k = one_shifted.view(np.int64) + other_shifted.view(np.int64) + shifted.view(np.int64)
+    # What is left of the large ones, then what is of their size at most where they cancel, and what all of them lost.
+    large, large_lost = one_left + other_left, lost_in(one_left, other_left)
+    product = x * third
+    small, small_lost = other_lost + product, lost_in(other_lost, product)
+    high = large + small
+    low = lost_in(large, small) + (large_lost + small_lost + (times_plus_float64(x, third, -product) + x * fourth))
+    r = high * HALF_PI
+    rest = times_plus_float64(high, HALF_PI, -r) + (high * HALF_PI_LOW + low * HALF_PI)
+    return k, r + (size - size), rest

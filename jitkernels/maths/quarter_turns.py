@@ -15,41 +15,49 @@ Adding `MAGIC` = 1.5 * 2**(mantissa bits) rounds to an integer, and leaves it in
 
 import numpy as np
 
-from jitkernels.maths.far_quarter_turns import far_quarter_turns
-from jitkernels.native.source import inlined, seldom
+from jitkernels.maths.exact import times_plus_float32, times_plus_float64
+from jitkernels.maths.far_quarter_turns import far_quarter_turns_float32, far_quarter_turns_float64
+from jitkernels.native.source import inlined
 
 TURNS_32 = np.float32(0.63661975)  # 2 / pi
 MAGIC_32 = np.float32(1.5 * 2.0**23)
-FIRST_32 = np.float32(1.5708008)  # 14 bits
-SECOND_32 = np.float32(-4.4544577e-06)  # 17 bits
-THIRD_32 = np.float32(2.563344e-12)
-MANY_32 = np.float32(200)
+FIRST_32 = np.float32(1.5707964)
+SECOND_32 = np.float32(-4.3710315e-08)  # 14 bits
+THIRD_32 = np.float32(-1.0746346e-12)
+MANY_32 = np.float32(2.0**10 * 1.57)
+SECOND_OF_MANY_32 = np.float32(-4.371139e-08)
+THIRD_OF_MANY_32 = np.float32(-1.7151245e-15)
+FAR_32 = np.float32(2.0**17 * 1.57)
 
 TURNS_64 = np.float64(0.6366197723675814)
 MAGIC_64 = np.float64(1.5 * 2.0**52)
 FIRST_64 = np.float64(1.5707963267923333)  # 36 bits
 SECOND_64 = np.float64(2.5633441515839558e-12)  # 36 bits
 THIRD_64 = np.float64(1.0562999066987428e-23)
-FAR_64 = np.float64(2.0**17 * 1.57)
+MANY_64 = np.float64(2.0**17 * 1.57)
+FIRST_OF_MANY_64 = np.float64(1.5707963267948966)
+SECOND_OF_MANY_64 = np.float64(6.123233995736766e-17)
+THIRD_OF_MANY_64 = np.float64(-1.4973849048591698e-33)
+FAR_64 = np.float64(2.0**40 * 1.57)
 
-FIRST_OF_MANY = np.float64(1.5707964897155762)  # 22 bits
-SECOND_OF_MANY = np.float64(-1.6292068494294654e-07)  # 22 bits
-THIRD_OF_MANY = np.float64(5.390302858158119e-15)
-FAR_32 = np.float64(2.0**31 * 1.57)
+
+@inlined()
+def many_quarter_turns_float32(near: np.float32, turns: np.float32) -> tuple[np.float32, np.float32]:
+    """r and its rest, from what the first part leaves of a number that has so many quarter turns."""
+    product = turns * SECOND_OF_MANY_32
+    lost = times_plus_float32(turns, SECOND_OF_MANY_32, -product)
+    r = near - product
+    return r, ((near - r) - product) - times_plus_float32(turns, THIRD_OF_MANY_32, lost)
 
 
-@seldom("contract")
-def many_quarter_turns(size: np.float32) -> tuple[np.int32, np.float32, np.float32]:
-    """As `quarter_turns_float32`, for larger numbers."""
-    wide = np.float64(size)
-    shifted = wide * TURNS_64 + MAGIC_64
-    turns = shifted - MAGIC_64
-    k = shifted.view(np.int64)
-    whole = ((wide - turns * FIRST_OF_MANY) - turns * SECOND_OF_MANY) - turns * THIRD_OF_MANY
-    if wide >= FAR_32:
-        k, whole, _rest = far_quarter_turns(wide)
-    r = np.float32(whole)
-    return np.int32(k), r, np.float32(whole - np.float64(r))
+@inlined()
+def many_quarter_turns_float64(size: np.float64, turns: np.float64) -> tuple[np.float64, np.float64]:
+    """r and its rest, for numbers that have so many quarter turns."""
+    near = times_plus_float64(-turns, FIRST_OF_MANY_64, size)
+    product = turns * SECOND_OF_MANY_64
+    lost = times_plus_float64(turns, SECOND_OF_MANY_64, -product)
+    r = near - product
+    return r, ((near - r) - product) - times_plus_float64(turns, THIRD_OF_MANY_64, lost)
 
 
 @inlined("contract")
@@ -58,11 +66,13 @@ def quarter_turns_float32(size: np.float32) -> tuple[np.int32, np.float32, np.fl
     shifted = size * TURNS_32 + MAGIC_32
     turns = shifted - MAGIC_32
     k = shifted.view(np.int32)
-    near = size - turns * FIRST_32
+    near = times_plus_float32(-turns, FIRST_32, size)
     r = near - turns * SECOND_32
     rest = (near - r) - turns * SECOND_32 - turns * THIRD_32
     if size >= MANY_32:
-        k, r, rest = many_quarter_turns(size)
+        r, rest = many_quarter_turns_float32(near, turns)
+        if size >= FAR_32:
+            k, r, rest = far_quarter_turns_float32(np.float64(size))
     return k, r, rest
 
 
@@ -75,6 +85,8 @@ def quarter_turns_float64(size: np.float64) -> tuple[np.int64, np.float64, np.fl
     near = size - turns * FIRST_64
     r = near - turns * SECOND_64
     rest = (near - r) - turns * SECOND_64 - turns * THIRD_64
-    if size >= FAR_64:
-        k, r, rest = far_quarter_turns(size)
+    if size >= MANY_64:
+        r, rest = many_quarter_turns_float64(size, turns)
+        if size >= FAR_64:
+            k, r, rest = far_quarter_turns_float64(size)
     return k, r, rest

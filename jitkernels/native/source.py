@@ -111,6 +111,19 @@ class LaterIR:
         return f"; reading {', '.join(self.reading)}\n{self.key}" if self.reading else self.key
 
 
+@record
+class Table:
+    """Rows of NumPy's numbers, all of one type: `table[i]` in a function is row i, as a tuple.
+
+    There are as many rows as a power of two, and i counts modulo that: no lane reads what is elsewhere.
+    """
+
+    rows: tuple[tuple[Any, ...], ...]
+
+    def __getitem__(self, index: Any) -> tuple[Any, ...]:
+        return self.rows[int(index) & len(self.rows) - 1]
+
+
 def inlined(*flags: str) -> Callable[[Function], Function]:
     """Mark a function that loop nests call, with the fast-math flags of its own instructions.
 
@@ -290,6 +303,8 @@ class Module:
         """The expression that stands for a global or closure value in the generated module."""
         if value is offset or value is vectors:
             return f"language.{value.__name__}"
+        if isinstance(value, Table):
+            return f"table({value.rows!r})"
         if isinstance(value, External):
             self.know(self.externals, value)
             return f"external({value.symbol!r}, {value.result!r}, {value.arguments!r})"

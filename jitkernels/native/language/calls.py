@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from jitkernels import machine
-from jitkernels.native.language import types
+from jitkernels.native.language import tables, types
 from jitkernels.native.language.expressions import Expressions
 from jitkernels.native.language.types import INT64, NOTHING, Type, Value
-from jitkernels.native.source import External, IRFunction, offset, vectors
+from jitkernels.native.source import External, IRFunction, Table, offset, vectors
 
 _INTRINSICS = {
     "sqrt": ("sqrt", 1), "abs": ("fabs", 1), "fabs": ("fabs", 1), "floor": ("floor", 1), "ceil": ("ceil", 1),
@@ -37,6 +37,9 @@ class Definitions(Protocol):
     def declare(self, symbol: str, result: str, arguments: Sequence[str]) -> None:
         """Declare a function that is defined elsewhere."""
 
+    def know(self, symbol: str, definition: str) -> None:
+        """Define a constant, once, whose symbol tells its content."""
+
 
 class Calls(Expressions):
     """Writes calls."""
@@ -56,6 +59,9 @@ class Calls(Expressions):
             case ast.Name(id=name):
                 return self.function(node, name, self.around.get(name), arguments)
         raise self.failure(node, "not in the language")
+
+    def row(self, table: Table, index: Value) -> Value:
+        return tables.row(self, table, index)
 
     def type_named(self, node: ast.AST, name: ast.expr) -> Type:
         """The type that an expression such as ``np.float32`` stands for."""

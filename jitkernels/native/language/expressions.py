@@ -11,6 +11,7 @@ import numpy as np
 from jitkernels.native.language import types
 from jitkernels.native.language.arithmetic import Arithmetic
 from jitkernels.native.language.types import INT64, Type, Value
+from jitkernels.native.source import Table
 
 
 class Expressions(Arithmetic):
@@ -22,6 +23,10 @@ class Expressions(Arithmetic):
     @abstractmethod
     def calling(self, node: ast.Call, function: ast.expr, arguments: Sequence[ast.expr]) -> Value:
         """Write a call."""
+
+    @abstractmethod
+    def row(self, table: Table, index: Value) -> Value:
+        """Write the look-up of a row."""
 
     def is_builtin(self, name: str) -> bool:
         return name not in self.variables and name not in self.around
@@ -105,6 +110,8 @@ class Expressions(Arithmetic):
         match node:
             case ast.Name(id=name):
                 return self.named(node, name)
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if isinstance(self.around.get(name), Table):
+                return self.row(self.around[name], self.converted(index, self.value(index), INT64))
             case ast.Subscript():
                 return self.load(self.place(node))
             case ast.BinOp(left=left, op=sign, right=right):

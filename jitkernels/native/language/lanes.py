@@ -51,6 +51,9 @@ class Definition:
     def declare(self, symbol: str, result: str, arguments: Sequence[str]) -> None:
         self.declared[symbol] = f"declare {result} @{symbol}({', '.join(arguments)})"
 
+    def know(self, symbol: str, definition: str) -> None:
+        self.declared[symbol] = definition
+
     def define(self, title: str, text: str) -> None:
         """Take a text in which NAME stands for the symbol.
 

@@ -84,6 +84,9 @@ class Program:
     def declare(self, symbol: str, result: str, arguments: Sequence[str]) -> None:
         self.declared[symbol] = f"declare {result} @{symbol}({', '.join(arguments)})"
 
+    def know(self, symbol: str, definition: str) -> None:
+        self.declared[symbol] = definition
+
     @property
     def text(self) -> str:
         """LLVM IR of all functions."""
