@@ -157,7 +157,7 @@ def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
 
     So does NumPy choose the layout of a result: what is computed from transposed arrays lies as they do.
     """
-    if cone.reductions or cone.root.ndim < 2:
+    if cone.root.ndim < 2 or any(node.options["kind"] in ("argmin", "argmax") for node in cone.reductions):
         return None
     known: list[dict[int, int]] = []
     # What is picked is new, in C order; the numbers that pick it say nothing of the result.
