@@ -89,11 +89,8 @@ class Maker:
         checks = tuple(
             self.arrays[id(one.target)].word for one in nest.stores if one.target in self.program.graph.checks
         )
-        may_follow = product is not None and not checks and abs(self.program.config.opt_level) >= 3
         if product is not None:
-            kernel = None
-            if may_follow and epilogues.takes_rows(product, emitter, self.arrays):
-                kernel = product.handing_on
+            kernel = None if checks else self._handing_on(product, emitter)
             if kernel is not None:
                 nest.product = product
                 self.texts += [own, epilogues.text_of_rows(product, emitter, f"{name}.rows")]
@@ -106,13 +103,18 @@ class Maker:
         unit = emitter.lanes()[1] if loop == emitter.lane_loop else 1
         self.calls.append(programs.Call(name, extent, nest.work, unit, checks))
 
+    def _handing_on(self, product: Product, emitter: Emitter) -> External | None:
+        """The kernel of a product that hands its rows on to a nest; None where a nest waits for all of them."""
+        is_fused = abs(self.program.config.opt_level) >= 3
+        takes_rows = is_fused and epilogues.takes_rows(product, emitter, self.arrays)
+        return product.handing_on if takes_rows else None
+
     def _variant(self, nest: Nest, *, follows: bool) -> Variant:
         """How a nest is made: as it measured best, or by its cost."""
         unroll, program = guesses.unroll(nest), self.program
         found = self.choose(nest, self.arrays, self.scope, nest.cost, unroll) if self.choose else None
-        stream = (
-            0 if follows else guesses.stream(nest)
-        )  # what it reads is in the cache, maybe in the place of its result
+        # What follows a product reads what is in the cache, maybe in the place of its result.
+        stream = 0 if follows else guesses.stream(nest)
         own = found or Variant(min(64, machine.target().vector_bytes), unroll, stream)
         nest.variant = f"{own.unroll} x {own.vector_bytes} bytes" + (", measured" if found else "")
         return Variant(

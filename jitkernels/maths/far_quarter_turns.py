@@ -88,7 +88,9 @@ def far_quarter_turns_float64(size: np.float64) -> tuple[np.int64, np.float64, n
     product = x * third
     small, small_lost = other_lost + product, lost_in(other_lost, product)
     high = large + small
-    low = lost_in(large, small) + (large_lost + small_lost + (times_plus_float64(x, third, -product) + x * fourth))
+    low = lost_in(large, small) + (
+        large_lost + small_lost + (times_plus_float64(x, third, -product) + x * fourth)
+    )
     r = high * HALF_PI
     rest = times_plus_float64(high, HALF_PI, -r) + (high * HALF_PI_LOW + low * HALF_PI)
     return k, r + (size - size), rest
