@@ -4,7 +4,7 @@ k = rint(size / (pi/2)), and what is left of size without k of them, in [-pi/4, 
 (Cody & Waite, "Software Manual for the Elementary Functions", 1980). The first has all the bits of the type: what it
 leaves is a multiple of its last place, and less than 1, so that a product that is not rounded leaves it exactly. The
 second one has so few bits that k times them is exact, fused or not. What r lacks, the last part and what rounding lost,
-is kept as its `rest`: at most a quarter of r where r is next to nothing, so that only the term that is r itself needs it.
+is kept as its `rest`: at most a quarter of r where r is next to nothing, so that only the term that is r needs it.
 
 k < 2**10 so in float32, and k < 2**22 in float64, of which no number in reach is nearer than 2**-60 to a multiple of
 pi/2. In float32, k < 2**17 takes a second part of all bits, and what k times it loses. What is larger is rare; see
