@@ -7,21 +7,36 @@ import functools
 import itertools
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from elementary import DTYPES, FUNCTIONS, Array, computed, units_off
+from processes import python
 from translated import same
+
+from jitkernels import machine
 
 LANES = (1, 8, 16)
 MOST = 2
 CIRCULAR = ("sin", "cos", "tan")
 INVERSE = ("asin", "acos", "atan")
 ONE_ARGUMENT = (*CIRCULAR, *INVERSE, "erf", "erfc")
+STEPS = 40, 62, 84, 106, 33, 65, 97
+"""Exponents from which on other digits of 2 / pi are used: float32, then some of float64."""
+HARDEST = (
+    6381956970095103 * 2.0**797,
+    6411027962775774 * 2.0**-47,
+    1.6e300,
+    2.0**1023,
+    float(np.finfo(float).max),
+)
 BORDERS: dict[str, tuple[float, ...]] = {
-    **dict.fromkeys(CIRCULAR, (200, 2.0**17 * 1.57, 2.0**31 * 1.57, math.pi / 4)),
+    **dict.fromkeys(
+        CIRCULAR, (math.pi / 4, *(2.0**k * 1.57 for k in (10, 17, 22)), *(2.0**k for k in STEPS))
+    ),
     **dict.fromkeys(INVERSE, (0.5, 1)),
     "erf": (1, 3.95, 5.95),
     "erfc": (0.5, 0.75, 10.1, 26.55, 27.3),
@@ -63,7 +78,7 @@ def hard(name: str, dtype: str) -> Array:
         with mpmath.workprec(160):
             near = [float(k * mpmath.pi / 2) for k in turns.tolist()]
         parts += [beside(near, dtype, 1), random.integers(1, 2**31, 400).astype("u8").astype(dtype)]
-        parts += [nearest_to_turns()] if dtype == "float64" else []
+        parts += [nearest_to_turns(), np.array(HARDEST)] if dtype == "float64" else []
         far = random.integers(
             info.tiny.view(f"u{info.dtype.itemsize}"), info.max.view(f"u{info.dtype.itemsize}"), 500
         )
@@ -105,6 +120,24 @@ def test_as_accurate_as_it_says(name: str, dtype: str) -> None:
     assert off[worst] <= bound(name, dtype) <= MOST, (x[worst], found[1][worst])
     for lanes in LANES[1:]:
         assert same(found[lanes], found[1]).all(), lanes
+
+
+WITHOUT_FUSED = """
+import test_elementary as tests
+from jitkernels import machine
+assert not machine.target().fuses
+for name in tests.CIRCULAR:
+    for dtype in tests.DTYPES:
+        x = tests.hard(name, dtype)[::7]
+        for found in tests.computed(name, x, lanes=(1, 8)).values():
+            assert tests.units_off(found, tests.truth(name), x).max() <= tests.bound(name, dtype), (name, dtype)
+"""
+
+
+@pytest.mark.skipif(not machine.target().is_x86, reason="elsewhere all processors have the instruction")
+def test_angles_without_fused_products(private_cache: Path) -> None:
+    """Exact products are made of others where there is no instruction for them."""
+    python(WITHOUT_FUSED, private_cache, JITKERNELS_CPU_FEATURES="-fma,-avx512f")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -9,7 +9,7 @@ a few floats. Products are exact, in parts, so that whole turns can be taken out
 import numpy as np
 
 from jitkernels.maths.exact import lost_in, times_plus_float64
-from jitkernels.native.source import Table, inlined, seldom
+from jitkernels.native.source import Table, seldom
 
 DIGITS = int(
     "A2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7246E3A424DD2E006492EEA09D1921C"

@@ -1,14 +1,14 @@
 """Arguments of sin, cos and tan, reduced by quarter turns.
 
-k = rint(size / (pi/2)), and what is left of size without k of them, in [-pi/4, pi/4]. pi/2 is taken in parts of which
-all but the last have so few bits that k times them is exact, fused or not (Cody & Waite, "Software Manual for the
-Elementary Functions", 1980). What r lacks, the last part and what rounding lost, is kept as its `rest`: small beside
-r but where r is next to nothing, so that only the term that is r itself needs it.
+k = rint(size / (pi/2)), and what is left of size without k of them, in [-pi/4, pi/4]. pi/2 is taken in three parts
+(Cody & Waite, "Software Manual for the Elementary Functions", 1980). The first has all the bits of the type: what it
+leaves is a multiple of its last place, and less than 1, so that a product that is not rounded leaves it exactly. The
+second one has so few bits that k times them is exact, fused or not. What r lacks, the last part and what rounding lost,
+is kept as its `rest`: at most a quarter of r where r is next to nothing, so that only the term that is r needs it.
 
-With three parts, float64 has k < 2**17. No number of that range is nearer than 2**-60.5 to a multiple of pi/2
-(6411027962775774 * 2**-47, by continued fractions), and what the last part lacks is at most 2**-9 of the last place of
-any of them. float32 has k < 2**7 so, and the same 2**-9 (all multiples were tried); from there on it is reduced in
-float64, where three parts are enough up to 2**31. What is larger still is rare; see `far_quarter_turns`.
+k < 2**10 so in float32, and k < 2**22 in float64, of which no number in reach is nearer than 2**-60 to a multiple of
+pi/2. In float32, k < 2**17 takes a second part of all bits, and what k times it loses. What is larger is rare; see
+`far_quarter_turns`.
 
 Adding `MAGIC` = 1.5 * 2**(mantissa bits) rounds to an integer, and leaves it in the low bits of the sum.
 """
@@ -31,14 +31,10 @@ FAR_32 = np.float32(2.0**17 * 1.57)
 
 TURNS_64 = np.float64(0.6366197723675814)
 MAGIC_64 = np.float64(1.5 * 2.0**52)
-FIRST_64 = np.float64(1.5707963267923333)  # 36 bits
-SECOND_64 = np.float64(2.5633441515839558e-12)  # 36 bits
-THIRD_64 = np.float64(1.0562999066987428e-23)
-MANY_64 = np.float64(2.0**17 * 1.57)
-FIRST_OF_MANY_64 = np.float64(1.5707963267948966)
-SECOND_OF_MANY_64 = np.float64(6.123233995736766e-17)
-THIRD_OF_MANY_64 = np.float64(-1.4973849048591698e-33)
-FAR_64 = np.float64(2.0**40 * 1.57)
+FIRST_64 = np.float64(1.5707963267948966)
+SECOND_64 = np.float64(6.12323399409214e-17)  # 31 bits
+THIRD_64 = np.float64(1.6446256936324258e-26)
+FAR_64 = np.float64(2.0**22 * 1.57)
 
 
 @inlined()
@@ -48,16 +44,6 @@ def many_quarter_turns_float32(near: np.float32, turns: np.float32) -> tuple[np.
     lost = times_plus_float32(turns, SECOND_OF_MANY_32, -product)
     r = near - product
     return r, ((near - r) - product) - times_plus_float32(turns, THIRD_OF_MANY_32, lost)
-
-
-@inlined()
-def many_quarter_turns_float64(size: np.float64, turns: np.float64) -> tuple[np.float64, np.float64]:
-    """r and its rest, for numbers that have so many quarter turns."""
-    near = times_plus_float64(-turns, FIRST_OF_MANY_64, size)
-    product = turns * SECOND_OF_MANY_64
-    lost = times_plus_float64(turns, SECOND_OF_MANY_64, -product)
-    r = near - product
-    return r, ((near - r) - product) - times_plus_float64(turns, THIRD_OF_MANY_64, lost)
 
 
 @inlined("contract")
@@ -82,11 +68,9 @@ def quarter_turns_float64(size: np.float64) -> tuple[np.int64, np.float64, np.fl
     shifted = size * TURNS_64 + MAGIC_64
     turns = shifted - MAGIC_64
     k = shifted.view(np.int64)
-    near = size - turns * FIRST_64
+    near = times_plus_float64(-turns, FIRST_64, size)
     r = near - turns * SECOND_64
     rest = (near - r) - turns * SECOND_64 - turns * THIRD_64
-    if size >= MANY_64:
-        r, rest = many_quarter_turns_float64(size, turns)
-        if size >= FAR_64:
-            k, r, rest = far_quarter_turns_float64(size)
+    if size >= FAR_64:
+        k, r, rest = far_quarter_turns_float64(size)
     return k, r, rest

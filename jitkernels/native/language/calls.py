@@ -60,8 +60,8 @@ class Calls(Expressions):
                 return self.function(node, name, self.around.get(name), arguments)
         raise self.failure(node, "not in the language")
 
-    def row(self, table: Table, index: Value) -> Value:
-        return tables.row(self, table, index)
+    def row(self, node: ast.AST, table: Table, index: Value) -> Value:
+        return tables.row(self, node, table, index)
 
     def type_named(self, node: ast.AST, name: ast.expr) -> Type:
         """The type that an expression such as ``np.float32`` stands for."""

@@ -25,11 +25,14 @@ class Expressions(Arithmetic):
         """Write a call."""
 
     @abstractmethod
-    def row(self, table: Table, index: Value) -> Value:
+    def row(self, node: ast.AST, table: Table, index: Value) -> Value:
         """Write the look-up of a row."""
 
     def is_builtin(self, name: str) -> bool:
         return name not in self.variables and name not in self.around
+
+    def is_table(self, name: str) -> bool:
+        return name not in self.variables and isinstance(self.around.get(name), Table)
 
     def place(self, node: ast.Subscript) -> Value:
         """The address of an element, as a pointer to it."""
@@ -110,10 +113,8 @@ class Expressions(Arithmetic):
         match node:
             case ast.Name(id=name):
                 return self.named(node, name)
-            case ast.Subscript(value=ast.Name(id=name), slice=index) if isinstance(
-                self.around.get(name), Table
-            ):
-                return self.row(self.around[name], self.converted(index, self.value(index), INT64))
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if self.is_table(name):
+                return self.row(node, self.around[name], self.converted(index, self.value(index), INT64))
             case ast.Subscript():
                 return self.load(self.place(node))
             case ast.BinOp(left=left, op=sign, right=right):

@@ -4,6 +4,7 @@ A row is read whole, whatever the number of lanes, and the columns are put toget
 four that is quicker than the instructions that gather numbers from many places, and there is no machine without it.
 """
 
+import ast
 import hashlib
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,19 @@ if TYPE_CHECKING:
     from jitkernels.native.language.calls import Calls
 
 
-def row(writer: "Calls", table: Table, index: Value) -> Value:
+def row(writer: "Calls", node: ast.AST, table: Table, index: Value) -> Value:
     """The numbers of a row for each lane, as a tuple; `index`, an int64, counts modulo the number of rows."""
-    kind, width = types.OF_NUMPY[type(table.rows[0][0])], len(table.rows[0])
+    count, widths = len(table.rows), {len(numbers) for numbers in table.rows}
+    kinds = {types.OF_NUMPY.get(type(number)) for numbers in table.rows for number in numbers}
+    kind, width = kinds.pop() if len(kinds) == 1 else None, min(widths, default=0)
+    if kind is None or kind.kind == "bool" or len(widths) > 1 or width < 2 or count & (count - 1):
+        raise writer.failure(
+            node,
+            "a table: expected rows, as many as a power of two, of two or more of NumPy's numbers of one type",
+        )
     symbol, definition = _constant(table, kind)
     writer.program.know(symbol, definition)
-    last = writer.constant(INT64, len(table.rows) - 1)
+    last = writer.constant(INT64, count - 1)
     place = writer.new(f"and {writer.register(INT64)} {index.text}, {last}")
     whole, held = f"[{width} x {kind.memory}]", f"<{width} x {kind.memory}>"
     if writer.lanes == 1:
@@ -35,19 +43,19 @@ def row(writer: "Calls", table: Table, index: Value) -> Value:
             number = writer.new(f"extractelement {writer.register(INT64)} {place}, i64 {lane}")
             at = writer.new(f"getelementptr {whole}, ptr {symbol}, i64 {number}")
             rows.append(writer.new(f"load {held}, ptr {at}, align {kind.size}"))
-        joined, count = rows, width
+        joined, size = rows, width
         while len(joined) > 1:
-            count *= 2
-            mask = _mask(range(count))
-            half = f"<{count // 2} x {kind.memory}>"
+            size *= 2
+            mask = _mask(range(size))
+            half = f"<{size // 2} x {kind.memory}>"
             joined = [
                 writer.new(f"shufflevector {half} {one}, {half} {other}, {mask}")
                 for one, other in zip(joined[::2], joined[1::2], strict=True)
             ]
-        all_rows = f"<{count} x {kind.memory}>"
+        all_rows = f"<{size} x {kind.memory}>"
         found = [
             writer.new(
-                f"shufflevector {all_rows} {joined[0]}, {all_rows} poison, {_mask(range(column, count, width))}"
+                f"shufflevector {all_rows} {joined[0]}, {all_rows} poison, {_mask(range(column, size, width))}"
             )
             for column in range(width)
         ]
