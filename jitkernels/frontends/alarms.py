@@ -85,7 +85,12 @@ class Alarm:
         for kind in kinds:
             text = f"{WORDS[kind]} encountered in {self._names.get(kind, function.__name__)}"
             warnings.warn_explicit(
-                text, RuntimeWarning, code.co_filename, code.co_firstlineno, names.get("__name__"), registry
+                text,
+                RuntimeWarning,
+                code.co_filename,
+                code.co_firstlineno,
+                names.get("__name__", "<string>"),
+                registry,
             )
 
     def _is_overwritten(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> bool:

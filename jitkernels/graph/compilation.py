@@ -32,7 +32,7 @@ def _with_own_results(graph: Graph) -> Graph:
     writes = [
         (target, construct.copy(value) if id(value) in given else value) for target, value in graph.writes
     ]
-    return Graph(graph.inputs, tuple(outputs), tuple(writes), graph.notes, graph.checks)
+    return graph.remade(outputs, writes, graph.checks)
 
 
 def compiled(
@@ -89,6 +89,7 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
             program, node, strides if strides is not None else construct.contiguous(node.shape)
         )
     plain = {id(one) for node in graph if node.operation == "matmul" for one in products.operands(node)[0]}
+    plain |= {id(graph.outputs[i]) for i in graph.in_rows}
     read_by_numpy = {id(one) for step in steps if isinstance(step, Single) for one in step.node.inputs}
     is_fused = abs(program.config.opt_level) >= 3
     in_memory_of = epilogues.taken_over(steps, graph, program.shared) if is_fused else {}
@@ -141,7 +142,7 @@ def _order_of_store(
         and one.cone.leaves
         and not any(same(extent, 1) for extent in one.cone.root.shape)
     ]
-    return found[0] if found and found[0] == (1, 0) else None
+    return (1, 0) if found and set(found) == {(1, 0)} else None
 
 
 def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
@@ -162,13 +163,28 @@ def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
             steps: dict[int, int] = {}
             for stride, (_, moves) in zip(strides, place, strict=True):
                 for loop, step in moves:
-                    steps[loop] = steps.get(loop, 0) + extents.value_of(stride * step)
+                    if not same(cone.root.shape[loop], 1):
+                        steps[loop] = steps.get(loop, 0) + extents.value_of(stride * step)
             known.append(steps)
     dimensions = range(cone.root.ndim)
-    order = tuple(
-        sorted(dimensions, key=lambda i: ([-abs(steps.get(i, 0)) for steps in known if steps.get(i)], i))
-    )
-    return None if order == tuple(dimensions) else order
+    order: list[int] = []  # from the innermost on
+    for new in reversed(dimensions):
+        position = len(order)
+        for i in reversed(range(len(order))):
+            is_inside = _is_inside(known, new, order[i])
+            if is_inside:
+                position = i
+            elif is_inside is not None:
+                break
+        order.insert(position, new)
+    order.reverse()
+    return None if order == list(dimensions) else tuple(order)
+
+
+def _is_inside(known: Sequence[Mapping[int, int]], one: int, other: int) -> bool | None:
+    """Whether a dimension has smaller steps than a later one wherever both have some; None where they never do."""
+    compared = [abs(steps[other]) > abs(steps[one]) for steps in known if steps.get(one) and steps.get(other)]
+    return all(compared) if compared else None
 
 
 def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:
