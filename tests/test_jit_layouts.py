@@ -234,3 +234,58 @@ def test_orders_of_three_dimensions(function: Any) -> None:
             np.testing.assert_allclose(found, right, atol=1e-9)
         out = np.empty_like(right)
         np.testing.assert_allclose(compiled(given, out=out), right, atol=1e-9)
+
+
+ORDERED: dict[str, Callable[[Any, Any], Any]] = {
+    "copy": lambda x, order: np.copy(x, order=order),
+    "method copy": lambda x, order: x.copy(order),
+    "astype": lambda x, order: x.astype("f4", order=order),
+    "array": lambda x, order: np.array(x, order=order),
+    "array of a dtype": lambda x, order: np.array(x, "f4", order=order),
+    "asarray": lambda x, order: np.asarray(x, order=order),
+    "ravel": lambda x, order: np.ravel(x, order),
+    "ravel of a result": lambda x, order: np.ravel(np.ascontiguousarray(x), order),
+    "flatten": lambda x, order: x.flatten(order),
+    "reshape": lambda x, order: np.reshape(x, (-1, 2), order="C" if order == "K" else order),
+    "zeros": lambda x, order: np.zeros(x.shape, order=order if order in "CF" else "C"),
+    "ascontiguousarray": lambda x, order: np.ascontiguousarray(x),
+    "asfortranarray": lambda x, order: np.asfortranarray(x),
+    "triangle": lambda x, order: np.tril(x, 1) if x.ndim == 2 else x.copy(),
+}
+
+
+@pytest.mark.parametrize("order", "CFAK")
+@pytest.mark.parametrize("name", ORDERED)
+def test_elements_are_taken_and_lie_in_the_order_asked_for(name: str, order: str) -> None:
+    function = jk.jit(ORDERED[name], static_argnames="order", profile=True)  # however few elements there are
+    whole = numbers("float64", 7200).reshape(10, 60, 12)
+    for array in (
+        whole,
+        whole[0],
+        whole[0].T,
+        whole[:, :, 0].T,
+        whole.transpose(1, 0, 2),
+        whole.T,
+        whole[0, 0],
+    ):
+        found, expected = function(array, order), ORDERED[name](array, order)
+        assert (found is array) == (expected is array)
+        assert np.shares_memory(found, array) == np.shares_memory(expected, array)
+        assert found.strides == expected.strides
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_rows_win_where_operands_lie_differently() -> None:
+    function = compiled(lambda x, y: x + y)
+    one = numbers("float64", 600).reshape(30, 20)
+    other = numbers("float64", 601)[1:].reshape(20, 30).T
+    three = numbers("int32", 6000).reshape(10, 30, 20)
+    for x, y in (
+        (one, other),
+        (other, one),
+        (other, other),
+        (three, three.transpose(0, 2, 1).copy().transpose(0, 2, 1)),
+    ):
+        for _ in range(2):
+            assert function(x, y).strides == (x + y).strides
+            np.testing.assert_array_equal(function(x, y), x + y)

@@ -318,3 +318,22 @@ def test_regions_apart(function: Any) -> None:
             np.testing.assert_array_equal(mine, right)
     if function in (column, upper_half, farther):
         assert compiled.explain(array(200, 100)).kernels == 1
+
+
+def divided_in_place(a: Any) -> None:
+    a[a > 2] /= 2
+
+
+def changed_where_it_is_named_twice(a: Any) -> Any:
+    chosen = a[a > 2]
+    same = chosen
+    chosen += 1
+    a[a > 2] = same
+    return a.sum()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "uint8", "bool"])
+@pytest.mark.parametrize("function", [divided_in_place, changed_where_it_is_named_twice])
+def test_chosen_elements_change_in_place(function: Any, dtype: str) -> None:
+    whole = dtype[0] != "f" and function is divided_in_place  # which NumPy refuses
+    agree(function, lambda: array(40, dtype=dtype), plain=whole)

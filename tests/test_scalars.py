@@ -85,6 +85,10 @@ def numbers(dtype: str, seed: int) -> Array:
         np.inf,
         np.nan,
         limits.max,
+        limits.max / 2,
+        limits.max / 2 * (1 + limits.eps),
+        limits.max / 3,
+        limits.max / 4 * 3,
         limits.tiny,
         limits.smallest_subnormal,
     ]

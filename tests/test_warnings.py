@@ -90,6 +90,63 @@ def test_every_function_warns_as_numpys(name: str, form: str, monkeypatch: pytes
     failures.tell()
 
 
+def of_all_sizes(dtype: str, step: int) -> list[float]:
+    """Numbers with each of some exponents, the largest among them, of both signs."""
+    info = np.finfo(dtype)
+    powers = np.ldexp(
+        np.array(1.0, dtype),
+        [*range(info.minexp, info.maxexp - 3, step), *range(info.maxexp - 3, info.maxexp)],
+    )
+    return [float(sign * one * times) for one in powers for sign in (1, -1) for times in (1.0, 1.9)]
+
+
+@pytest.mark.parametrize("name", sorted(UFUNCS.keys() - {"logaddexp", "logaddexp2"}))
+def test_numbers_of_all_sizes_are_warned_of_as_numpys(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alarms, "PATIENCE", 10**6)
+    ufunc, failures = UFUNCS[name], Failures()
+    function, _ = forms(ufunc)["assigned"]
+    for dtype in ("float32", "float64"):
+        compiled, biggest = jk.jit(function), float(np.finfo(dtype).max)
+        found = of_all_sizes(dtype, (5 if ufunc.nin == 1 else 41) * np.dtype(dtype).itemsize // 4)
+        for given in itertools.product(found, repeat=ufunc.nin):
+            if name in QUIRKS and QUIRKS[name](*given, biggest):
+                continue
+            expected = {text for text, _ in warned(function, *arrays(name, given, dtype))}
+            with failures.gathered(f"{dtype} {given}"):
+                assert {text for text, _ in warned(compiled, *arrays(name, given, dtype))} == expected
+    failures.tell()
+
+
+CHOSEN: dict[str, Callable[..., Any]] = {
+    "assigned": lambda x: x.__setitem__(x > 0, np.log(x[x > 0])),
+    "in place": lambda x: x.__setitem__(x > 0, 1 / x[x > 0]),
+    "where": lambda x: np.log(x, out=x, where=x > 0),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_elements_that_no_mask_chooses_are_not_warned_of(name: str) -> None:
+    compiled = jk.jit(CHOSEN[name])
+    for number in (0.0, -1.0, 2.0):
+        for _ in range(2):
+            array = np.full(SIZE, 0.5)
+            array[PLACE] = number
+            expected = array.copy()
+            CHOSEN[name](expected)
+            assert warned(compiled, array) == []
+            np.testing.assert_allclose(array, expected)
+
+
+def test_code_without_a_module_is_warned_of() -> None:
+    names: dict[str, Any] = {"np": np}
+    exec("def function(x):\n    x[...] = np.log1p(x)", names)  # as in a console or a notebook
+    compiled = jk.jit(names["function"])
+    for _ in range(2):
+        assert [text for text, _ in warned(compiled, np.full(SIZE, -2.0))] == [
+            "invalid value encountered in log1p"
+        ]
+
+
 def raised(function: Callable[..., Any], *args: Any) -> str:
     try:
         function(*args)

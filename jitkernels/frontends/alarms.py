@@ -26,7 +26,8 @@ LOUD = ("error", "always", "all")
 class Alarm:
     """Called where code of one specialisation has failed. `leaves_of` finds the arrays in arguments.
 
-    `graph` is what was compiled, `traced` what was made of the function.
+    `graph` is what was compiled, `traced` what was made of the function, `partial` are operations that only chosen
+    elements take part in.
 
     Arguments that the function writes, or that results are written over, are no more what they were, so that there is
     nothing to ask NumPy: kinds of errors of which the operations set no flags but where NumPy's fail are warned of in
@@ -42,9 +43,10 @@ class Alarm:
         *,
         writes: bool,
         traced: Iterable[Node] = (),
+        partial: Iterable[str] = (),
     ) -> None:
         self._function, self._leaves_of, self._writes = function, leaves_of, writes
-        self._unsure = unsure(graph, watched=writes)
+        self._unsure = unsure(graph, watched=writes, partial=partial)
         self._names = names(traced)
         self._records: dict[tuple[str, ...], Record] = {}
 
@@ -85,7 +87,12 @@ class Alarm:
         for kind in kinds:
             text = f"{WORDS[kind]} encountered in {self._names.get(kind, function.__name__)}"
             warnings.warn_explicit(
-                text, RuntimeWarning, code.co_filename, code.co_firstlineno, names.get("__name__"), registry
+                text,
+                RuntimeWarning,
+                code.co_filename,
+                code.co_firstlineno,
+                names.get("__name__", "<string>"),
+                registry,
             )
 
     def _is_overwritten(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> bool:
@@ -104,7 +111,12 @@ def of(
         return None
     graph = getattr(specialisation.program, "graph", specialisation.graph)
     return Alarm(
-        function, leaves_of, graph, writes=bool(specialisation.written), traced=specialisation.graph or ()
+        function,
+        leaves_of,
+        graph,
+        writes=bool(specialisation.written),
+        traced=specialisation.graph or (),
+        partial=specialisation.partial,
     )
 
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from jitkernels.frontends.joining import stacked
 from jitkernels.frontends.reductions import dtype_name, is_given
-from jitkernels.frontends.shaping import extents_of, of_array
+from jitkernels.frontends.shaping import copied, expand_dims, extents_of, of_array, transpose
 from jitkernels.frontends.standin import creates
 from jitkernels.frontends.tables import SERVICES, implements, serves
-from jitkernels.frontends.traced import Traced, fresh, ordered, traced
+from jitkernels.frontends.traced import Traced, fresh, traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.universal import apply, cast_to, kind_of, operand, settled
 from jitkernels.frontends.whole import Whole, as_extent
@@ -23,14 +23,16 @@ from jitkernels.graph.scalars import DTYPES
 
 def filled(tracer: Tracer, shape: Any, value: Any, dtype: Any, order: Any = "C") -> Traced:
     """An array of one number."""
+    if order == "F":
+        backwards = shape[::-1] if isinstance(shape, tuple | list) else shape
+        return transpose(filled(tracer, backwards, value, dtype))  # type: ignore[no-any-return]
     wanted = extents_of(shape)
     if any(one < 0 for one in wanted):
         raise ValueError("negative dimensions are not allowed")
     given = operand(tracer, value)
     name = dtype_name(dtype) if is_given(dtype) else _own_type(given)
     node = construct.broadcast_to(cast_to(tracer, given, name), wanted)
-    made = fresh(tracer, node, is_c=True if order == "C" or node.ndim < 2 else None)
-    return ordered(tracer, node, order, made)
+    return fresh(tracer, node)
 
 
 def _own_type(value: Any) -> str:
@@ -232,9 +234,7 @@ def _array_like(default_copy: bool) -> Any:
         if order not in ("A", "C", "K", None):
             raise UnknownError(f"array of a list with order={order!r}")
         made = stacked(tracer, object) if isinstance(object, list | tuple) else _of_number(tracer, object)
-        if is_given(dtype):
-            made = fresh(tracer, construct.cast(made.node, dtype_name(dtype)))
-        return _of_array(made, None, False, ndmin)
+        return _of_array(made, dtype, False, ndmin, order)
 
     return make
 
@@ -246,15 +246,23 @@ def _of_number(tracer: Tracer, value: Any) -> Traced:
 
 def _of_array(given: Traced, dtype: Any, copy: Any, ndmin: int, order: Any = "K") -> Any:
     name = dtype_name(dtype) if is_given(dtype) else given.dtype.name
-    if given.is_scalar or copy or name != given.dtype.name:
-        made = ordered(given.tracer, construct.cast(given.node, name), order, given)
-    else:
-        made = given
+    made = given
+    order = "K" if order == "A" and name != given.dtype.name else order  # as NumPy has it
+    if given.is_scalar or copy or name != given.dtype.name or not _lies_in(given, order):
+        made = copied(given, order, name)
     if made.ndim < ndmin:
-        from jitkernels.frontends.shaping import expand_dims
-
         return expand_dims(made, tuple(range(ndmin - made.ndim)))
     return made
+
+
+def _lies_in(given: Traced, order: Any) -> bool:
+    """Whether an array lies in an order. Raises UnknownError where only NumPy knows, which then makes no copy."""
+    if order not in ("C", "F") or given.ndim < 1:
+        return True
+    lies = (transpose(given) if order == "F" else given).view.is_c()
+    if lies is None:
+        raise UnknownError(f"an array that may lie in order {order} already")
+    return lies
 
 
 def _has_traced(value: Any) -> bool:
@@ -266,33 +274,25 @@ def _has_traced(value: Any) -> bool:
 creates(np.array)(_array_like(True))
 
 
-def _converter() -> Any:
+def _converter(order_asked: Any = None, ndmin: int = 0) -> Any:
     make = _array_like(False)
 
-    def convert(tracer: Tracer, a: Any, dtype: Any = None, order: Any = None, **keywords: Any) -> Any:
-        if keywords.get("copy") is False or order not in (None, "K", "C", "A"):
-            raise UnknownError("asarray with copy=False or order=")
-        if order == "C" and type(a) is Traced and not a.view.is_c():
-            raise UnknownError("asarray with order=")
-        return make(tracer, a, dtype, copy=bool(keywords.get("copy")))
+    def convert(tracer: Tracer, a: Any, dtype: Any = None, order: Any = order_asked, **keywords: Any) -> Any:
+        if keywords.get("copy") is False:
+            raise UnknownError("asarray with copy=False")
+        return make(tracer, a, dtype, order, copy=bool(keywords.get("copy")), ndmin=ndmin)
 
     return convert
 
 
 creates(np.asarray, np.asanyarray)(_converter())
+creates(np.ascontiguousarray)(_converter("C", 1))
+creates(np.asfortranarray)(_converter("F", 1))
 
 
-@creates(np.ascontiguousarray)
-def ascontiguousarray(tracer: Tracer, a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    made = _array_like(False)(tracer, a, dtype, ndmin=1)
-    if made.view.is_c() is None:
-        raise UnknownError("ascontiguousarray of what may be contiguous")
-    return made if made.view.is_c() else ordered(tracer, made.node, "C", made)
-
-
-@creates(np.asfortranarray, np.require)
-def as_other(tracer: Tracer, *arguments: Any, **keywords: Any) -> Any:
-    raise UnknownError("asfortranarray and require")
+@creates(np.require)
+def require(tracer: Tracer, *arguments: Any, **keywords: Any) -> Any:
+    raise UnknownError("numpy.require")
 
 
 def _concrete(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

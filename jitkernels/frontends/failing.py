@@ -24,7 +24,7 @@ SILENT = frozenset(
     }
 )  # fmt: skip
 """Operations that neither fail nor set flags."""
-MOVING = frozenset({"concatenate", "gather", "iota", "item", "placed"})
+MOVING = frozenset({"concatenate", "gather", "iota", "item", "placed", "scatter"})
 """Operations that do nothing to numbers."""
 FAULTY = {"remainder": tuple(WORDS), "fmod": tuple(WORDS)}
 """Kinds that functions which are not watched may tell in vain, where these are not ``invalid`` and ``over``."""
@@ -50,14 +50,15 @@ NAMED = frozenset({*(name for name, scalar in SCALARS.items() if isinstance(scal
 """Operations that have the names by which NumPy warns."""
 
 
-def unsure(graph: Graph | None, *, watched: bool) -> Collection[str]:
+def unsure(graph: Graph | None, *, watched: bool, partial: Iterable[str] = ()) -> Collection[str]:
     """The kinds of errors for which flags may be set by code of a graph where nothing fails in NumPy.
 
-    `watched`: it is code that overwrites arguments, whose functions are watched.
+    `watched`: it is code that overwrites arguments, whose functions are watched. `partial`: operations that are done
+    for all elements, and in NumPy for those that a mask chooses.
     """
     if graph is None or (not watched and not any(map(is_delicate, graph))):
         return WORDS
-    found: set[str] = set()
+    found = {kind for operation in partial for kind in kinds_of(operation)}
     of_sums: set[int] = set()
     for node in graph:
         found.update(_unsure(node, watched=watched))
@@ -85,15 +86,18 @@ def _unsure(node: Node, *, watched: bool) -> Collection[str]:
     return WORDS
 
 
+def kinds_of(operation: str) -> Iterable[str]:
+    """The kinds of errors that an operation may have in NumPy."""
+    if operation in SAFE or operation in SILENT or operation in MOVING:
+        return ()
+    others = [kind for kind, known in (("divide", POLES), ("over", OVERFLOWING)) if operation in known]
+    return ("invalid", *others) if operation in NAMED else ("invalid", "divide", "over")
+
+
 def names(graph: Iterable[Node]) -> dict[str, str]:
     """The operation that NumPy would name for each kind of errors, where there is only one that may fail so."""
     failing: dict[str, set[str]] = {"divide": set(), "over": set(), "invalid": set()}
     for node in graph:
-        operation = node.operation
-        if operation in SAFE or operation in SILENT:
-            continue
-        failing["invalid"].add(operation)
-        for kind, known in ("divide", POLES), ("over", OVERFLOWING):
-            if operation in known or operation not in NAMED:
-                failing[kind].add(operation)
+        for kind in kinds_of(node.operation):
+            failing[kind].add(node.operation)
     return {kind: min(found) for kind, found in failing.items() if len(found) == 1 and found <= NAMED}

@@ -106,6 +106,8 @@ def computed(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords
             return _Hole(len(nodes) - 1)
         if type(value) is Whole:
             return int(value)
+        if type(value) is str and value in ("K", "A"):
+            raise UnknownError(f"numpy.{name} in the order of memory")
         if type(value) in (tuple, list):
             return type(value)(emptied(one) for one in value)
         if type(value) is dict:

@@ -4,6 +4,7 @@
 which count. All else has to know the number, and is left to NumPy.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,12 @@ class Masked:
         found = SERVICES["ufunc"](tracer, ufunc, "__call__", tuple(operands), {})
         if not extents.same_shape(found.extents, self._node.shape):
             raise UnknownError("elements chosen by a mask meet an array of another shape")
+        return self._made(found, operands)
+
+    def _made(self, found: Traced, operands: Iterable[Any]) -> "Masked":
+        """What was computed of some operands for all elements."""
+        given = [one.node for one in operands if type(one) is Traced]
+        self._array.tracer.computes_in_part([found.node], given)
         return Masked(found, self._chosen())
 
     def _chosen(self) -> Traced:
@@ -73,6 +80,15 @@ class Masked:
         if self._array.node is self._node:
             return self._array
         return fresh(self._array.tracer, self._node)
+
+    def _operate_in_place(self, ufunc: Any, other: Any) -> "Masked":
+        """An operator that changes what was chosen, though not where it was chosen from."""
+        found = _operate(self, ufunc, self, other)
+        if not np.can_cast(found._node.dtype, self._node.dtype, "same_kind"):
+            raise UnknownError("a result that does not fit elements chosen by a mask")  # which NumPy refuses
+        self._array = fresh(self._array.tracer, construct.cast(found._node, self._node.dtype))
+        self._node = self._array.node
+        return self
 
     def _reduced(self, ufunc: Any, keywords: dict[str, Any]) -> Any:
         if set(keywords) - {"axis", "dtype"} or self._was.ndim != self._node.ndim:
@@ -133,6 +149,9 @@ class Masked:
         return construct.cast(self._node, given.node.dtype)
 
 
+COMPARED = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+
+
 def _operators() -> None:
     table = {
         "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
@@ -147,12 +166,17 @@ def _operators() -> None:
     def backward(ufunc: Any) -> Any:
         return lambda self, other: _operate(self, ufunc, other, self)
 
+    def in_place(ufunc: Any) -> Any:
+        return lambda self, other: self._operate_in_place(ufunc, other)
+
     def applied(ufunc: Any) -> Any:
         return lambda self: ufunc(self)
 
     for name, ufunc in table.items():
         setattr(Masked, f"__{name}__", forward(ufunc))
         setattr(Masked, f"__r{name}__", backward(ufunc))
+        if ufunc not in COMPARED:
+            setattr(Masked, f"__i{name}__", in_place(ufunc))
     alone: dict[str, Any] = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
     for name, one in alone.items():
         setattr(Masked, f"__{name}__", applied(one))
@@ -164,7 +188,7 @@ def _operate(masked: Masked, ufunc: Any, left: Any, right: Any) -> Any:
     found = SERVICES["operate"](masked._array.tracer, ufunc, *operands)
     if type(found) is not Traced or not extents.same_shape(found.extents, masked._node.shape):
         raise UnknownError("elements chosen by a mask meet an array of another shape")
-    return Masked(found, masked._chosen())
+    return masked._made(found, operands)
 
 
 _operators()

@@ -78,6 +78,7 @@ class _Planner:
         self.tracer = tracer
         self.arguments = {id(one): i for i, one in enumerate(given)}
         self.nodes: list[Node] = []
+        self.in_rows: set[int] = set()
         self.made: dict[int, int] = {}
         self.counts: dict[int, int] = {}
         self.storages: list[Storage] = []
@@ -171,12 +172,17 @@ class _Planner:
         whole = extents.same(extents.product(view.shape), extents.product(storage.node.shape))
         if view.parent is None or not (shared or whole):
             number = self.output(view.node, storage if view.parent is None else value)
+            if view.parent is None and storage.is_c:
+                self.in_rows.add(number)
             if value.is_weak:
                 return lambda known: float(known.arrays[number])
             if value.is_scalar:
                 return lambda known: known.arrays[number][()]
             return lambda known: known.arrays[number]
-        return self._view(view, self.output(storage.node, storage), is_leaf=False)
+        number = self.output(storage.node, storage)
+        if storage.is_c:
+            self.in_rows.add(number)
+        return self._view(view, number, is_leaf=False)
 
     def _view(self, view: View, number: int, *, is_leaf: bool) -> Make:
         """A view of an argument or of a new array."""
@@ -256,17 +262,12 @@ def planned(tracer: Tracer, found: Any, given: Sequence[Any]) -> tuple[Graph, Pl
         for storage in arrays
         if storage.written and storage.leaf is not None and storage.node is not tracer.inputs[storage.leaf]
     )
-    orders = tuple(
-        (planner.made[id(storage)], storage.order)
-        for storage in planner.storages
-        if storage.order and id(storage) in planner.made
-    )
     graph = Graph(
         tuple(tracer.inputs),
         tuple(planner.nodes),
         writes,
         tuple(tracer.notes),
-        orders=tuple(dict(orders).items()),
+        in_rows=frozenset(planner.in_rows),
     )
     if tracer.picks and not {id(node) for node in tracer.picks} <= {id(node) for node in graph}:
         raise UnknownError("elements picked by numbers, which may lie beside the array, and used for nothing")

@@ -6,7 +6,7 @@ import numpy as np
 
 from jitkernels.frontends.reductions import axes_of, dtype_name, is_given, tracer_of
 from jitkernels.frontends.tables import implements, serves
-from jitkernels.frontends.traced import Traced, fresh, ordered, result, traced
+from jitkernels.frontends.traced import Traced, fresh, result, traced
 from jitkernels.frontends.whole import as_extent
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
@@ -24,17 +24,34 @@ def of_array(a: Any) -> Traced:
     return traced(tracer_of(), a)
 
 
-def copied(given: Traced, order: Any = "K") -> Traced:
-    """A new array of the same elements."""
-    return ordered(given.tracer, given.node, order, given)
+def copied(given: Traced, order: Any = "K", dtype: str | None = None) -> Traced:
+    """A new array of the same elements, or of what they are in another dtype."""
+    order = known_order(given, order)
+    if order == "F":
+        return transpose(copied(transpose(given), "C", dtype))  # type: ignore[no-any-return]
+    node = given.node if dtype is None else construct.cast(given.node, dtype)
+    return fresh(given.tracer, node, is_c=order == "C" or given.view.is_c() is True or None)
+
+
+def known_order(given: Traced, order: Any) -> str:
+    """One of NumPy's letters for how elements are to lie or to be taken: C, F or K; for A what that is here."""
+    if order is None or order in ("C", "F", "K"):
+        return order or "K"
+    is_c, in_columns = given.view.is_c(), transpose(given).view.is_c()
+    if order != "A" or (is_c is None and in_columns is not False):
+        raise UnknownError(f"an array in order {order!r}")
+    return "F" if in_columns and not is_c else "C"
 
 
 @implements(np.reshape)
 def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
     given = of_array(a)
-    if order != "C" or copy is not None:
-        raise UnknownError("reshape with order= or copy=")
     asked = shape if shape is not None else newshape
+    if copy is not None or order not in ("C", "F", "A"):
+        raise UnknownError("reshape with copy=, or in an order that there is not")
+    if known_order(given, order) == "F":
+        backwards = tuple(reversed(asked)) if isinstance(asked, tuple | list) else asked
+        return transpose(reshape(transpose(given), backwards))
     if any(
         isinstance(one, bool | np.bool) for one in (asked if isinstance(asked, tuple | list) else (asked,))
     ):
@@ -64,10 +81,13 @@ def reshape_method(a: Any, *shape: Any, order: str = "C", copy: Any = None) -> A
 @implements(np.ravel, methods="ravel")
 def ravel(a: Any, order: str = "C") -> Any:
     given = of_array(a)
-    if order != "C":
-        raise UnknownError("ravel with order=")
-    node = construct.reshape(given.node, (-1,))
     is_c = given.view.is_c()
+    order = "C" if order == "K" and is_c else known_order(given, order)
+    if order == "F":
+        return ravel(transpose(given)) if given.ndim > 1 else ravel(given)
+    if order != "C":
+        raise UnknownError("ravel in the order of memory")
+    node = construct.reshape(given.node, (-1,))
     if is_c and not given.is_scalar:
         return Traced(given.tracer, given.view.reshaped(node.shape))
     made = fresh(given.tracer, node)
@@ -78,9 +98,11 @@ def ravel(a: Any, order: str = "C") -> Any:
 
 @implements(methods="flatten")
 def flatten(a: Any, order: str = "C") -> Any:
-    if order != "C":
-        raise UnknownError("flatten with order=")
-    return fresh(a.tracer, construct.reshape(a.node, (-1,)))
+    order = "C" if order == "K" and a.view.is_c() else known_order(a, order)
+    if order == "K":
+        raise UnknownError("flatten in the order of memory")
+    given = transpose(a) if order == "F" else a
+    return fresh(a.tracer, construct.reshape(given.node, (-1,)))
 
 
 @implements(np.transpose, np.permute_dims)
@@ -268,8 +290,7 @@ def astype(
         if order not in ("K", "A") and not (order == "C" and a.view.is_c()):
             raise UnknownError("astype with copy=False and order=")
         return a
-    node = construct.cast(a.node, name)
-    return result(a.tracer, node, a) if a.is_scalar else ordered(a.tracer, node, order, a)
+    return result(a.tracer, construct.cast(a.node, name), a) if a.is_scalar else copied(a, order, name)
 
 
 @implements(methods="view")

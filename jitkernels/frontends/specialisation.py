@@ -48,7 +48,7 @@ class Specialisation:
         self.constants: tuple[Any, ...] = tuple(tracer.constants)
         self.direct: dict[Any, bool] = {}
         self.notes: tuple[str, ...] = tuple(tracer.notes)
-        self.is_quiet = tracer.is_quiet
+        self.is_quiet, self.partial = tracer.is_quiet, frozenset(tracer.partial)
         self.graph: Graph | None = None
         self.reason = ""
         self.plan: Any = None

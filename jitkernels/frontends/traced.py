@@ -308,18 +308,6 @@ def fresh(tracer: Tracer, node: Node, *, is_scalar: bool = False, is_c: bool | N
     return Traced(tracer, View(Storage(node, is_c=is_c), node.shape), is_scalar=is_scalar and not node.shape)
 
 
-def ordered(tracer: Tracer, node: Node, order: Any, of: Traced) -> Traced:
-    """A new array with elements in the order that is asked for; by "K", in that of another array."""
-    if order == "A" and of.view.is_c() is not True:
-        raise UnknownError("order='A' of what may lie in the order of columns")
-    if order not in ("A", "C", "F", "K", None):
-        raise UnknownError(f"order={order!r}")
-    as_rows = order in ("A", "C") or node.ndim < 2
-    made = fresh(tracer, node, is_c=True if as_rows or (order != "F" and of.view.is_c() is True) else None)
-    made.view.storage.order = "C" if as_rows else "F" if order == "F" else ""
-    return made
-
-
 def result(tracer: Tracer, node: Node, *operands: Any) -> Traced:
     """What an operation of these operands gives: 0-d is a scalar, and memory is laid out as theirs is."""
     is_c = all(one.view.is_c() is True for one in operands if type(one) is Traced and one.ndim > 1)

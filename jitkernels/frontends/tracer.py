@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -73,6 +73,7 @@ class Tracer:
     """What one trace knows. `leaves` are the arrays and numbers of the call, and then arrays that became constants.
 
     `picks` are what picks elements by numbers, or places them: NumPy refuses those beside an array, used or not.
+    `partial` are operations that are done for all elements, and in NumPy for those that a mask chooses.
     """
 
     def __init__(self, leaves: Sequence[Any]) -> None:
@@ -85,6 +86,7 @@ class Tracer:
         self.made: dict[int, tuple[Any, Any]] = {}
         self.notes: dict[str, None] = {}
         self.picks: list[Node] = []
+        self.partial: set[str] = set()
         self.is_open, self.is_quiet = True, False
         self._values: dict[int, Any] = {}
 
@@ -94,6 +96,15 @@ class Tracer:
     def note(self, text: str) -> None:
         """Something that `explain` tells."""
         self.notes.setdefault(text)
+
+    def computes_in_part(self, found: Iterable[Node], given: Iterable[Node]) -> None:
+        """Remember the operations between nodes as some that NumPy does for chosen elements alone."""
+        before, waiting = {id(node) for node in given}, list(found)
+        while waiting:
+            node = waiting.pop()
+            if id(node) not in before:
+                self.partial.add(node.operation)
+                waiting.extend(node.inputs)
 
     def constant_array(self, array: Any) -> Node:
         """A concrete array as one more input, of a shape that is part of the code."""

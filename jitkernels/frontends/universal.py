@@ -201,6 +201,8 @@ def call_ufunc(
     operands = [operand(tracer, one) for one in inputs]
     nodes = elementwise(tracer, ufunc, operands, dtype, casting)
     laid_out = [one for one in operands if type(one) is Traced]
+    if where is not True:
+        tracer.computes_in_part(nodes, [one.node for one in laid_out])
     results = [
         stored(tracer, node, given, where, casting, ufunc)
         if given is not None or where is not True

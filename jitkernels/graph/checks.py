@@ -29,7 +29,7 @@ def checked(graph: Graph) -> Graph:
             extent, numbers = node.inputs[0].shape[axis + i], _without_repeats(numbers)
             if not _is_count(numbers, extent):
                 found.setdefault((id(numbers), extents.key_of(extent)), _is_beside(numbers, extent))
-    return Graph(graph.inputs, graph.outputs, graph.writes, graph.notes, tuple(found.values()), graph.orders)
+    return graph.remade(graph.outputs, graph.writes, found.values())
 
 
 def picks_in(graph: Graph) -> int:

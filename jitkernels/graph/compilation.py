@@ -34,7 +34,7 @@ def _with_own_results(graph: Graph) -> Graph:
     writes = [
         (target, construct.copy(value) if id(value) in given else value) for target, value in graph.writes
     ]
-    return Graph(graph.inputs, tuple(outputs), tuple(writes), graph.notes, graph.checks, graph.orders)
+    return graph.remade(outputs, writes, graph.checks)
 
 
 def compiled(
@@ -91,6 +91,7 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
             program, node, strides if strides is not None else construct.contiguous(node.shape)
         )
     plain = {id(one) for node in graph if node.operation == "matmul" for one in products.operands(node)[0]}
+    plain |= {id(graph.outputs[i]) for i in graph.in_rows}
     read_by_numpy = {id(one) for step in steps if isinstance(step, Single) for one in step.node.inputs}
     is_fused = abs(program.config.opt_level) >= 3
     in_memory_of = epilogues.taken_over(steps, graph, program.shared) if is_fused else {}
@@ -170,30 +171,28 @@ def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
             steps: dict[int, int] = {}
             for stride, (_, moves) in zip(strides, place, strict=True):
                 for loop, step in moves:
-                    steps[loop] = steps.get(loop, 0) + extents.value_of(stride * step)
+                    if not same(cone.root.shape[loop], 1):
+                        steps[loop] = steps.get(loop, 0) + extents.value_of(stride * step)
             known.append(steps)
-    order = _best_order(cone.root.shape, known)
-    return None if order == (*range(cone.root.ndim),) else order
-
-
-def _best_order(shape: Sequence[Number], strides: Sequence[Mapping[int, int]]) -> tuple[int, ...]:
-    """Dimensions from the outermost on, as NumPy's iterator sorts them: where arrays disagree, C order wins."""
-    order = [i for i in reversed(range(len(shape))) if not same(shape[i], 1)]  # the innermost first
-    for number, one in enumerate(order[1:], 1):
-        place = number
-        for before in reversed(range(number)):
-            inner = order[before]
-            both = [(abs(own[one]), abs(own[inner])) for own in strides if own.get(one) and own.get(inner)]
-            if both and any(distance >= nearer for distance, nearer in both):
+    dimensions = range(cone.root.ndim)
+    order: list[int] = []  # from the innermost on
+    for new in reversed(dimensions):
+        position = len(order)
+        for i in reversed(range(len(order))):
+            is_inside = _is_inside(known, new, order[i])
+            if is_inside:
+                position = i
+            elif is_inside is not None:
                 break
-            if both:
-                place = before
-        order.insert(place, order.pop(number))
-    found = order[::-1]
-    for i, extent in enumerate(shape):
-        if same(extent, 1):
-            found.insert(i, i)
-    return tuple(found)
+        order.insert(position, new)
+    order.reverse()
+    return None if order == list(dimensions) else tuple(order)
+
+
+def _is_inside(known: Sequence[Mapping[int, int]], one: int, other: int) -> bool | None:
+    """Whether a dimension has smaller steps than a later one wherever both have some; None where they never do."""
+    compared = [abs(steps[other]) > abs(steps[one]) for steps in known if steps.get(one) and steps.get(other)]
+    return all(compared) if compared else None
 
 
 def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:

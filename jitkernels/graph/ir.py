@@ -51,8 +51,8 @@ class Node:
 class Graph:
     """Inputs in the order of the arguments; what is given back; what is written to inputs afterwards.
 
-    `checks` are numbers without dimensions: where one is true, nothing is written and NumPy computes. `orders`: by the
-    positions of outputs, the order of elements in memory that is asked for, "C" or "F"; others lie as what they read.
+    `checks` are numbers without dimensions: where one is true, nothing is written and NumPy computes. `in_rows` are the
+    places of outputs that lie row by row, where others lie as what they are computed from does.
     """
 
     inputs: tuple[Node, ...]
@@ -60,7 +60,13 @@ class Graph:
     writes: tuple[tuple[Node, Node], ...] = ()
     notes: tuple[str, ...] = field(default=(), compare=False)
     checks: tuple[Node, ...] = ()
-    orders: tuple[tuple[int, str], ...] = ()
+    in_rows: frozenset[int] = frozenset()
+
+    def remade(
+        self, outputs: Iterable[Node], writes: Iterable[tuple[Node, Node]], checks: Iterable[Node] = ()
+    ) -> "Graph":
+        """The same function of the same inputs, computed otherwise."""
+        return Graph(self.inputs, tuple(outputs), tuple(writes), self.notes, tuple(checks), self.in_rows)
 
     @property
     def roots(self) -> tuple[Node, ...]:
@@ -95,9 +101,8 @@ def transformed(graph: Graph, rule: Callable[[Node], Node]) -> Graph:
         inputs = tuple(new[id(one)] for one in node.inputs)
         kept = all(one is other for one, other in zip(inputs, node.inputs, strict=True))
         new[id(node)] = rule(node if kept else node.with_inputs(inputs))
-    outputs = tuple(new[id(node)] for node in graph.outputs)
-    writes = tuple((target, new[id(value)]) for target, value in graph.writes)
-    return Graph(graph.inputs, outputs, writes, graph.notes, orders=graph.orders)
+    outputs = [new[id(node)] for node in graph.outputs]
+    return graph.remade(outputs, [(target, new[id(value)]) for target, value in graph.writes])
 
 
 def readers(nodes: Iterable[Node]) -> dict[int, list[Node]]:

@@ -31,9 +31,8 @@ def unrolled(graph: Graph) -> Graph:
         return graph
     graph = transformed(graph, _reduction)
     given = frozenset(id(node) for node in graph.inputs)
-    outputs = tuple(_apart(node, given) for node in graph.outputs)
-    writes = tuple((target, _apart(value, given)) for target, value in graph.writes)
-    return Graph(graph.inputs, outputs, writes, graph.notes, orders=graph.orders)
+    outputs = [_apart(node, given) for node in graph.outputs]
+    return graph.remade(outputs, [(target, _apart(value, given)) for target, value in graph.writes])
 
 
 def is_short(extent: Number) -> bool:

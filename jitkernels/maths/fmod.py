@@ -3,7 +3,7 @@
 The quotient n = rint(a / b) may be off by one, which leaves a multiple of the last place of b, at most b / 2 and a
 little: a number, and so is the sum with b that makes a negative one right. float32 has n * b in float64 up to 2**28.
 float64 takes b in two halves, so that n times either is exact, fused or not, up to 2**24; larger quotients are first
-reduced by 2**24 * b, in float64 for both types.
+reduced by 2**24 * b, in float64 for both types. For n * b to be a number, halves are taken of the largest numbers.
 
 Quotients that are larger still go digit by digit, and stand apart. NaN is left of infinities and by zeros.
 """
@@ -18,6 +18,8 @@ BITS_26 = np.int64(-(2**27))  # mask of the exponent and the first 26 bits
 MANY_32 = np.float64(2.0**28)
 MANY_64 = np.float64(2.0**24)
 VERY_MANY_64 = np.float64(2.0**48)
+HUGE = np.float64(2.0**1022)
+HALF = np.float64(0.5)
 INFINITY = np.float64(float("inf"))
 HIDDEN_BIT = np.int64(2**52)
 MANTISSA = np.int64(2**52 - 1)
@@ -59,14 +61,16 @@ def near(a: Any, b: Any, quotient: Any) -> Any:
 @inlined()
 def positive_float64(a: Any, b: Any) -> Any:
     """fmod(a, b) for a, b >= 0 and NaN."""
-    quotient = a / b
-    left = near(a, b, quotient)
+    half_a, half_b = (a * HALF, b * HALF) if a >= HUGE else (a, b)
+    quotient = half_a / half_b
+    left = near(half_a, half_b, quotient)
     if quotient >= MANY_64:
-        many = b * MANY_64
-        rest = near(a, many, a / many)
-        left = near(rest, b, rest / b)
-        if quotient >= VERY_MANY_64:
-            left = far(a, b)
+        many = half_b * MANY_64
+        rest = near(half_a, many, half_a / many)
+        left = near(rest, half_b, rest / half_b)
+    left = left + left if a >= HUGE else left
+    if quotient >= VERY_MANY_64:
+        left = far(a, b)
     return a if a < b else left
 
 

@@ -8,12 +8,26 @@ from jitkernels.native.language.types import NUMBERS, constant
 
 FLOATS = {"float32": "int32", "float64": "int64"}
 """Types of which functions are watched, and the integers of their bits."""
+MAX_32, MAX_64 = float(np.finfo("float32").max), float(np.finfo("float64").max)
 QUOTIENTS = frozenset({"floor_divide", "remainder", "fmod"})
 """Which are strange for quotients too large for a number."""
 USUAL = {"arccosh": 1.5}
 """What stands for strange numbers while others are computed, where it is not 0.5: nothing fails for it."""
-LEAST = {"arctanh": 1.0, "logaddexp": np.inf, "logaddexp2": np.inf}
-"""The size from which on numbers are strange, where it is not the largest number."""
+LEAST: dict[str, dict[str, tuple[float, ...]]] = {
+    "float32": {
+        "arctanh": (1.0,), "logaddexp": (np.inf, np.inf), "logaddexp2": (np.inf, np.inf), "power": (MAX_32, 2.0**32),
+        "arcsin": (2.0,), "arccos": (2.0,), "arcsinh": (2.0**63,), "arccosh": (2.0**63,), "tanh": (2.0**126,),
+        **dict.fromkeys(("log", "log2", "log10", "log1p"), (2.0**104,)),
+    },
+    "float64": {
+        "arctanh": (1.0,), "logaddexp": (np.inf, np.inf), "logaddexp2": (np.inf, np.inf), "power": (MAX_64, 2.0**64),
+        "arcsin": (2.0,), "arccos": (2.0,), "arcsinh": (2.0**511,), "arccosh": (2.0**511,), "tanh": (2.0**1022,),
+        **dict.fromkeys(("log", "log2", "log10", "log1p"), (2.0**970,)),
+    },
+}  # fmt: skip
+"""The sizes from which on arguments are strange, where it is not the largest number: what is computed of them is too
+large for a number, though the result is none that fails.
+"""
 ZEROS = {"power": "%a", "floor_divide": "%b"}
 """Arguments whose zeros are poles."""
 READ = "@watched_flags_now"
@@ -75,10 +89,11 @@ class Writer:
     def odd(self) -> list[str]:
         """%odd: which lanes have strange numbers."""
         biggest = float(np.finfo(self.dtype).max)
-        limit = self.bits_of(LEAST.get(self.operation, biggest))
+        limits = LEAST[self.dtype].get(self.operation, (biggest, biggest))
         lines, found = [], []
-        for name in self.names:
-            lines += [*self.sized(name), f"  {name}.odd = icmp uge {self.bits} {name}.size, {limit}"]
+        for name, limit in zip(self.names, limits, strict=False):
+            least = self.bits_of(limit)
+            lines += [*self.sized(name), f"  {name}.odd = icmp uge {self.bits} {name}.size, {least}"]
             found.append(f"{name}.odd")
         if self.operation == "power":
             lines.append(f"  %a.low = icmp sle {self.bits} %a.bits, {self.bits_of(0.0)}")

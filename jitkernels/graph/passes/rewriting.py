@@ -120,10 +120,5 @@ def counts_of(graph: Graph, nodes: list[Node]) -> dict[int, int]:
 
 def rebuilt(graph: Graph, new: dict[int, Node]) -> Graph:
     """The graph of which nodes are replaced."""
-    return Graph(
-        graph.inputs,
-        tuple(new[id(node)] for node in graph.outputs),
-        tuple((target, new[id(value)]) for target, value in graph.writes),
-        graph.notes,
-        orders=graph.orders,
-    )
+    outputs = [new[id(node)] for node in graph.outputs]
+    return graph.remade(outputs, [(target, new[id(value)]) for target, value in graph.writes])

@@ -29,7 +29,7 @@ def rule_1_argument_written_to_itself(graph: Graph) -> Graph:
     writes = tuple((target, value) for target, value in graph.writes if target is not value)
     if len(writes) == len(graph.writes):
         return graph
-    return Graph(graph.inputs, graph.outputs, writes, graph.notes, orders=graph.orders)
+    return graph.remade(graph.outputs, writes)
 
 
 writes = Writes()
