@@ -231,8 +231,6 @@ def _array_like(default_copy: bool) -> Any:
             return _of_array(object, dtype, copy, ndmin, order)
         if not _has_traced(object):
             return _concrete(tracer, np.array, (object,), {"dtype": dtype, "ndmin": ndmin, "order": order})
-        if order not in ("A", "C", "K", None):
-            raise UnknownError(f"array of a list with order={order!r}")
         made = stacked(tracer, object) if isinstance(object, list | tuple) else _of_number(tracer, object)
         return _of_array(made, dtype, False, ndmin, order)
 

@@ -17,17 +17,15 @@ class Storage:
     """Memory of one array. `leaf` is the number of the argument that it belongs to.
 
     `is_c`: whether elements lie row by row without gaps, None where only NumPy knows. `doubts` are storages that NumPy
-    may have as one with this, so that neither may be written to. `order`: that of elements in memory if it is asked
-    for, "C" or "F".
+    may have as one with this, so that neither may be written to.
     """
 
-    __slots__ = ("doubts", "is_c", "is_frozen", "leaf", "node", "order", "strides", "written")
+    __slots__ = ("doubts", "is_c", "is_frozen", "leaf", "node", "strides", "written")
 
     def __init__(self, node: Node, leaf: int | None = None, is_c: bool | None = True) -> None:
         self.node, self.leaf = node, leaf
         self.is_c = True if node.ndim < 2 and leaf is None else is_c
         self.strides: tuple[Number, ...] | None = None
-        self.order = ""
         self.written = self.is_frozen = False
         self.doubts: list[Storage] = []
 

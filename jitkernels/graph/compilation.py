@@ -25,10 +25,8 @@ def _with_own_results(graph: Graph) -> Graph:
     """The graph with copies where it gives back, or writes, an input as it is, or the same node twice."""
     seen = {id(node) for node in (*graph.inputs, *(value for _, value in graph.writes))}
     outputs = []
-    asked = dict(graph.orders)
-    for position, node in enumerate(graph.outputs):
-        is_turned = asked.get(position) == "F" and not cones.is_inline(node)
-        outputs.append(construct.copy(node) if id(node) in seen or is_turned else node)
+    for node in graph.outputs:
+        outputs.append(construct.copy(node) if id(node) in seen else node)
         seen.add(id(node))
     given = {id(node) for node in graph.inputs}
     writes = [
@@ -95,7 +93,6 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
     read_by_numpy = {id(one) for step in steps if isinstance(step, Single) for one in step.node.inputs}
     is_fused = abs(program.config.opt_level) >= 3
     in_memory_of = epilogues.taken_over(steps, graph, program.shared) if is_fused else {}
-    asked = {id(graph.outputs[position]): order for position, order in graph.orders}
     for step in steps:
         if isinstance(step, Single | Product):
             node = step.node
@@ -117,10 +114,6 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
                 arrays[id(node)] = arrays[id(program.shared[id(node)])]
                 continue
             order = None if id(node) in plain else _order_of_store(store, steps, arrays)
-            if id(node) in asked:
-                order = (
-                    tuple(reversed(range(node.ndim))) if asked[id(node)] == "F" and node.ndim > 1 else None
-                )
             arrays[id(node)] = _array(program, node, construct.contiguous(node.shape, order))
             if node not in graph.checks:
                 program.made.append(node)
@@ -171,7 +164,7 @@ def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
             steps: dict[int, int] = {}
             for stride, (_, moves) in zip(strides, place, strict=True):
                 for loop, step in moves:
-                    if not same(cone.root.shape[loop], 1):
+                    if loop < cones.INNER and not same(cone.root.shape[loop], 1):
                         steps[loop] = steps.get(loop, 0) + extents.value_of(stride * step)
             known.append(steps)
     dimensions = range(cone.root.ndim)
