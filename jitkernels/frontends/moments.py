@@ -11,6 +11,7 @@ from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.universal import apply, cast_mask, cast_to, operand, stored
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.ir import Node
 
 
 def _count(given: Traced, axis: Any, tracer: Tracer, where: Any) -> Any:
@@ -31,8 +32,14 @@ def _mean_of(tracer: Tracer, given: Traced, axis: Any, dtype: str, keep: bool, w
     count = _count(given, axis, tracer, where)
     if type(count) is Traced and not keep:
         count = fresh(tracer, construct.squeeze(count.node, axes_of(axis, given.ndim)))
-    divisor = fresh(tracer, cast_to(tracer, count, dtype))
-    return result(tracer, apply(tracer, "divide", total, divisor), given)
+    return result(tracer, _divided(tracer, total, count), given)
+
+
+def _divided(tracer: Tracer, total: Traced, count: Any) -> Node:
+    """A sum divided by a number of elements: in double precision, where that is too large for the sum's own."""
+    own = str(total.dtype.name)
+    wide = "float64" if own == "float16" else own
+    return construct.cast(apply(tracer, "divide", total, fresh(tracer, cast_to(tracer, count, wide))), own)
 
 
 def _working_type(dtype: Any, own: Any) -> str:
@@ -82,8 +89,7 @@ def var(
     count = _count(given, axis, tracer, True) - ddof
     if isinstance(count, float) or bool(count <= 0):
         raise UnknownError("var with this ddof")
-    found = apply(tracer, "divide", total, fresh(tracer, cast_to(tracer, count, total.dtype.name)))
-    found = construct.cast(found, name)
+    found = construct.cast(_divided(tracer, total, count), name)
     return stored(tracer, found, out) if out is not None else result(tracer, found, given)
 
 
