@@ -16,6 +16,7 @@ from jitkernels.graph.passes import optimised
 from jitkernels.graph.pieces import is_reshaped_input
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program
+from jitkernels.graph.reuse import memory_of
 from jitkernels.graph.schedule import Single, scheduled
 from jitkernels.graph.segments import Choose, Maker
 from jitkernels.graph.unrolling import unrolled
@@ -25,9 +26,9 @@ def _with_own_results(graph: Graph) -> Graph:
     """The graph with copies where it gives back, or writes, an input as it is, or the same node twice."""
     seen = {id(node) for node in (*graph.inputs, *(value for _, value in graph.writes))}
     outputs = []
-    asked = dict(graph.orders)
+    asked, factors = dict(graph.orders), products.factors(graph)
     for position, node in enumerate(graph.outputs):
-        is_turned = asked.get(position) == "F" and not cones.is_inline(node)
+        is_turned = asked.get(position) == "F" and (not cones.is_inline(node) or id(node) in factors)
         outputs.append(construct.copy(node) if id(node) in seen or is_turned else node)
         seen.add(id(node))
     given = {id(node) for node in graph.inputs}
@@ -90,7 +91,8 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
         arrays[id(node)] = _array(
             program, node, strides if strides is not None else construct.contiguous(node.shape)
         )
-    plain = {id(one) for node in graph if node.operation == "matmul" for one in products.operands(node)[0]}
+    plain = products.factors(graph)
+    plain |= {id(memory_of(node, program.shared)) for node in graph if id(node) in plain}
     read_by_numpy = {id(one) for step in steps if isinstance(step, Single) for one in step.node.inputs}
     is_fused = abs(program.config.opt_level) >= 3
     in_memory_of = epilogues.taken_over(steps, graph, program.shared) if is_fused else {}

@@ -9,7 +9,7 @@ a few floats. Products are exact, in parts, so that whole turns can be taken out
 import numpy as np
 
 from jitkernels.maths.exact import lost_in, times_plus_float64
-from jitkernels.native.source import Table, inlined, seldom
+from jitkernels.native.source import Table, seldom
 
 DIGITS = int(
     "A2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7246E3A424DD2E006492EEA09D1921C"
@@ -88,7 +88,9 @@ def far_quarter_turns_float64(size: np.float64) -> tuple[np.int64, np.float64, n
     product = x * third
     small, small_lost = other_lost + product, lost_in(other_lost, product)
     high = large + small
-    low = lost_in(large, small) + (large_lost + small_lost + (times_plus_float64(x, third, -product) + x * fourth))
+    low = lost_in(large, small) + (
+        large_lost + small_lost + (times_plus_float64(x, third, -product) + x * fourth)
+    )
     r = high * HALF_PI
     rest = times_plus_float64(high, HALF_PI, -r) + (high * HALF_PI_LOW + low * HALF_PI)
     return k, r + (size - size), rest

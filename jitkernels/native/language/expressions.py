@@ -110,7 +110,9 @@ class Expressions(Arithmetic):
         match node:
             case ast.Name(id=name):
                 return self.named(node, name)
-            case ast.Subscript(value=ast.Name(id=name), slice=index) if isinstance(self.around.get(name), Table):
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if isinstance(
+                self.around.get(name), Table
+            ):
                 return self.row(self.around[name], self.converted(index, self.value(index), INT64))
             case ast.Subscript():
                 return self.load(self.place(node))
