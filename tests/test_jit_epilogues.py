@@ -1,11 +1,12 @@
 """What follows a matrix product is part of it, where it needs its own row alone."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from jitted import array, notes, same
+from jitted import agree, array, notes, same
 
 import jitkernels as jk
 
@@ -200,3 +201,77 @@ def test_pairs_of_matrices(function: Function, threads: int) -> None:
     assert not notes(compiled)
     if function is not across:
         assert compiled.explain(array(2, 4, 50, 16), array(2, 4, 50, 16)).kernels == 1
+
+
+def changed(x: Any, w: Any) -> Any:
+    y = x + 1
+    y[0] = 5
+    return y @ w
+
+
+def changed_argument(x: Any, w: Any) -> Any:
+    x[0] = 5
+    return x @ w
+
+
+def scaled_behind(x: Any, w: Any) -> Any:
+    z = (x * 2) @ w
+    x *= 2
+    return z
+
+
+def scaled_before(x: Any, w: Any) -> Any:
+    x *= 2
+    x[1] = 3
+    return x @ w, x.T @ x
+
+
+def between(x: Any, w: Any) -> Any:
+    y = x + 1
+    z = y @ w
+    y[0] = 5
+    return z, y @ w
+
+
+def filled(x: Any, w: Any) -> Any:
+    x[...] = np.tanh(x)
+    return (x @ w).sum(axis=1), x.T @ x
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "reversed", "gaps"])
+@pytest.mark.parametrize(
+    "function", [changed, changed_argument, scaled_behind, scaled_before, between, filled]
+)
+def test_factors_that_are_written(function: Function, layout: str) -> None:
+    """They are in memory as kernels take them, however the argument lies that they are written to."""
+
+    def matrix() -> Any:
+        x = array(24, 33)
+        if layout == "reversed":
+            return x[::-1].copy()[::-1]
+        if layout == "gaps":
+            return np.repeat(x, 2, axis=1)[:, ::2]
+        return np.array(x, order=layout)  # type: ignore[call-overload]  # one of NumPy's
+
+    agree(function, matrix, lambda: array(33, 7, seed=2))
+
+
+def test_arguments_that_lie_as_their_transposes_are_not_copied() -> None:
+    x, w = array(50, 40), array(40, 30)
+    for one in (x, np.asfortranarray(x)):
+        for other in (w, np.asfortranarray(w)):
+            for function in (lambda x, w: x @ w, lambda x, w: (w.T @ x.T).T):
+                compiled = jk.jit(function)
+                np.testing.assert_allclose(compiled(one, other), x @ w, rtol=1e-12)
+                assert "copy" not in str(compiled.explain(one, other))
+
+
+def test_a_factor_that_is_given_back_in_the_order_of_fortran() -> None:
+    def both(x: Any, w: Any) -> Any:
+        y = (x * 2).copy(order="F")
+        return y, y @ w
+
+    for order in ("C", "F"):
+        x = np.array(array(24, 33), order=order)  # type: ignore[call-overload]  # one of NumPy's
+        compiled = agree(both, functools.partial(x.copy, order="K"), lambda: array(33, 7))
+        assert compiled(x, array(33, 7))[0].flags.f_contiguous

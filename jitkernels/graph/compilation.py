@@ -16,6 +16,7 @@ from jitkernels.graph.passes import optimised
 from jitkernels.graph.pieces import is_reshaped_input
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program
+from jitkernels.graph.reuse import memory_of
 from jitkernels.graph.schedule import Single, scheduled
 from jitkernels.graph.segments import Choose, Maker
 from jitkernels.graph.unrolling import unrolled
@@ -88,8 +89,8 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
         arrays[id(node)] = _array(
             program, node, strides if strides is not None else construct.contiguous(node.shape)
         )
-    plain = {id(one) for node in graph if node.operation == "matmul" for one in products.operands(node)[0]}
-    plain |= {id(graph.outputs[i]) for i in graph.in_rows}
+    plain = products.factors(graph) | {id(graph.outputs[i]) for i in graph.in_rows}
+    plain |= {id(memory_of(node, program.shared)) for node in graph if id(node) in plain}
     read_by_numpy = {id(one) for step in steps if isinstance(step, Single) for one in step.node.inputs}
     is_fused = abs(program.config.opt_level) >= 3
     in_memory_of = epilogues.taken_over(steps, graph, program.shared) if is_fused else {}

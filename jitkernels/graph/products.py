@@ -4,7 +4,7 @@ A matrix with one row or one column is read once, so its product is a sum like a
 around it. So are products of integers, for which there is no kernel.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from jitkernels import dtypes
@@ -53,12 +53,24 @@ def _as_sum(node: Node) -> Node:
 def _without_gaps(node: Node) -> Node:
     """An operand as it is, or a copy of an argument that has gaps between its elements."""
     base = node.inputs[0] if node.operation == "view" else node
-    strides = base.options.get("strides") if base.operation == "input" else None
-    if strides is None or extents.key_of_shape(strides) == extents.key_of_shape(
-        construct.contiguous(base.shape)
-    ):
-        return node
-    return construct.copy(node)
+    return node if is_dense(base) or _lies_turned(base) else construct.copy(node)
+
+
+def is_dense(node: Node) -> bool:
+    """Whether a node has no gaps in memory, and lies in C order: whether it is no argument that does not."""
+    strides = node.options.get("strides") if node.operation == "input" else None
+    return strides is None or extents.key_of_shape(strides) == extents.key_of_shape(
+        construct.contiguous(node.shape)
+    )
+
+
+def _lies_turned(node: Node) -> bool:
+    """Whether an argument has no gaps, and the columns of its matrices lie one behind another."""
+    strides = node.options.get("strides") if node.operation == "input" and node.ndim > 1 else None
+    if strides is None:
+        return False
+    order = [*range(node.ndim - 2), node.ndim - 1, node.ndim - 2]
+    return extents.key_of_shape(strides) == extents.key_of_shape(construct.contiguous(node.shape, order))
 
 
 @record
@@ -198,14 +210,20 @@ class Product:
         return function.new(function.block, f"load ptr, ptr {at}")
 
 
+def factors(nodes: Iterable[Node]) -> set[int]:
+    """What has to be in memory for the products among nodes, by their ids."""
+    return {id(one) for node in nodes if node.operation == "matmul" for one in operands(node)[0]}
+
+
 def operands(node: Node) -> tuple[tuple[Node, Node], tuple[bool, bool]]:
     """What has to be in memory for a product, and whether it lies transposed."""
     found, turned = [], []
     for one in node.inputs:
         base = one.inputs[0] if one.operation == "view" else None
         flips = base is not None and _is_turned(one, base)
-        found.append(base if flips and base is not None else one)
-        turned.append(flips)
+        own = base if flips and base is not None else one
+        found.append(own)
+        turned.append(flips != _lies_turned(own))
     return (found[0], found[1]), (turned[0], turned[1])
 
 

@@ -13,7 +13,8 @@ Made = dict[int, list[tuple[Cone, IndexMap | None]]]
 def shared_memory(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node]:
     """Nodes that can have the memory of what they change: nothing reads the old values once new ones are written.
 
-    The memory of an input is that of the value which is written to it in the end, and of nodes on the way there.
+    The memory of an input is that of the value which is written to it in the end, and of nodes on the way there; not
+    that of a factor of a matrix product, unless it is as kernels take it.
     """
     last_read: dict[int, int] = {}
     for position, node in enumerate(roots):
@@ -34,6 +35,7 @@ def shared_memory(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node
             node = node.inputs[0]
     shared: dict[int, Node] = {}
     targets = {id(value): target for target, value in graph.writes}
+    factors = products.factors(roots)
     for position, node in enumerate(roots):
         if cones.changes(node):
             base = node.inputs[0]
@@ -45,11 +47,13 @@ def shared_memory(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node
                     or memory_of(base, shared) not in graph.inputs
                 )
             apart = id(base) not in outputs and id(node) not in outputs
-            if (own or ours) and last_read.get(id(base), -1) <= position and apart:
+            fits = id(node) not in factors or products.is_dense(memory_of(base, shared))
+            if (own or ours) and last_read.get(id(base), -1) <= position and apart and fits:
                 shared[id(node)] = base
         elif id(node) in targets and id(node) in made and id(node) not in outputs:
             target = targets[id(node)]
-            if last_read.get(id(target), -1) <= position and target not in shared.values():
+            fits = id(node) not in factors or products.is_dense(target)
+            if last_read.get(id(target), -1) <= position and target not in shared.values() and fits:
                 shared[id(node)] = target
     return shared
 

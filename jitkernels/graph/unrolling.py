@@ -115,6 +115,15 @@ def at(node: Node, place: IndexMap, shape: tuple[Number, ...]) -> Node:
         if one.operation == "iota":
             return _counted(one, where, extents)
         if one.operation == "reduce":
+            used = sorted(cones.loops_of(where))
+            if len(used) < len(
+                extents
+            ):  # what is the same along a loop is not reduced again for each of its steps
+                own = tuple(
+                    (start, tuple((used.index(loop), step) for loop, step in steps)) for start, steps in where
+                )
+                found = taken(one, own, tuple(extents[loop] for loop in used))
+                return construct.view(found, tuple((0, ((loop, 1),)) for loop in used), extents)
             axes = one.options["axes"]
             inner = tuple(
                 (

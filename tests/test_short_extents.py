@@ -1,0 +1,50 @@
+"""Last extents of two to four, which are written out: no more is computed than before."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from jitted import agree
+from rule_cases import Given
+
+from jitkernels.graph import construct, extents
+from jitkernels.graph.construct import elementwise
+from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.unrolling import unrolled
+
+
+def softmax(x: Any) -> Any:
+    e = np.exp(x - x.max(axis=0, keepdims=True))
+    return e / e.sum(axis=0, keepdims=True)
+
+
+def standard(x: Any) -> Any:
+    return (x - x.mean(axis=0)) / x.std(axis=0)
+
+
+def centred(x: Any) -> Any:
+    return x - x.mean(axis=0), x.sum(axis=1) - x.max()
+
+
+def in_batches(x: Any) -> Any:
+    return (lambda y: y / np.abs(y - y.mean(axis=(0, 1))).max(axis=1, keepdims=True))(x.reshape(10, -1, 3))
+
+
+@pytest.mark.parametrize("function", [softmax, standard, centred, in_batches])
+def test_columns_that_are_reduced(function: Callable[[Any], Any]) -> None:
+    """Reductions of reductions among them: what took the square of the rows, or their cube, would never end."""
+    agree(function, lambda: np.random.default_rng(0).random((3_000, 3)))
+
+
+def test_a_reduction_is_made_once_for_what_it_is_the_same_for() -> None:
+    given = Given()
+    x = Node("input", (), "float32", (given.n, 3), {"index": 0})
+    total = construct.reduce("sum", x, [0], keepdims=True)
+    apart = elementwise("absolute", elementwise("subtract", x, total))
+    found = unrolled(
+        Graph((x,), (elementwise("divide", x, construct.reduce("max", apart, [0], keepdims=True)),))
+    )
+    made = [node for node in found if node.operation == "reduce"]
+    assert len(made) == 6
+    assert all(extents.same(extents.product(node.inputs[0].shape), given.n) for node in made)
