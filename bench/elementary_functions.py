@@ -24,7 +24,7 @@ from jitkernels import machine
 from jitkernels.maths import table
 from jitkernels.more.mkl.library import library
 from jitkernels.native import load
-from jitkernels.native.codegen import IRSource
+from jitkernels.native.codegen import STRAIGHT, IRSource
 from jitkernels.native.language.alone import externals
 from jitkernels.native.language.lanes import Library
 
@@ -117,7 +117,7 @@ end:
 """
     pointers = [ctypes.c_void_p] * (len(inputs) + 1)
     return ctypes.CFUNCTYPE(None, *pointers, ctypes.c_int64)(
-        load.address_of(IRSource(f"all_of_{name}_{dtype}", text, externals(called)))
+        load.address_of(IRSource(f"all_of_{name}_{dtype}", f"{STRAIGHT}{text}", externals(called)))
     )
 
 
