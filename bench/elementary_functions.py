@@ -24,7 +24,8 @@ from jitkernels import machine
 from jitkernels.maths import table
 from jitkernels.more.mkl.library import library
 from jitkernels.native import load
-from jitkernels.native.codegen import IRSource
+from jitkernels.native.codegen import STRAIGHT, IRSource
+from jitkernels.native.language.alone import externals
 from jitkernels.native.language.lanes import Library
 
 DTYPES = ("float32", "float64")
@@ -38,6 +39,9 @@ RANGES = {
     "erf": (-4, 4), "erfc": (-5, 20), "acosh": (1, 20),
 }  # fmt: skip
 """What speed is measured for, where it is not (-10, 10)."""
+ANGLES = (0, 1000), (2e3, 9e3), (1e4, 1e5), (1e5, 1e6), (1e11, 1e12), (1e20, 1e30)
+"""What else it is measured for, of `CIRCULAR`: what has many turns is reduced in other ways."""
+CIRCULAR = "sin", "cos", "tan"
 CHUNKS, ROUNDS, SPEED = 160, 300, 4096
 BORDERS = (
     0.25,
@@ -52,14 +56,19 @@ BORDERS = (
     10.1,
     26.55,
     27.3,
-    200,
+    1607,
     205782,
-    6584000,
+    6585057,
 )
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "elementary_functions.md"
 HEADER = """\
 | function | dtype | max ULP | worst input | inputs | ns | NumPy | MKL |
 |---|---|---:|---|---:|---:|---:|---:|"""
+HEADER_OF_ANGLES = """
+Larger angles:
+
+| function | dtype | angles | ns | NumPy | MKL |
+|---|---|---|---:|---:|---:|"""
 
 
 def functions() -> dict[tuple[str, str], Any]:
@@ -74,12 +83,15 @@ def functions() -> dict[tuple[str, str], Any]:
 
 
 def compiled(name: str, dtype: str, function: Any) -> Callable[..., Any]:
-    """A C function of pointers to arguments and results and of a count: a multiple of the lanes."""
+    """A C function of pointers to arguments and results and of a count: a multiple of the lanes.
+
+    What seldom runs is of its own, as where expressions are compiled.
+    """
     lanes, kind = (
         machine.target().vector_bytes // np.dtype(dtype).itemsize,
         {"float32": "float"}.get(dtype, "double"),
     )
-    inputs, called = range(function.__code__.co_argcount), Library()
+    inputs, called = range(function.__code__.co_argcount), Library(alone={})
     symbol, _ = called.called(function, [dtype for _ in inputs], lanes)
     vector, align = f"<{lanes} x {kind}>", f"align {np.dtype(dtype).itemsize}"
     loads = [
@@ -105,7 +117,7 @@ end:
 """
     pointers = [ctypes.c_void_p] * (len(inputs) + 1)
     return ctypes.CFUNCTYPE(None, *pointers, ctypes.c_int64)(
-        load.address_of(IRSource(f"all_of_{name}_{dtype}", text))
+        load.address_of(IRSource(f"all_of_{name}_{dtype}", f"{STRAIGHT}{text}", externals(called)))
     )
 
 
@@ -185,10 +197,10 @@ def worst_of(name: str, dtype: str, kernel: Any, count: int, step: int) -> tuple
     return worst, place, inputs
 
 
-def times_of(name: str, dtype: str, kernel: Any, count: int) -> list[float]:
-    """The least nanoseconds of an element: ours, NumPy's, MKL's; NaN for what is not there."""
+def times_of(name: str, dtype: str, kernel: Any, count: int, limits: tuple[float, float]) -> str:
+    """The least nanoseconds of an element, as cells: ours, NumPy's, MKL's; an empty one for what is not there."""
     random, result = np.random.default_rng(1), np.empty(SPEED, dtype)
-    x = [random.uniform(*RANGES.get(name, (-10, 10)), SPEED).astype(dtype) for _ in range(count)]
+    x = [random.uniform(*limits, SPEED).astype(dtype) for _ in range(count)]
     pointers = [ctypes.c_void_p(one.ctypes.data) for one in (*x, result)]
     size = ctypes.c_int64(SPEED)
     runs: list[Callable[[], Any] | None] = [lambda: kernel(*pointers, size), None, None]
@@ -207,7 +219,7 @@ def times_of(name: str, dtype: str, kernel: Any, count: int) -> list[float]:
                 started = time.perf_counter_ns()
                 run()
                 least[i] = float(np.fmin(least[i], (time.perf_counter_ns() - started) / SPEED))
-    return least
+    return " | ".join("" if np.isnan(one) else f"{one:.2f}" for one in least)
 
 
 def main() -> None:
@@ -220,21 +232,23 @@ def main() -> None:
     parser.add_argument("--step", type=int, default=1, help="test only every step-th input")
     parser.add_argument("--write", action="store_true", help=f"store the table in {PAGE.name}")
     options = parser.parse_args()
-    lines = [HEADER]
+    lines, angles = [HEADER], [HEADER_OF_ANGLES]
     for (name, dtype), function in sorted(known.items()):
         if name in (options.function or [name]):
             kernel, count = compiled(name, dtype, function), function.__code__.co_argcount
             worst, place, inputs = worst_of(name, dtype, kernel, count, options.step)
-            times = " | ".join(
-                "" if np.isnan(one) else f"{one:.2f}" for one in times_of(name, dtype, kernel, count)
-            )
+            times = times_of(name, dtype, kernel, count, RANGES.get(name, (-10, 10)))
             lines.append(f"| {name} | {dtype} | {worst:.3f} | `{place}` | {inputs:,} | {times} |")
             print(lines[-1], flush=True)
+            for limits in ANGLES if name in CIRCULAR else ():
+                times = times_of(name, dtype, kernel, count, limits)
+                angles.append(f"| {name} | {dtype} | {limits[0]:g} to {limits[1]:g} | {times} |")
+                print(angles[-1], flush=True)
     if options.write:
         step = f" --step {options.step}" if options.step > 1 else ""
         how = f"python bench/elementary_functions.py{step} --write"
         title = f"# Elementary functions\n\nGenerated by `{how}`; do not edit.\n\n"
-        PAGE.write_text(title + "\n".join(lines) + "\n")
+        PAGE.write_text(title + "\n".join([*lines, *angles]) + "\n")
 
 
 if __name__ == "__main__":

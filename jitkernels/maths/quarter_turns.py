@@ -20,6 +20,7 @@ from jitkernels.maths.far_quarter_turns import far_quarter_turns_float32, far_qu
 from jitkernels.native.source import inlined
 
 TURNS_32 = np.float32(0.63661975)  # 2 / pi
+TURNS_LOW_32 = np.float32(2.5682553e-08)
 MAGIC_32 = np.float32(1.5 * 2.0**23)
 FIRST_32 = np.float32(1.5707964)
 SECOND_32 = np.float32(-4.3710315e-08)  # 14 bits
@@ -37,26 +38,46 @@ THIRD_64 = np.float64(1.6446256936324258e-26)
 FAR_64 = np.float64(2.0**22 * 1.57)
 
 
+@inlined("contract")
+def few_quarter_turns_float32(size: np.float32) -> tuple[np.int32, np.float32, np.float32]:
+    """As `quarter_turns_float32`, for less than 2**10 turns."""
+    shifted = size * TURNS_32 + MAGIC_32
+    turns = shifted - MAGIC_32
+    near = times_plus_float32(-turns, FIRST_32, size)
+    r = near - turns * SECOND_32
+    rest = (near - r) - turns * SECOND_32 - turns * THIRD_32
+    return shifted.view(np.int32), r, rest
+
+
 @inlined()
-def many_quarter_turns_float32(near: np.float32, turns: np.float32) -> tuple[np.float32, np.float32]:
-    """r and its rest, from what the first part leaves of a number that has so many quarter turns."""
+def many_quarter_turns_float32(size: np.float32, k: np.int32) -> tuple[np.float32, np.float32]:
+    """r and its rest, for less than 2**17 turns."""
+    turns = k.view(np.float32) - MAGIC_32
+    near = times_plus_float32(-turns, FIRST_32, size)
     product = turns * SECOND_OF_MANY_32
     lost = times_plus_float32(turns, SECOND_OF_MANY_32, -product)
     r = near - product
     return r, ((near - r) - product) - times_plus_float32(turns, THIRD_OF_MANY_32, lost)
 
 
-@inlined("contract")
+@inlined()
 def quarter_turns_float32(size: np.float32) -> tuple[np.int32, np.float32, np.float32]:
-    """k in the low bits of an integer, r and its rest, for size >= 0 and NaN."""
-    shifted = size * TURNS_32 + MAGIC_32
-    turns = shifted - MAGIC_32
-    k = shifted.view(np.int32)
-    near = times_plus_float32(-turns, FIRST_32, size)
-    r = near - turns * SECOND_32
-    rest = (near - r) - turns * SECOND_32 - turns * THIRD_32
+    """k in the low bits of an integer, r and its rest, for size >= 0 and NaN; r may be 0.6 % more than pi/4."""
+    k, r, rest = few_quarter_turns_float32(size)
     if size >= MANY_32:
-        r, rest = many_quarter_turns_float32(near, turns)
+        r, rest = many_quarter_turns_float32(size, k)
+        if size >= FAR_32:
+            k, r, rest = far_quarter_turns_float32(np.float64(size))
+    return k, r, rest
+
+
+@inlined()
+def even_quarter_turns_float32(size: np.float32) -> tuple[np.int32, np.float32, np.float32]:
+    """As `quarter_turns_float32`; where r may be more than pi/4 k is even: it is rounded to even of what is rounded."""
+    k, r, rest = few_quarter_turns_float32(size)
+    if size >= MANY_32:
+        k = (times_plus_float32(size, TURNS_32, size * TURNS_LOW_32) + MAGIC_32).view(np.int32)
+        r, rest = many_quarter_turns_float32(size, k)
         if size >= FAR_32:
             k, r, rest = far_quarter_turns_float32(np.float64(size))
     return k, r, rest

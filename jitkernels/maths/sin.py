@@ -17,7 +17,7 @@ SIGN_64 = np.int64(-(2**63))
 
 @inlined("contract")
 def sin_float32(x: np.float32) -> np.float32:
-    """sin(x) for every float32; NaN for infinities and NaN; at most 0.90 ULP (all inputs measured)."""
+    """sin(x) for every float32; NaN for infinities and NaN; at most 0.92 ULP (all inputs measured)."""
     k, r, rest = quarter_turns_float32(abs(x))
     result = sine_float32(r, rest) if k & 1 == 0 else cosine_float32(r, rest)
     sign = (k << 30 ^ x.view(np.int32)) & SIGN_32
