@@ -293,3 +293,17 @@ def test_garbage_is_not_collected_in_a_trace() -> None:
         gc.callbacks.remove(collected)
     assert CALLS
     assert not reasons(compiled)
+
+
+def test_builtins_may_get_globals_of_their_names() -> None:
+    names: dict[str, Any] = {"np": np}
+    for text in ("return abs(x) + max(3, 4)", "return np.abs(x) * max(3, 4)"):
+        exec(f"def function(x):\n    {text}", names)
+        function, x = names["function"], np.arange(-500.0, 500.0)
+        compiled = jk.jit(function)
+        for changed in ({}, {"max": min}, {"abs": np.negative}, {"max": pow, "abs": abs}, {}):
+            for name in ("max", "abs"):
+                names.pop(name, None)
+            names.update(changed)
+            for _ in range(3):
+                np.testing.assert_array_equal(compiled(x), function(x))

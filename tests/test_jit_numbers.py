@@ -192,3 +192,60 @@ def test_batches_of_products() -> None:
     for one, other in (((3, 5, 6), (3, 6, 7)), ((3, 5, 6), (6, 7)), ((2, 1, 5, 6), (3, 6, 4))):
         a, b = random.random(one), random.random(other)
         np.testing.assert_allclose(compiled(a, b), a @ b - 1)
+
+
+@pytest.mark.parametrize(
+    "number", [2**70, -(2**65), np.uint64(2**63), np.uint64(3), 2**63 - 1, -(2**63), True]
+)
+def test_numbers_that_no_extent_is(number: Any) -> None:
+    def rolled(a: Any, k: Any) -> Any:
+        return np.roll(a, k)
+
+    def sliced(a: Any, k: Any) -> Any:
+        return a[k:] if k > 0 else a[:k]
+
+    def filled(a: Any, k: Any) -> Any:
+        return np.zeros(k) + a
+
+    for function in (rolled, sliced, filled):
+        if function is not filled or number == 3 or number is True:
+            compiled = jk.jit(function, profile=True)
+            for _ in range(2):
+                assert told(compiled, array(10), number) == told(function, array(10), number)
+
+
+def told(function: Any, *args: Any) -> Any:
+    """What a function gives or raises."""
+    try:
+        return function(*args).tolist()
+    except (TypeError, ValueError) as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize(
+    "given_", [2.5, np.float32(2), np.array(2.0), float, "f4", np.dtype("f4"), np.float32, None]
+)
+def test_what_is_a_dtype_and_what_is_none(given_: Any) -> None:
+    for function in (
+        lambda a, k: a.astype(k),
+        lambda a, k: np.zeros(3, k) + a[:3],
+        lambda a, k: np.arange(k),
+    ):
+        compiled = jk.jit(function, profile=True)
+        for _ in range(2):
+            assert told(compiled, array(10), given_) == told(function, array(10), given_)
+
+
+def test_types_are_those_of_what_is_traced() -> None:
+    def typed(a: Any, k: Any, n: Any) -> Any:
+        if (
+            type(a) is not np.ndarray
+            or type(a.shape[0]) is not int
+            or type(k) is not float
+            or type(n) is not int
+        ):
+            return a
+        return a + isinstance(type(k), type) + issubclass(type(type(k)), type) + (type(a[0]) is np.float64)
+
+    compiled = agree(typed, lambda: array(10), given(2.5), given(3))
+    assert not reasons(compiled)

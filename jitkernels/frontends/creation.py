@@ -115,6 +115,8 @@ def arange(
 ) -> Any:  # fmt: skip
     if stop is None:
         start, stop = 0, start
+    if stop is None:
+        raise UnknownError("arange of nothing")  # which NumPy refuses
     parts = (start, stop, 1 if step is None else step)
     if not all(type(one) in (int, Whole) for one in parts):
         return _concrete(tracer, np.arange, (*parts,), {"dtype": dtype})

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.frontends.arguments import counted
-from jitkernels.frontends.captured import Same, is_library
+from jitkernels.frontends.captured import Same, is_library, names_of
 from jitkernels.graph.emit.objects import Step
 from jitkernels.native.layout import Offset
 
@@ -58,17 +58,23 @@ class Reaching:
         for cell, part in zip(function.__closure__ or (), cells, strict=True):
             self._look(self._step("cell", word=self._word(cell)), part, cell.cell_contents)
         table = function.__globals__
-        where = self._word(table) if names else 0
+        # Builtins, until there are globals of these names.
+        missing = [name for name in names_of(function.__code__).names if name not in table]
+        where = self._word(table) if names or missing else 0
         fixed = [one for one in names if type(one[1]) is not str and one[1][0] == "static"]
-        if fixed and tell_changes():
+        if (fixed or missing) and tell_changes():
             # Instead of the version there is an address at first, which no version comes to.
             self._step("changed", number=where, word=self._word(table))
-            self._globals(fixed, table, where)
+            self._globals(fixed, table, where, missing)
             self._step("looked")
-            names = [one for one in names if one not in fixed]
-        self._globals(names, table, where)
+            names, missing = [one for one in names if one not in fixed], []
+        self._globals(names, table, where, missing)
 
-    def _globals(self, names: Sequence[tuple[str, Any]], table: dict[str, Any], where: int) -> None:
+    def _globals(
+        self, names: Sequence[tuple[str, Any]], table: dict[str, Any], where: int, missing: Sequence[str]
+    ) -> None:
+        for name in missing:
+            self._step("absent", number=where, word=self._word(sys.intern(name)))
         for name, part in names:
             step = self._step("global", number=where, word=self._word(sys.intern(name)))
             self._look(step, part, table[name])

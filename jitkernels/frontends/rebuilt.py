@@ -1,21 +1,26 @@
 """Arguments put together again, with traced arrays and numbers in them: what the function is run with while traced."""
 
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.ir import NONE
 
 
 class Rebuilder:
     """Makes values of structures. `leaf` gives what stands for each leaf, `static` what for constants.
 
+    `names` are what functions see by these names where they have no globals of the kind.
+
     Containers are new ones, so that the caller's stay as they are. Where the function changes one, NumPy
     has to do that.
     """
 
-    def __init__(self, leaf: Callable[[str], Any], static: Callable[[Any], Any]) -> None:
-        self._leaf, self._static = leaf, static
+    def __init__(
+        self, leaf: Callable[[str], Any], static: Callable[[Any], Any], names: Mapping[str, Any] = NONE
+    ) -> None:
+        self._leaf, self._static, self._names = leaf, static, names
         self._made: list[tuple[Any, Any]] = []
         self.tables: set[int] = set()
         self._kept: list[Any] = []
@@ -75,7 +80,7 @@ class Rebuilder:
         given = tuple([self.rebuild(one) for one in defaults])
         named = {name: self.rebuild(one) for name, one in keywords}
         del read  # which is the same as when the key was made
-        names = {**table.value, **{name: self.rebuild(one) for name, one in bound}}
+        names = {**self._names, **table.value, **{name: self.rebuild(one) for name, one in bound}}
         self.tables.add(id(names))
         self._kept.append(names)
         made = types.FunctionType(code, names, code.co_name, given or None, closure)

@@ -37,6 +37,8 @@ def is_given(value: Any) -> bool:
 
 def dtype_name(dtype: Any) -> str:
     """A dtype argument's name."""
+    if type(dtype) is Traced:
+        raise UnknownError("a number or an array as a dtype")  # though they have one
     name = str(np.dtype(dtype).name)
     if name not in DTYPES:
         raise UnknownError(f"dtype {name}")

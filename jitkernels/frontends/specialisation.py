@@ -15,7 +15,7 @@ from jitkernels.frontends import captured, outputs, programs
 from jitkernels.frontends.alarms import Alarm
 from jitkernels.frontends.arguments import has_foreign, short_extents, strides_of
 from jitkernels.frontends.rebuilt import Rebuilder
-from jitkernels.frontends.standin import stand_in
+from jitkernels.frontends.standin import BUILTINS, stand_in
 from jitkernels.frontends.storage import Storage, View, c_strides
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Binding, Tracer, ValueGuard, pop, push
@@ -218,7 +218,7 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
 def _traced(tracer: Tracer, structure: Any) -> tuple[Graph, Any]:
     given = _inputs(tracer)
     remaining = iter(given)
-    rebuilder = Rebuilder(lambda _: next(remaining), stand_in)
+    rebuilder = Rebuilder(lambda _: next(remaining), stand_in, BUILTINS)
     function, positional, keywords = (rebuilder.rebuild(one) for one in structure)
     with Watch(rebuilder.tables) as watch:
         found = function(*positional, **keywords)

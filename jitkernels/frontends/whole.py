@@ -7,9 +7,12 @@ code is for that one.
 import operator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from jitkernels.frontends.tables import SERVICES
-from jitkernels.frontends.tracer import Binding, Tracer
+from jitkernels.frontends.tracer import INT64, Binding, Tracer
 from jitkernels.graph import construct
+from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Extent, Number
 from jitkernels.graph.ir import Node
 
@@ -163,12 +166,17 @@ def as_extent(value: Any) -> Number:
     """An int that traced code gave, as an extent."""
     if type(value) is Whole:
         return value.extent
-    if type(value) is int or isinstance(value, Extent):
+    if isinstance(value, Extent):
         return value
+    if type(value) is bool:
+        raise UnknownError("a bool as a size")  # which NumPy refuses here and there
     argument = getattr(value, "number_leaf", None)
-    if argument is not None:  # one of NumPy's ints
+    if argument is not None and value.dtype != np.uint64:  # one of NumPy's ints
         return Whole(value.tracer, leaf=argument).extent
-    return operator.index(value)
+    number = operator.index(value)
+    if number not in INT64:
+        raise UnknownError("a number of more than 64 bits as a size, a place or a shift")
+    return number
 
 
 def _is_int(value: Any) -> bool:

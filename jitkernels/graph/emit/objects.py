@@ -13,9 +13,10 @@ class Step(NamedTuple):
 
     `number`: which argument, part, or how many; `word`: of the context.
 
-    ``global`` gives what a dict of the context has under a name, ``cell`` what a closure cell of the context holds,
-    ``argument`` an argument, ``item`` one of a tuple, ``element`` one of a list, ``value`` the next one of a dict under
-    a key, ``attribute`` one by its name. ``type``, ``size``, ``same`` and ``equal`` require something of an object.
+    ``global`` gives what a dict of the context has under a name, ``absent`` requires that it has nothing there.
+    ``cell`` gives what a closure cell of the context holds, ``argument`` an argument, ``item`` one of a tuple,
+    ``element`` one of a list, ``value`` the next one of a dict under a key, ``attribute`` one by its name. ``type``,
+    ``size``, ``same`` and ``equal`` require something of an object.
 
     What stands between ``changed`` and ``looked`` is skipped while a dict of the context tells that nothing was bound
     in it since all of that was found to be so last; nothing else depends on it.
@@ -115,6 +116,10 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
                 table = writer.load("ptr", "%context", 8 * step.number)
                 text = writer.new(f"call ptr @PyDict_GetItemWithError(ptr {table}, ptr {word})")
                 writer.expect(writer.new(f"icmp ne ptr {text}, null"))
+            case "absent":
+                table = writer.load("ptr", "%context", 8 * step.number)
+                text = writer.new(f"call ptr @PyDict_GetItemWithError(ptr {table}, ptr {word})")
+                writer.expect(writer.new(f"icmp eq ptr {text}, null"))
             case "cell":
                 text = writer.load("ptr", word, Offset.CELL_VALUE)
                 writer.expect(writer.new(f"icmp ne ptr {text}, null"))
@@ -159,7 +164,7 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
 
 LOOKING = frozenset({"type", "size", "item", "element", "value", "attribute", "equal", "changed", "looked"})
 """Steps that look into the object of another one: all that is expected has to hold before they do."""
-WORDED = frozenset({"global", "cell", "type", "value", "attribute", "same", "equal"})
+WORDED = frozenset({"global", "absent", "cell", "type", "value", "attribute", "same", "equal"})
 
 
 def _value(writer: Writer, places: dict[int, str], base: str, step: Step, word: str) -> str:
