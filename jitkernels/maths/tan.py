@@ -2,7 +2,8 @@
 
 `quarter_turns`, and an odd polynomial for the tangent of what is left: with 14 terms, where a sine and a cosine have
 12, but rounded once instead of twice, and quotients of the two are off by 2.3 ULP. In every second quarter the result
-is -1 / tan(r); everywhere it is one quotient, of tan(r) and 1 in one order or the other, and so never of 0.
+is -1 / tan(r); everywhere it is one quotient, of 2 * tan(r) and 2 in one order or the other, and so never of 0. Where
+it had a 1, LLVM would divide by tan(r) in all lanes, and take what needs no division from before it.
 
 Beyond pi/4 a tangent is more than 1, and what it is off by counts twice in 1 / tan(r), which is less: there r is never.
 
@@ -19,7 +20,7 @@ from jitkernels.maths.quarter_turns import even_quarter_turns_float32, quarter_t
 from jitkernels.maths.sin import SIGN_32, SIGN_64
 from jitkernels.native.source import inlined
 
-ONE_32 = np.float32(1)
+ONE_32, TWO_32 = np.float32(1), np.float32(2)
 SLOPE_32 = np.float32(1.5)
 T3_32 = np.float32(0.3333335)  # relative error of the whole tangent: 2**-29.6
 T5_32 = np.float32(0.13332675)
@@ -29,7 +30,7 @@ T11_32 = np.float32(0.010827442)
 T13_32 = np.float32(9.825518e-05)
 T15_32 = np.float32(0.004372686)
 
-ONE_64 = np.float64(1)
+ONE_64, TWO_64 = np.float64(1), np.float64(2)
 SLOPE_64 = np.float64(1.5)
 T3_64 = np.float64(0.3333333333333278)  # relative error of the whole tangent: 2**-56.2
 T5_64 = np.float64(0.13333333333414132)
@@ -56,8 +57,8 @@ def tan_float32(x: np.float32) -> np.float32:
     p = (T15_32 * square + (T13_32 * z + T11_32)) * square + (T9_32 * z + T7_32)
     p = p * square + (T5_32 * z + T3_32)
     tangent = r + (p * (z * r) + times(SLOPE_32 * z + ONE_32, rest))
-    is_even = k & 1 == 0
-    quotient = (tangent if is_even else ONE_32) / (ONE_32 if is_even else tangent)
+    twice, is_even = tangent + tangent, k & 1 == 0
+    quotient = (twice if is_even else TWO_32) / (TWO_32 if is_even else twice)
     sign = (k << 31 ^ x.view(np.int32)) & SIGN_32
     return (quotient.view(np.int32) ^ sign).view(np.float32)
 
@@ -73,7 +74,7 @@ def tan_float64(x: np.float64) -> np.float64:
     p = (p * square + (T13_64 * z + T11_64)) * square + (T9_64 * z + T7_64)
     p = p * square + (T5_64 * z + T3_64)
     tangent = r + (p * (z * r) + times(SLOPE_64 * z + ONE_64, rest))
-    is_even = k & 1 == 0
-    quotient = (tangent if is_even else ONE_64) / (ONE_64 if is_even else tangent)
+    twice, is_even = tangent + tangent, k & 1 == 0
+    quotient = (twice if is_even else TWO_64) / (TWO_64 if is_even else twice)
     sign = (k << 63 ^ x.view(np.int64)) & SIGN_64
     return (quotient.view(np.int64) ^ sign).view(np.float64)
