@@ -272,6 +272,6 @@ def test_a_factor_that_is_given_back_in_the_order_of_fortran() -> None:
         return y, y @ w
 
     for order in ("C", "F"):
-        x = np.array(array(24, 33), order=order)  # type: ignore[call-overload]  # one of NumPy's
+        x = np.array(array(24, 33), order=order)
         compiled = agree(both, functools.partial(x.copy, order="K"), lambda: array(33, 7))
         assert compiled(x, array(33, 7))[0].flags.f_contiguous
