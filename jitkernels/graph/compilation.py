@@ -200,10 +200,6 @@ def _native(step: Nest | Single) -> epilogues.Step:
         return step
     (left, right), turned = products.operands(step.node)
     made = Product(step.node, left, right, turned)
-    for one in (left, right):
-        strides = one.options.get("strides") if one.operation == "input" else None
-        if strides is not None and extents.key_of_shape(strides) != extents.key_of_shape(
-            construct.contiguous(one.shape)
-        ):
-            return step
-    return step if step.node.dtype not in FLOATS or made.external is None else made
+    if step.node.dtype not in FLOATS or not all(map(products.has_no_gaps, (left, right))):
+        return step
+    return step if made.external is None else made

@@ -53,7 +53,12 @@ def _as_sum(node: Node) -> Node:
 def _without_gaps(node: Node) -> Node:
     """An operand as it is, or a copy of an argument that has gaps between its elements."""
     base = node.inputs[0] if node.operation == "view" else node
-    return node if is_dense(base) or _lies_turned(base) else construct.copy(node)
+    return node if has_no_gaps(base) else construct.copy(node)
+
+
+def has_no_gaps(node: Node) -> bool:
+    """Whether a kernel can read a node where it is: whether its matrices lie row by row, or column by column."""
+    return is_dense(node) or _lies_turned(node)
 
 
 def is_dense(node: Node) -> bool:
