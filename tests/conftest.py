@@ -1,6 +1,7 @@
 """What all tests share: a private cache, nothing measured by accident, and skips that CI can refuse."""
 
 import dataclasses
+import gc
 import os
 import shutil
 import tempfile
@@ -25,6 +26,12 @@ def pytest_configure() -> None:
     os.environ["JITKERNELS_TUNE"] = "off"
     for name in SETTINGS:
         os.environ.pop(f"JITKERNELS_{name}", None)
+
+
+def pytest_collection_finish() -> None:
+    """What the tests are made of stays until the end: collections of garbage need not look at it each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure() -> None:
