@@ -19,14 +19,20 @@ class Loops(Targets):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._lie_as_written()
-        self._go_forwards()
-        self._collapse()
+        accesses = self._accesses()
+        if self._go_forwards(accesses):
+            accesses = self._accesses()
+        self._collapse(accesses)
         self.scanned = self._scanned()
-        self.values.lane_loop = self.lane_loop = self._lane_loop()
+        if self.dropped:
+            accesses = self._accesses()
+        self.values.lane_loop = self.lane_loop = self._lane_loop(accesses)
         self.few = self._few()
 
     def _scanned(self) -> set[int]:
         """The loops along which something runs, whose steps come one after another."""
+        if not any(node.operation == "scan" for cone in self.nest.cones for node in cone.nodes):
+            return set()
         found = {
             loop_of(place, node.options["axis"])
             for target in self.targets
@@ -65,20 +71,22 @@ class Loops(Targets):
         for group in (self.rows, self.columns):
             group.sort(key=lambda loop: -abs(extents.value_of(steps.get(loop, 0))))
 
-    def _go_forwards(self) -> None:
-        """Let loops of elementwise results that go backwards in all arrays go forwards."""
+    def _go_forwards(self, accesses: list[dict[int, Number]]) -> bool:
+        """Let loops of elementwise results that go backwards in all arrays go forwards; whether there are any."""
         if any(target.reduction is not None or target.array is None for target in self.targets):
-            return
+            return False
         if any(node.operation in ("scan", "placed") for cone in self.nest.cones for node in cone.nodes):
-            return
-        accesses = self._accesses()
+            return False
+        found = False
         for loop in (*self.rows, *self.columns):
             steps = [access[loop] for access in accesses if not same(access.get(loop, 0), 0)]
             if steps and all(extents.value_of(step) < 0 for step in steps):
+                found = True
                 for target in self.targets:
                     target.place, target.where = (
                         self._turned(where, loop) for where in (target.place, target.where)
                     )
+        return found
 
     def _turned(self, place: IndexMap, loop: int) -> IndexMap:
         """A place where a loop begins with its last step."""
@@ -90,9 +98,8 @@ class Loops(Targets):
             found.append((start + whole * last, turned))
         return tuple(found)
 
-    def _collapse(self) -> None:
+    def _collapse(self, accesses: list[dict[int, Number]]) -> None:
         """Make one loop of two where each array goes on at the end of the inner one as from one step to the next."""
-        accesses = self._accesses()
         for group in (self.rows, self.columns):  # a loop of one step is none
             single = [loop for loop in group if same(self.extents[loop], 1) and not self._is_reduced(loop)]
             group[:] = [loop for loop in group if loop not in single]
@@ -126,13 +133,12 @@ class Loops(Targets):
     def _is_reduced(self, loop: int) -> bool:
         return any(target.reduction is not None and loop in target.loops for target in self.targets)
 
-    def _lane_loop(self) -> int | None:
+    def _lane_loop(self, accesses: list[dict[int, Number]]) -> int | None:
         """The loop along which most arrays lie without gaps; of equals, the innermost."""
         candidates = [
             *self.rows,
             *(loop for loop in self.extents if loop not in self.rows and loop not in self.dropped),
         ]
-        accesses = self._accesses()
         best, most = None, -1e9
         for loop in candidates:
             score = 0.0
