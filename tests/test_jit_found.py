@@ -106,11 +106,12 @@ def test_more_elements_than_half_precision_counts(axis: int | None) -> None:
     """Sums are divided by how many there are, which is more than the largest number of their type."""
     x = np.zeros((70_000, 2), "f2")
     x[:100], x[100:200] = 0.25, -0.25
-    for function in (
+    functions: tuple[Any, ...] = (
         lambda x: x.var(axis=axis),
         lambda x: x.std(axis=axis),
         lambda x: abs(x).mean(axis=axis, dtype="f2"),
-    ):
+    )
+    for function in functions:
         expected = function(x)
         assert np.all(expected > 0)
         np.testing.assert_allclose(jk.jit(function)(x), expected, rtol=1e-2)

@@ -82,8 +82,9 @@ def test_calls_of_one_kind_have_one_beginning() -> None:
 def test_long_calls_are_told_by_what_is_computed() -> None:
     """The limit is in units of which an element takes as many as its expression does."""
     found = []
-    for function in (lambda x: x + 1, lambda x: np.exp(np.sin(x))):
-        compiled = jk.jit(function)
+    functions: tuple[Any, ...] = (lambda x: x + 1, lambda x: np.exp(np.sin(x)))
+    for function in functions:
+        compiled: Any = jk.jit(function)
         same(compiled(x), function(x))
         (link,) = compiled._links.entered
         found.append(int(link.context[-1]))
