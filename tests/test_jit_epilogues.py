@@ -99,7 +99,7 @@ def test_values(function: Function, threads: int) -> None:
     """Sizes of all blocks and beyond, and of code that was made for others."""
     compiled = jk.jit(function)
     for dtype, tolerance in (("float32", 2e-3), ("float64", 1e-9)):
-        for shape in (*SHAPES, *SHAPES):
+        for shape in (*SHAPES, SHAPES[0]) if dtype == "float64" else SHAPES[:4]:
             arguments = given(*shape, dtype)
             found, right = compiled(*arguments), function(*arguments)
             for one, other in pairs(found, right):

@@ -20,7 +20,7 @@ from jitkernels.frontends import specialisation
 specialisation.SECONDS_OF_PYTHON = specialisation.SECONDS_OF_RESULT = (
     0.0  # small arrays are what programs are made of
 )
-PROGRAMS, MANY_PROGRAMS = 400, 20_000
+PROGRAMS, MANY_PROGRAMS = 200, 20_000
 SLACK = 4.0
 CALLS = ("first", "again", "other sizes", "out")
 
