@@ -149,6 +149,32 @@ def test_what_a_product_is_made_of_is_written_behind_it(threads: int) -> None:
                 mine = x.copy(), w.copy()
 
 
+def first_factor(x: Any, w: Any, out: Any) -> Any:
+    z, y = x @ w, w * 2
+    x[...] = y
+    out[...] = z
+    return y
+
+
+def second_factor(x: Any, w: Any, out: Any) -> Any:
+    z, y = x @ w, x * 2
+    w[...] = y
+    out[1:] = z[1:]
+    return y, z
+
+
+@pytest.mark.parametrize("function", [first_factor, second_factor])
+def test_a_product_is_computed_before_its_factors_are_written(function: Function, threads: int) -> None:
+    """Though what reads it comes behind that."""
+    compiled = jk.jit(function)
+    for size in (200, 8, 300):
+        mine = [array(size, size, seed=seed) for seed in range(3)]
+        right = [one.copy() for one in mine]
+        found, expected = compiled(*mine), function(*right)
+        for one, other in (*zip(mine, right, strict=True), *pairs(found, expected)):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
 def test_results_of_levels_without_fusion_are_apart() -> None:
     arguments = given(60, 50, 40, "float64")
     for level in (0, 1, 2):

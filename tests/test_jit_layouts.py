@@ -210,6 +210,7 @@ def test_orders_that_are_asked_for(name: str) -> None:
     [
         lambda z: z.T + 1,
         lambda z: np.concatenate([z.T, z.T]),
+        lambda z: np.concatenate([z.T, np.reshape(z * 2, z.T.shape)]),
         lambda z: (z.T * 2).copy(),
         lambda z: z.copy("F"),
         lambda z: z.transpose(1, 0, 2).sum(axis=2),

@@ -144,7 +144,7 @@ def _order_of_store(
         and not any(same(extent, 1) for extent in one.cone.root.shape)
     ]
     backwards = (*reversed(range(store.target.ndim)),)
-    return backwards if found and found[0] == backwards and backwards > (0,) else None
+    return backwards if store.target.ndim > 1 and set(found) == {backwards} else None
 
 
 def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:

@@ -46,7 +46,10 @@ def _lets_by(step: Step, product: Product, shared: Container[int]) -> bool:
     """Whether a product may as well come behind a step: a nest whose results are new."""
     if not isinstance(step, Nest) or id(product.node) in _read(step):
         return False
-    return all(store.region is None and id(store.target) not in shared for store in step.stores)
+    return all(
+        store.region is None and store.target.operation != "input" and id(store.target) not in shared
+        for store in step.stores
+    )
 
 
 def _read(step: Step) -> set[int]:
