@@ -19,10 +19,10 @@ _own_cache: Path | None = None
 def pytest_configure() -> None:
     """Before anything of the package runs: where it keeps objects, and that it measures nothing."""
     global _own_cache
-    chosen = os.environ.get("JITKERNELS_TEST_CACHE_DIR")
-    if not chosen:
+    if not os.environ.get("JITKERNELS_TEST_CACHE_DIR"):
         _own_cache = Path(tempfile.mkdtemp(prefix="jitkernels-tests-"))
-    os.environ["JITKERNELS_CACHE_DIR"] = chosen or str(_own_cache)
+        os.environ["JITKERNELS_TEST_CACHE_DIR"] = str(_own_cache)  # of the workers too, which come after
+    os.environ["JITKERNELS_CACHE_DIR"] = os.environ["JITKERNELS_TEST_CACHE_DIR"]
     os.environ["JITKERNELS_TUNE"] = "off"
     for name in SETTINGS:
         os.environ.pop(f"JITKERNELS_{name}", None)

@@ -72,7 +72,7 @@ def test_without_the_rule_it_is_not_made(case: Case, monkeypatch: pytest.MonkeyP
     assert shape_of(checked(before, fast_math=case.fast_math)) != shape_of(after)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.fast_math], ids=str)
+@pytest.mark.parametrize("case", [case for case in CASES if case.fast_math], ids=lambda case: case.rule)
 def test_floats_are_reordered_only_if_asked(case: Case) -> None:
     before, after = made(case)
     assert shape_of(checked(before)) != shape_of(after)
