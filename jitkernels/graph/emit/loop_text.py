@@ -7,7 +7,6 @@ from jitkernels.graph.emit.loops import Loops, least_steps
 from jitkernels.graph.emit.memory import LINE, Array
 from jitkernels.native.language.types import NUMBERS
 
-
 class LoopWriter(Loops):
     """Writes loops, whatever is done in them."""
 
@@ -36,6 +35,7 @@ class LoopWriter(Loops):
     ) -> None:
         """A loop whose steps are lanes: whole steps, and what is left by vectors of which some lanes may be off."""
         begin, end = limits
+        reduces = bool(self.order) and any(target.reduction for target in self.targets)
         many, streamed = "", None
         if self.streamed is not None:
             begin, many = self._from_line(block, limits, self.streamed)
@@ -47,7 +47,7 @@ class LoopWriter(Loops):
         self.counted(block, loop, begin, stop, wide, wide, body, enters=enters, streamed=streamed)
         if many:  # others may see from here on what was written
             self._where(block, many, ["  fence seq_cst"], seldom=True)
-        if self.order and any(target.reduction for target in self.targets):
+        if reduces:
             self.single_vectors(block, loop, (begin, stop, end), narrow, wide, body)
         else:
             self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
