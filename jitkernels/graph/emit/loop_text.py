@@ -7,6 +7,7 @@ from jitkernels.graph.emit.loops import Loops, least_steps
 from jitkernels.graph.emit.memory import LINE, Array
 from jitkernels.native.language.types import NUMBERS
 
+
 class LoopWriter(Loops):
     """Writes loops, whatever is done in them."""
 
