@@ -6,7 +6,7 @@ reaches the trace for these. So the globals of a traced function have this modul
 
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,27 @@ class Module:
                 raise UnknownError(f"numpy.{name}")
             return Function(value)
         return stand_in(value)
+
+
+class Other:
+    """A module that is not NumPy's, some of whose names are arguments of the trace."""
+
+    def __init__(self, module: types.ModuleType, names: Mapping[str, Any]) -> None:
+        self._module, self._names = module, names
+
+    def __getattr__(self, name: str) -> Any:
+        return self._names[name] if name in self._names else getattr(self._module, name)
+
+
+def seen(owner: Any, names: tuple[str, ...], value: Any) -> Any:
+    """What stands for a module that has a value under some names, one of the other; others are as they are."""
+    if not isinstance(owner, types.ModuleType) and type(owner) is not Other:
+        return owner
+    first, *rest = names
+    if rest:
+        value = seen(getattr(owner, first), tuple(rest), value)
+    known = owner._names if type(owner) is Other else {}
+    return Other(owner._module if type(owner) is Other else owner, {**known, first: value})
 
 
 class Indexed:
