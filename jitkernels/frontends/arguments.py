@@ -177,7 +177,7 @@ class Flattener:
             self._open.pop()
 
     def _read(self, one: captured.Read) -> Any:
-        """A value that is read as an attribute of a module or class: code is made for it, or takes it as an argument."""
+        """A value that is read as an attribute of a module or class: a constant of the code, or an argument."""
         value = one.value
         if one.is_known:
             return "static", type(value), captured.Same(value)

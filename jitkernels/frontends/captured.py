@@ -152,8 +152,8 @@ class Read:
 def attributes_of(names: Names, around: Mapping[str, Any], table: Mapping[str, Any]) -> Iterator[Read]:
     """What is read as attributes of modules and classes, such as constants of a module of one's own.
 
-    Names are those of the functions around, and of globals. Of NumPy and Python only what stands in their modules, which
-    somebody may have replaced; and of classes nothing that is made when it is read.
+    Names are those of the functions around, and of globals. Of NumPy and Python only what stands in their modules,
+    which somebody may have replaced; and of classes nothing that is made when it is read.
     """
     for chain in names.chains:
         value = around[chain[0]] if chain[0] in around else table.get(chain[0])

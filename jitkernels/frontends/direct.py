@@ -102,7 +102,7 @@ def call_of(
     kwargs: dict[str, Any],
     constants: Sequence[Any],
 ) -> Call | None:
-    """How calls like one reach their arguments, which the function has by these names; None where they are for Python."""
+    """How calls like one reach their arguments, of which these are the names; None where they are for Python."""
     made = Call(len(args), tuple(kwargs))
     positional, named = bound
     reaching = Reaching()

@@ -168,7 +168,9 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             structure, leaves = self._structure(args, kwargs)
             bound = self._signature.ordered(args, kwargs)
             try:
-                call = direct.call_of(function, structure, bound, self._signature.names, args, kwargs, found.constants)
+                call = direct.call_of(
+                    function, structure, bound, self._signature.names, args, kwargs, found.constants
+                )
                 entry = direct.entry_of(found, leaves, call) if call is not None else None
                 if call is not None and entry is not None:
                     self._links.enter(direct.Direct(entry, call, found.alarm, cached=self.config.cache))

@@ -5,7 +5,7 @@ import enum
 import operator
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from jitkernels.frontends.storage import Storage, View
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.whole import Whole
-from jitkernels.graph import extents
+from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.operations import region_of
@@ -267,6 +267,7 @@ def planned(tracer: Tracer, found: Any, given: Sequence[Any]) -> tuple[Graph, Pl
         tuple(planner.nodes),
         writes,
         tuple(tracer.notes),
+        (reduce(partial(construct.elementwise, "logical_or"), tracer.checks),) if tracer.checks else (),
         in_rows=frozenset(planner.in_rows),
     )
     if tracer.picks and not {id(node) for node in tracer.picks} <= {id(node) for node in graph}:

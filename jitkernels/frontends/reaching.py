@@ -20,8 +20,8 @@ from jitkernels.native.layout import Offset
 EQUAL: tuple[type, ...] = (int, str, bytes, range)
 """Constants that others may be equal to."""
 SAME: tuple[type, ...] = (
-    type(None), bool, float, complex, tuple, frozenset, enum.Enum, type, types.BuiltinFunctionType, np.ufunc, np.dtype, type(Ellipsis), types.ModuleType,
-    types.MethodDescriptorType, types.WrapperDescriptorType, type(np.sum),
+    type(None), bool, float, complex, tuple, frozenset, enum.Enum, type, types.BuiltinFunctionType, np.ufunc, np.dtype,
+    type(Ellipsis), types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType, type(np.sum),
 )  # fmt: skip
 """Constants that cannot change, or only if the function could not tell."""
 PARTS: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
@@ -122,7 +122,7 @@ class Reaching:
         return self._tables[id(table)]
 
     def _named(self, table: dict[str, Any], name: str, part: Any) -> None:
-        """What stands in a table under a name: in it for good, or an array or a number, which may be another each time."""
+        """What stands in a table under a name: for good, or an array or number, which may be another each time."""
         value = table[name]
         if type(part) is not Leaf and (part[0] == "static" or type(value) is types.FunctionType):
             self._table(table).names[name] = value

@@ -1,12 +1,14 @@
 """Arguments put together again, with traced arrays and numbers in them: what the function is run with while traced."""
 
+import builtins
 import functools
 import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from jitkernels.frontends.arguments import Leaf
-from jitkernels.frontends.standin import seen
+from jitkernels.frontends.callees import only_called
+from jitkernels.frontends.standin import CALLED, seen
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import NONE
 
@@ -93,6 +95,10 @@ class Rebuilder:
                 around[chain[0]].cell_contents = seen(around[chain[0]].cell_contents, chain[1:], value)
             else:
                 names[chain[0]] = seen(names[chain[0]], chain[1:], value)
+        for name in only_called(code):
+            value = names.get(name) if name in names else getattr(builtins, name, None)
+            if isinstance(value, types.BuiltinFunctionType | type) and value in CALLED:
+                names[name] = CALLED[value]
         self.tables.add(id(names))
         self._kept.append(names)
         made = types.FunctionType(code, names, code.co_name, given or None, closure)

@@ -5,12 +5,14 @@ reaches the trace for these. So the globals of a traced function have this modul
 """
 
 import math
+import sys
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from jitkernels.frontends.callees import is_called
 from jitkernels.frontends.captured import Same
 from jitkernels.frontends.tables import SERVICES, TABLE
 from jitkernels.frontends.traced import Traced
@@ -72,6 +74,9 @@ class Module:
         if name == "errstate":
             return Quiet
         value = getattr(self._module, name)
+        if isinstance(value, type) and value in CALLED:
+            frame = sys._getframe(1)
+            return CALLED[value] if is_called(frame.f_code, frame.f_lasti) else value
         if name in ("mgrid", "ogrid", "r_", "c_"):
             return Indexed(name, value)
         if isinstance(value, types.FunctionType | types.BuiltinFunctionType | type(np.sum)):
@@ -93,13 +98,15 @@ class Other:
 
 def seen(owner: Any, names: tuple[str, ...], value: Any) -> Any:
     """What stands for a module that has a value under some names, one of the other; others are as they are."""
-    if not isinstance(owner, types.ModuleType) and type(owner) is not Other:
+    known: Mapping[str, Any] = {}
+    if isinstance(owner, Other):
+        owner, known = owner._module, owner._names
+    if not isinstance(owner, types.ModuleType):
         return owner
     first, *rest = names
     if rest:
-        value = seen(getattr(owner, first), tuple(rest), value)
-    known = owner._names if type(owner) is Other else {}
-    return Other(owner._module if type(owner) is Other else owner, {**known, first: value})
+        value = seen(known.get(first, getattr(owner, first)), tuple(rest), value)
+    return Other(owner, {**known, first: value})
 
 
 class Indexed:
@@ -151,22 +158,7 @@ class Mathematics:
     """The module `math`, which would ask for plain numbers."""
 
     def __getattr__(self, name: str) -> Any:
-        function = getattr(math, name)
-        ufunc = UFUNCS.get(name)
-        if ufunc is None:
-            return function
-
-        def call(value: Any) -> Any:
-            if type(value) is Whole and value > 0:
-                found = SERVICES["ufunc"](value.tracer, ufunc, "__call__", (value,), {"dtype": np.float64})
-                found.is_weak = True
-                return found
-            return function(value)
-
-        return call
-
-
-UFUNCS = {"sqrt": np.sqrt, "log": np.log, "log2": np.log2, "log10": np.log10}
+        return SERVICES["math"](getattr(math, name))
 
 
 class Kind:
@@ -189,3 +181,5 @@ class Kind:
 
 BUILTINS = {"type": Kind()}
 """What traced functions see in place of functions of Python."""
+CALLED: dict[Any, Callable[..., Any]] = {}
+"""What they see in place of others where they call these, see `jitkernels.frontends.numbers`."""

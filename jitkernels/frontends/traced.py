@@ -185,7 +185,8 @@ class Traced:
             size = self.size
             if size != 1:
                 refuse(self)
-        return bool(self._value())
+        found = SERVICES["truth"](self)
+        return bool(self._value() if found is None else found)
 
     def __int__(self) -> int:
         return int(self._value())

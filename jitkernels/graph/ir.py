@@ -101,8 +101,13 @@ def transformed(graph: Graph, rule: Callable[[Node], Node]) -> Graph:
         inputs = tuple(new[id(one)] for one in node.inputs)
         kept = all(one is other for one, other in zip(inputs, node.inputs, strict=True))
         new[id(node)] = rule(node if kept else node.with_inputs(inputs))
-    outputs = [new[id(node)] for node in graph.outputs]
-    return graph.remade(outputs, [(target, new[id(value)]) for target, value in graph.writes])
+    return remade_of(graph, lambda node: new[id(node)])
+
+
+def remade_of(graph: Graph, new: Callable[[Node], Node]) -> Graph:
+    """The graph with other nodes for its roots."""
+    outputs, checks = [[new(node) for node in nodes] for nodes in (graph.outputs, graph.checks)]
+    return graph.remade(outputs, [(target, new(value)) for target, value in graph.writes], checks)
 
 
 def readers(nodes: Iterable[Node]) -> dict[int, list[Node]]:

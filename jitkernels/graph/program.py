@@ -38,7 +38,7 @@ class Segment:
             self._entry = kind(self._code.address)
         status = floating_errors.heard(self._entry, frame.ctypes.data)
         if status == programs.REFUSED:
-            raise IndexError("an index is out of bounds")
+            raise IndexError("an index is out of bounds, or a number is none that Python's functions take")
         if status:
             raise WorkspaceError(vectorcall.NO_WORKSPACE)
 

@@ -1,5 +1,6 @@
 """Functions of LLVM IR under construction: straight runs of instructions inside of loops, and what is known in each."""
 
+import struct
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,6 +128,11 @@ class Function:
         return self.new(self.block, f"load i64, ptr {at}")
 
     def _opaque(self, atom: extents.Atom) -> str:
+        if atom.operation == "scaled":
+            bits = struct.pack(">d", atom.right).hex().upper()
+            number = self.new(self.block, f"sitofp i64 {self.extent(atom.left)} to double")
+            product = self.new(self.block, f"fmul double {number}, 0x{bits}")
+            return self.new(self.block, f"fptosi double {product} to i64")
         left, right = self.extent(atom.left), self.extent(atom.right)
         if atom.operation in ("min", "max"):
             sign = "slt" if atom.operation == "min" else "sgt"

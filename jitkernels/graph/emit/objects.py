@@ -188,7 +188,9 @@ LOOKING = frozenset(
     {"type", "size", "item", "element", "value", "attribute", "method", "part", "equal", "changed", "looked"}
 )
 """Steps that look into the object of another one: all that is expected has to hold before they do."""
-WORDED = frozenset({"global", "absent", "cell", "held", "type", "value", "attribute", "method", "same", "equal"})
+WORDED = frozenset(
+    {"global", "absent", "cell", "held", "type", "value", "attribute", "method", "same", "equal"}
+)
 
 
 def _value(writer: Writer, places: dict[int, str], base: str, step: Step, word: str) -> str:
