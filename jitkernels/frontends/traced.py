@@ -110,7 +110,7 @@ class Traced:
 
     @property
     def imag(self) -> "Traced":
-        zeros = TABLE[np.zeros_like](self)
+        zeros = TABLE[np.zeros_like](self, order="A")
         if self.is_scalar:
             zeros.is_scalar, zeros.is_weak = True, self.is_weak
             return zeros  # type: ignore[no-any-return]

@@ -160,12 +160,10 @@ class Program:
         results = []
         for node in self.graph.outputs:
             order = self.orders.get(id(node))
-            if id(node) in given or order not in (None, (*reversed(range(node.ndim)),)):
+            if id(node) in given:
                 return None
             size = np.dtype(node.dtype).itemsize
-            results.append(
-                interface.Result(self.words[id(node)], node.dtype, size, node.shape, order is not None)
-            )
+            results.append(interface.Result(self.words[id(node)], node.dtype, size, node.shape, order))
         if len({one.word for one in results}) < len(results) or not (is_tuple or len(results) <= 1):
             return None
         outputs = {id(node) for node in self.graph.outputs}
