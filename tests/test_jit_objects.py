@@ -208,7 +208,7 @@ def test_control_flow_on_values_is_explained() -> None:
 
     def counting(x: Any) -> Any:
         count = x[0]
-        return x * float(count)
+        return x * int(count)
 
     for function, expected in ((branching, "'total'"), (looping, "'x'"), (counting, "'count'")):
         compiled = jk.jit(function)
@@ -254,7 +254,7 @@ def test_nothing_holds_the_arguments() -> None:
 
 
 def test_many_specialisations_are_bounded() -> None:
-    compiled = jk.jit(lambda x, k: x * int(k), backend="interpreter")
+    compiled = jk.jit(lambda x, k: x * int(str(k)), backend="interpreter")
     for k in range(100):
         same(compiled(array(3), k), array(3) * k)
     assert sum(map(len, compiled._specialisations.values())) == 32

@@ -1,4 +1,4 @@
-"""Keys of loop nests: whatever decides the code is in the text of it."""
+"""Keys of loop nests and segments: whatever decides the code is in the text of it."""
 
 from typing import Any
 
@@ -7,9 +7,11 @@ import pytest
 from translated import Function
 
 from jitkernels.errors import BuildError
+from jitkernels.graph.emit import programs
+from jitkernels.native import codegen
 from jitkernels.native.code import code_of
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import External, IRFunction, apart, inlined
+from jitkernels.native.source import External, IRFunction, apart, inlined, symbol_of
 
 
 def with_constant(value: Any) -> Function:
@@ -202,3 +204,24 @@ def test_a_symbol_has_one_meaning_in_a_nest() -> None:
 
     with pytest.raises(BuildError, match="two functions of a loop nest are called jk_a"):
         LoopNest("key", ("float64*", "int64"), body, extent=1).text  # noqa: B018
+
+
+SEGMENT = "define i64 @entry(ptr %frame) nounwind {\n  ret i64 0\n}\n"
+
+
+def test_how_a_segment_becomes_code_is_in_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one text: vectors of another width, another level, another list of passes."""
+    made = [programs.fused("one", SEGMENT, size, (), level) for size in (32, 64) for level in (0, 3)]
+    ran = []
+
+    def run(names: Any, *_: Any) -> None:
+        ran.append(names)
+
+    monkeypatch.setattr(codegen, "_run", run)
+    for names in (codegen.INLINING_PASSES, ("sroa",)):
+        monkeypatch.setattr(codegen, "INLINING_PASSES", names)
+        made.append(programs.fused("one", SEGMENT, 64, (), 3))
+        made[-1].object_code("jk_one")
+        assert ran.pop() == names, "those run that the text tells of"
+        assert f"; {' '.join(names)}, vectors" in made[-1].text
+    assert len({symbol_of(one) for one in made}) == len(made) - 1, "the last but one is as one before"

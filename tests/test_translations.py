@@ -1,9 +1,16 @@
 """Scalar functions that were translated by another process are read, and are what this one would make of them."""
 
+from itertools import product
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from processes import python
+
+from jitkernels.graph.scalars import SCALARS
+from jitkernels.native.language import lanes, translations
+from jitkernels.native.language.lanes import Library
 
 CODE = """
 import hashlib
@@ -68,3 +75,37 @@ lanes.Library().called(theirs.twice, ["float32"], 16)
 """
     python(code, private_cache)
     assert not list(private_cache.glob("*/objects/*.json"))
+
+
+def texts_of_scalars(numbers: tuple[int, ...]) -> dict[Any, Any]:
+    """What all elementwise operations are in so many lanes, one number of lanes after another."""
+    lanes._made.clear()
+    found: dict[Any, Any] = {}
+    for scalar, kind in product(SCALARS.values(), ("float32", "float64", "int16", "bool")):
+        count = scalar.numpy.nin if isinstance(scalar.numpy, np.ufunc) else 1
+        kinds = ("bool", kind, kind) if scalar.choice else (kind,) * count
+        function = scalar.function(kinds)
+        if function is None:
+            continue
+        for number in numbers:
+            library = Library(alone={})
+            called = library.called(function, kinds, number)
+            apart = {symbol: one.text for symbol, one in (library.alone or {}).items()}
+            found[scalar.name, kind, number] = called, library.text, apart
+    return found
+
+
+def test_texts_for_other_lanes_are_those_of_a_translation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of what calls others in memory, of which there is one for so many lanes, and of tables."""
+    monkeypatch.setattr(translations, "path_of", lambda *_: None)
+    translated, original = [], lanes._translated
+
+    def counted(function: Any, *rest: Any) -> Any:
+        translated.append(function)
+        return original(function, *rest)
+
+    monkeypatch.setattr(lanes, "_translated", counted)
+    made, few = texts_of_scalars((16, 4, 64)), len(translated)
+    monkeypatch.setattr(lanes, "_in_other_lanes", lambda *_: None)
+    assert made == texts_of_scalars((64, 4, 16))
+    assert len(translated) - few > 2.5 * few, "what is translated for some lanes is not for others"

@@ -6,8 +6,9 @@ refer to by name are arguments too, which are read again at each call.
 
 import dataclasses
 import enum
+import functools
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,18 @@ CONSTANTS: tuple[type, ...] = (
 )  # fmt: skip
 STATEFUL = "numpy.random"
 """Where NumPy's generators are from, whose import takes longer than that of all operations."""
-LEAVES = ("A", "D", "F", "I", "N")
 _numbers = {np.dtype(name).type for name in DTYPES}
 _dtypes = {np.dtype(name) for name in DTYPES}
-Leaf = str
-"""``A`` an array, ``D`` one of another library, ``F`` a Python float, ``I`` an int, ``N`` a NumPy scalar."""
+
+
+class Leaf(str):
+    """What stands for a leaf in a structure, where plain strings are names."""
+
+    __slots__ = ()
+
+
+ARRAY, FOREIGN, FLOAT, INT, NUMBER = map(Leaf, "ADFIN")
+"""An array, one of another library, a Python float, an int, a NumPy scalar."""
 
 
 class Flattener:
@@ -49,13 +57,13 @@ class Flattener:
         if kind is np.ndarray:
             return self._array(value)
         if kind is float:
-            return self._leaf(value, "F")
+            return self._leaf(value, FLOAT)
         if kind is int:
-            return self._leaf(value, "I") if value in INT64 else ("static", kind, value)
+            return self._leaf(value, INT) if value in INT64 else ("static", kind, value)
         if kind is bool:
             return "static", kind, value
         if kind in _numbers:
-            return self._leaf(value, "N")
+            return self._leaf(value, NUMBER)
         return self._container(value, kind)
 
     def _leaf(self, value: Any, mark: Leaf) -> Leaf:
@@ -71,10 +79,12 @@ class Flattener:
             raise UnknownError("an argument that is not aligned")
         if not value.flags.c_contiguous and any(step % value.itemsize for step in value.strides):
             raise UnknownError("an argument whose strides are no multiples of its elements")
-        return self._leaf(value, "A")
+        return self._leaf(value, ARRAY)
 
     def _container(self, value: Any, kind: type) -> Any:
-        if kind in CONSTANTS or isinstance(value, type | enum.Enum):
+        if kind is frozenset:
+            return "static", kind, captured.Constant(frozenset(map(static, value)), value)
+        if kind in CONSTANTS or isinstance(value, type | enum.Enum | np.dtype):
             if kind is slice:
                 return "slice", *(self.flatten(one) for one in (value.start, value.stop, value.step))
             return "static", kind, value
@@ -101,6 +111,9 @@ class Flattener:
             return self._function(value)
         if kind is types.MethodType:
             return "method", self.flatten(value.__func__), self.flatten(value.__self__)
+        if kind is functools.partial:
+            parts = value.func, value.args, value.keywords
+            return "partial", *(self.flatten(one) for one in parts)
         if kind is types.ModuleType:
             captured.refuse_module(value)
             return "static", kind, captured.Same(value)
@@ -119,7 +132,7 @@ class Flattener:
         if type(array) is not np.ndarray:
             raise UnknownError(f"an argument of type {type(value).__name__}")
         self._array(array)
-        return "D"
+        return FOREIGN
 
     def _object(self, value: Any, kind: type) -> Any:
         if any(base.__module__.startswith(STATEFUL) for base in kind.__mro__):
@@ -163,11 +176,24 @@ class Flattener:
         finally:
             self._open.pop()
 
-    def _plain(self, chain: tuple[str, ...], value: Any) -> Any:
-        """A value that is read as an attribute of a module or class: code is made for it."""
-        if value is not None and not isinstance(value, bool | int | float | str | tuple | np.dtype):
-            raise UnknownError(f"the function reads {'.'.join(chain)}")
-        return captured.Constant(static(value), value)
+    def _read(self, one: captured.Read) -> Any:
+        """A value that is read as an attribute of a module or class: a constant of the code, or an argument."""
+        value = one.value
+        if one.is_known:
+            return "static", type(value), captured.Same(value)
+        if value is None or isinstance(value, bool | int | float | str | tuple | np.dtype):
+            return "static", type(value), captured.Constant(static(value), value)
+        if isinstance(one.owner, types.ModuleType):
+            count = len(self.leaves)
+            try:
+                return self.flatten(value)
+            except UnknownError:
+                if not callable(value):
+                    raise
+                del self.leaves[count:]
+        if not callable(value):
+            raise UnknownError(f"the function reads {'.'.join(one.chain)}")
+        return "static", type(value), captured.Same(value)  # which the trace calls, and looks at
 
     def _function(self, value: types.FunctionType, *, is_outermost: bool = False) -> Any:
         """A function and all that it refers to: cells, defaults, and globals by their names."""
@@ -185,12 +211,12 @@ class Flattener:
         bound = captured.globals_of(value, found.names)
         self.attributes |= found.attributes
         attributes = captured.attributes_of(found, captured.around(value), value.__globals__)
-        read = tuple([(chain, self._plain(chain, one)) for chain, one in attributes])
         parts = []
         for name, one in bound.items():
             if id(one) in self._open:
                 raise UnknownError(f"{name} refers to itself")
             parts.append((name, self.flatten(one)))
+        read = tuple([(one.chain, self._read(one)) for one in attributes])
         return (
             "function",
             value.__code__,
@@ -239,28 +265,13 @@ def strides_of(array: Any) -> tuple[int | None, ...]:
     )
 
 
-def counted(structure: Any) -> int:
-    """How many leaves a structure has; names are no structures."""
-    if type(structure) is str:
-        return int(structure in LEAVES)
-    if not isinstance(structure, tuple):
-        return 0
-    if structure and structure[0] == "static":
-        return 0
-    if structure and structure[0] == "named":
-        return counted(structure[2])
-    if structure and structure[0] is dict and len(structure) == 3:
-        return counted(structure[2])
-    if structure and structure[0] == "object":
-        return counted(structure[3]) + counted(structure[4])
-    return sum(map(counted, structure))
-
-
-def has_foreign(structure: Any) -> bool:
-    """Whether arrays of other libraries are among the arguments of a structure, which NumPy may not take."""
-    if type(structure) is str:
-        return structure == "D"
-    return isinstance(structure, tuple) and structure[:1] != ("static",) and any(map(has_foreign, structure))
+def leaves_of(structure: Any) -> Iterator[Leaf]:
+    """The leaves of a structure, in order."""
+    if type(structure) is Leaf:
+        yield structure
+    elif type(structure) is tuple and structure[:1] != ("static",):
+        for one in structure:
+            yield from leaves_of(one)
 
 
 def static(value: Any) -> Any:

@@ -41,6 +41,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         if chosen.dtype.kind not in "iu":
             raise UnknownError("take by what is no int")
         found = along(given, position, chosen if chosen.ndim else chosen.region((), ()))
+        found = fresh(given.tracer, found.node, is_scalar=found.is_scalar)
     return stored(given.tracer, found.node, out) if out is not None else found
 
 
@@ -111,7 +112,10 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     found = given
     for one, position in zip(shifts, axes, strict=True):
         found = _rolled(found, as_extent(one), position)
-    return found if found is not given else fresh(given.tracer, given.node)
+    made = fresh(given.tracer, found.node)
+    if given.ndim > 1:
+        made.view.storage.lie_like(given.view.strides())
+    return made
 
 
 def _rolled(given: Traced, shift: Number, axis: int) -> Traced:
@@ -202,7 +206,12 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
     for axis, (before, after) in enumerate(widths):
         if not (extents.same(before, 0) and extents.same(after, 0)):
             found = _padded(found, axis, before, after, mode, values[axis] if values else None)
-    return found if found is not given else fresh(given.tracer, given.node)
+    made = fresh(given.tracer, found.node)
+    if given.ndim > 1 and given.view.is_c() is not True and transpose(given).view.is_c():
+        made.view.storage.lie_like(
+            range(1, given.ndim + 1)
+        )  # in columns, if the array does and not otherwise
+    return made
 
 
 def _widths(width: Any, ndim: int) -> list[Any]:

@@ -139,22 +139,39 @@ def globals_of(function: types.FunctionType, names: tuple[str, ...]) -> dict[str
     return found
 
 
-def attributes_of(
-    names: Names, around: Mapping[str, Any], table: Mapping[str, Any]
-) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Plain values that are read as attributes of modules and classes, such as constants of a module of one's own.
+@record
+class Read:
+    """A value that is read as an attribute of `owner`, a module or class; `is_known`: of NumPy's or Python's."""
 
-    Names are those of the functions around, and of globals.
+    chain: tuple[str, ...]
+    owner: Any
+    value: Any
+    is_known: bool
+
+
+def attributes_of(names: Names, around: Mapping[str, Any], table: Mapping[str, Any]) -> Iterator[Read]:
+    """What is read as attributes of modules and classes, such as constants of a module of one's own.
+
+    Names are those of the functions around, and of globals. Of NumPy and Python only what stands in their modules,
+    which somebody may have replaced; and of classes nothing that is made when it is read.
     """
     for chain in names.chains:
         value = around[chain[0]] if chain[0] in around else table.get(chain[0])
+        owner = None
         for name in chain[1:]:
-            if not isinstance(value, types.ModuleType | type) or _is_known(value):
+            owner = value
+            if not isinstance(owner, types.ModuleType | type):
                 break
-            value = getattr(value, name, None)
+            if isinstance(owner, type) and (_is_known(owner) or issubclass(owner, enum.Enum)):
+                break
+            if name not in vars(owner) and isinstance(owner, types.ModuleType) and _is_known(owner):
+                break
+            value = getattr(owner, name, None)
         else:
-            if not callable(value) and not isinstance(value, types.ModuleType | enum.Enum | property):
-                yield chain, value
+            is_known = isinstance(owner, types.ModuleType) and _is_known(owner)
+            is_made = isinstance(owner, type) and isinstance(value, types.MethodType | property)
+            if not is_made and not isinstance(value, types.ModuleType | enum.Enum):
+                yield Read(chain, owner, value, is_known)
 
 
 def _is_known(value: Any) -> bool:
@@ -194,8 +211,9 @@ def is_tracked(frame: types.FrameType) -> str:
     for one in names.names:
         if one in frame.f_globals and not _is_fixed(frame.f_globals[one]):
             return f"{frame.f_code.co_name} reads the global {one!r}"
-    for chain, _ in attributes_of(names, frame.f_locals, frame.f_globals):
-        return f"{frame.f_code.co_name} reads {'.'.join(chain)}"
+    for read in attributes_of(names, frame.f_locals, frame.f_globals):
+        if not read.is_known and not callable(read.value):
+            return f"{frame.f_code.co_name} reads {'.'.join(read.chain)}"
     for one in frame.f_code.co_freevars:
         if one != "__class__" and not _is_fixed(frame.f_locals.get(one)):
             return f"{frame.f_code.co_name} reads the variable {one!r} around it"

@@ -7,7 +7,7 @@ import numpy as np
 
 from jitkernels.frontends.joining import stacked
 from jitkernels.frontends.reductions import dtype_name, is_given
-from jitkernels.frontends.shaping import copied, expand_dims, extents_of, of_array, transpose
+from jitkernels.frontends.shaping import copied, expand_dims, extents_of, known_order, of_array, transpose
 from jitkernels.frontends.standin import creates
 from jitkernels.frontends.tables import SERVICES, implements, serves
 from jitkernels.frontends.traced import Traced, fresh, traced
@@ -77,15 +77,15 @@ def _like(value: Any) -> Any:
         device: Any = None,
     ) -> Any:
         given = of_array(a)
-        if order not in ("K", "C"):
-            raise UnknownError(f"an array like another in order {order}")
+        order = known_order(given, order)
         made = filled(
             given.tracer,
             given.shape if shape is None else shape,
             value,
             dtype if is_given(dtype) else given.dtype,
         )
-        made.view.storage.is_c = order == "C" or given.view.is_c() is True or made.ndim < 2 or None
+        if order != "C" and made.ndim > 1 and (order == "F" or made.ndim == given.ndim):
+            made.view.storage.lie_like(range(1, made.ndim + 1) if order == "F" else given.view.strides())
         return made
 
     return make

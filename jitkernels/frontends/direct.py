@@ -4,7 +4,7 @@ What the function refers to by name is looked up in each call: arrays and number
 what it was, and nothing that can change in itself. All other calls are Python's, which finds or makes their code.
 """
 
-import ctypes
+import functools
 import sys
 import types
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.frontends.alarms import Alarm, LinkedAlarm
-from jitkernels.frontends.reaching import Reaching, UnreachableError, sources
+from jitkernels.frontends.reaching import FUNCTION_PARTS, Reaching, UnreachableError, has_parts, sources
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.frontends.tracer import INT64
 from jitkernels.graph.emit.interface import Bound, Reach, Rebuilt, Whole
@@ -89,24 +89,26 @@ class Call:
         self.watches: list[Any] = []
 
 
+CALLABLES = (types.FunctionType, types.MethodType, functools.partial)
+"""Types of what may be called without Python."""
+
+
 def call_of(
-    function: types.FunctionType,
+    function: Any,
     structure: Any,
     bound: tuple[tuple[Any, ...], dict[str, Any]],
+    names: Sequence[str],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     constants: Sequence[Any],
 ) -> Call | None:
-    """How calls like one reach their arguments; None where they are for Python."""
+    """How calls like one reach their arguments, of which these are the names; None where they are for Python."""
     made = Call(len(args), tuple(kwargs))
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
     positional, named = bound
-    if len(positional) > len(names) or function.__code__.co_flags & (VARIABLE | BY_NAME):
-        return None
     reaching = Reaching()
     part, (_, parts), (_, keywords, named_parts) = structure
     listed = [
-        *zip(names, parts, positional, strict=False),
+        *zip([*names, *[""] * len(parts)], parts, positional, strict=False),
         *zip(keywords, named_parts, named.values(), strict=True),
     ]
     defaults = False
@@ -121,7 +123,8 @@ def call_of(
                 reaching.default(one, value)
         # Last, though its leaves come first: other arguments are the usual reason why code is not a call's.
         given, reaching.leaves = reaching.leaves, []
-        reaching.captured(part, function)
+        reaching.function(part, function)
+        reaching.finish()
     except UnreachableError:
         return None
     if defaults and not _watch_defaults(function, made):
@@ -134,20 +137,18 @@ def call_of(
 
 EXACT = 2**53
 """Up to which whole numbers are floats."""
-VARIABLE, BY_NAME = 4, 8
-"""Python's flags of functions that take any arguments by position, or by name."""
-DEFAULTS = 56
-"""Bytes from the start of a function to its defaults."""
 
 
-def _watch_defaults(function: types.FunctionType, call: Call) -> bool:
-    place = id(function) + DEFAULTS
-    if ctypes.c_int64.from_address(place).value != (
-        id(function.__defaults__) if function.__defaults__ else 0
-    ):
+def _watch_defaults(function: Any, call: Call) -> bool:
+    while type(function) is not types.FunctionType:
+        if type(function) not in CALLABLES:
+            return False
+        function = function.func if type(function) is functools.partial else function.__func__
+    if not has_parts(function, FUNCTION_PARTS, (function.__defaults__, function.__kwdefaults__)):
         return False
     if function.__defaults__:
-        call.watches.append((None, call_table.Word(place), function.__defaults__))
+        place = call_table.Word(id(function) + FUNCTION_PARTS[0])
+        call.watches.append((None, place, function.__defaults__))
     for name, value in (function.__kwdefaults__ or {}).items():
         call.watches.append((function.__kwdefaults__, name, value))
     return True

@@ -16,6 +16,7 @@ from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Extent, Number
 from jitkernels.graph.ir import Node
+from jitkernels.graph.layouts import order_like
 
 INVALID = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid "
@@ -52,6 +53,8 @@ def getitem(given: Traced, key: Any) -> Any:
     made = Node("gather", (node, *indices), node.dtype, shape, {"axis": axis})
     given.tracer.picks.append(made)
     found = fresh(given.tracer, made, is_scalar=picked.is_element and not shape, is_c=base.ndim == 1 or None)
+    if len(shape) > 1:
+        found.view.storage.lie_like(_strides_of_picked(base, axis, indices, shape))
     if shape and all(type(one) is Traced and one.is_scalar for _, one in picked.arrays):
         found.view.storage.doubt(base.view.storage)  # of numbers that are known, NumPy makes a view
     return found
@@ -206,6 +209,20 @@ def _bound(value: Any, extent: Number, lowest: Number, highest: Number) -> Numbe
         bound = bound + extent
         return lowest if bound < lowest else bound
     return highest if bound > highest else bound
+
+
+def _strides_of_picked(
+    base: Traced, axis: int, indices: Sequence[Node], shape: Sequence[Number]
+) -> tuple[Number, ...] | None:
+    """Strides of what is picked: dimensions of the indices are outermost, others lie as those of the array do."""
+    strides, count = base.view.strides(), indices[0].ndim
+    if strides is None:
+        return None
+    own = tuple(range(axis, axis + count))
+    others = [i for i in range(len(shape)) if i not in own]
+    left = [step for i, step in enumerate(strides) if not axis <= i < axis + len(indices)]
+    order = order_like([shape[i] for i in others], left) or range(len(others))
+    return construct.contiguous(shape, (*own, *(others[i] for i in order)))
 
 
 def _gathered(given: Traced, picked: Picked) -> tuple[Traced, int, list[Node]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jitkernels.frontends.arguments import Leaf
 from jitkernels.frontends.groups import Group, groups_of, moved, moved_by_numpy
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.graph.ir import Node
@@ -127,7 +128,7 @@ def argument_names(structure: Any, names: Sequence[str]) -> list[str]:
 
 
 def _named(name: str, part: Any) -> Iterator[str]:
-    if isinstance(part, str):
+    if type(part) is Leaf:
         yield name
         return
     kind = part[0]
@@ -148,13 +149,13 @@ def _named(name: str, part: Any) -> Iterator[str]:
                 yield from _named(f"{name}.{field}", one)
     elif kind == "function":
         yield from _of_function(name, part)
-    elif kind in ("slice", "method"):
+    elif kind in ("slice", "method", "partial"):
         for i, one in enumerate(part[1:]):
             yield from _named(f"{name}[{i}]", one)
 
 
 def _of_function(name: str, part: Any) -> Iterator[str]:
-    code, _, cells, defaults, keywords, bound, _ = part[1:]
+    code, _, cells, defaults, keywords, bound, read = part[1:]
     prefix = f"{name}." if name else ""
     for variable, one in zip(code.co_freevars, cells, strict=True):
         yield from _named(f"{prefix}{variable}", one)
@@ -162,3 +163,5 @@ def _of_function(name: str, part: Any) -> Iterator[str]:
         yield from _named(f"{prefix}default {i}", one)
     for variable, one in (*keywords, *bound):
         yield from _named(f"{prefix}{variable}", one)
+    for chain, one in read:
+        yield from _named(f"{prefix}{'.'.join(chain)}", one)

@@ -55,6 +55,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def __init__(self, function: Callable[P, R], static_argnames: tuple[str, ...], config: JitConfig) -> None:
         functools.update_wrapper(self, function)
+        self.__name__: str = getattr(function, "__name__", type(function).__name__)
         self.__wrapped__ = function
         self.config, self.static_argnames = config, static_argnames
         self._signature = Signature(function, static_argnames)
@@ -62,7 +63,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         self._plain_calls: dict[str, int] = {}
         self._hits = 0
         self._takes_out = self._signature.takes("out")
-        self._links = links.Links(self, self._from_python)
+        self._links = links.Links(self, self._from_python, takes_out=self._takes_out)
 
     if _base is object or TYPE_CHECKING:
 
@@ -143,7 +144,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def _link_plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, most: int) -> None:
         """Let calls like this one be the plain function's without more ado, up to so many elements of an array."""
-        if _base is object or out is not None or self._takes_out or self._links.are_many:
+        if _base is object or out is not None or self._links.are_many:
             return
         kinds = {type(one) for one in (*args, *kwargs.values())}
         if most == MANY_ELEMENTS or kinds <= direct.NUMBERS:
@@ -162,17 +163,14 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             if self._links.are_many:
                 self._unlink()
                 found.direct[form] = False
-            if (
-                _base is object
-                or self.config.sees_calls
-                or self._takes_out
-                or type(function) is not types.FunctionType
-            ):
+            if _base is object or self.config.sees_calls or type(function) not in direct.CALLABLES:
                 return False
             structure, leaves = self._structure(args, kwargs)
             bound = self._signature.ordered(args, kwargs)
             try:
-                call = direct.call_of(function, structure, bound, args, kwargs, found.constants)
+                call = direct.call_of(
+                    function, structure, bound, self._signature.names, args, kwargs, found.constants
+                )
                 entry = direct.entry_of(found, leaves, call) if call is not None else None
                 if call is not None and entry is not None:
                     self._links.enter(direct.Direct(entry, call, found.alarm, cached=self.config.cache))

@@ -5,7 +5,7 @@ import enum
 import operator
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from jitkernels.frontends.storage import Storage, View
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.whole import Whole
-from jitkernels.graph import extents
+from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.operations import region_of
@@ -79,6 +79,7 @@ class _Planner:
         self.arguments = {id(one): i for i, one in enumerate(given)}
         self.nodes: list[Node] = []
         self.in_rows: set[int] = set()
+        self.orders: dict[int, tuple[int, ...]] = {}
         self.made: dict[int, int] = {}
         self.counts: dict[int, int] = {}
         self.storages: list[Storage] = []
@@ -172,17 +173,22 @@ class _Planner:
         whole = extents.same(extents.product(view.shape), extents.product(storage.node.shape))
         if view.parent is None or not (shared or whole):
             number = self.output(view.node, storage if view.parent is None else value)
-            if view.parent is None and storage.is_c:
-                self.in_rows.add(number)
+            if view.parent is None:
+                self._lies(number, storage)
             if value.is_weak:
                 return lambda known: float(known.arrays[number])
             if value.is_scalar:
                 return lambda known: known.arrays[number][()]
             return lambda known: known.arrays[number]
         number = self.output(storage.node, storage)
+        self._lies(number, storage)
+        return self._view(view, number, is_leaf=False)
+
+    def _lies(self, number: int, storage: Storage) -> None:
         if storage.is_c:
             self.in_rows.add(number)
-        return self._view(view, number, is_leaf=False)
+        elif storage.order is not None:
+            self.orders[number] = storage.order
 
     def _view(self, view: View, number: int, *, is_leaf: bool) -> Make:
         """A view of an argument or of a new array."""
@@ -267,7 +273,9 @@ def planned(tracer: Tracer, found: Any, given: Sequence[Any]) -> tuple[Graph, Pl
         tuple(planner.nodes),
         writes,
         tuple(tracer.notes),
-        in_rows=frozenset(planner.in_rows),
+        (reduce(partial(construct.elementwise, "logical_or"), tracer.checks),) if tracer.checks else (),
+        frozenset(planner.in_rows),
+        tuple(planner.orders.items()),
     )
     if tracer.picks and not {id(node) for node in tracer.picks} <= {id(node) for node in graph}:
         raise UnknownError("elements picked by numbers, which may lie beside the array, and used for nothing")

@@ -1,27 +1,38 @@
 """From the structure of a call's arguments to the steps by which compiled code reaches arrays and numbers in them."""
 
 import ctypes
+import enum
 import functools
 import sys
 import sysconfig
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.arguments import counted
-from jitkernels.frontends.captured import Same, is_library, names_of
+from jitkernels.frontends.arguments import FOREIGN, Leaf, leaves_of
+from jitkernels.frontends.captured import is_library, names_of
 from jitkernels.graph.emit.objects import Step
+from jitkernels.native.c_api import METHOD
 from jitkernels.native.layout import Offset
 
-EQUAL: tuple[type, ...] = (int, str, bytes)
+EQUAL: tuple[type, ...] = (int, str, bytes, range)
 """Constants that others may be equal to."""
 SAME: tuple[type, ...] = (
-    type(None), bool, float, type, types.BuiltinFunctionType, np.ufunc, np.dtype, type(Ellipsis), types.ModuleType,
-    types.MethodDescriptorType, types.WrapperDescriptorType, type(np.sum),
+    type(None), bool, float, complex, tuple, frozenset, enum.Enum, type, types.BuiltinFunctionType, np.ufunc, np.dtype,
+    type(Ellipsis), types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType, type(np.sum),
 )  # fmt: skip
-"""Constants that cannot change."""
+"""Constants that cannot change, or only if the function could not tell."""
+PARTS: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
+    "slice": (("start", "stop", "step"), (16, 24, 32)),
+    "method": (("__func__", "__self__"), (16, 24)),
+    "partial": (("func", "args", "keywords"), (16, 24, 32)),
+}
+"""Attributes of objects that are made of others, and bytes from the start of such an object to these."""
+FUNCTION_PARTS = 56, 64
+"""Bytes from the start of a function to its defaults."""
+HAVE_METHODS = hasattr(ctypes.pythonapi, METHOD)
 
 
 class UnreachableError(Exception):
@@ -35,6 +46,7 @@ class Reaching:
         self.steps: list[Step] = []
         self.leaves: list[int] = []
         self.context: list[Any] = []
+        self._tables: dict[int, Table] = {}
         self._seen: dict[int, Any] = {}
 
     def argument(self, number: int, structure: Any, value: Any) -> None:
@@ -42,54 +54,127 @@ class Reaching:
         self._look(self._step("argument", number=number), structure, value)
 
     def default(self, structure: Any, value: Any) -> None:
-        """A default, which is part of the code. Raises UnreachableError."""
-        if type(structure) is str:
+        """A default, which stays the object that it is. Raises UnreachableError."""
+        if type(structure) is Leaf:
             self.leaves.append(~self._word(value))
-        elif structure[0] != "static" or not isinstance(value, (*EQUAL, *SAME)):
-            raise UnreachableError
+        elif structure[0] != "static":
+            self._look(self._held(value), structure, value)
+
+    def function(self, structure: Any, value: Any) -> None:
+        """The function of the call itself, or what is called as one. Raises UnreachableError."""
+        if type(value) is types.FunctionType:
+            self.captured(structure, value)
+        else:
+            self._look(self._held(value), structure, value)
 
     def captured(self, structure: Any, function: types.FunctionType) -> None:
         """What a function refers to by name, which is looked up again. Raises UnreachableError."""
         if structure[0] == "static":
             return  # of NumPy, Python's library or this package, where no name is bound anew
-        _, _, _, cells, _, keywords, names, read = structure
-        if keywords or read:
-            raise UnreachableError
-        for cell, part in zip(function.__closure__ or (), cells, strict=True):
+        _, _, _, cells, defaults, keywords, names, read = structure
+        self._defaults(function, defaults, keywords)
+        around = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        for cell, part in zip(around.values(), cells, strict=True):
             self._look(self._step("cell", word=self._word(cell)), part, cell.cell_contents)
         table = function.__globals__
-        # Builtins, until there are globals of these names.
-        missing = [name for name in names_of(function.__code__).names if name not in table]
-        where = self._word(table) if names or missing else 0
-        fixed = [one for one in names if type(one[1]) is not str and one[1][0] == "static"]
-        if (fixed or missing) and tell_changes():
-            # Instead of the version there is an address at first, which no version comes to.
-            self._step("changed", number=where, word=self._word(table))
-            self._globals(fixed, table, where, missing)
-            self._step("looked")
-            names, missing = [one for one in names if one not in fixed], []
-        self._globals(names, table, where, missing)
-
-    def _globals(
-        self, names: Sequence[tuple[str, Any]], table: dict[str, Any], where: int, missing: Sequence[str]
-    ) -> None:
-        for name in missing:
-            self._step("absent", number=where, word=self._word(sys.intern(name)))
+        for name in names_of(function.__code__).names:
+            if name not in table:  # one of Python's own, until there is a global of this name
+                self._table(table).missing.setdefault(name)
         for name, part in names:
-            step = self._step("global", number=where, word=self._word(sys.intern(name)))
-            self._look(step, part, table[name])
+            self._named(table, name, part)
+        for chain, part in read:
+            self._read(around, table, chain, part)
+
+    def finish(self) -> None:
+        """Add what is required of tables of names."""
+        for table in self._tables.values():
+            if not table.names and not table.missing:
+                continue
+            if tell_changes():
+                # Instead of the version there is an address at first, which no version comes to.
+                self._step("changed", number=table.word, word=self._word(table.table))
+            for name in table.missing:
+                self._step("absent", number=table.word, word=self._word(sys.intern(name)))
+            for name, value in table.names.items():
+                step = self._step("global", number=table.word, word=self._word(sys.intern(name)))
+                self._step("equal" if type(value) in EQUAL else "same", step, word=self._word(value))
+            if tell_changes():
+                self._step("looked")
+
+    def _defaults(self, function: types.FunctionType, given: Sequence[Any], named: Sequence[Any]) -> None:
+        """Defaults of a function that is called: a tuple and a dict, which it has as long as nobody gives it others."""
+        if not given and not named:
+            return
+        if not has_parts(function, FUNCTION_PARTS, (function.__defaults__, function.__kwdefaults__)):
+            raise UnreachableError
+        held, (values, keywords) = self._held(function), FUNCTION_PARTS
+        if given:
+            self._step("same", self._step("part", held, values), word=self._word(function.__defaults__))
+            for part, one in zip(given, function.__defaults__ or (), strict=True):
+                self.default(part, one)
+        if named:
+            structure = dict, tuple(name for name, _ in named), tuple(part for _, part in named)
+            self._look(self._step("part", held, keywords), structure, function.__kwdefaults__)
+
+    def _table(self, table: dict[str, Any]) -> "Table":
+        if id(table) not in self._tables:
+            self._tables[id(table)] = Table(table, self._word(table))
+        return self._tables[id(table)]
+
+    def _named(self, table: dict[str, Any], name: str, part: Any) -> None:
+        """What stands in a table under a name: for good, or an array or number, which may be another each time."""
+        value = table[name]
+        if type(part) is not Leaf and (part[0] == "static" or type(value) is types.FunctionType):
+            self._table(table).names[name] = value
+            if part[0] == "function":
+                self._function(part, value)
+            return
+        word = self._word(sys.intern(name))
+        self._look(self._step("global", number=self._table(table).word, word=word), part, value)
+
+    def _read(
+        self, around: Mapping[str, types.CellType], table: dict[str, Any], chain: tuple[str, ...], part: Any
+    ) -> None:
+        """An attribute of a module or class, or of one in it; the first one is one of the names of the function."""
+        first, *rest = chain
+        owner = around[first].cell_contents if first in around else table[first]
+        for name in rest[:-1]:
+            owner = self._attribute(owner, name, None)
+        self._attribute(owner, rest[-1], part)
+
+    def _attribute(self, owner: Any, name: str, part: Any) -> Any:
+        """One of a module or class that stays what it is; without a structure, this does too."""
+        value = getattr(owner, name)
+        if isinstance(owner, types.ModuleType) and name in vars(owner):
+            self._named(vars(owner), name, ("static",) if part is None else part)
+            return value
+        if not isinstance(owner, type) or (part is not None and part[0] != "static"):
+            raise UnreachableError
+        self._static(self._step("attribute", self._held(owner), word=self._word(sys.intern(name))), value)
+        return value
 
     def _step(self, kind: str, of: int = 0, number: int = 0, word: int = 0) -> int:
         self.steps.append(Step(kind, of, number, word))
         return len(self.steps) - 1
 
+    def _held(self, value: Any) -> int:
+        return self._step("held", word=self._word(value))
+
     def _word(self, value: Any) -> int:
         self.context.append(value)
         return len(self.context) - 1
 
+    def _function(self, structure: Any, function: Any) -> None:
+        """A function that is there: what it refers to."""
+        if type(function) is not types.FunctionType:
+            raise UnreachableError
+        if id(function) not in self._seen or any(leaves_of(structure)):
+            self._seen[id(function)] = function
+            self.captured(structure, function)
+
     def _look(self, step: int, structure: Any, value: Any) -> None:
-        if type(structure) is str:
-            if structure == "D":
+        if type(structure) is Leaf:
+            if structure == FOREIGN:
                 raise UnreachableError
             self.leaves.append(step)
             return
@@ -97,16 +182,11 @@ class Reaching:
         inner = getattr(type(value), "__jitkernels_traced__", None)
         if inner is not None or kind == "function":
             self._step("same", step, word=self._word(value))
-            function = value if inner is None else inner(value)
-            if kind != "function" or type(function) is not types.FunctionType or structure[4]:
+            if kind != "function":
                 raise UnreachableError
-            if id(function) not in self._seen:
-                self._seen[id(function)] = function
-                self.captured(structure, function)
-            elif counted(structure):
-                raise UnreachableError
+            self._function(structure, value if inner is None else inner(value))
         elif kind == "static":
-            self._static(step, structure[2], value)
+            self._static(step, value)
         elif kind in (tuple, list, "named"):
             parts = structure[2] if kind == "named" else structure[1]
             self._typed(step, type(value), len(parts))
@@ -117,18 +197,16 @@ class Reaching:
             self._typed(step, dict, len(structure[1]))
             for key, part in zip(structure[1], structure[2], strict=True):
                 self._look(self._step("value", step, word=self._word(_own(value, key))), part, value[key])
-        elif kind == "object" and not structure[4]:
-            self._object(step, structure, value)
+        elif kind in PARTS:
+            self._parts(step, structure, value)
         else:
-            raise UnreachableError
+            self._object(step, structure, value)
 
     def _typed(self, step: int, kind: type, count: int) -> None:
         self._step("type", step, word=self._word(kind))
         self._step("size", step, count)
 
-    def _static(self, step: int, constant: Any, value: Any) -> None:
-        if isinstance(constant, Same):
-            constant = constant.value
+    def _static(self, step: int, value: Any) -> None:
         if type(value) in EQUAL:
             self._step("equal", step, word=self._word(value))
         elif isinstance(value, SAME) or (type(value) is types.FunctionType and is_library(value)):
@@ -136,17 +214,58 @@ class Reaching:
         else:
             raise UnreachableError
 
-    def _object(self, step: int, structure: Any, value: Any) -> None:
-        _, kind, names, parts, _ = structure
-        own = getattr(value, "__dict__", None)
-        if own is None or type(value) is not kind or any(name not in own for name in names):
+    def _parts(self, step: int, structure: Any, value: Any) -> None:
+        """An object of a type of Python's that is made of others."""
+        names, places = PARTS[structure[0]]
+        values = [getattr(value, name) for name in names]
+        if not has_parts(value, places, values):
             raise UnreachableError
-        if any(hasattr(getattr(kind, name, None), "__set__") for name in names):
+        self._step("type", step, word=self._word(type(value)))
+        for place, part, one in zip(places, structure[1:], values, strict=True):
+            self._look(self._step("part", step, place), part, one)
+
+    def _object(self, step: int, structure: Any, value: Any) -> None:
+        _, kind, names, parts, methods = structure
+        if type(value) is not kind or not all(_is_own(value, name) for name in names):
             raise UnreachableError
         self._step("type", step, word=self._word(kind))
         for name, part in zip(names, parts, strict=True):
-            inner = self._step("attribute", step, word=self._word(name))
-            self._look(inner, part, own[name])
+            inner = self._step("attribute", step, word=self._word(sys.intern(name)))
+            self._look(inner, part, getattr(value, name))
+        for name, (what, part) in methods:
+            word = self._word(sys.intern(name))
+            if what == "value":
+                self._static(self._step("attribute", step, word=word), part.value)
+            elif HAVE_METHODS:
+                self._look(self._step("method", step, word=word), part, getattr(value, name).__func__)
+            else:
+                raise UnreachableError
+
+
+class Table:
+    """The names of a module that have to be bound to what they are, or not at all. `word`: of the context."""
+
+    def __init__(self, table: dict[str, Any], word: int) -> None:
+        self.table, self.word = table, word
+        self.names: dict[str, Any] = {}
+        self.missing: dict[str, None] = {}
+
+
+def _is_own(value: Any, name: str) -> bool:
+    """Whether an object keeps an attribute itself."""
+    descriptor = getattr(type(value), name, None)
+    if isinstance(descriptor, types.MemberDescriptorType):
+        return True
+    return name in getattr(value, "__dict__", ()) and not hasattr(descriptor, "__set__")
+
+
+def has_parts(value: Any, places: Sequence[int], parts: Sequence[Any]) -> bool:
+    """Whether an object has others at these places; none is no part."""
+    found = [ctypes.c_int64.from_address(id(value) + place).value for place in places]
+    return all(
+        word in ((0, id(None)) if part is None else (id(part),))
+        for word, part in zip(found, parts, strict=True)
+    )
 
 
 @functools.cache

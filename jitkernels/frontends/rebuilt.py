@@ -1,9 +1,14 @@
 """Arguments put together again, with traced arrays and numbers in them: what the function is run with while traced."""
 
+import builtins
+import functools
 import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from jitkernels.frontends.arguments import Leaf
+from jitkernels.frontends.callees import only_called
+from jitkernels.frontends.standin import CALLED, seen
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import NONE
 
@@ -27,7 +32,7 @@ class Rebuilder:
 
     def rebuild(self, structure: Any) -> Any:
         """The value that a structure describes; leaves are taken in order."""
-        if type(structure) is str:
+        if type(structure) is Leaf:
             return self._leaf(structure)
         kind = structure[0]
         if kind == "static":
@@ -46,6 +51,9 @@ class Rebuilder:
             return structure[1](*[self.rebuild(one) for one in structure[2]])
         if kind == "method":
             return types.MethodType(self.rebuild(structure[1]), self.rebuild(structure[2]))
+        if kind == "partial":
+            function, given, named = (self.rebuild(one) for one in structure[1:])
+            return functools.partial(function, *given, **named)
         if kind == "object":
             return self._object(*structure[1:])
         return self._function(*structure[1:])
@@ -79,8 +87,18 @@ class Rebuilder:
         closure = tuple([types.CellType(self.rebuild(one)) for one in cells])
         given = tuple([self.rebuild(one) for one in defaults])
         named = {name: self.rebuild(one) for name, one in keywords}
-        del read  # which is the same as when the key was made
         names = {**self._names, **table.value, **{name: self.rebuild(one) for name, one in bound}}
+        around = dict(zip(code.co_freevars, closure, strict=True))
+        for chain, one in read:
+            value = self.rebuild(one)
+            if chain[0] in around:
+                around[chain[0]].cell_contents = seen(around[chain[0]].cell_contents, chain[1:], value)
+            else:
+                names[chain[0]] = seen(names[chain[0]], chain[1:], value)
+        for name in only_called(code):
+            value = names.get(name) if name in names else getattr(builtins, name, None)
+            if isinstance(value, types.BuiltinFunctionType | type) and value in CALLED:
+                names[name] = CALLED[value]
         self.tables.add(id(names))
         self._kept.append(names)
         made = types.FunctionType(code, names, code.co_name, given or None, closure)

@@ -30,7 +30,10 @@ def copied(given: Traced, order: Any = "K", dtype: str | None = None) -> Traced:
     if order == "F":
         return transpose(copied(transpose(given), "C", dtype))  # type: ignore[no-any-return]
     node = given.node if dtype is None else construct.cast(given.node, dtype)
-    return fresh(given.tracer, node, is_c=order == "C" or given.view.is_c() is True or None)
+    made = fresh(given.tracer, node)
+    if order != "C" and node.ndim > 1:
+        made.view.storage.lie_like(given.view.strides())
+    return made
 
 
 def known_order(given: Traced, order: Any) -> str:

@@ -13,7 +13,7 @@ from jitkernels.disk import say_once
 from jitkernels.errors import TracingError
 from jitkernels.frontends import captured, outputs, programs
 from jitkernels.frontends.alarms import Alarm
-from jitkernels.frontends.arguments import has_foreign, short_extents, strides_of
+from jitkernels.frontends.arguments import FOREIGN, leaves_of, short_extents, strides_of
 from jitkernels.frontends.rebuilt import Rebuilder
 from jitkernels.frontends.standin import BUILTINS, stand_in
 from jitkernels.frontends.storage import Storage, View, c_strides
@@ -211,7 +211,7 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
     finally:
         pop()
     specialisation.seconds = time.perf_counter() - began
-    specialisation.has_foreign = has_foreign(structure[1:])
+    specialisation.has_foreign = FOREIGN in leaves_of(structure[1:])
     return specialisation
 
 

@@ -5,12 +5,14 @@ reaches the trace for these. So the globals of a traced function have this modul
 """
 
 import math
+import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from jitkernels.frontends.callees import is_called
 from jitkernels.frontends.captured import Same
 from jitkernels.frontends.tables import SERVICES, TABLE
 from jitkernels.frontends.traced import Traced
@@ -72,6 +74,9 @@ class Module:
         if name == "errstate":
             return Quiet
         value = getattr(self._module, name)
+        if isinstance(value, type) and value in CALLED:
+            frame = sys._getframe(1)
+            return CALLED[value] if is_called(frame.f_code, frame.f_lasti) else value
         if name in ("mgrid", "ogrid", "r_", "c_"):
             return Indexed(name, value)
         if isinstance(value, types.FunctionType | types.BuiltinFunctionType | type(np.sum)):
@@ -79,6 +84,29 @@ class Module:
                 raise UnknownError(f"numpy.{name}")
             return Function(value)
         return stand_in(value)
+
+
+class Other:
+    """A module that is not NumPy's, some of whose names are arguments of the trace."""
+
+    def __init__(self, module: types.ModuleType, names: Mapping[str, Any]) -> None:
+        self._module, self._names = module, names
+
+    def __getattr__(self, name: str) -> Any:
+        return self._names[name] if name in self._names else getattr(self._module, name)
+
+
+def seen(owner: Any, names: tuple[str, ...], value: Any) -> Any:
+    """What stands for a module that has a value under some names, one of the other; others are as they are."""
+    known: Mapping[str, Any] = {}
+    if isinstance(owner, Other):
+        owner, known = owner._module, owner._names
+    if not isinstance(owner, types.ModuleType):
+        return owner
+    first, *rest = names
+    if rest:
+        value = seen(known.get(first, getattr(owner, first)), tuple(rest), value)
+    return Other(owner, {**known, first: value})
 
 
 class Indexed:
@@ -130,22 +158,7 @@ class Mathematics:
     """The module `math`, which would ask for plain numbers."""
 
     def __getattr__(self, name: str) -> Any:
-        function = getattr(math, name)
-        ufunc = UFUNCS.get(name)
-        if ufunc is None:
-            return function
-
-        def call(value: Any) -> Any:
-            if type(value) is Whole and value > 0:
-                found = SERVICES["ufunc"](value.tracer, ufunc, "__call__", (value,), {"dtype": np.float64})
-                found.is_weak = True
-                return found
-            return function(value)
-
-        return call
-
-
-UFUNCS = {"sqrt": np.sqrt, "log": np.log, "log2": np.log2, "log10": np.log10}
+        return SERVICES["math"](getattr(math, name))
 
 
 class Kind:
@@ -168,3 +181,5 @@ class Kind:
 
 BUILTINS = {"type": Kind()}
 """What traced functions see in place of functions of Python."""
+CALLED: dict[Any, Callable[..., Any]] = {}
+"""What they see in place of others where they call these, see `jitkernels.frontends.numbers`."""

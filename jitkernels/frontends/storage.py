@@ -11,6 +11,7 @@ from jitkernels.graph import construct
 from jitkernels.graph.construct import IndexMap, UnknownError
 from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Node
+from jitkernels.graph.layouts import order_like
 
 
 class Storage:
@@ -20,12 +21,13 @@ class Storage:
     may have as one with this, so that neither may be written to.
     """
 
-    __slots__ = ("doubts", "is_c", "is_frozen", "leaf", "node", "strides", "written")
+    __slots__ = ("doubts", "is_c", "is_frozen", "leaf", "node", "order", "strides", "written")
 
     def __init__(self, node: Node, leaf: int | None = None, is_c: bool | None = True) -> None:
         self.node, self.leaf = node, leaf
         self.is_c = True if node.ndim < 2 and leaf is None else is_c
         self.strides: tuple[Number, ...] | None = None
+        self.order: tuple[int, ...] | None = None
         self.written = self.is_frozen = False
         self.doubts: list[Storage] = []
 
@@ -41,6 +43,15 @@ class Storage:
         ):
             raise UnknownError("a write to an argument whose elements lie on one another")
         self.node, self.written = node, True
+
+    def lie_like(self, strides: Sequence[Number] | None) -> None:
+        """Have a new array lie as NumPy's do that are like one with these strides, if they are known."""
+        if strides is None:
+            self.is_c = None
+            return
+        self.order = order_like(self.node.shape, strides)
+        self.is_c = self.order is None
+        self.strides = construct.contiguous(self.node.shape, self.order)
 
     def doubt(self, other: "Storage") -> None:
         """Remember that the other may be a view of this."""

@@ -110,7 +110,7 @@ class Traced:
 
     @property
     def imag(self) -> "Traced":
-        zeros = TABLE[np.zeros_like](self)
+        zeros = TABLE[np.zeros_like](self, order="A")
         if self.is_scalar:
             zeros.is_scalar, zeros.is_weak = True, self.is_weak
             return zeros  # type: ignore[no-any-return]
@@ -185,7 +185,8 @@ class Traced:
             size = self.size
             if size != 1:
                 refuse(self)
-        return bool(self._value())
+        found = SERVICES["truth"](self)
+        return bool(self._value() if found is None else found)
 
     def __int__(self) -> int:
         return int(self._value())

@@ -73,6 +73,7 @@ class Tracer:
     """What one trace knows. `leaves` are the arrays and numbers of the call, and then arrays that became constants.
 
     `picks` are what picks elements by numbers, or places them: NumPy refuses those beside an array, used or not.
+    `checks` are numbers that are true where the function raises instead.
     `partial` are operations that are done for all elements, and in NumPy for those that a mask chooses.
     """
 
@@ -86,6 +87,7 @@ class Tracer:
         self.made: dict[int, tuple[Any, Any]] = {}
         self.notes: dict[str, None] = {}
         self.picks: list[Node] = []
+        self.checks: list[Node] = []
         self.partial: set[str] = set()
         self.is_open, self.is_quiet = True, False
         self._values: dict[int, Any] = {}

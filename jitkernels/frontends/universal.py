@@ -338,6 +338,10 @@ def _of_floats(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
             if (right if node is None else tracer.leaves[leaf]) == 0:
                 raise ZeroDivisionError("float division by zero")
             return quotient(tracer, left, right)
+    if ufunc is np.power and not (type(left) is Whole and type(right) in (int, Whole, bool) and right >= 0):
+        return SERVICES["power"](tracer, left, right)
+    if ufunc in (np.true_divide, np.remainder, np.floor_divide) and float in (kind_of(left), kind_of(right)):
+        return SERVICES["careful"](tracer, ufunc, left, right)
     if ufunc not in PLAIN:
         raise TypeError(f"unsupported operand type(s) for {ufunc.__name__}: 'float'")
     compared = _comparison(tracer, ufunc, left, right)

@@ -136,11 +136,13 @@ class Whole:
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
         if type(other) is int and 0 <= other <= 4 and modulo is None:
             return as_whole(self.tracer, self.extent**other)
-        if not _is_int(other):
-            return _float_operation(self, other, operator.pow)
+        if modulo is None and (not _is_int(other) or other < 0):
+            return SERVICES["operate"](self.tracer, np.power, self, other)
         return pow(int(self), int(other), modulo)
 
     def __rpow__(self, other: Any) -> Any:
+        if type(other) is float:
+            return SERVICES["operate"](self.tracer, np.power, other, self)
         return operator.pow(other, int(self))
 
     def __array_ufunc__(self, ufunc: Any, way: str, *inputs: Any, **keywords: Any) -> Any:

@@ -1,4 +1,6 @@
-"""What NumPy refuses for the values that it is given, found before anything is written: numbers beside an array.
+"""What is refused for the values that are given, found before anything is written: numbers beside an array.
+
+Beside these a trace may have checks of its own: Python's functions of numbers raise where NumPy's do not.
 
 A check is a node without dimensions that is true where a call is refused. It is computed ahead of all that depends on
 it, and is the status of the code: then NumPy computes, which raises what it raises.
@@ -29,7 +31,8 @@ def checked(graph: Graph) -> Graph:
             extent, numbers = node.inputs[0].shape[axis + i], _without_repeats(numbers)
             if not _is_count(numbers, extent):
                 found.setdefault((id(numbers), extents.key_of(extent)), _is_beside(numbers, extent))
-    return graph.remade(graph.outputs, graph.writes, found.values())
+    own = [node for node in graph.checks if node.operation != "constant" or node.options["value"]]
+    return graph.remade(graph.outputs, graph.writes, dict.fromkeys((*own, *found.values())))
 
 
 def picks_in(graph: Graph) -> int:

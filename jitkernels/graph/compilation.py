@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from jitkernels.attrs.base import FLOATS
-from jitkernels.graph import cones, construct, epilogues, extents, products
+from jitkernels.graph import cones, construct, epilogues, products
 from jitkernels.graph.checks import checked
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.config import JitConfig
@@ -11,6 +11,7 @@ from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.extents import Number, Scope, same
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.layouts import sorted_dimensions
 from jitkernels.graph.nests import Nest, Store
 from jitkernels.graph.passes import optimised
 from jitkernels.graph.pieces import is_reshaped_input
@@ -90,6 +91,7 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
             program, node, strides if strides is not None else construct.contiguous(node.shape)
         )
     plain = products.factors(graph) | {id(graph.outputs[i]) for i in graph.in_rows}
+    given = {id(graph.outputs[i]): order for i, order in graph.orders}
     plain |= {id(memory_of(node, program.shared)) for node in graph if id(node) in plain}
     read_by_numpy = {id(one) for step in steps if isinstance(step, Single) for one in step.node.inputs}
     is_fused = abs(program.config.opt_level) >= 3
@@ -114,7 +116,9 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
             if id(node) in program.shared:
                 arrays[id(node)] = arrays[id(program.shared[id(node)])]
                 continue
-            order = None if id(node) in plain else _order_of_store(store, steps, arrays)
+            order = (
+                None if id(node) in plain else given.get(id(node)) or _order_of_store(store, steps, arrays)
+            )
             arrays[id(node)] = _array(program, node, construct.contiguous(node.shape, order))
             if node not in graph.checks:
                 program.made.append(node)
@@ -130,7 +134,7 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
 def _order_of_store(
     store: Store, steps: Sequence[epilogues.Step], arrays: Mapping[int, Array]
 ) -> tuple[int, ...] | None:
-    """The order of a root, or of what is joined of several: that of Fortran, for any other needs Python to be made."""
+    """The order of a root, or the one that all of what it is joined of have."""
     if store.region is None:
         return order_of(store.cone, arrays)
     if store.target.operation != "concatenate":
@@ -143,8 +147,7 @@ def _order_of_store(
         and one.cone.leaves
         and not any(same(extent, 1) for extent in one.cone.root.shape)
     ]
-    backwards = (*reversed(range(store.target.ndim)),)
-    return backwards if store.target.ndim > 1 and set(found) == {backwards} else None
+    return found[0] if len({*found}) == 1 else None
 
 
 def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
@@ -154,7 +157,7 @@ def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
     """
     if cone.root.ndim < 2 or any(node.options["kind"] in ("argmin", "argmax") for node in cone.reductions):
         return None
-    known: list[dict[int, int]] = []
+    known: list[dict[int, Number]] = []
     # What is picked is new, in C order; the numbers that pick it say nothing of the result.
     read = [(id(node), construct.contiguous(node.shape)) for node in cone.nodes if node.operation == "gather"]
     read += [(key, arrays[key].strides) for key in cone.leaves if key in arrays]
@@ -162,31 +165,13 @@ def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
         for place in cone.places[key].values():
             if cones.ANYWHERE in cones.loops_of(place):
                 continue
-            steps: dict[int, int] = {}
+            steps: dict[int, Number] = {}
             for stride, (_, moves) in zip(strides, place, strict=True):
                 for loop, step in moves:
                     if loop < cones.INNER and not same(cone.root.shape[loop], 1):
-                        steps[loop] = steps.get(loop, 0) + extents.value_of(stride * step)
+                        steps[loop] = steps.get(loop, 0) + stride * step
             known.append(steps)
-    dimensions = range(cone.root.ndim)
-    order: list[int] = []  # from the innermost on
-    for new in reversed(dimensions):
-        position = len(order)
-        for i in reversed(range(len(order))):
-            is_inside = _is_inside(known, new, order[i])
-            if is_inside:
-                position = i
-            elif is_inside is not None:
-                break
-        order.insert(position, new)
-    order.reverse()
-    return None if order == list(dimensions) else tuple(order)
-
-
-def _is_inside(known: Sequence[Mapping[int, int]], one: int, other: int) -> bool | None:
-    """Whether a dimension has smaller steps than a later one wherever both have some; None where they never do."""
-    compared = [abs(steps[other]) > abs(steps[one]) for steps in known if steps.get(one) and steps.get(other)]
-    return all(compared) if compared else None
+    return sorted_dimensions(cone.root.ndim, known)
 
 
 def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:

@@ -5,6 +5,7 @@ Loops of a root are its dimensions; a reduction inside adds loops of its own. No
 so a view costs nothing, and a node that is needed in two places is computed twice.
 """
 
+import operator
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,8 @@ ANYWHERE = -2
 """The loop of a place that only the values of indices tell."""
 INLINE = frozenset({"cast", "view", "constant", "extent", "iota", "reduce", "gather", "scan", "placed"})
 """What can be computed inside of another node, beside all that is elementwise."""
+MOVING = frozenset({"view", "reduce", "gather", "placed"})
+"""What needs inputs at other places than its own; all else broadcasts them."""
 LARGEST = 400
 """Nodes of a cone: what a nest is made in time with, and what programs of many thousand nodes are cut into."""
 MOST_INPUTS = 32
@@ -66,6 +69,15 @@ def place_written(node: Node, index_map: IndexMap) -> IndexMap:
 def place_in(node: Node, number: int, index_map: IndexMap) -> IndexMap:
     """Where an input is needed for a node that is needed at some place."""
     one = node.inputs[number]
+    if node.operation not in MOVING:
+        shape, given = node.shape, one.shape
+        if shape is given or (len(shape) == len(given) and all(map(operator.is_, given, shape))):
+            return index_map  # as of most nodes: what is known of a place is found by it
+        missing = len(shape) - len(given)
+        return tuple(
+            (0, ()) if same(extent, 1) and not same(shape[missing + i], 1) else index_map[missing + i]
+            for i, extent in enumerate(given)
+        )
     if node.operation in ("gather", "placed") and number:
         axis = node.options["axis"]
         return index_map[axis : axis + one.ndim]
@@ -73,15 +85,9 @@ def place_in(node: Node, number: int, index_map: IndexMap) -> IndexMap:
         return place_written(node, index_map)
     if node.operation == "view":
         return composed(node.options["map"], index_map)
-    if node.operation == "reduce":
-        axes = node.options["axes"]
-        kept = iter(index_map)
-        return tuple((0, ((INNER + axes.index(i), 1),)) if i in axes else next(kept) for i in range(one.ndim))
-    missing = node.ndim - one.ndim
-    return tuple(
-        (0, ()) if same(extent, 1) and not same(node.shape[missing + i], 1) else index_map[missing + i]
-        for i, extent in enumerate(one.shape)
-    )
+    axes = node.options["axes"]
+    kept = iter(index_map)
+    return tuple((0, ((INNER + axes.index(i), 1),)) if i in axes else next(kept) for i in range(one.ndim))
 
 
 def key_of(index_map: IndexMap) -> Any:
@@ -126,7 +132,7 @@ class Cone:
         self.places[id(self.root)] = {key_of(identity(self.root.ndim)): identity(self.root.ndim)}
         inside = self.inside = frozenset(id(node) for node in self.nodes)
         for node in reversed(self.nodes):
-            for index_map in list(self.places.get(id(node), {}).values()):
+            for key, index_map in list(self.places.get(id(node), {}).items()):
                 if node.operation == "reduce" and node is not self.root:
                     self._reduction(node, index_map)
                 if node.operation == "scan":
@@ -135,7 +141,8 @@ class Cone:
                     self.misfits[id(node)] = node  # a reduction for every step of another
                 for number, one in enumerate(node.inputs):
                     where = place_in(node, number, index_map)
-                    self.places.setdefault(id(one), {}).setdefault(key_of(where), where)
+                    found = key if where is index_map else key_of(where)
+                    self.places.setdefault(id(one), {}).setdefault(found, where)
                     if id(one) not in inside:
                         self.leaves[id(one)] = one
         self.reductions = [node for node in self.nodes if node.operation == "reduce"]

@@ -20,7 +20,10 @@ Monomial = tuple["Atom", ...]
 
 @record
 class Atom:
-    """A symbol, of which `operation` is empty, or what no polynomial is: a quotient, remainder, minimum or maximum."""
+    """A symbol, of which `operation` is empty, or what no polynomial is: a quotient, remainder, minimum or maximum.
+
+    Or ``scaled``, the whole part of a product with a float, which is `right`.
+    """
 
     text: str
     operation: str = field(default="", compare=False)
@@ -107,7 +110,7 @@ class Extent:
         terms: dict[Monomial, int] = {}
         for one, count in self.terms.items():
             for two, times in _terms(other).items():
-                product = tuple(sorted((*one, *two), key=_text))
+                product = tuple(sorted((*one, *two), key=operator.attrgetter("text")))
                 terms[product] = terms.get(product, 0) + count * times
         return _made(terms, self.scope)
 
@@ -205,11 +208,6 @@ class Extent:
             return NotImplemented
         return self._decided(other, "==", "!=")
 
-    def __ne__(self, other: object) -> bool:
-        if not _is_whole(other) and not isinstance(other, float):
-            return NotImplemented
-        return not self._decided(other, "==", "!=")
-
     def __gt__(self, other: Number) -> bool:
         return self._decided(other, ">", ">=")
 
@@ -292,6 +290,11 @@ def largest(one: Number, other: Number) -> Number:
     return _either("max", one, other)
 
 
+def scaled(extent: Extent, factor: float) -> Number:
+    """The whole part of a product with a float, as ``int(extent * factor)`` has it."""
+    return _opaque("scaled", extent, factor, extent.scope)
+
+
 def _either(operation: str, one: Number, other: Number) -> Number:
     apart = one - other
     if not isinstance(apart, Extent):
@@ -327,6 +330,8 @@ def evaluated(extent: Number, values: Mapping[str, int]) -> int:
 def _atom(atom: Atom, values: Mapping[str, int]) -> int:
     if not atom.operation:
         return values[atom.text]
+    if atom.operation == "scaled":
+        return int(evaluated(atom.left, values) * atom.right)
     left, right = evaluated(atom.left, values), evaluated(atom.right, values)
     match atom.operation:
         case "floordiv":
@@ -371,10 +376,6 @@ def _holds(apart: Any, sign: str) -> bool:
 
 def _terms(value: Number) -> dict[Monomial, int]:
     return value.terms if isinstance(value, Extent) else {(): operator.index(value)} if value else {}
-
-
-def _text(atom: Atom) -> str:
-    return atom.text
 
 
 def _made(terms: dict[Monomial, int], scope: Scope) -> Number:

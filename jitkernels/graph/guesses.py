@@ -14,11 +14,14 @@ CALCULATING = 12
 """Additions for each column, from which on two vectors at once keep the processor as busy as four."""
 LONG = frozenset({
     "log", "log2", "log10", "log1p", "cbrt", "sinh", "arcsinh", "arccosh", "arctan2", "tan", "arcsin", "arccos",
-    "arctan",
+    "arctan", "hypot", "fmod", "remainder",
 })  # fmt: skip
 """Functions of which two vectors at once keep the processor busy: four run no faster, and take LLVM twice as long."""
-LONG_SINGLE = frozenset({"sin", "cos", "power"})
-"""Those of which that holds in single precision alone."""
+LONG_IN = {
+    "float32": LONG | {"sin", "cos", "power", "exp", "expm1"},
+    "float64": LONG | {"arctanh", "floor_divide"},
+}
+"""Those of which that holds in one precision alone are there too."""
 
 
 def stream(nest: Nest) -> int:
@@ -42,4 +45,4 @@ def unroll(nest: Nest) -> int:
 
 
 def _is_long(node: Node) -> bool:
-    return node.operation in LONG or (node.operation in LONG_SINGLE and node.dtype == "float32")
+    return node.operation in LONG_IN.get(node.dtype, LONG)

@@ -13,7 +13,7 @@ from jitkernels.graph.operations import OPERATIONS
 def run(graph: Graph, arrays: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
     """Outputs, and then what is to be written, for the arrays of the inputs and values of the symbols.
 
-    Nothing is written: the caller does, once all is computed.
+    Nothing is written: the caller does, once all is computed. Raises ValueError where a check of the graph is true.
     """
     known: dict[int, Any] = {id(node): array for node, array in zip(graph.inputs, arrays, strict=True)}
 
@@ -23,7 +23,14 @@ def run(graph: Graph, arrays: Sequence[Any], symbols: Mapping[str, int]) -> list
     for node in graph:
         if id(node) not in known:
             known[id(node)] = of_node(node, [known[id(one)] for one in node.inputs], value)
-    return [known[id(node)] for node in graph.roots]
+    refuse(graph, known)
+    return [known[id(node)] for node in graph.roots[len(graph.checks) :]]
+
+
+def refuse(graph: Graph, known: Mapping[int, Any]) -> None:
+    """Raise ValueError where a check of the graph is true."""
+    if any(known[id(node)] for node in graph.checks):
+        raise ValueError("a number that Python's functions refuse")
 
 
 def of_node(node: Node, inputs: Sequence[Any], value: Any) -> Any:

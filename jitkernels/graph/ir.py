@@ -52,7 +52,8 @@ class Graph:
     """Inputs in the order of the arguments; what is given back; what is written to inputs afterwards.
 
     `checks` are numbers without dimensions: where one is true, nothing is written and NumPy computes. `in_rows` are the
-    places of outputs that lie row by row, where others lie as what they are computed from does.
+    places of outputs that lie row by row, `orders` those of outputs with an order of their own; others lie as what they
+    are computed from does.
     """
 
     inputs: tuple[Node, ...]
@@ -61,12 +62,15 @@ class Graph:
     notes: tuple[str, ...] = field(default=(), compare=False)
     checks: tuple[Node, ...] = ()
     in_rows: frozenset[int] = frozenset()
+    orders: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
     def remade(
         self, outputs: Iterable[Node], writes: Iterable[tuple[Node, Node]], checks: Iterable[Node] = ()
     ) -> "Graph":
         """The same function of the same inputs, computed otherwise."""
-        return Graph(self.inputs, tuple(outputs), tuple(writes), self.notes, tuple(checks), self.in_rows)
+        return Graph(
+            self.inputs, tuple(outputs), tuple(writes), self.notes, tuple(checks), self.in_rows, self.orders
+        )
 
     @property
     def roots(self) -> tuple[Node, ...]:
@@ -101,8 +105,13 @@ def transformed(graph: Graph, rule: Callable[[Node], Node]) -> Graph:
         inputs = tuple(new[id(one)] for one in node.inputs)
         kept = all(one is other for one, other in zip(inputs, node.inputs, strict=True))
         new[id(node)] = rule(node if kept else node.with_inputs(inputs))
-    outputs = [new[id(node)] for node in graph.outputs]
-    return graph.remade(outputs, [(target, new[id(value)]) for target, value in graph.writes])
+    return remade_of(graph, lambda node: new[id(node)])
+
+
+def remade_of(graph: Graph, new: Callable[[Node], Node]) -> Graph:
+    """The graph with other nodes for its roots."""
+    outputs, checks = [[new(node) for node in nodes] for nodes in (graph.outputs, graph.checks)]
+    return graph.remade(outputs, [(target, new(value)) for target, value in graph.writes], checks)
 
 
 def readers(nodes: Iterable[Node]) -> dict[int, list[Node]]:

@@ -38,7 +38,7 @@ class Segment:
             self._entry = kind(self._code.address)
         status = floating_errors.heard(self._entry, frame.ctypes.data)
         if status == programs.REFUSED:
-            raise IndexError("an index is out of bounds")
+            raise IndexError("an index is out of bounds, or a number is none that Python's functions take")
         if status:
             raise WorkspaceError(vectorcall.NO_WORKSPACE)
 
@@ -160,12 +160,10 @@ class Program:
         results = []
         for node in self.graph.outputs:
             order = self.orders.get(id(node))
-            if id(node) in given or order not in (None, (*reversed(range(node.ndim)),)):
+            if id(node) in given:
                 return None
             size = np.dtype(node.dtype).itemsize
-            results.append(
-                interface.Result(self.words[id(node)], node.dtype, size, node.shape, order is not None)
-            )
+            results.append(interface.Result(self.words[id(node)], node.dtype, size, node.shape, order))
         if len({one.word for one in results}) < len(results) or not (is_tuple or len(results) <= 1):
             return None
         outputs = {id(node) for node in self.graph.outputs}

@@ -14,7 +14,7 @@ from jitkernels.graph import cones, construct
 from jitkernels.graph.cones import Cone, is_inline, place_in
 from jitkernels.graph.construct import IndexMap, elementwise
 from jitkernels.graph.extents import Extent, Number, same
-from jitkernels.graph.ir import Graph, Node, transformed
+from jitkernels.graph.ir import Graph, Node, remade_of, transformed
 from jitkernels.graph.operations import OPERATIONS
 from jitkernels.graph.short import MOST
 
@@ -31,8 +31,7 @@ def unrolled(graph: Graph) -> Graph:
         return graph
     graph = transformed(graph, _reduction)
     given = frozenset(id(node) for node in graph.inputs)
-    outputs = [_apart(node, given) for node in graph.outputs]
-    return graph.remade(outputs, [(target, _apart(value, given)) for target, value in graph.writes])
+    return remade_of(graph, lambda node: _apart(node, given))
 
 
 def is_short(extent: Number) -> bool:

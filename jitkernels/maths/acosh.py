@@ -6,17 +6,9 @@ path of its own behind one test of all lanes.
 
 import numpy as np
 
+from jitkernels.maths.asinh import log_of_twice_float32, log_of_twice_float64
 from jitkernels.maths.exp import ONE_32, ONE_64
-from jitkernels.maths.log import (
-    INFINITY_32,
-    INFINITY_64,
-    ZERO_32,
-    ZERO_64,
-    joined_float32,
-    joined_float64,
-    parts_float32,
-    parts_float64,
-)
+from jitkernels.maths.log import ZERO_32, ZERO_64
 from jitkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
 from jitkernels.native.source import inlined
 
@@ -32,8 +24,7 @@ def acosh_float32(x: np.float32) -> np.float32:
     above = root + less
     result = plus_log1p_float32(ZERO_32, above, (root - above) + less)
     if not x < LARGE_32:
-        k, f = parts_float32(x)
-        result = joined_float32(k + ONE_32, f) if x < INFINITY_32 else x
+        result = log_of_twice_float32(x)
     if not x >= ONE_32:
         result = result if x >= ONE_32 else np.sqrt(less)  # NaN, and the flag that belongs to it
     return result
@@ -47,8 +38,7 @@ def acosh_float64(x: np.float64) -> np.float64:
     above = root + less
     result = plus_log1p_float64(ZERO_64, above, (root - above) + less)
     if not x < LARGE_64:
-        k, f = parts_float64(x)
-        result = joined_float64(k + ONE_64, f) if x < INFINITY_64 else x
+        result = log_of_twice_float64(x)
     if not x >= ONE_64:
         result = result if x >= ONE_64 else np.sqrt(less)  # NaN, and the flag that belongs to it
     return result

@@ -19,10 +19,17 @@ from jitkernels.maths.log import (
 )
 from jitkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
 from jitkernels.maths.tanh import SIGN_32, SIGN_64
-from jitkernels.native.source import inlined
+from jitkernels.native.source import inlined, seldom
 
 LARGE_32 = np.float32(2.0**30)  # from here on the result is log(2 * size)
 LARGE_64 = np.float64(2.0**60)
+
+
+@seldom("contract")
+def log_of_twice_float32(size: np.float32) -> np.float32:
+    """log(2 * size), which asinh and acosh of large numbers are; for 1 and more, infinity and NaN."""
+    k, f = parts_float32(size)
+    return joined_float32(k + ONE_32, f) if size < INFINITY_32 else size
 
 
 @inlined("contract")
@@ -34,10 +41,16 @@ def asinh_float32(x: np.float32) -> np.float32:
     above = size + more
     result = plus_log1p_float32(ZERO_32, above, (size - above) + more)
     if not size < LARGE_32:
-        k, f = parts_float32(size)
-        result = joined_float32(k + ONE_32, f) if size < INFINITY_32 else size
+        result = log_of_twice_float32(size)
     sign = x.view(np.int32) & SIGN_32
     return (result.view(np.int32) | sign).view(np.float32)
+
+
+@seldom("contract")
+def log_of_twice_float64(size: np.float64) -> np.float64:
+    """log(2 * size), which asinh and acosh of large numbers are; for 1 and more, infinity and NaN."""
+    k, f = parts_float64(size)
+    return joined_float64(k + ONE_64, f) if size < INFINITY_64 else size
 
 
 @inlined("contract")
@@ -49,7 +62,6 @@ def asinh_float64(x: np.float64) -> np.float64:
     above = size + more
     result = plus_log1p_float64(ZERO_64, above, (size - above) + more)
     if not size < LARGE_64:
-        k, f = parts_float64(size)
-        result = joined_float64(k + ONE_64, f) if size < INFINITY_64 else size
+        result = log_of_twice_float64(size)
     sign = x.view(np.int64) & SIGN_64
     return (result.view(np.int64) | sign).view(np.float64)

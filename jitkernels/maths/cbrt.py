@@ -16,7 +16,7 @@ import numpy as np
 from jitkernels.maths.exp import ONE_32, ONE_64
 from jitkernels.maths.log import COUNT_BITS_64, INFINITY_32, INFINITY_64, SMALLEST_BITS_32, SMALLEST_BITS_64
 from jitkernels.maths.tanh import SIGN_32, SIGN_64
-from jitkernels.native.source import inlined
+from jitkernels.native.source import inlined, seldom
 
 THIRD_32 = np.float32(1 / 3)
 START_32 = np.float32(1419900529)
@@ -66,17 +66,32 @@ def root_float64(x: np.float64) -> np.float64:
     return y + (x - y * y * y) * (square * THIRD_64)
 
 
+@seldom("contract")
+def scaled_root_float32(size: np.float32) -> np.float32:
+    """The root of a subnormal or very large number; zero, infinity and NaN are their own."""
+    is_small = size < ONE_32
+    scaled = root_float32(size * (UP_32 if is_small else DOWN_32))
+    scaled = scaled * (DOWN_ROOT_32 if is_small else UP_ROOT_32)
+    return scaled if size > 0 and size < INFINITY_32 else size
+
+
 @inlined("contract")
 def cbrt_float32(x: np.float32) -> np.float32:
     """cbrt(x) for every float32; at most 0.83 ULP (1.1e9 inputs measured)."""
     size = abs(x)
     y = root_float32(size)
     if (size.view(np.int32) - SMALLEST_BITS_32).view(np.uint32) >= CUBED_BITS_32:
-        is_small = size < ONE_32
-        scaled = root_float32(size * (UP_32 if is_small else DOWN_32))
-        scaled = scaled * (DOWN_ROOT_32 if is_small else UP_ROOT_32)
-        y = scaled if size > 0 and size < INFINITY_32 else size
+        y = scaled_root_float32(size)
     return (y.view(np.int32) | x.view(np.int32) & SIGN_32).view(np.float32)
+
+
+@seldom("contract")
+def scaled_root_float64(size: np.float64) -> np.float64:
+    """The root of a subnormal or very large number; zero, infinity and NaN are their own."""
+    is_small = size < ONE_64
+    scaled = root_float64(size * (UP_64 if is_small else DOWN_64))
+    scaled = scaled * (DOWN_ROOT_64 if is_small else UP_ROOT_64)
+    return scaled if size > 0 and size < INFINITY_64 else size
 
 
 @inlined("contract")
@@ -85,8 +100,5 @@ def cbrt_float64(x: np.float64) -> np.float64:
     size = abs(x)
     y = root_float64(size)
     if (size.view(np.int64) - SMALLEST_BITS_64).view(np.uint64) >= CUBED_BITS_64:
-        is_small = size < ONE_64
-        scaled = root_float64(size * (UP_64 if is_small else DOWN_64))
-        scaled = scaled * (DOWN_ROOT_64 if is_small else UP_ROOT_64)
-        y = scaled if size > 0 and size < INFINITY_64 else size
+        y = scaled_root_float64(size)
     return (y.view(np.int64) | x.view(np.int64) & SIGN_64).view(np.float64)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.native.source import apart, inlined
+from jitkernels.native.source import apart, inlined, seldom
 
 BITS_26 = np.int64(-(2**27))  # mask of the exponent and the first 26 bits
 MANY_32 = np.float64(2.0**28)
@@ -74,6 +74,12 @@ def positive_float64(a: Any, b: Any) -> Any:
     return a if a < b else left
 
 
+@seldom()
+def beyond_float32(a: Any, b: Any) -> Any:
+    """fmod(a, b) for numbers of float32 with quotients of 2**28 and more."""
+    return positive_float64(a, b)
+
+
 @inlined()
 def positive_float32(a: Any, b: Any) -> Any:
     """fmod(a, b) for a, b >= 0 and NaN."""
@@ -82,7 +88,7 @@ def positive_float32(a: Any, b: Any) -> Any:
     left = wide - np.rint(quotient) * by
     left = left + by if left < 0 else left
     if quotient >= MANY_32:
-        left = positive_float64(wide, by)
+        left = beyond_float32(wide, by)
     return a if a < b else np.float32(left)
 
 

@@ -23,7 +23,7 @@ from jitkernels.maths.log import (
     unusual_float32,
     unusual_float64,
 )
-from jitkernels.native.source import inlined
+from jitkernels.native.source import inlined, seldom
 
 C1_32 = np.float32(0.4342945)  # relative error of log10(1 + f): 2**-24.7
 C2_32 = np.float32(-0.21714722)
@@ -62,15 +62,28 @@ def joined_float64(k: np.float64, f: np.float64) -> np.float64:
     return k * LOG2_HIGH_64 + (high * LOG10E_HIGH_64 + small)
 
 
+@seldom("contract")
+def unusual_log10_float32(x: np.float32) -> np.float32:
+    """log10(x) of zero, subnormal, negative and infinite numbers and NaN."""
+    k, f = scaled_parts_float32(x * UP_32)
+    return extended_float32(x, joined_float32(k - UP_STEPS_32, f), failing_float32(x))
+
+
 @inlined("contract")
 def log10_float32(x: np.float32) -> np.float32:
     """log10(x) for every float32; at most 1.44 ULP (all measured)."""
     k, f = scaled_parts_float32(x)
     result = joined_float32(k, f)
     if unusual_float32(x):
-        k, f = scaled_parts_float32(x * UP_32)
-        result = extended_float32(x, joined_float32(k - UP_STEPS_32, f), failing_float32(x))
+        result = unusual_log10_float32(x)
     return result
+
+
+@seldom("contract")
+def unusual_log10_float64(x: np.float64) -> np.float64:
+    """log10(x) of zero, subnormal, negative and infinite numbers and NaN."""
+    k, f = parts_float64(x * UP_64)
+    return extended_float64(x, joined_float64(k - UP_STEPS_64, f), failing_float64(x))
 
 
 @inlined("contract")
@@ -79,6 +92,5 @@ def log10_float64(x: np.float64) -> np.float64:
     k, f = parts_float64(x)
     result = joined_float64(k, f)
     if unusual_float64(x):
-        k, f = parts_float64(x * UP_64)
-        result = extended_float64(x, joined_float64(k - UP_STEPS_64, f), failing_float64(x))
+        result = unusual_log10_float64(x)
     return result

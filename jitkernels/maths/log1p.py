@@ -31,7 +31,7 @@ from jitkernels.maths.log import (
     summed_float64,
 )
 from jitkernels.maths.tanh import SIGN_32, SIGN_64
-from jitkernels.native.source import inlined
+from jitkernels.native.source import inlined, seldom
 
 ONE_BITS_32 = np.int32(127 << 23)
 USUAL_BITS_32 = np.uint32(200 << 23)  # how far those of 1 + x are above those of the smallest normal number
@@ -55,6 +55,14 @@ def plus_log1p_float32(start: np.float32, x: np.float32, low: np.float32) -> np.
     return start + summed_float32(k * LN2_HIGH_32, f, times(k, LN2_LOW_32) + times(low, scale))
 
 
+@seldom("contract")
+def unusual_log1p_float32(x: np.float32) -> np.float32:
+    """log1p(x) of -1 and less, of numbers that 1 makes no difference to, of infinity and NaN."""
+    u = x + ONE_32
+    k, f = parts_float32(x)
+    return extended_float32(u, joined_float32(k, f), failing_float32(u))
+
+
 @inlined("contract")
 def log1p_float32(x: np.float32) -> np.float32:
     """log1p(x) for every float32; at most 1.48 ULP (1.1e9 inputs measured)."""
@@ -63,8 +71,7 @@ def log1p_float32(x: np.float32) -> np.float32:
     result = joined_float32(k, f)
     result = (result.view(np.int32) | x.view(np.int32) & SIGN_32).view(np.float32)  # of a zero
     if (u.view(np.int32) - SMALLEST_BITS_32).view(np.uint32) >= USUAL_BITS_32:
-        k, f = parts_float32(x)
-        result = extended_float32(u, joined_float32(k, f), failing_float32(u))
+        result = unusual_log1p_float32(x)
     return result
 
 
@@ -84,6 +91,14 @@ def plus_log1p_float64(start: np.float64, x: np.float64, low: np.float64) -> np.
     return start + summed_float64(k * LN2_HIGH_64, f, times(k, LN2_LOW_64) + times(low, scale))
 
 
+@seldom("contract")
+def unusual_log1p_float64(x: np.float64) -> np.float64:
+    """log1p(x) of -1 and less, of numbers that 1 makes no difference to, of infinity and NaN."""
+    u = x + ONE_64
+    k, f = parts_float64(x)
+    return extended_float64(u, joined_float64(k, f), failing_float64(u))
+
+
 @inlined("contract")
 def log1p_float64(x: np.float64) -> np.float64:
     """log1p(x) for every float64; at most 1.30 ULP (2.8e7 inputs measured)."""
@@ -92,6 +107,5 @@ def log1p_float64(x: np.float64) -> np.float64:
     result = joined_float64(k, f)
     result = (result.view(np.int64) | x.view(np.int64) & SIGN_64).view(np.float64)
     if (u.view(np.int64) - SMALLEST_BITS_64).view(np.uint64) >= USUAL_BITS_64:
-        k, f = parts_float64(x)
-        result = extended_float64(u, joined_float64(k, f), failing_float64(u))
+        result = unusual_log1p_float64(x)
     return result

@@ -26,7 +26,7 @@ from jitkernels.maths.log import (
     unusual_float32,
     unusual_float64,
 )
-from jitkernels.native.source import inlined
+from jitkernels.native.source import inlined, seldom
 
 C1_32 = np.float32(1.442695)  # relative error of log2(1 + f): 2**-26.2
 C2_32 = np.float32(-0.7213475)
@@ -69,15 +69,28 @@ def joined_float64(k: np.float64, f: np.float64) -> np.float64:
     return k + (high * LOG2E_HIGH_64 + rest)
 
 
+@seldom("contract")
+def unusual_log2_float32(x: np.float32) -> np.float32:
+    """log2(x) of zero, subnormal, negative and infinite numbers and NaN."""
+    k, f = parts_float32(x * UP_32)
+    return extended_float32(x, joined_float32(k - UP_STEPS_32, f), failing_float32(x))
+
+
 @inlined("contract")
 def log2_float32(x: np.float32) -> np.float32:
     """log2(x) for every float32; at most 1.26 ULP (1.1e9 inputs measured)."""
     k, f = parts_float32(x)
     result = joined_float32(k, f)
     if unusual_float32(x):
-        k, f = parts_float32(x * UP_32)
-        result = extended_float32(x, joined_float32(k - UP_STEPS_32, f), failing_float32(x))
+        result = unusual_log2_float32(x)
     return result
+
+
+@seldom("contract")
+def unusual_log2_float64(x: np.float64) -> np.float64:
+    """log2(x) of zero, subnormal, negative and infinite numbers and NaN."""
+    k, f = parts_float64(x * UP_64)
+    return extended_float64(x, joined_float64(k - UP_STEPS_64, f), failing_float64(x))
 
 
 @inlined("contract")
@@ -86,6 +99,5 @@ def log2_float64(x: np.float64) -> np.float64:
     k, f = parts_float64(x)
     result = joined_float64(k, f)
     if unusual_float64(x):
-        k, f = parts_float64(x * UP_64)
-        result = extended_float64(x, joined_float64(k - UP_STEPS_64, f), failing_float64(x))
+        result = unusual_log2_float64(x)
     return result

@@ -16,6 +16,8 @@ C_API = (
     "PyErr_Occurred", "PyErr_SetObject", "PyNumber_Float", "PyLong_AsLong", "PyLong_FromLong", "PyTuple_New",
     "PyDict_GetItemWithError", "PyDict_Next", "PyObject_GetAttr", "PyObject_RichCompareBool", "PyContextVar_Get",
 )  # fmt: skip
+METHOD = "_PyObject_GetMethod"
+"""What Python itself calls methods by; not every version lets others."""
 LIBC = ("malloc", "free")
 OBJECTS: dict[str, object] = {
     "jk_ndarray": np.ndarray, "jk_none": None, "jk_float": float, "jk_int": int, "jk_bool": bool, "jk_tuple": tuple,
@@ -51,7 +53,7 @@ def _libc(name: str) -> Callable[[], int]:
 def externals() -> tuple[External, ...]:
     """What all of them link to: functions of Python, NumPy and C, and the objects they compare with."""
     return (
-        *(link(name, _c_api(name)) for name in C_API),
+        *(link(name, _c_api(name)) for name in (*C_API, METHOD) if hasattr(ctypes.pythonapi, name)),
         *(link(name, _libc(name)) for name in LIBC),
         *(link(name, partial(numpy_function, name)) for name in NUMPY_API),
         *(link(name, partial(id, value)) for name, value in OBJECTS.items()),

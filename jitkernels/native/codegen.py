@@ -1,7 +1,7 @@
 """LLVM's optimiser and code generator for this machine, through llvmlite alone."""
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import llvmlite.binding as llvm
@@ -80,6 +80,14 @@ STRAIGHT_PASSES = (
     "simplify_cfg", "always_inliner", "instruction_combine", "new_gvn", "simplify_cfg", "tail_call_elimination",
 )  # fmt: skip
 INLINING_PASSES = "sroa", "always_inliner", "sroa"
+
+
+def recipe(passes: Sequence[str], vector_bytes: int, level: int) -> str:
+    """What decides the machine code beside a text, as a comment that the text begins with.
+
+    Else code that other passes made of the same text would be taken for it.
+    """
+    return f"; {' '.join(passes)}, vectors of {vector_bytes} bytes, level {level}\n"
 
 
 @functools.cache

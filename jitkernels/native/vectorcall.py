@@ -13,7 +13,6 @@ the last one is None's null or what is given by the keyword ``out``.
 
 import ctypes
 import functools
-import sys
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy as np
 from jitkernels import dtypes
 from jitkernels.errors import WorkspaceError
 from jitkernels.native import c_api, floating_errors, known, load, processor_flags, telling
-from jitkernels.native.call_table import CELL, LAST, NAMES, UNDER_WAY
+from jitkernels.native.call_table import CELL, LAST, NAMES, OUT_NAME, UNDER_WAY
 from jitkernels.native.codegen import STRAIGHT, IRSource
 from jitkernels.native.layout import Offset
 from jitkernels.native.source import External
@@ -31,8 +30,7 @@ VECTORCALL, TABLE, SIZE = 16, 24, 32
 HAVE_VECTORCALL, BASETYPE, FLAGS_OFFSET = 1 << 11, 1 << 10, 168
 NO_WORKSPACE = "a kernel of a compiled function has no memory for its workspace"
 
-TEXT = f"""@jk_out = external global i8
-@jk_errors = external global i8
+TEXT = f"""@jk_errors = external global i8
 @jk_none = external global i8
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyErr_Occurred()
@@ -59,7 +57,9 @@ named:
   %names.at = getelementptr i8, ptr %names, i64 {int(Offset.TUPLE_ITEMS)}
   %name.at = getelementptr ptr, ptr %names.at, i64 %before
   %name = load ptr, ptr %name.at
-  %is_out = icmp eq ptr %name, @jk_out
+  %out.name.at = getelementptr i64, ptr %table, i64 {OUT_NAME}
+  %out.name = load ptr, ptr %out.name.at
+  %is_out = icmp eq ptr %name, %out.name
   br i1 %is_out, label %given, label %first
 given:
   %all = add i64 %count, %before
@@ -241,7 +241,6 @@ def externals() -> tuple[External, ...]:
     names = [name for name, dtype in dtypes.TABLE.items() if dtype.storage == name]
     return (
         *c_api.externals(),
-        External("jk_out", "void", (), functools.partial(id, sys.intern("out"))),
         External("jk_workspace_error", "void", (), functools.partial(id, WorkspaceError)),
         External("jk_workspace_text", "void", (), functools.partial(id, NO_WORKSPACE)),
         External("jk_errors", "void", (), functools.partial(id, floating_errors.variable)),

@@ -1,5 +1,6 @@
 """Functions of LLVM IR under construction: straight runs of instructions inside of loops, and what is known in each."""
 
+import struct
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +25,7 @@ class Block:
     """The inside of a loop, or of a function: its lines, and registers that hold in it and in the loops inside.
 
     `loop` is the loop's number, None for a function; `index` its count; `mask` says which lanes are on, if not all.
-    `streamed`: the word of the array whose lines each step of the block writes whole, past the caches.
+    `streamed`: the word of the array whose lines each step of the block writes whole, and whether past the caches.
     """
 
     around: "Block | None" = None
@@ -32,7 +33,7 @@ class Block:
     index: str = ""
     lanes: int = 1
     mask: str = ""
-    streamed: int | None = None
+    streamed: tuple[int, str] | None = None
     lines: list[str] = field(default_factory=list)
     known: dict[Any, Any] = field(default_factory=dict)
 
@@ -127,6 +128,11 @@ class Function:
         return self.new(self.block, f"load i64, ptr {at}")
 
     def _opaque(self, atom: extents.Atom) -> str:
+        if atom.operation == "scaled":
+            bits = struct.pack(">d", atom.right).hex().upper()
+            number = self.new(self.block, f"sitofp i64 {self.extent(atom.left)} to double")
+            product = self.new(self.block, f"fmul double {number}, 0x{bits}")
+            return self.new(self.block, f"fptosi double {product} to i64")
         left, right = self.extent(atom.left), self.extent(atom.right)
         if atom.operation in ("min", "max"):
             sign = "slt" if atom.operation == "min" else "sgt"

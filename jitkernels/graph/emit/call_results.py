@@ -1,8 +1,9 @@
 """What compiled calls do with their results: make them, or take those given as ``out``, and give them back."""
 
-from jitkernels.graph import extents
+from jitkernels.graph import construct, extents
 from jitkernels.graph.emit.call_text import CallText
 from jitkernels.graph.emit.interface import Rebuilt, Result
+from jitkernels.graph.extents import same
 from jitkernels.native.layout import ALIGNED, CONTIGUOUS, IN_FORTRAN_ORDER, WRITEABLE, Offset
 
 
@@ -31,8 +32,9 @@ class GivenResults(CallText):
         block, self.block.lines = self.block, self.block.lines
         for number, (result, place) in enumerate(zip(self.results, places, strict=True)):
             array = "%out" if not self.is_tuple else self._item(number)
-            order = IN_FORTRAN_ORDER if result.fortran else CONTIGUOUS
-            self.array(array, result.dtype, len(result.shape), ALIGNED | WRITEABLE | order)
+            self.array(array, result.dtype, len(result.shape), ALIGNED | WRITEABLE | result.flags)
+            if not result.flags:
+                self._lies_in_order(array, result)
             shape = self.load("ptr", array, Offset.ARRAY_EXTENTS) if result.shape else ""
             for i, extent in enumerate(result.shape):
                 found = self.load("i64", shape, 8 * i)
@@ -134,7 +136,8 @@ class GivenResults(CallText):
         """A new array. Where there is no memory for it, those made before are given up, and the exception is set."""
         count = max(len(result.shape), 1)
         shape = self.function.variable(f"[{count} x i64]")
-        for i, extent in enumerate(result.shape):
+        turns = result.order is not None and not result.fortran
+        for i, extent in enumerate([result.shape[j] for j in result.order or ()] if turns else result.shape):
             at = self.new(f"getelementptr i64, ptr {shape}, i64 {i}")
             self.block.lines.append(f"  store i64 {self.here(extent)}, ptr {at}")
         dtype = self.dtype_object(result.dtype)
@@ -143,7 +146,29 @@ class GivenResults(CallText):
             f"call ptr @PyArray_Empty(i32 {len(result.shape)}, ptr {shape}, ptr {dtype}, i32 {int(result.fortran)})"
         )
         self.require(self.new(f"icmp ne ptr {array}, null"), "undo")
+        if turns:
+            self._turn(array, result)
         return array
+
+    def _turn(self, array: str, result: Result) -> None:
+        """Give the dimensions of a new array their places: it was made with the outermost in memory first."""
+        places = [self.load("ptr", array, at) for at in (Offset.ARRAY_EXTENTS, Offset.ARRAY_STRIDES)]
+        words = [[self.load("i64", place, 8 * i) for i in range(len(result.shape))] for place in places]
+        for place, found in zip(places, words, strict=True):
+            for i, word in zip(result.order or (), found, strict=True):
+                at = self.new(f"getelementptr i64, ptr {place}, i64 {i}")
+                self.line(f"  store i64 {word}, ptr {at}")
+        at = self.new(f"getelementptr i8, ptr {array}, i64 {int(Offset.ARRAY_FLAGS)}")
+        others = self.new(f"and i32 {self.new(f'load i32, ptr {at}')}, {~(CONTIGUOUS | IN_FORTRAN_ORDER)}")
+        self.line(f"  store i32 {self.new(f'or i32 {others}, {result.flags}')}, ptr {at}")
+
+    def _lies_in_order(self, array: str, result: Result) -> None:
+        """Require that an array that is given lies as the code writes it."""
+        strides = self.load("ptr", array, Offset.ARRAY_STRIDES)
+        for i, step in enumerate(construct.contiguous(result.shape, result.order)):
+            if not same(result.shape[i], 1):
+                found = self.load("i64", strides, 8 * i)
+                self.expect(self.new(f"icmp eq i64 {found}, {self.here(step * result.size)}"))
 
     def _given(self, given: str) -> None:
         """Return the results: numbers for arrays without dimensions, unless they were given."""

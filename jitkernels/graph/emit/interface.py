@@ -2,6 +2,7 @@
 
 from jitkernels.graph.emit import objects
 from jitkernels.graph.extents import Number, same
+from jitkernels.native.layout import CONTIGUOUS, IN_FORTRAN_ORDER
 from jitkernels.records import record
 
 
@@ -36,13 +37,25 @@ class Argument:
 
 @record
 class Result:
-    """An array that is given back; `fortran`: it lies in Fortran order."""
+    """An array that is given back; `order`: its dimensions from the outermost in memory on, None for C order."""
 
     word: int
     dtype: str
     size: int
     shape: tuple[Number, ...]
-    fortran: bool = False
+    order: tuple[int, ...] | None = None
+
+    @property
+    def fortran(self) -> bool:
+        """Whether it lies in Fortran order."""
+        return self.order == (*reversed(range(len(self.shape))),)
+
+    @property
+    def flags(self) -> int:
+        """NumPy's bits of how it lies: dimensions of one element lie as any order has them."""
+        wide = [i for i in self.order or range(len(self.shape)) if not same(self.shape[i], 1)]
+        in_rows, in_columns = wide == sorted(wide), wide == sorted(wide, reverse=True)
+        return CONTIGUOUS * in_rows | IN_FORTRAN_ORDER * in_columns
 
 
 @record

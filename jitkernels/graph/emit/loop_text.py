@@ -36,15 +36,19 @@ class LoopWriter(Loops):
     ) -> None:
         """A loop whose steps are lanes: whole steps, and what is left by vectors of which some lanes may be off."""
         begin, end = limits
-        new = self.function.new
-        streamed = self.streamed
-        if streamed is not None:
-            begin = self._past_caches(block, loop, limits, narrow, wide, body, streamed)
-        count = new(block, f"sub nsw i64 {end}, {begin}")
-        whole = new(block, f"and i64 {count}, {-wide}")
-        stop = new(block, f"add nsw i64 {begin}, {whole}")
-        self.counted(block, loop, begin, stop, wide, wide, body, enters=self.is_filled(loop, wide))
-        if self.order and any(target.reduction for target in self.targets):
+        reduces = bool(self.order) and any(target.reduction for target in self.targets)
+        many, streamed = "", None
+        if self.streamed is not None:
+            begin, many = self._from_line(block, limits, self.streamed)
+            streamed = self.streamed.word, many
+        count = self.function.new(block, f"sub nsw i64 {end}, {begin}")
+        whole = self.function.new(block, f"and i64 {count}, {-wide}")
+        stop = self.function.new(block, f"add nsw i64 {begin}, {whole}")
+        enters = self.is_filled(loop, wide)
+        self.counted(block, loop, begin, stop, wide, wide, body, enters=enters, streamed=streamed)
+        if many:  # others may see from here on what was written
+            self._where(block, many, ["  fence seq_cst"], seldom=True)
+        if reduces:
             self.single_vectors(block, loop, (begin, stop, end), narrow, wide, body)
         else:
             self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
@@ -92,10 +96,11 @@ class LoopWriter(Loops):
         found: tuple[str, str, str] = block.known[key]
         return found
 
-    def _where(self, block: Block, condition: str, lines: list[str]) -> None:
+    def _where(self, block: Block, condition: str, lines: list[str], *, seldom: bool = False) -> None:
         """Lines that are run where a condition holds."""
+        weights = ", !prof !4" if seldom else ""
         there, after = self.function.label(), self.function.label()
-        block.lines += [f"  br i1 {condition}, label %{there}, label %{after}", f"{there}:", *lines]
+        block.lines += [f"  br i1 {condition}, label %{there}, label %{after}{weights}", f"{there}:", *lines]
         block.lines += [f"  br label %{after}", f"{after}:"]
 
     def counted(
@@ -110,7 +115,7 @@ class LoopWriter(Loops):
         *,
         masked: bool = False,
         enters: bool = False,
-        streamed: Array | None = None,
+        streamed: tuple[int, str] | None = None,
     ) -> None:
         """A loop from begin to end; `masked`: lanes behind the end are off; `enters`: it has a step at least.
 
@@ -120,7 +125,7 @@ class LoopWriter(Loops):
         counter = function.variable("i64")
         inside, after = function.label(), function.label()
         index = function.name()
-        inner = Block(block, loop, index, lanes, streamed=streamed.word if streamed is not None else None)
+        inner = Block(block, loop, index, lanes, streamed=streamed)
         if loop is None:
             inner.loop = -1
         if masked:
@@ -143,44 +148,24 @@ class LoopWriter(Loops):
             f"{after}:",
         ]
 
-    def _past_caches(
-        self,
-        block: Block,
-        loop: int,
-        limits: tuple[str, str],
-        narrow: int,
-        wide: int,
-        body: Callable[[Block], None],
-        streamed: Array,
-    ) -> str:
-        """Whole steps that write lines of the caches whole, if there are many; where other loops go on from."""
+    def _from_line(self, block: Block, limits: tuple[str, str], array: Array) -> tuple[str, str]:
+        """Where whole steps begin, and whether they are so many that they go past the caches.
+
+        Those do from a line of the caches on. What is before it the function itself is called for, so that all code is
+        there but once: it is what LLVM takes its time for.
+        """
         begin, end = limits
         new, reached = self.function.new, self.function.variable("i64")
         count = new(block, f"sub nsw i64 {end}, {begin}")
-        least = max(self.variant.stream // NUMBERS[streamed.dtype].size, 1)
-        many, go, after = (
-            new(block, f"icmp sge i64 {count}, {least}"),
-            self.function.label(),
-            self.function.label(),
-        )
+        least = max(self.variant.stream // NUMBERS[array.dtype].size, 1)
+        many = new(block, f"icmp sge i64 {count}, {max(least, LINE)}")
         inside = Block(block, -1)
-        line = self._line_from(inside, streamed, begin, end)
-        self.counted(inside, loop, begin, line, narrow, narrow, body, masked=narrow > 1)
-        left = new(inside, f"sub nsw i64 {end}, {line}")
-        whole = new(inside, f"and i64 {left}, {-wide}")
-        stop = new(inside, f"add nsw i64 {line}, {whole}")
-        self.counted(inside, loop, line, stop, wide, wide, body, streamed=streamed)
-        block.lines += [
-            f"  store i64 {begin}, ptr {reached}",
-            f"  br i1 {many}, label %{go}, label %{after}, !prof !4",
-            f"{go}:",
-            *inside.lines,
-            "  fence seq_cst",  # others may see from here on what was written
-            f"  store i64 {stop}, ptr {reached}",
-            f"  br label %{after}",
-            f"{after}:",
-        ]
-        return new(block, f"load i64, ptr {reached}")
+        line = self._line_from(inside, array, begin, end)
+        inside.lines.append(f"  call i64 @{self.name}(ptr %frame, i64 {begin}, i64 {line})")
+        inside.lines.append(f"  store i64 {line}, ptr {reached}")
+        block.lines.append(f"  store i64 {begin}, ptr {reached}")
+        self._where(block, many, inside.lines, seldom=True)
+        return new(block, f"load i64, ptr {reached}"), many
 
     def _line_from(self, block: Block, array: Array, begin: str, end: str) -> str:
         """The first step from `begin` on that writes to the beginning of a line of the caches."""

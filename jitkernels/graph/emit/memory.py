@@ -314,9 +314,14 @@ class Memory:
             block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
             return
         mask = self.mask(block)
-        if same(apart, 1) and not mask and block.streamed == array.word:
-            aligned = min(lanes * size, LINE)
-            block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {aligned}, !nontemporal !3")
+        if same(apart, 1) and not mask and block.streamed and block.streamed[0] == array.word:
+            past, into, after = (function.label() for _ in range(3))
+            store, line = f"  store {kind} {text}, ptr {pointer}, align", min(lanes * size, LINE)
+            block.lines += [
+                f"  br i1 {block.streamed[1]}, label %{past}, label %{into}, !prof !4",
+                *(f"{past}:", f"{store} {line}, !nontemporal !3", f"  br label %{after}"),
+                *(f"{into}:", f"{store} {size}", f"  br label %{after}", f"{after}:"),
+            ]
         elif same(apart, 1) and not mask:
             block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
         elif same(apart, 1):

@@ -5,6 +5,7 @@ Every step needs those before it alone. Words of the context are objects to comp
 
 from typing import NamedTuple, Protocol
 
+from jitkernels.native.c_api import METHOD
 from jitkernels.native.layout import Offset
 
 
@@ -15,8 +16,9 @@ class Step(NamedTuple):
 
     ``global`` gives what a dict of the context has under a name, ``absent`` requires that it has nothing there.
     ``cell`` gives what a closure cell of the context holds, ``argument`` an argument, ``item`` one of a tuple,
-    ``element`` one of a list, ``value`` the next one of a dict under a key, ``attribute`` one by its name. ``type``,
-    ``size``, ``same`` and ``equal`` require something of an object.
+    ``element`` one of a list, ``value`` the next one of a dict under a key, ``attribute`` one by its name, ``method``
+    the function behind a method of that name, ``part`` what stands at a place in an object. ``held`` gives an object of
+    the context. ``type``, ``size``, ``same`` and ``equal`` require something of an object.
 
     What stands between ``changed`` and ``looked`` is skipped while a dict of the context tells that nothing was bound
     in it since all of that was found to be so last; nothing else depends on it.
@@ -44,7 +46,7 @@ class Writer(Protocol):
 DECLARED = (
     "i32 @PyDict_Next(ptr, ptr, ptr, ptr)", "ptr @PyDict_GetItemWithError(ptr, ptr)", "ptr @PyObject_GetAttr(ptr, ptr)",
     "i32 @PyObject_RichCompareBool(ptr, ptr, i32)", "void @PyErr_Clear()", "ptr @PyErr_Occurred()",
-    "i64 @PyLong_AsLong(ptr)",
+    "i64 @PyLong_AsLong(ptr)", f"i32 @{METHOD}(ptr, ptr, ptr)",
 )  # fmt: skip
 FUNCTIONS = {
     "jk_attribute": """define internal i1 @jk_attribute(ptr %object, ptr %name, ptr %place) nounwind {
@@ -59,6 +61,21 @@ there:
   call void @Py_DecRef(ptr %found)
   ret i1 true
 }
+""",
+    "jk_method": f"""define internal i1 @jk_method(ptr %object, ptr %name, ptr %place) nounwind {{
+  store ptr null, ptr %place
+  %bare = call i32 @{METHOD}(ptr %object, ptr %name, ptr %place)
+  %found = load ptr, ptr %place
+  %none = icmp eq ptr %found, null
+  br i1 %none, label %missing, label %there
+missing:
+  call void @PyErr_Clear()
+  ret i1 false
+there:
+  call void @Py_DecRef(ptr %found)
+  %is.method = icmp eq i32 %bare, 1
+  ret i1 %is.method
+}}
 """,
     "jk_equal": """define internal i1 @jk_equal(ptr %object, ptr %other) nounwind {
   %same = icmp eq ptr %object, %other
@@ -97,7 +114,7 @@ fine:
 }
 """,
 }
-"""Attributes are the object's own, which keeps them; whole numbers may be too large."""
+"""Attributes are the object's own, which keeps them, and methods its class's; whole numbers may be too large."""
 
 
 def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
@@ -136,9 +153,14 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
                 text = writer.load("ptr", writer.load("ptr", base, Offset.LIST_ITEMS), 8 * step.number)
             case "value":
                 text = _value(writer, places, base, step, word)
-            case "attribute":
+            case "held":
+                text = word
+            case "part":
+                text = writer.load("ptr", base, step.number)
+            case "attribute" | "method":
                 place = writer.variable("ptr")
-                writer.expect(writer.new(f"call i1 @jk_attribute(ptr {base}, ptr {word}, ptr {place})"))
+                call = f"call i1 @jk_{step.kind}(ptr {base}, ptr {word}, ptr {place})"
+                writer.expect(writer.new(call))
                 text = writer.new(f"load ptr, ptr {place}")
             case "changed":
                 table = writer.load("ptr", "%context", 8 * step.number)
@@ -162,9 +184,13 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
     return found
 
 
-LOOKING = frozenset({"type", "size", "item", "element", "value", "attribute", "equal", "changed", "looked"})
+LOOKING = frozenset(
+    {"type", "size", "item", "element", "value", "attribute", "method", "part", "equal", "changed", "looked"}
+)
 """Steps that look into the object of another one: all that is expected has to hold before they do."""
-WORDED = frozenset({"global", "absent", "cell", "type", "value", "attribute", "same", "equal"})
+WORDED = frozenset(
+    {"global", "absent", "cell", "held", "type", "value", "attribute", "method", "same", "equal"}
+)
 
 
 def _value(writer: Writer, places: dict[int, str], base: str, step: Step, word: str) -> str:

@@ -30,7 +30,7 @@ REFUSED = 2
 class Fused:
     """The source of a segment: LLVM IR whose ``@entry`` becomes the symbol of the source.
 
-    `level`: see `codegen.target_machine`.
+    It begins with what becomes of it, as the text is the key of the code. `level`: see `codegen.target_machine`.
     """
 
     name: str
@@ -61,7 +61,8 @@ class Fused:
 
 def fused(name: str, text: str, vector_bytes: int, externals: tuple[External, ...], level: int = 3) -> Fused:
     """A source of LLVM IR."""
-    return Fused(name, zlib.compress(text.encode(), 1), vector_bytes, externals, level)
+    whole = f"{codegen.recipe(codegen.INLINING_PASSES, vector_bytes, level)}{text}"
+    return Fused(name, zlib.compress(whole.encode(), 1), vector_bytes, externals, level)
 
 
 @record

@@ -271,17 +271,18 @@ class Accumulator:
 
     def _strange(self, block: Block, value: Register, other: "Accumulator") -> None:
         """Where a lane of a vector is NaN, its row is."""
-        function, rows = self.values.function, other.lanes
-        each = function.new(
-            block, f"fcmp uno {llvm_type(self.inner, value.lanes)} {value.text}, {value.text}"
-        )
-        bits = function.new(block, f"bitcast <{value.lanes} x i1> {each} to i{value.lanes}")
-        some = function.new(block, f"icmp ne i{value.lanes} {bits}, 0")
+        function, rows, lanes, halves = self.values.function, other.lanes, value.lanes, [value.text] * 2
+        if lanes >= 16 * rows:  # of two numbers it takes one comparison
+            lanes //= 2
+            halves = [self._half(block, value.text, self.inner, lanes, rows, i) for i in range(2)]
+        each = function.new(block, f"fcmp uno {llvm_type(self.inner, lanes)} {', '.join(halves)}")
+        bits = function.new(block, f"bitcast <{lanes} x i1> {each} to i{lanes}")
+        some = function.new(block, f"icmp ne i{lanes} {bits}, 0")
         odd, after = function.label(), function.label()
         block.lines += [f"  br i1 {some}, label %{odd}, label %{after}, !prof !8", f"{odd}:"]
-        kind, bit, part = llvm_type(self.inner, rows), llvm_type("bool", rows), value.lanes // rows
+        kind, bit, part = llvm_type(self.inner, rows), llvm_type("bool", rows), lanes // rows
         number = f"<{rows} x i{part}>" if rows > 1 else f"i{part}"
-        own = function.new(block, f"bitcast <{value.lanes} x i1> {each} to {number}")
+        own = function.new(block, f"bitcast <{lanes} x i1> {each} to {number}")
         found = function.new(block, f"icmp ne {number} {own}, {splat('0', f'i{part}', rows)}")
         nan = splat(constant(NUMBERS[self.inner], math.nan), llvm_type(self.inner), rows)
         old = other._load(block, other.part)

@@ -34,6 +34,7 @@ class Values(Memory):
     inside: Callable[[Node, int, IndexMap], IndexMap] = cones.place_in
     reduced: dict[Any, tuple[Block, Register]] = field(default_factory=dict)
     stashed: dict[Any, Array] = field(default_factory=dict)
+    keys: dict[int, tuple[IndexMap, Any]] = field(default_factory=dict)
     runs: int = 0
     multiplies: bool = field(default_factory=is_possible)
     is_delicate: bool = False
@@ -59,7 +60,10 @@ class Values(Memory):
         return list(done.values())
 
     def key(self, node: Node, place: IndexMap) -> Any:
-        return id(node), cones.key_of(place)
+        known = self.keys.get(id(place))
+        if known is None:
+            known = self.keys[id(place)] = place, cones.key_of(place)
+        return id(node), known[1]
 
     def is_leaf(self, node: Node, place: IndexMap) -> bool:
         key = self.key(node, place)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from jitkernels.graph.config import JitConfig
-from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.ir import Graph, Node, remade_of
 from jitkernels.records import record
 
 TRIES = 32
@@ -120,5 +120,4 @@ def counts_of(graph: Graph, nodes: list[Node]) -> dict[int, int]:
 
 def rebuilt(graph: Graph, new: dict[int, Node]) -> Graph:
     """The graph of which nodes are replaced."""
-    outputs = [new[id(node)] for node in graph.outputs]
-    return graph.remade(outputs, [(target, new[id(value)]) for target, value in graph.writes])
+    return remade_of(graph, lambda node: new[id(node)])

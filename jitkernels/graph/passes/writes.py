@@ -29,7 +29,7 @@ def rule_1_argument_written_to_itself(graph: Graph) -> Graph:
     writes = tuple((target, value) for target, value in graph.writes if target is not value)
     if len(writes) == len(graph.writes):
         return graph
-    return graph.remade(graph.outputs, writes)
+    return graph.remade(graph.outputs, writes, graph.checks)
 
 
 writes = Writes()

@@ -36,6 +36,8 @@ class Arithmetic(ControlFlow):
     flags: Sequence[str] = ()
     lanes = 1
     """Numbers that one register holds."""
+    any_lanes = True
+    """Whether the text is the same for any number of them, beside that number."""
     has_indices = True
     """Whether sums of int64 are indices, which do not wrap."""
 

@@ -181,6 +181,7 @@ class LaneWriter(ElementWriter):
         """The results of a function of numbers in memory, for the lanes that want them or for all."""
         passed = [f"i64 {self.lanes}"]
         if is_masked:
+            self.any_lanes = False
             bits, word = self.mask or self.constant(BOOL, True), f"i{max(self.lanes, 64)}"
             wanted = self.new(f"bitcast {self.bit} {bits} to i{self.lanes}")
             if self.lanes < 64:

@@ -2,7 +2,8 @@
 
 A fused expression is emitted vector by vector, and does not hope for LLVM to find them. What its elements go through is
 written once, for one element, and is asked for here in as many lanes as the vectors have. Translations are kept for the
-life of the functions, so that what many expressions use is translated once.
+life of the functions, so that what many expressions use is translated once; for one number of lanes, of which texts for
+others are made.
 """
 
 import hashlib
@@ -20,13 +21,24 @@ from jitkernels.native.source import APART, SELDOM, place_of
 
 Function = Callable[..., Any]
 NAME = "@NAME"
+COUNT = "\N{SECTION SIGN}"
+"""What stands for the number of lanes in texts that are the same for any."""
+
+
+class Lanes(int):
+    """A number of lanes, which texts that are made with it leave open."""
+
+    def __format__(self, form: str) -> str:
+        return COUNT
 
 
 @dataclass
 class Definition:
     """One function in LLVM IR, as the module that it is translated for sees it, and what it needs there.
 
-    `is_alone`: it is not inlined, and may be an object of its own, which `declaration` makes known.
+    `is_alone`: it is not inlined, and may be an object of its own, which `declaration` makes known. `any_lanes` is the
+    text for any number of lanes, and what it declares; it is none where the text depends on that. `asked`: the
+    functions that are called, with the types of their arguments, and their symbols in the text.
     """
 
     lanes: int
@@ -38,15 +50,25 @@ class Definition:
     translating: frozenset[int] = frozenset()
     declaration: str = ""
     is_alone: bool = False
+    any_lanes: tuple[str, dict[str, str]] | None = None
+    asked: list[tuple[Function, tuple[Type, ...], str]] = field(default_factory=list)
+    is_for_these_lanes: bool = True
 
     def called(self, function: Function, arguments: tuple[Value, ...]) -> tuple[str, Type]:
         """The symbol and result of a marked function, which this one needs from now on; in memory if apart."""
+        kinds = tuple(value.type for value in arguments)
+        made = self.needing(function, kinds)
+        self.asked.append((function, kinds, made.symbol))
+        return made.symbol, made.result
+
+    def needing(self, function: Function, kinds: tuple[Type, ...]) -> "Definition":
+        """The definition of a marked function, which this one needs from now on."""
         flags = _flags(function)
         is_apart = self.lanes > 1 and (APART in flags or SELDOM in flags)
         find = _in_memory if is_apart else _definition
-        made = find(function, tuple(value.type for value in arguments), self.lanes, self.translating)
+        made = find(function, kinds, self.lanes, self.translating)
         self.needed[made.symbol] = made
-        return made.symbol, made.result
+        return made
 
     def declare(self, symbol: str, result: str, arguments: Sequence[str]) -> None:
         self.declared[symbol] = f"declare {result} @{symbol}({', '.join(arguments)})"
@@ -60,6 +82,13 @@ class Definition:
         It is named by content, so that a name means one thing in every process: the text of a module is the key of its
         code. And it is private, as the loader would give other modules what is only internal.
         """
+        if not self.is_for_these_lanes:
+            self.any_lanes = text, self.declared
+        text = text.replace(COUNT, str(self.lanes))
+        self.declared = {
+            symbol.replace(COUNT, str(self.lanes)): one.replace(COUNT, str(self.lanes))
+            for symbol, one in self.declared.items()
+        }
         self.symbol = f'@"{title}.{hashlib.sha256(text.encode()).hexdigest()[:12]}"'
         self.text = text.replace(NAME, self.symbol, 1)
         self.declaration = f"declare {self.text[: self.text.index(')') + 1].removeprefix('define private ')}"
@@ -141,11 +170,31 @@ def _definition(
         path = None if around else translations.path_of(function, kinds, lanes)
         found = path and translations.read(path, Definition)
         if not found:
-            found = _translated(function, kinds, lanes, flags, around)
+            found = _in_other_lanes(function, kinds, lanes) or _translated(
+                function, kinds, lanes, flags, around
+            )
             if path:
                 translations.keep(path, found)
         known[key] = found
     return known[key]
+
+
+def _in_other_lanes(function: Function, kinds: tuple[Type, ...], lanes: int) -> Definition | None:
+    """What a translation for other lanes says of these, which takes a fraction of another translation."""
+    names = [kind.name for kind in kinds]
+    for (count, *others), known in _made[function].items():
+        if known.any_lanes is None or others != names or count == 1 or lanes == 1:
+            continue
+        text, declared = known.any_lanes
+        made = Definition(lanes, result=known.result, declared=declared, translating=known.translating)
+        made.is_for_these_lanes = False
+        for called, passed, symbol in known.asked:
+            there = made.needing(called, passed).symbol
+            made.asked.append((called, passed, there))
+            text = text.replace(symbol, there)
+        made.define(function.__code__.co_name, text)
+        return made
+    return None
 
 
 def _translated(
@@ -153,13 +202,14 @@ def _translated(
 ) -> Definition:
     made = Definition(lanes, translating=around | {id(function)})
     given = tuple(Value(kind, f"%a{i}") for i, kind in enumerate(kinds))
+    lanes = Lanes(lanes) if lanes > 1 else lanes
     own = [flag for flag in flags if flag not in (APART, SELDOM)]
     if lanes == 1:
         made.result, body = ElementWriter(made, function, given, own).body()
-    elif APART in flags:
-        made.result, body = LaneWriter(made, function, given, own, lanes).apart_alone(function, given)
     else:
-        made.result, body = LaneWriter(made, function, given, own, lanes).body()
+        writer = LaneWriter(made, function, given, own, lanes)
+        made.result, body = writer.apart_alone(function, given) if APART in flags else writer.body()
+        made.is_for_these_lanes = not writer.any_lanes
     if made.result is NOTHING:
         raise BuildError(f"{place_of(function.__code__)} returns nothing: expected numbers")
     head = ", ".join(f"{register(value.type, lanes)} {value.text}" for value in given)
