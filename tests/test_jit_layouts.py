@@ -1,5 +1,6 @@
 """Single operations however arrays lie: what is read and written whole, joined, searched and given back."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -350,3 +351,34 @@ def test_what_is_read_is_not_written_before(name: str, dtype: str) -> None:
 def test_what_moves_one_way_needs_no_copy(name: str, kernels: int) -> None:
     shape = (30, 40) if "two" in name else (1200,)
     assert jk.jit(lambda x: OVERLAPS[name](x)).explain(np.ones(shape)).kernels == kernels
+
+
+JOINED: dict[str, Callable[[Any], Any]] = {
+    "stack first": lambda x: np.stack([x, x]),
+    "stack last": lambda x: np.stack([x, x, x], axis=-1),
+    "concatenate": lambda x: np.concatenate([x * 2, x], axis=-1),
+    "with a row": lambda x: np.concatenate([x[:1], x]),
+    "with zeros": lambda x: np.concatenate([x, np.zeros(x.shape, x.dtype)]),
+    "broadcast": lambda x: np.concatenate([np.broadcast_to(x[:1], x.shape), x]),
+    "roll": lambda x: np.roll(x, 1, axis=0),
+    "pad": lambda x: np.pad(x, 1),
+    "sum": lambda x: x + 1,
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_results_have_numpys_strides_and_own_their_memory(name: str) -> None:
+    function = jk.jit(lambda x: JOINED[name](x))
+    for shape in ((4, 5), (5, 6, 7), (3, 4, 5, 6)):
+        whole = numbers("int32", int(np.prod(shape)))
+        for order in itertools.permutations(range(len(shape))):
+            array = whole.reshape([shape[i] for i in order]).transpose(np.argsort(order))
+            expected = JOINED[name](array)
+            for _ in range(2):
+                found = function(array)
+                np.testing.assert_array_equal(found, expected)
+                assert found.strides == expected.strides
+                assert found.base is None or expected.base is not None
+            out = np.empty(expected.shape, expected.dtype)
+            assert function(array, out=out) is out
+            np.testing.assert_array_equal(out, expected)

@@ -1,17 +1,17 @@
 """From a graph to a program: what is computed where, which nests are one segment, and the code of each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from jitkernels.attrs.base import FLOATS
-from jitkernels.graph import cones, construct, epilogues, extents, products
+from jitkernels.graph import construct, epilogues, products
 from jitkernels.graph.checks import checked
-from jitkernels.graph.cones import Cone
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.extents import Number, Scope, same
+from jitkernels.graph.extents import Number, Scope
 from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.nests import Nest, Store
+from jitkernels.graph.nests import Nest
+from jitkernels.graph.orders import order_of_store
 from jitkernels.graph.passes import optimised
 from jitkernels.graph.pieces import is_reshaped_input
 from jitkernels.graph.products import Product
@@ -114,7 +114,7 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
             if id(node) in program.shared:
                 arrays[id(node)] = arrays[id(program.shared[id(node)])]
                 continue
-            order = None if id(node) in plain else _order_of_store(store, steps, arrays)
+            order = None if id(node) in plain else order_of_store(store, steps, arrays)
             arrays[id(node)] = _array(program, node, construct.contiguous(node.shape, order))
             if node not in graph.checks:
                 program.made.append(node)
@@ -125,68 +125,6 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
                 arrays[id(product)] = arrays[id(node)]
                 program.made = [one for one in program.made if one is not product]
     return arrays
-
-
-def _order_of_store(
-    store: Store, steps: Sequence[epilogues.Step], arrays: Mapping[int, Array]
-) -> tuple[int, ...] | None:
-    """The order of a root, or of what is joined of several: that of Fortran, for any other needs Python to be made."""
-    if store.region is None:
-        return order_of(store.cone, arrays)
-    if store.target.operation != "concatenate":
-        return None
-    parts = [one for step in steps if isinstance(step, Nest) for one in step.stores]
-    found = [
-        order_of(one.cone, arrays)
-        for one in parts
-        if one.target is store.target
-        and one.cone.leaves
-        and not any(same(extent, 1) for extent in one.cone.root.shape)
-    ]
-    backwards = (*reversed(range(store.target.ndim)),)
-    return backwards if store.target.ndim > 1 and set(found) == {backwards} else None
-
-
-def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
-    """The dimensions of an elementwise root from the outermost in memory on, as in what it reads; None for C order.
-
-    So does NumPy choose the layout of a result: what is computed from transposed arrays lies as they do.
-    """
-    if cone.root.ndim < 2 or any(node.options["kind"] in ("argmin", "argmax") for node in cone.reductions):
-        return None
-    known: list[dict[int, int]] = []
-    # What is picked is new, in C order; the numbers that pick it say nothing of the result.
-    read = [(id(node), construct.contiguous(node.shape)) for node in cone.nodes if node.operation == "gather"]
-    read += [(key, arrays[key].strides) for key in cone.leaves if key in arrays]
-    for key, strides in read:
-        for place in cone.places[key].values():
-            if cones.ANYWHERE in cones.loops_of(place):
-                continue
-            steps: dict[int, int] = {}
-            for stride, (_, moves) in zip(strides, place, strict=True):
-                for loop, step in moves:
-                    if loop < cones.INNER and not same(cone.root.shape[loop], 1):
-                        steps[loop] = steps.get(loop, 0) + extents.value_of(stride * step)
-            known.append(steps)
-    dimensions = range(cone.root.ndim)
-    order: list[int] = []  # from the innermost on
-    for new in reversed(dimensions):
-        position = len(order)
-        for i in reversed(range(len(order))):
-            is_inside = _is_inside(known, new, order[i])
-            if is_inside:
-                position = i
-            elif is_inside is not None:
-                break
-        order.insert(position, new)
-    order.reverse()
-    return None if order == list(dimensions) else tuple(order)
-
-
-def _is_inside(known: Sequence[Mapping[int, int]], one: int, other: int) -> bool | None:
-    """Whether a dimension has smaller steps than a later one wherever both have some; None where they never do."""
-    compared = [abs(steps[other]) > abs(steps[one]) for steps in known if steps.get(one) and steps.get(other)]
-    return all(compared) if compared else None
 
 
 def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:

@@ -159,13 +159,10 @@ class Program:
         given = {id(node) for node in self.graph.inputs}
         results = []
         for node in self.graph.outputs:
-            order = self.orders.get(id(node))
-            if id(node) in given or order not in (None, (*reversed(range(node.ndim)),)):
+            if id(node) in given:
                 return None
-            size = np.dtype(node.dtype).itemsize
-            results.append(
-                interface.Result(self.words[id(node)], node.dtype, size, node.shape, order is not None)
-            )
+            size, order = np.dtype(node.dtype).itemsize, self.orders.get(id(node))
+            results.append(interface.Result(self.words[id(node)], node.dtype, size, node.shape, order))
         if len({one.word for one in results}) < len(results) or not (is_tuple or len(results) <= 1):
             return None
         outputs = {id(node) for node in self.graph.outputs}

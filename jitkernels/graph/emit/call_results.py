@@ -1,6 +1,6 @@
 """What compiled calls do with their results: make them, or take those given as ``out``, and give them back."""
 
-from jitkernels.graph import extents
+from jitkernels.graph import construct, extents
 from jitkernels.graph.emit.call_text import CallText
 from jitkernels.graph.emit.interface import Rebuilt, Result
 from jitkernels.native.layout import ALIGNED, CONTIGUOUS, IN_FORTRAN_ORDER, WRITEABLE, Offset
@@ -18,7 +18,8 @@ class GivenResults(CallText):
         """Whether results are given; they are looked at before anything is done, and are apart from all arguments."""
         if self.rebuilt is not None:
             return self._for_python(self.rebuilt)
-        if not self.results or (self.is_tuple and not all(result.shape for result in self.results)):
+        takes = all((result.shape or not self.is_tuple) and not result.mixed for result in self.results)
+        if not self.results or not takes:
             self.require(self.new("icmp eq ptr %out, null"))
         given = self.new("icmp ne ptr %out, null")
         check, make, go = (self.function.label() for _ in range(3))
@@ -139,9 +140,18 @@ class GivenResults(CallText):
             self.block.lines.append(f"  store i64 {self.here(extent)}, ptr {at}")
         dtype = self.dtype_object(result.dtype)
         self.block.lines.append(f"  call void @Py_IncRef(ptr {dtype})")
-        array = self.new(
-            f"call ptr @PyArray_Empty(i32 {len(result.shape)}, ptr {shape}, ptr {dtype}, i32 {int(result.fortran)})"
-        )
+        if result.mixed:
+            steps = self.function.variable(f"[{count} x i64]")
+            for i, step in enumerate(construct.contiguous(result.shape, result.order)):
+                at = self.new(f"getelementptr i64, ptr {steps}, i64 {i}")
+                self.block.lines.append(f"  store i64 {self.here(step * result.size)}, ptr {at}")
+            given = f"ptr {dtype}, i32 {count}, ptr {shape}, ptr {steps}"
+            made = f"PyArray_NewFromDescr(ptr @jk_ndarray, {given}, ptr null, i32 0, ptr null)"
+        else:
+            made = (
+                f"PyArray_Empty(i32 {len(result.shape)}, ptr {shape}, ptr {dtype}, i32 {int(result.fortran)})"
+            )
+        array = self.new(f"call ptr @{made}")
         self.require(self.new(f"icmp ne ptr {array}, null"), "undo")
         return array
 

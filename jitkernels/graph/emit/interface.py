@@ -36,13 +36,23 @@ class Argument:
 
 @record
 class Result:
-    """An array that is given back; `fortran`: it lies in Fortran order."""
+    """An array that is given back; `order`: its dimensions from the outermost in memory on, if not as in C."""
 
     word: int
     dtype: str
     size: int
     shape: tuple[Number, ...]
-    fortran: bool = False
+    order: tuple[int, ...] | None = None
+
+    @property
+    def fortran(self) -> bool:
+        """Whether it lies in Fortran order."""
+        return self.order == (*reversed(range(len(self.shape))),)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether it lies in neither order that has a name."""
+        return self.order is not None and not self.fortran
 
 
 @record
