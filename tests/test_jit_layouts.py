@@ -1,5 +1,6 @@
 """Single operations however arrays lie: what is read and written whole, joined, searched and given back."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -290,3 +291,94 @@ def test_rows_win_where_operands_lie_differently() -> None:
         for _ in range(2):
             assert function(x, y).strides == (x + y).strides
             np.testing.assert_array_equal(function(x, y), x + y)
+
+
+def _both_ways(x: Any) -> None:
+    x[3:] = x[1:-2]
+    x[:-1] = x[1:]
+
+
+def _reversed(x: Any) -> None:
+    y = x[::-1]
+    y[1:] = y[:-1]
+
+
+def _along_two(x: Any) -> None:
+    x[1:, 1:] = x[:-1, :-1]
+    x[:-1, 1:] = x[1:, :-1]
+    x[:, :-2] = x[:, 2:]
+
+
+OVERLAPS: dict[str, Callable[[Any], None]] = {
+    "x[1:] = x[:-1]": lambda x: x.__setitem__(slice(1, None), x[:-1]),
+    "x[:-1] = x[1:] + x[:-1]": lambda x: x.__setitem__(slice(None, -1), x[1:] + x[:-1]),
+    "x[1:-1] = x[:-2] + x[2:]": lambda x: x.__setitem__(slice(1, -1), x[:-2] + x[2:]),
+    "x[::2] = x[1::2]": lambda x: x.__setitem__(slice(None, -1, 2), x[1::2][: len(x) // 2]),
+    "both ways": _both_ways,
+    "reversed": _reversed,
+    "along two dimensions": _along_two,
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float64"])
+@pytest.mark.parametrize("name", OVERLAPS)
+def test_what_is_read_is_not_written_before(name: str, dtype: str) -> None:
+    change = OVERLAPS[name]
+    function = jk.jit(lambda x: change(x))
+    shapes: list[tuple[int, ...]] = [(7, 5), (3, 40), (40, 3), (300, 301)]
+    shapes += [(size,) for size in (5, 17, 64, 65, 1001, 100_001)] if "two" not in name else []
+    steps = (slice(None), slice(None, None, -1), slice(None, None, 2))
+    for shape in shapes:
+        for step in steps:
+            for order in ("C", "F"):
+                whole = numbers(dtype, int(np.prod(shape))).reshape(shape)
+                found, expected = (np.array(whole, order=order)[(step,) * len(shape)] for _ in range(2))
+                function(found)
+                change(expected)
+                np.testing.assert_array_equal(found.base, expected.base)
+
+
+@pytest.mark.parametrize(
+    ("name", "kernels"),
+    [
+        ("x[1:] = x[:-1]", 1),
+        ("reversed", 1),
+        ("both ways", 2),
+        ("along two dimensions", 4),
+        ("x[1:-1] = x[:-2] + x[2:]", 2),
+    ],
+)
+def test_what_moves_one_way_needs_no_copy(name: str, kernels: int) -> None:
+    shape = (30, 40) if "two" in name else (1200,)
+    assert jk.jit(lambda x: OVERLAPS[name](x)).explain(np.ones(shape)).kernels == kernels
+
+
+JOINED: dict[str, Callable[[Any], Any]] = {
+    "stack first": lambda x: np.stack([x, x]),
+    "stack last": lambda x: np.stack([x, x, x], axis=-1),
+    "concatenate": lambda x: np.concatenate([x * 2, x], axis=-1),
+    "with a row": lambda x: np.concatenate([x[:1], x]),
+    "with zeros": lambda x: np.concatenate([x, np.zeros(x.shape, x.dtype)]),
+    "broadcast": lambda x: np.concatenate([np.broadcast_to(x[:1], x.shape), x]),
+    "roll": lambda x: np.roll(x, 1, axis=0),
+    "pad": lambda x: np.pad(x, 1),
+    "sum": lambda x: x + 1,
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_results_have_numpys_strides_and_own_their_memory(name: str) -> None:
+    function = jk.jit(lambda x: JOINED[name](x))
+    for shape in ((4, 5), (5, 6, 7), (3, 4, 5, 6)):
+        whole = numbers("int32", int(np.prod(shape)))
+        for order in itertools.permutations(range(len(shape))):
+            array = whole.reshape([shape[i] for i in order]).transpose(np.argsort(order))
+            expected = JOINED[name](array)
+            for _ in range(2):
+                found = function(array)
+                np.testing.assert_array_equal(found, expected)
+                assert found.strides == expected.strides
+                assert found.base is None or expected.base is not None
+            out = np.empty(expected.shape, expected.dtype)
+            assert function(array, out=out) is out
+            np.testing.assert_array_equal(out, expected)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.frontends.creation import counted
-from jitkernels.frontends.joining import concatenate
+from jitkernels.frontends.joining import concatenate, joined
 from jitkernels.frontends.reductions import axes_of, is_given, tracer_of
 from jitkernels.frontends.shaping import broadcast_to, flip, moveaxis, of_array, ravel, transpose
 from jitkernels.frontends.tables import METHODS, implements
@@ -266,7 +266,7 @@ def _padded(given: Traced, axis: int, before: Any, after: Any, mode: str, values
                 else None,
             ]
     kept = [one for one in parts if one is not None and not extents.same(one.extents[axis], 0)]
-    return concatenate(kept or [given], axis)  # type: ignore[no-any-return]
+    return joined(kept or [given], axis, named=True)  # type: ignore[no-any-return]
 
 
 def _whole(given: Traced, value: Number) -> Any:

@@ -21,6 +21,19 @@ from jitkernels.graph.ir import Node
 def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
+    return joined(arrays, axis, out, dtype=dtype, casting=casting)
+
+
+def joined(
+    arrays: Any,
+    axis: Any,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: Any = "same_kind",
+    named: bool = False,
+) -> Any:
+    """What `numpy.concatenate` gives; `named`: in C order or that of Fortran, as functions do that fill a new array."""
     tracer = tracer_of()
     if type(arrays) is Traced:
         arrays = list(arrays)
@@ -53,7 +66,11 @@ def concatenate(
     nodes = [construct.cast(one.node, name) for one in listed if not extents.same(one.extents[along], 0)]
     if not nodes:
         nodes = [construct.cast(listed[0].node, name)]
-    node = nodes[0] if len(nodes) == 1 else Node("concatenate", nodes, name, shape, {"axis": along})
+    node = (
+        nodes[0]
+        if len(nodes) == 1
+        else Node("concatenate", nodes, name, shape, {"axis": along, "named": named})
+    )
     if out is not None:
         return stored(tracer, node, out)
     return result(tracer, node, *listed)
@@ -94,7 +111,7 @@ def stacked(tracer: Tracer, values: Any) -> Traced:
     return stack([fresh(tracer, node) for node in nodes])  # type: ignore[no-any-return]
 
 
-def _joined(spread: Any, axis: int) -> Any:
+def _stacking(spread: Any, axis: int) -> Any:
     def join(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
         listed = [spread(of_array(one)) for one in tup]
         along = 0 if axis == 1 and listed and listed[0].ndim == 1 else axis
@@ -103,9 +120,9 @@ def _joined(spread: Any, axis: int) -> Any:
     return join
 
 
-implements(np.hstack)(_joined(atleast_1d, 1))
-implements(np.vstack)(_joined(atleast_2d, 0))
-implements(np.dstack)(_joined(atleast_3d, 2))
+implements(np.hstack)(_stacking(atleast_1d, 1))
+implements(np.vstack)(_stacking(atleast_2d, 0))
+implements(np.dstack)(_stacking(atleast_3d, 2))
 
 
 @implements(np.column_stack)

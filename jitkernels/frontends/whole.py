@@ -79,7 +79,8 @@ class Whole:
                 raise OverflowError(f"Python integer {self.value} out of bounds for {dtype}")
             if self.leaf is not None:
                 self.tracer.guard(self.leaf, "<", lowest, truth=False)
-                self.tracer.guard(self.leaf, "<=", highest)
+                if highest in INT64:  # all others are no more: compiled code could not look for those
+                    self.tracer.guard(self.leaf, "<=", highest)
             elif isinstance(self.extent, Extent):
                 self.extent.guard(self.extent - lowest, ">=")
                 self.extent.guard(highest - self.extent, ">=")

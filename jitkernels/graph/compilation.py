@@ -1,18 +1,17 @@
 """From a graph to a program: what is computed where, which nests are one segment, and the code of each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from jitkernels.attrs.base import FLOATS
-from jitkernels.graph import cones, construct, epilogues, products
+from jitkernels.graph import construct, epilogues, products
 from jitkernels.graph.checks import checked
-from jitkernels.graph.cones import Cone
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.extents import Number, Scope, same
+from jitkernels.graph.extents import Number, Scope
 from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.layouts import sorted_dimensions
-from jitkernels.graph.nests import Nest, Store
+from jitkernels.graph.nests import Nest
+from jitkernels.graph.orders import order_of_store
 from jitkernels.graph.passes import optimised
 from jitkernels.graph.pieces import is_reshaped_input
 from jitkernels.graph.products import Product
@@ -116,9 +115,8 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
             if id(node) in program.shared:
                 arrays[id(node)] = arrays[id(program.shared[id(node)])]
                 continue
-            order = (
-                None if id(node) in plain else given.get(id(node)) or _order_of_store(store, steps, arrays)
-            )
+            is_plain = id(node) in plain
+            order = None if is_plain else given.get(id(node)) or order_of_store(store, steps, arrays)
             arrays[id(node)] = _array(program, node, construct.contiguous(node.shape, order))
             if node not in graph.checks:
                 program.made.append(node)
@@ -129,49 +127,6 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
                 arrays[id(product)] = arrays[id(node)]
                 program.made = [one for one in program.made if one is not product]
     return arrays
-
-
-def _order_of_store(
-    store: Store, steps: Sequence[epilogues.Step], arrays: Mapping[int, Array]
-) -> tuple[int, ...] | None:
-    """The order of a root, or the one that all of what it is joined of have."""
-    if store.region is None:
-        return order_of(store.cone, arrays)
-    if store.target.operation != "concatenate":
-        return None
-    parts = [one for step in steps if isinstance(step, Nest) for one in step.stores]
-    found = [
-        order_of(one.cone, arrays)
-        for one in parts
-        if one.target is store.target
-        and one.cone.leaves
-        and not any(same(extent, 1) for extent in one.cone.root.shape)
-    ]
-    return found[0] if len({*found}) == 1 else None
-
-
-def order_of(cone: Cone, arrays: Mapping[int, Array]) -> tuple[int, ...] | None:
-    """The dimensions of an elementwise root from the outermost in memory on, as in what it reads; None for C order.
-
-    So does NumPy choose the layout of a result: what is computed from transposed arrays lies as they do.
-    """
-    if cone.root.ndim < 2 or any(node.options["kind"] in ("argmin", "argmax") for node in cone.reductions):
-        return None
-    known: list[dict[int, Number]] = []
-    # What is picked is new, in C order; the numbers that pick it say nothing of the result.
-    read = [(id(node), construct.contiguous(node.shape)) for node in cone.nodes if node.operation == "gather"]
-    read += [(key, arrays[key].strides) for key in cone.leaves if key in arrays]
-    for key, strides in read:
-        for place in cone.places[key].values():
-            if cones.ANYWHERE in cones.loops_of(place):
-                continue
-            steps: dict[int, Number] = {}
-            for stride, (_, moves) in zip(strides, place, strict=True):
-                for loop, step in moves:
-                    if loop < cones.INNER and not same(cone.root.shape[loop], 1):
-                        steps[loop] = steps.get(loop, 0) + stride * step
-            known.append(steps)
-    return sorted_dimensions(cone.root.ndim, known)
 
 
 def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:

@@ -93,7 +93,7 @@ def _apart(node: Node, given: frozenset[int]) -> Node:
     for number in range(int(node.shape[-1])):
         place = (*construct.identity_map(node.ndim - 1), (number, ()))
         pieces.append(construct.expand_dims(at(node, place, node.shape[:-1]), [node.ndim - 1]))
-    return Node("concatenate", pieces, node.dtype, node.shape, {"axis": node.ndim - 1})
+    return Node("concatenate", pieces, node.dtype, node.shape, {"axis": node.ndim - 1, "named": True})
 
 
 def at(node: Node, place: IndexMap, shape: tuple[Number, ...]) -> Node:

@@ -9,7 +9,9 @@ import numpy as np
 
 from jitkernels.native.source import External
 
-NUMPY_API = {"PyArray_CheckFromAny": 108, "PyArray_Empty": 184, "PyArray_Return": 76}
+NUMPY_API = {
+    "PyArray_CheckFromAny": 108, "PyArray_Empty": 184, "PyArray_NewFromDescr": 94, "PyArray_Return": 76,
+}  # fmt: skip
 """Places in NumPy's table of C functions."""
 C_API = (
     "Py_IncRef", "Py_DecRef", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Clear",

@@ -72,6 +72,17 @@ def _empty_works(address: int) -> bool:
     return isinstance(made, np.ndarray) and made.shape == (3, 5) and made.dtype == np.float64
 
 
+def _new_works(address: int) -> bool:
+    make = ctypes.PYFUNCTYPE(
+        ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_int, *[ctypes.POINTER(ctypes.c_int64)] * 2,
+        ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p,
+    )(address)  # fmt: skip
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(np.dtype(np.float64)))
+    extents, steps = (ctypes.c_int64 * 3)(2, 3, 5), (ctypes.c_int64 * 3)(40, 80, 8)
+    made = make(np.ndarray, id(np.dtype(np.float64)), 3, extents, steps, None, 0, None)
+    return isinstance(made, np.ndarray) and made.strides == (40, 80, 8) and made.dtype == np.float64
+
+
 def _from_any_works(address: int) -> bool:
     make = ctypes.PYFUNCTYPE(
         ctypes.py_object,
@@ -101,6 +112,7 @@ def reason_for_python() -> str | None:
         return f"NumPy {np.__version__} on Python {sys.version.split()[0]} has another object layout"
     if not (
         _empty_works(c_api.numpy_function("PyArray_Empty"))
+        and _new_works(c_api.numpy_function("PyArray_NewFromDescr"))
         and _from_any_works(c_api.numpy_function("PyArray_CheckFromAny"))
     ):
         return f"NumPy {np.__version__} has another C interface"

@@ -4,7 +4,7 @@ from jitkernels.graph import construct, extents
 from jitkernels.graph.emit.call_text import CallText
 from jitkernels.graph.emit.interface import Rebuilt, Result
 from jitkernels.graph.extents import same
-from jitkernels.native.layout import ALIGNED, CONTIGUOUS, IN_FORTRAN_ORDER, WRITEABLE, Offset
+from jitkernels.native.layout import ALIGNED, WRITEABLE, Offset
 
 
 class GivenResults(CallText):
@@ -136,31 +136,25 @@ class GivenResults(CallText):
         """A new array. Where there is no memory for it, those made before are given up, and the exception is set."""
         count = max(len(result.shape), 1)
         shape = self.function.variable(f"[{count} x i64]")
-        turns = result.order is not None and not result.fortran
-        for i, extent in enumerate([result.shape[j] for j in result.order or ()] if turns else result.shape):
+        for i, extent in enumerate(result.shape):
             at = self.new(f"getelementptr i64, ptr {shape}, i64 {i}")
             self.block.lines.append(f"  store i64 {self.here(extent)}, ptr {at}")
         dtype = self.dtype_object(result.dtype)
         self.block.lines.append(f"  call void @Py_IncRef(ptr {dtype})")
-        array = self.new(
-            f"call ptr @PyArray_Empty(i32 {len(result.shape)}, ptr {shape}, ptr {dtype}, i32 {int(result.fortran)})"
-        )
+        if result.order is not None and not result.fortran:
+            steps = self.function.variable(f"[{count} x i64]")
+            for i, step in enumerate(construct.contiguous(result.shape, result.order)):
+                at = self.new(f"getelementptr i64, ptr {steps}, i64 {i}")
+                self.block.lines.append(f"  store i64 {self.here(step * result.size)}, ptr {at}")
+            given = f"ptr {dtype}, i32 {count}, ptr {shape}, ptr {steps}"
+            made = f"PyArray_NewFromDescr(ptr @jk_ndarray, {given}, ptr null, i32 0, ptr null)"
+        else:
+            made = (
+                f"PyArray_Empty(i32 {len(result.shape)}, ptr {shape}, ptr {dtype}, i32 {int(result.fortran)})"
+            )
+        array = self.new(f"call ptr @{made}")
         self.require(self.new(f"icmp ne ptr {array}, null"), "undo")
-        if turns:
-            self._turn(array, result)
         return array
-
-    def _turn(self, array: str, result: Result) -> None:
-        """Give the dimensions of a new array their places: it was made with the outermost in memory first."""
-        places = [self.load("ptr", array, at) for at in (Offset.ARRAY_EXTENTS, Offset.ARRAY_STRIDES)]
-        words = [[self.load("i64", place, 8 * i) for i in range(len(result.shape))] for place in places]
-        for place, found in zip(places, words, strict=True):
-            for i, word in zip(result.order or (), found, strict=True):
-                at = self.new(f"getelementptr i64, ptr {place}, i64 {i}")
-                self.line(f"  store i64 {word}, ptr {at}")
-        at = self.new(f"getelementptr i8, ptr {array}, i64 {int(Offset.ARRAY_FLAGS)}")
-        others = self.new(f"and i32 {self.new(f'load i32, ptr {at}')}, {~(CONTIGUOUS | IN_FORTRAN_ORDER)}")
-        self.line(f"  store i32 {self.new(f'or i32 {others}, {result.flags}')}, ptr {at}")
 
     def _lies_in_order(self, array: str, result: Result) -> None:
         """Require that an array that is given lies as the code writes it."""

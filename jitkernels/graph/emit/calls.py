@@ -128,6 +128,7 @@ class Caller(TakenArguments, GivenResults):
 
 
 DECLARED = (
+    "ptr @PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)",
     "ptr @PyArray_Empty(i32, ptr, ptr, i32)", "ptr @PyArray_Return(ptr)", "void @Py_IncRef(ptr)",
     "void @Py_DecRef(ptr)", "ptr @PyTuple_New(i64)", "ptr @PyEval_SaveThread()", "void @PyEval_RestoreThread(ptr)",
     "i64 @llvm.abs.i64(i64, i1)", "ptr @malloc(i64)", "void @free(ptr)", "void @PyErr_SetObject(ptr, ptr)",

@@ -6,6 +6,7 @@ from typing import Any
 
 from jitkernels.graph import cones, construct
 from jitkernels.graph.construct import IndexMap
+from jitkernels.graph.emit import divisors
 from jitkernels.graph.emit.blocks import Block, Register
 from jitkernels.graph.emit.conversions import converted, spread
 from jitkernels.graph.emit.elementwise import applied
@@ -174,6 +175,10 @@ class Values(Memory):
         is_fixed = outside is not home and divisor.lanes == 1
         if self.multiplies and is_fixed and is_of_sums(node, self.arrays):
             return home, quotient(self.function, home, outside, found[0][1], divisor)
+        if is_fixed and divisors.serves(node.operation, divisor.dtype, lanes):
+            return home, divisors.by_multiplying(
+                self.function, home, outside, node.operation, found[0][1], divisor
+            )
         registers = [spread(self.function, inner, register, lanes) for inner, register in found]
         if node.operation == "cast":
             return home, converted(self.function, home, registers[0], node.dtype)

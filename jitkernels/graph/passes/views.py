@@ -81,6 +81,6 @@ def rule_6_concatenations(node: Node, facts: Facts) -> Node | None:
         return node.inputs[0]
     parts: list[Node] = []
     for one in node.inputs:
-        inner = one.operation == node.operation and one.options["axis"] == node.options["axis"]
+        inner = one.operation == node.operation and one.options == node.options
         parts.extend(one.inputs if inner and facts.is_read_once(one) else [one])
     return node.with_inputs(parts) if len(parts) > len(node.inputs) else None

@@ -232,7 +232,7 @@ class Arithmetic(ControlFlow):
         if not kind.is_signed:
             zero = self.new(f"icmp eq {llvm} {right.text}, {no}")
             safe = self.new(f"select {bit} {zero}, {llvm} {one}, {llvm} {right.text}")
-            found = self.new(f"{'urem' if remains else 'udiv'} {llvm} {left.text}, {safe}")
+            found = self.truncated(kind, left.text, safe, divisor, remains=remains)
             return Value(kind, self.new(f"select {bit} {zero}, {llvm} {no}, {llvm} {found}"))
         known = divisor.number if divisor.type is LITERAL else None
         if isinstance(known, int) and known > 0 and known & (known - 1) == 0:
@@ -245,7 +245,7 @@ class Arithmetic(ControlFlow):
         next_to = self.new(f"add {llvm} {right.text}, {one}")
         traps = self.new(f"icmp ult {llvm} {next_to}, {self.constant(kind, 2)}")
         safe = self.new(f"select {bit} {traps}, {llvm} {one}, {llvm} {right.text}")
-        quotient = self.new(f"sdiv {llvm} {left.text}, {safe}")
+        quotient = self.truncated(kind, left.text, safe, divisor)
         product = self.new(f"mul {llvm} {quotient}, {safe}")
         rest = self.new(f"sub {llvm} {left.text}, {product}")
         apart = self.new(f"xor {llvm} {rest}, {safe}")
@@ -260,6 +260,11 @@ class Arithmetic(ControlFlow):
         found = self.new(f"sub {llvm} {quotient}, {less}")
         negative = self.new(f"mul {llvm} {left.text}, {right.text}")  # by 0 or -1
         return Value(kind, self.new(f"select {bit} {traps}, {llvm} {negative}, {llvm} {found}"))
+
+    def truncated(self, kind: Type, left: str, right: str, divisor: Value, *, remains: bool = False) -> str:  # noqa: ARG002
+        """Quotient or remainder towards zero, by a number that does not trap; `divisor` is what was written for it."""
+        step = ("s" if kind.is_signed else "u") + ("rem" if remains else "div")
+        return self.new(f"{step} {self.register(kind)} {left}, {right}")
 
     def compared(self, node: ast.AST, sign: ast.cmpop, one: Value, other: Value) -> str:
         """Whether a comparison holds, as an i1; comparisons with NaN do not, but for ``!=``."""

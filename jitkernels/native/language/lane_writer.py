@@ -9,10 +9,14 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jitkernels import machine
 from jitkernels.native.language import in_memory, types
 from jitkernels.native.language.types import BOOL, INT64, Type, Value
 from jitkernels.native.language.writer import Writer
 from jitkernels.native.source import APART, SELDOM, External, IRFunction
+
+WIDEST = 4
+"""Bytes of the widest integers that floats have twice as many bits for."""
 
 
 class ElementWriter(Writer):
@@ -62,6 +66,72 @@ class LaneWriter(ElementWriter):
         for bit in bits[1:]:
             whole = self.new(f"and {self.bit} {whole}, {bit}")
         return whole
+
+    # Integers are divided as floats: there are no other instructions for vectors.
+
+    def truncated(self, kind: Type, left: str, right: str, divisor: Value, *, remains: bool = False) -> str:
+        has_floats = kind.size <= WIDEST or "avx512dq" in machine.target().features
+        if divisor.type is types.LITERAL or not has_floats:
+            return super().truncated(kind, left, right, divisor, remains=remains)
+        find = self.by_rounding if kind.size <= WIDEST else self.in_two_steps
+        found = find(kind, left, right)
+        if not remains:
+            return found
+        llvm = self.register(kind)
+        product = self.new(f"mul {llvm} {found}, {right}")
+        return self.new(f"sub {llvm} {left}, {product}")
+
+    def by_rounding(self, kind: Type, left: str, right: str) -> str:
+        """The quotient of integers by floats of twice as many bits.
+
+        Its distance from the next integer is a share of 1 / left or more, and rounding does not get as far.
+        """
+        llvm = self.register(kind)
+        wide = self.register(types.FLOAT32 if kind.size < WIDEST else types.FLOAT64)
+        sign = "s" if kind.is_signed else "u"
+        numbers = [self.new(f"{sign}itofp {llvm} {one} to {wide}") for one in (left, right)]
+        quotient = self.new(f"fdiv {wide} {', '.join(numbers)}")
+        if kind.size == WIDEST:
+            return self.new(f"fpto{sign}i {wide} {quotient} to {llvm}")
+        number = self.register(types.NUMBERS["int32"])
+        found = self.new(f"fptosi {wide} {quotient} to {number}")
+        return self.new(f"trunc {number} {found} to {llvm}")
+
+    def in_two_steps(self, kind: Type, left: str, right: str) -> str:
+        """The quotient of integers of 64 bits by floats of 53: of what is left after it another one.
+
+        The reciprocal is too small by 2**-50, twice what may be rounded, so that neither quotient is too large: what
+        is left after both is less than twice the divisor. Divisors of 64 bits go in once or not at all.
+        """
+        llvm, wide = self.register(kind), self.register(types.FLOAT64)
+        sizes = left, right
+        if kind.is_signed:
+            turns = [self.new(f"ashr {llvm} {one}, {self.constant(kind, 63)}") for one in (left, right)]
+            pairs = [*zip((left, right), turns, strict=True)]
+            flipped = [self.new(f"xor {llvm} {one}, {turn}") for one, turn in pairs]
+            pairs = [*zip(flipped, turns, strict=True)]
+            one, other = [self.new(f"sub {llvm} {number}, {turn}") for number, turn in pairs]
+            sizes = one, other
+        size, divisor = sizes
+        close = self.new(f"uitofp {llvm} {divisor} to {wide}")
+        reciprocal = self.new(f"fdiv {wide} {self.constant(types.FLOAT64, 1 - 2.0**-50)}, {close}")
+        rest, parts = size, []
+        for _ in range(2):
+            quotient = self.new(f"fmul {wide} {self.new(f'uitofp {llvm} {rest} to {wide}')}, {reciprocal}")
+            parts.append(self.new(f"fptoui {wide} {quotient} to {llvm}"))
+            rest = self.new(f"sub {llvm} {rest}, {self.new(f'mul {llvm} {parts[-1]}, {divisor}')}")
+        found = self.new(f"add {llvm} {parts[0]}, {parts[1]}")
+        again, once = (
+            self.new(f"zext {self.bit} {self.new(f'icmp uge {llvm} {one}, {divisor}')} to {llvm}")
+            for one in (rest, size)
+        )
+        found = self.new(f"add {llvm} {found}, {again}")
+        is_long = self.new(f"icmp slt {llvm} {divisor}, {self.constant(kind, 0)}")
+        found = self.either(kind, is_long, once, found)
+        if not kind.is_signed:
+            return found
+        turn = self.new(f"xor {llvm} {turns[0]}, {turns[1]}")
+        return self.new(f"sub {llvm} {self.new(f'xor {llvm} {found}, {turn}')}, {turn}")
 
     # Choices: of values that are all computed.
 
