@@ -21,15 +21,13 @@ BYTES = 2
 class Store:
     """A root that is computed in a nest, and where it goes: its own array, or a region of the `target`'s.
 
-    `order`: the dimension of the root that each loop of the nest is. `region`: an index map of the target. `direction`:
-    which way loops have to go, as what is stored here is read in later steps, forwards (1) or backwards (-1).
+    `order`: the dimension of the root that each loop of the nest is. `region`: an index map of the target.
     """
 
     cone: Cone
     order: tuple[int, ...]
     target: Node
     region: IndexMap | None = None
-    direction: int = 0
 
 
 @dataclass
@@ -49,11 +47,6 @@ class Nest:
     @property
     def cones(self) -> list[Cone]:
         return [store.cone for store in self.stores]
-
-    @property
-    def direction(self) -> int:
-        """Which way all loops have to go, one step after another; 0 where that is free."""
-        return next((store.direction for store in self.stores if store.direction), 0)
 
     @property
     def cost(self) -> float:

@@ -3,7 +3,7 @@
 from jitkernels.graph import cones, products
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.extents import Extent, Number, least_of, same
+from jitkernels.graph.extents import Extent, Number, least_of
 from jitkernels.graph.ir import Graph, Node
 
 Made = dict[int, list[tuple[Cone, IndexMap | None]]]
@@ -82,8 +82,6 @@ def overwritten(roots: list[Node], made: Made, shared: dict[int, Node], kept: se
                 continue  # the copy, which is not made
             target = region if region is not None else cones.identity(node.ndim)
             where = cones.key_of(target)
-            if direction(node, cone, region, shared) is not None:
-                continue
             for key, leaf in cone.leaves.items():
                 if memory_of(leaf, shared) is memory and (
                     cone.reductions
@@ -98,50 +96,6 @@ def overwritten(roots: list[Node], made: Made, shared: dict[int, Node], kept: se
                     else:
                         shared.pop(id(node), None)
     return more
-
-
-def direction(node: Node, cone: Cone, region: IndexMap | None, shared: dict[int, Node]) -> int | None:
-    """How loops have to go that store a value where it is read: those of ``x[1:] = x[:-1]`` from the end on.
-
-    It is 1 where all that is read in that memory lies ahead of what is stored in the same step, along all dimensions,
-    and -1 where all lies behind it; 0 where each is the element that is stored, or is stored by no step; None where
-    something else is read, or computed beforehand.
-    """
-    if region is None or not cones.changes(node) or cone.goes_by_numbers:
-        return None
-    memory, found = memory_of(node, shared), 0
-    for key, leaf in cone.leaves.items():
-        if memory_of(leaf, shared) is not memory:
-            continue
-        for place in cone.places[key].values():
-            own = 0 if _is_apart(place, region, cone.root) else _ahead(place, region)
-            if cone.reductions or own is None or found * own < 0:
-                return None
-            found = found or own
-    return found
-
-
-def _ahead(place: IndexMap, region: IndexMap) -> int | None:
-    """Whether a place lies ahead of what is stored, in the order of loops (1), or behind it (-1); 0 if it is that."""
-    found = 0
-    if len(place) != len(region):
-        return None
-    for (start, moves), (stored, steps) in zip(place, region, strict=True):
-        if cones.key_of(((0, moves),)) != cones.key_of(((0, steps),)) or len(steps) > 1:
-            return None
-        apart = start - stored
-        step = steps[0][1] if steps else 1
-        if same(apart, 0):
-            continue
-        if isinstance(step, Extent):
-            return None
-        least, most = least_of(apart), least_of(0 - apart)
-        sign = 1 if least is not None and least >= 0 else -1 if most is not None and most >= 0 else 0
-        own = sign if step > 0 else -sign
-        if own == 0 or found * own < 0:
-            return None
-        found = found or own
-    return found
 
 
 def _is_apart(place: IndexMap, target: IndexMap, root: Node) -> bool:

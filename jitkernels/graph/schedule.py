@@ -24,7 +24,7 @@ from jitkernels.graph.extents import Number
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.nests import Nest, Store
 from jitkernels.graph.pieces import copied, is_in_pieces, pieces_of
-from jitkernels.graph.reuse import Made, direction, memory_of, overwritten, shared_memory
+from jitkernels.graph.reuse import Made, memory_of, overwritten, shared_memory
 
 
 @dataclass
@@ -199,8 +199,7 @@ def _grouped(
                 after = len(steps)  # behind all that reads what is written now, and alone
             elif id(node) in shared:
                 after = max(after, len(steps) - 1)
-            turn = direction(node, cone, region, shared) if id(node) in shared else 0
-            store = Store(cone, split(cone)[2], node, region, turn or 0)
+            store = Store(cone, split(cone)[2], node, region)
             where = _placed(steps, max(after, barrier), store, step_of, kept, shared, checks, most_inputs)
             if where is None:
                 rows, columns, _ = split(cone)

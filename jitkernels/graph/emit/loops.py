@@ -77,11 +77,10 @@ class Loops(Targets):
             return False
         if any(node.operation in ("scan", "placed") for cone in self.nest.cones for node in cone.nodes):
             return False
-        found, direction = False, self.nest.direction
+        found = False
         for loop in (*self.rows, *self.columns):
             steps = [access[loop] for access in accesses if not same(access.get(loop, 0), 0)]
-            is_backwards = bool(steps) and all(extents.value_of(step) < 0 for step in steps)
-            if is_backwards if not direction else direction < 0:
+            if steps and all(extents.value_of(step) < 0 for step in steps):
                 found = True
                 for target in self.targets:
                     target.place, target.where = (
@@ -228,8 +227,8 @@ class Loops(Targets):
     @property
     def range_loop(self) -> int | None:
         """The outermost loop, parts of which can run apart; None where a reduction spans everything."""
-        if self.nest.direction or any(target.node.operation == "placed" for target in self.targets):
-            return None  # what comes first is read first; of equal numbers the last one counts
+        if any(target.node.operation == "placed" for target in self.targets):
+            return None  # of equal numbers the last one counts
         if self.order:
             return self.order[0]
         if any(target.reduction for target in self.targets) or not self.columns or self.scanned:
