@@ -111,7 +111,7 @@ class Maker:
 
     def _variant(self, nest: Nest, *, follows: bool) -> Variant:
         """How a nest is made: as it measured best, or by its cost."""
-        unroll, program = guesses.unroll(nest), self.program
+        unroll, program = guesses.unroll(nest, self.arrays), self.program
         found = self.choose(nest, self.arrays, self.scope, nest.cost, unroll) if self.choose else None
         # What follows a product reads what is in the cache, maybe in the place of its result.
         stream = 0 if follows else guesses.stream(nest)

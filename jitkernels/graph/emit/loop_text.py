@@ -43,6 +43,10 @@ class LoopWriter(Loops):
         count = new(block, f"sub nsw i64 {end}, {begin}")
         whole = new(block, f"and i64 {count}, {-wide}")
         stop = new(block, f"add nsw i64 {begin}, {whole}")
+        if self.directions.get(loop) == -1:
+            self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
+            self.counted(block, loop, begin, stop, wide, wide, body)
+            return
         self.counted(block, loop, begin, stop, wide, wide, body, enters=self.is_filled(loop, wide))
         if self.order and any(target.reduction for target in self.targets):
             self.single_vectors(block, loop, (begin, stop, end), narrow, wide, body)
@@ -114,6 +118,8 @@ class LoopWriter(Loops):
     ) -> None:
         """A loop from begin to end; `masked`: lanes behind the end are off; `enters`: it has a step at least.
 
+        It goes backwards where that is the loop's direction.
+
         `streamed`: see `Block`.
         """
         function = self.function
@@ -127,21 +133,31 @@ class LoopWriter(Loops):
             left = function.new(inner, f"sub nsw i64 {end}, {index}")
             inner.mask = self._mask(inner, left, lanes)
         body(inner)
-        following = function.new(inner, f"add nsw i64 {index}, {step}")
-        more = function.name()
         some = "true" if enters else function.new(block, f"icmp slt i64 {begin}, {end}")
+        first, sign, limit, move = begin, "slt", end, step
+        if loop is not None and self.directions.get(loop) == -1:
+            first, sign, limit, move = self._last_step(block, begin, end, step), "sge", begin, -step
+        following = function.new(inner, f"add nsw i64 {index}, {move}")
+        more = function.name()
         # The condition stands at the end: LLVM keeps constants in registers if what needs them is done in any case.
         block.lines += [
-            f"  store i64 {begin}, ptr {counter}",
+            f"  store i64 {first}, ptr {counter}",
             f"  br i1 {some}, label %{inside}, label %{after}",
             f"{inside}:",
             f"  {index} = load i64, ptr {counter}",
             *inner.lines,
             f"  store i64 {following}, ptr {counter}",
-            f"  {more} = icmp slt i64 {following}, {end}",
+            f"  {more} = icmp {sign} i64 {following}, {limit}",
             f"  br i1 {more}, label %{inside}, label %{after}, !llvm.loop !0",
             f"{after}:",
         ]
+
+    def _last_step(self, block: Block, begin: str, end: str, step: int) -> str:
+        """Where a loop that goes backwards begins, by steps of a power of two."""
+        new = self.function.new
+        count = new(block, f"sub nsw i64 {end}, {begin}")
+        before = new(block, f"and i64 {new(block, f'sub nsw i64 {count}, 1')}, {-step}")
+        return new(block, f"add nsw i64 {begin}, {before}")
 
     def _past_caches(
         self,
