@@ -373,6 +373,6 @@ def test_programs_are_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None
         peers=False, json=None, against=[], tag="ci", threads=1, seconds=1.0,
     )  # fmt: skip
     assert asked == ["softmax", "linear"]
-    with pytest.raises(UnknownNameError, match="no 'vmul' in expressions, there are .*softmax"):
+    with pytest.raises(UnknownNameError, match=r"no 'vmul' in expressions, there are .*softmax"):
         command._chosen(["expressions", "vmul"])
     assert command._chosen(["launch", "vmul"])[1] == ["vmul"]
