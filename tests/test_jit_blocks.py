@@ -194,3 +194,23 @@ def test_elements_are_taken_by_vectors(shape: tuple[int, ...]) -> None:
     units: list[Unit] = []
     compiled(found.graph, found.scope, function.config, units=units)
     assert any("x float>" in text for unit in units for text in unit.texts)
+
+
+@pytest.mark.parametrize("count", [2, 2.5])
+def test_numbers_of_eight_bytes_narrow_no_vectors(count: Any) -> None:
+    function: Any = jk.jit(lambda x, k: x * k + 1)
+    found, _, _ = function._found((array(1200, dtype="float32"), count), {})
+    units: list[Unit] = []
+    compiled(found.graph, found.scope, function.config, units=units)
+    assert any("<16 x i1>" in text and "<64 x float>" in text for unit in units for text in unit.texts)
+
+
+def test_steps_take_fewer_vectors_where_many_are_read() -> None:
+    def variant(function: Callable[..., Any], *arguments: Any) -> str:
+        return str(jk.jit(function).explain(*arguments))
+
+    x = array(200, 200, dtype="float32")
+    assert "; 4 x" in variant(lambda x: x + 1, x)
+    assert "; 2 x" in variant(lambda x: x[:-2] + x[1:-1] + x[2:] + x[:-2, ::-1], x)
+    assert "; 1 x" in variant(lambda x: sum(x[i : i - 9] for i in range(9)), x)
+    assert "; 2 x" in variant(lambda x: x[..., 0] + 1, array(100, 100, 4, dtype="float32"))

@@ -22,7 +22,8 @@ from jitkernels.benchmark.entries import (
 from jitkernels.benchmark.programs import all_programs
 from jitkernels.benchmark.programs.program import program, results
 from jitkernels.benchmark.suite import Line, Settings, benchmarks
-from jitkernels.errors import NotUsableError, RegistrationError
+from jitkernels.cli import bench as command
+from jitkernels.errors import NotUsableError, RegistrationError, UnknownNameError
 
 PROGRAMS = all_programs()
 SIZES = 1, 8, 60
@@ -357,3 +358,21 @@ def _verdict(group: str, case: str, seconds: dict[str, float], figure: str, valu
     good, bad = (Line(group, case, timings, figures={figure: number}) for number in (0.0, value))
     assert benchmarks()[name].verdict([good]).holds
     return benchmarks()[name].verdict([bad]).holds
+
+
+def test_programs_are_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def run(module: str, function: str, name: str, *arguments: Any, **settings: str) -> list[Any]:
+        asked.append(name)
+        return []
+
+    monkeypatch.setattr(expressions, "run", run)
+    command.run(
+        ["expressions", "softmax", "linear"],
+        peers=False, json=None, against=[], tag="ci", threads=1, seconds=1.0,
+    )  # fmt: skip
+    assert asked == ["softmax", "linear"]
+    with pytest.raises(UnknownNameError, match=r"no 'vmul' in expressions, there are .*softmax"):
+        command._chosen(["expressions", "vmul"])
+    assert command._chosen(["launch", "vmul"])[1] == ["vmul"]

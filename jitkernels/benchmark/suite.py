@@ -6,7 +6,7 @@ decorator here, ours by the modules of `jitkernels.benchmark.entries`.
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jitkernels.attrs.base import KernelAttr
@@ -16,13 +16,17 @@ from jitkernels.tuning.timer import Timing
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run was asked for: rows, the tag of their sweeps, seconds for timing each line, threads, peers."""
+    """What a run was asked for: rows, the tag of their sweeps, seconds for timing each line, threads, peers.
+
+    `parts`: of what a benchmark consists of, see `Benchmark`, what is asked for; all of it where nothing is named.
+    """
 
     rows: Sequence[type[KernelAttr]]
     tag: str
     seconds: float
     threads: int
     peers: bool
+    parts: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -65,13 +69,17 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One entry of the suite. `against` names the timing that the pick is compared with in its tables."""
+    """One entry of the suite. `against` names the timing that the pick is compared with in its tables.
+
+    `parts`: the names that it may be asked for, of one that is not about kernels.
+    """
 
     name: str
     summary: str
     run: Callable[[Settings], Iterable[Line]]
     verdict: Callable[[Sequence[Line]], Verdict]
     against: str
+    parts: Callable[[], Collection[str]] | None = None
 
 
 _known: dict[str, Benchmark] = {}
@@ -79,7 +87,11 @@ Run = Callable[[Settings], Iterable[Line]]
 
 
 def benchmark(
-    name: str, *, verdict: Callable[[Sequence[Line]], Verdict], against: str = ""
+    name: str,
+    *,
+    verdict: Callable[[Sequence[Line]], Verdict],
+    against: str = "",
+    parts: Callable[[], Collection[str]] | None = None,
 ) -> Callable[[Run], Run]:
     """Register the decorated function; the first line of its docstring says what it measures.
 
@@ -92,7 +104,7 @@ def benchmark(
             raise RegistrationError(f"benchmark {name!r}: its function has no docstring")
         if name in _known and _known[name].run.__code__ is not function.__code__:
             raise RegistrationError(f"there already is a benchmark {name!r}")
-        _known[name] = Benchmark(name, summary, function, verdict, against)
+        _known[name] = Benchmark(name, summary, function, verdict, against, parts)
         return function
 
     return register

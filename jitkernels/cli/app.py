@@ -85,7 +85,8 @@ def bench(
     Parameters
     ----------
     names
-        Kernels such as vmul, all when none is given; or first the name of a benchmark such as launch.
+        Kernels such as vmul, all when none is given; or first the name of a benchmark such as launch, and then kernels
+        or what it consists of, such as programs of expressions.
     peers
         Time what NumPy and other packages have, too.
     json

@@ -40,11 +40,12 @@ def run(
     if len(runs) == 2:
         show_changes(*runs)
         return 0
-    chosen, kernels = _chosen(names)
+    chosen, asked = _chosen(names)
+    kernels, parts = ((), asked) if chosen.parts else (asked, ())
     if threads is not None:
         jitkernels.set_num_threads(threads)
     used = jitkernels.get_num_threads()
-    settings = Settings([row(kernel) for kernel in kernels] or all_rows(), tag, seconds, used, peers)
+    settings = Settings([row(kernel) for kernel in kernels] or all_rows(), tag, seconds, used, peers, parts)
     mark = stamp.stamp(used)
     output.console().print(escape(f"{chosen.name}: {stamp.in_words(mark)}"), soft_wrap=True)
     with threadpoolctl.threadpool_limits(used):
@@ -61,10 +62,15 @@ def run(
 
 
 def _chosen(names: Sequence[str]) -> tuple[Benchmark, Sequence[str]]:
-    """The benchmark that the first name is, and the kernels that the rest are; else all are kernels of the table."""
+    """The benchmark that the first name is, and the kernels or parts that the rest are; else all are kernels."""
     known = benchmarks()
     if names and names[0] in known:
-        return known[names[0]], names[1:]
+        chosen = known[names[0]]
+        parts = chosen.parts() if chosen.parts else names
+        for name in names[1:]:
+            if name not in parts:
+                raise UnknownNameError(f"there is no {name!r} in {chosen.name}, there are {', '.join(parts)}")
+        return chosen, names[1:]
     try:
         for name in names:
             row(name)

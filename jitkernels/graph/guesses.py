@@ -1,8 +1,14 @@
 """How a nest is made where nothing was measured: guesses from its operations, and from the call that was traced."""
 
-from jitkernels.graph import extents
+from collections.abc import Mapping
+from typing import Any
+
+from jitkernels.graph import cones, extents
+from jitkernels.graph.construct import IndexMap
+from jitkernels.graph.emit.memory import Array, is_near
 from jitkernels.graph.ir import Node
 from jitkernels.graph.nests import Nest
+from jitkernels.graph.pieces import BY_NUMBERS
 
 STREAM_BYTES = 1 << 24
 """Results of this size go past the caches: few machines keep them and what they are made of."""
@@ -12,6 +18,8 @@ SHORT_BYTES = 512
 """What steps of four vectors leave of a row of less takes as long as what they do of it."""
 CALCULATING = 12
 """Additions for each column, from which on two vectors at once keep the processor as busy as four."""
+REGISTERS = 16
+"""Vectors that a step may read and write: as many again are computed with, and processors have 32."""
 LONG = frozenset({
     "log", "log2", "log10", "log1p", "cbrt", "sinh", "arcsinh", "arccosh", "arctan2", "tan", "arcsin", "arccos",
     "arctan", "hypot", "fmod", "remainder",
@@ -29,7 +37,7 @@ def stream(nest: Nest) -> int:
     return STREAM_BYTES if nest.cost < 24 else 0
 
 
-def unroll(nest: Nest) -> int:
+def unroll(nest: Nest, arrays: Mapping[int, Array]) -> int:
     """How many vectors a step takes."""
     is_long = bool(nest.rows) and extents.value_of(extents.product(nest.columns)) >= LONG_ROWS
     cost = nest.cost_of_columns if is_long else nest.cost
@@ -41,7 +49,32 @@ def unroll(nest: Nest) -> int:
         most = 2
     if not nest.rows and any(map(_is_long, nest.nodes)):
         most = 2
-    return most if cost < 24 else 2 if cost < 60 else 1
+    most = most if cost < 24 else 2 if cost < 60 else 1
+    moved = 0 if reduces else _moved(nest, arrays)
+    while most > 1 and most * moved > REGISTERS:
+        most //= 2
+    return most
+
+
+def _moved(nest: Nest, arrays: Mapping[int, Array]) -> int:
+    """Vectors that are read and written for one of results: several for lanes that are near but not side by side."""
+    read: dict[Any, int] = {}
+    written = 0
+    for store in nest.stores:
+        if store.region != BY_NUMBERS:
+            own = store.region or cones.identity(store.cone.root.ndim)
+            written += _vectors(arrays[id(store.target)], own)
+        for key, leaf in store.cone.leaves.items():
+            for name, place in store.cone.places[key].items() if leaf.shape and key in arrays else ():
+                read[key, name] = _vectors(arrays[key], place)
+    return written + sum(read.values())
+
+
+def _vectors(array: Array, place: IndexMap) -> int:
+    apart = [
+        step * stride for stride, (_, moves) in zip(array.strides, place, strict=True) for _, step in moves
+    ]
+    return min((abs(int(one)) for one in apart if is_near(one)), default=1)
 
 
 def _is_long(node: Node) -> bool:

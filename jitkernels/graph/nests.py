@@ -8,6 +8,7 @@ import numpy as np
 from jitkernels.graph import cones, extents, products
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.construct import IndexMap
+from jitkernels.graph.directions import Directions
 from jitkernels.graph.extents import Number
 from jitkernels.graph.ir import Node
 
@@ -22,12 +23,14 @@ class Store:
     """A root that is computed in a nest, and where it goes: its own array, or a region of the `target`'s.
 
     `order`: the dimension of the root that each loop of the nest is. `region`: an index map of the target.
+    `directions`: of dimensions of the root that have to go in one, as it is stored over what it is computed from.
     """
 
     cone: Cone
     order: tuple[int, ...]
     target: Node
     region: IndexMap | None = None
+    directions: Directions = field(default_factory=dict)
 
 
 @dataclass

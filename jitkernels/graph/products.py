@@ -13,7 +13,7 @@ from jitkernels.errors import NotUsableError
 from jitkernels.graph import construct, extents
 from jitkernels.graph.emit.blocks import Block, Function
 from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.extents import Number, same
+from jitkernels.graph.extents import Extent, Number, same
 from jitkernels.graph.ir import Graph, Node, transformed
 from jitkernels.native import load
 from jitkernels.native.source import External
@@ -117,6 +117,18 @@ class Product:
         source = choice.implementation.source(attr, choice.variant)
         found: External = load.entry_of(source, attr.signature().c_arguments)
         return found
+
+    def keep_sizes(self) -> None:
+        """Where the kernel is good up to some sizes alone, leave larger ones to code of their own."""
+        choice, attr = self.choice, self.attr
+        if choice is None or choice.variant.get("algorithm") != "compact":
+            return
+        from jitkernels.loops.matmul_plan import compact_limits
+
+        limits = compact_limits(attr.m, attr.n, attr.k, dtypes.named(attr.dtype).size)
+        for extent, most in zip((*self.node.shape[-2:], self.node_depth), limits or (), strict=False):
+            if isinstance(extent, Extent) and most is not None:
+                extent.guard(most - extent, ">=", is_choice=True)
 
     @property
     def handing_on(self) -> External | None:

@@ -3,6 +3,7 @@
 from jitkernels.graph import cones, products
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.construct import IndexMap
+from jitkernels.graph.directions import Directions, directions_of
 from jitkernels.graph.extents import Extent, Number, least_of
 from jitkernels.graph.ir import Graph, Node
 
@@ -70,9 +71,15 @@ def memory_of(node: Node, shared: dict[int, Node]) -> Node:
     return node
 
 
-def overwritten(roots: list[Node], made: Made, shared: dict[int, Node], kept: set[int]) -> dict[int, Node]:
-    """Values that read the memory that they are stored in, but elsewhere: they are kept first."""
+def overwritten(
+    roots: list[Node], made: Made, shared: dict[int, Node], kept: set[int]
+) -> tuple[dict[int, Node], dict[int, Directions]]:
+    """Values that read the memory that they are stored in, but elsewhere: they are kept first.
+
+    Unless loops can go in directions in which that does no harm, which is told by the ids of the cones.
+    """
     more: dict[int, Node] = {}
+    directions: dict[int, Directions] = {}
     for node in roots:
         if id(node) not in shared:
             continue
@@ -82,20 +89,29 @@ def overwritten(roots: list[Node], made: Made, shared: dict[int, Node], kept: se
                 continue  # the copy, which is not made
             target = region if region is not None else cones.identity(node.ndim)
             where = cones.key_of(target)
-            for key, leaf in cone.leaves.items():
-                if memory_of(leaf, shared) is memory and (
+            harmed = [
+                key
+                for key, leaf in cone.leaves.items()
+                if memory_of(leaf, shared) is memory
+                and (
                     cone.reductions
                     or any(
                         own != where and not _is_apart(place, target, cone.root)
                         for own, place in cone.places[key].items()
                     )
-                ):
-                    value = cone.root.inputs[0] if region is not None else None
-                    if value is not None and id(value) not in kept:
-                        more[id(value)] = value
-                    else:
-                        shared.pop(id(node), None)
-    return more
+                )
+            ]
+            if not harmed:
+                continue
+            value = cone.root.inputs[0] if region is not None else None
+            found = directions_of(cone, target, harmed) if node.operation == "update" else None
+            if found is not None:
+                directions[id(cone)] = found
+            elif value is not None and id(value) not in kept:
+                more[id(value)] = value
+            else:
+                shared.pop(id(node), None)
+    return more, directions
 
 
 def _is_apart(place: IndexMap, target: IndexMap, root: Node) -> bool:

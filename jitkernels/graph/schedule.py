@@ -14,12 +14,13 @@ Rules, in the order in which they are applied:
    they do not read too many arrays.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from jitkernels.graph import cones, extents, products
 from jitkernels.graph.cones import Cone
+from jitkernels.graph.directions import Directions
 from jitkernels.graph.extents import Number
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.nests import Nest, Store
@@ -94,12 +95,13 @@ def scheduled(
         if not more:
             more = _computed_twice(listed)
         shared = shared_memory(graph, roots, made)
+        directions: dict[int, Directions] = {}
         if not more:
-            more = overwritten(roots, made, shared, kept)
+            more, directions = overwritten(roots, made, shared, kept)
         more = {key: node for key, node in more.items() if key not in kept}
         if not more:
             checks = frozenset(id(node) for node in graph.checks)
-            steps = _grouped(roots, made, shared, kept, checks, most_inputs if fuse else 0)
+            steps = _grouped(roots, made, shared, kept, checks, directions, most_inputs if fuse else 0)
             return Schedule([*steps, *_written(graph, shared, kept)], shared)
         kept |= set(more)
 
@@ -178,6 +180,7 @@ def _grouped(
     shared: dict[int, Node],
     kept: set[int],
     checks: frozenset[int],
+    directions: Mapping[int, Directions],
     most_inputs: int,
 ) -> list[Step]:
     """Steps in order; nests take in what fits and need not wait, up to so many arrays that they read."""
@@ -199,7 +202,7 @@ def _grouped(
                 after = len(steps)  # behind all that reads what is written now, and alone
             elif id(node) in shared:
                 after = max(after, len(steps) - 1)
-            store = Store(cone, split(cone)[2], node, region)
+            store = Store(cone, split(cone)[2], node, region, directions.get(id(cone), {}))
             where = _placed(steps, max(after, barrier), store, step_of, kept, shared, checks, most_inputs)
             if where is None:
                 rows, columns, _ = split(cone)

@@ -78,6 +78,7 @@ class Maker:
         """The call of a product's kernel; of the one that hands its rows on to a function, if that is given."""
         kernel = kernel or product.external
         assert kernel is not None, "chosen for it"
+        product.keep_sizes()
         self.kernels.append(kernel)
         self.texts.append(product.text(self._function(), self.arrays, name, kernel, after))
         self.calls.append(programs.Call(name, product.batches, product.work))
@@ -111,7 +112,7 @@ class Maker:
 
     def _variant(self, nest: Nest, *, follows: bool) -> Variant:
         """How a nest is made: as it measured best, or by its cost."""
-        unroll, program = guesses.unroll(nest), self.program
+        unroll, program = guesses.unroll(nest, self.arrays), self.program
         found = self.choose(nest, self.arrays, self.scope, nest.cost, unroll) if self.choose else None
         # What follows a product reads what is in the cache, maybe in the place of its result.
         stream = 0 if follows else guesses.stream(nest)

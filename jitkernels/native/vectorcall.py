@@ -234,6 +234,8 @@ class _Spec(ctypes.Structure):
 
 
 _kept: list[Any] = []
+_kept_memory = ctypes.c_void_p()
+"""What calls lend to their nests, while no call has it."""
 
 
 def externals() -> tuple[External, ...]:
@@ -243,6 +245,7 @@ def externals() -> tuple[External, ...]:
         *c_api.externals(),
         External("jk_workspace_error", "void", (), functools.partial(id, WorkspaceError)),
         External("jk_workspace_text", "void", (), functools.partial(id, NO_WORKSPACE)),
+        External("jk_kept_memory", "void", (), lambda: ctypes.addressof(_kept_memory)),
         External("jk_errors", "void", (), functools.partial(id, floating_errors.variable)),
         *(External(f"jk_dtype_{name}", "void", (), functools.partial(id, np.dtype(name))) for name in names),
         *(

@@ -77,10 +77,10 @@ def _mean(lines: Sequence[Line], name: str, against: str) -> float:
     return geometric_mean([ratio for line in lines if (ratio := _ratio(line, name, against)) is not None])
 
 
-@benchmark("expressions", verdict=verdict, against=NUMPY)
+@benchmark("expressions", verdict=verdict, against=NUMPY, parts=all_programs)
 def expressions(settings: Settings) -> Iterator[Line]:
     """Programs through jitkernels.jit, NumPy and every other compiler that is installed, one thread and all."""
-    names = list(all_programs()) if settings.tag == "full" else SHORT
+    names = settings.parts or (list(all_programs()) if settings.tag == "full" else SHORT)
     for name in names:
         for threads in sorted({1, settings.threads}):
             limits: dict[str, Any] = {f"{library}_NUM_THREADS": str(threads) for library in THREADS}

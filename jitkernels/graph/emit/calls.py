@@ -9,7 +9,7 @@ long as a segment. So two words of the context are the segment's (see `SEGMENT`)
 """
 
 from jitkernels.graph import extents
-from jitkernels.graph.emit import objects
+from jitkernels.graph.emit import lending, objects
 from jitkernels.graph.emit.call_arguments import TakenArguments
 from jitkernels.graph.emit.call_results import GivenResults
 from jitkernels.graph.emit.programs import REFUSED
@@ -55,7 +55,8 @@ class Caller(TakenArguments, GivenResults):
             f"define ptr @entry(ptr %context, ptr %objects, ptr %out) nounwind {{\n"
             f"  %frame = alloca [{self.words} x i64], align 64\n{body}\n{self._undone()}\nno:\n  ret ptr null\n}}\n"
         )
-        inside = "".join(text for name, text in objects.FUNCTIONS.items() if f"@{name}(" in body) + body
+        own = {**objects.FUNCTIONS, **lending.FUNCTIONS}
+        inside = "".join(text for name, text in own.items() if f"@{name}(" in body) + body
         declared = [
             *(f"@{name} = external global i8" for name in (*named, *KNOWN)),
             *(
@@ -76,7 +77,7 @@ class Caller(TakenArguments, GivenResults):
         for kept in self.kept:
             starts.append(total)
             total = total + (extents.product(kept.shape) * kept.size + 127) // 64 * 64
-        self.memory = self.new(f"call ptr @malloc(i64 {self.here(total)})")
+        self.memory = self.new(f"call ptr @jk_lent(i64 {self.here(total)})")
         self.require(self.new(f"icmp ne ptr {self.memory}, null"), "undo")
         address = self.new(f"ptrtoint ptr {self.memory} to i64")
         aligned = self.new(f"and i64 {address}, -64")
@@ -111,7 +112,7 @@ class Caller(TakenArguments, GivenResults):
             f"{after}:",
         ]
         if self.memory:
-            self.block.lines.append(f"  call void @free(ptr {self.memory})")
+            self.block.lines.append(f"  call void @jk_given_back(ptr {self.memory})")
         # A kernel without memory for its workspace: no other code may go on with what is written in part.
         fine, failed, short_of = (self.function.label() for _ in range(3))
         self.block.lines += [
@@ -135,5 +136,7 @@ DECLARED = (
     "ptr @PyLong_FromLong(i64)", "ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)", *objects.DECLARED,
 )  # fmt: skip
 """What the function may call."""
-KNOWN = ("jk_ndarray", "jk_tuple", "jk_none", "jk_workspace_error", "jk_workspace_text")
+KNOWN = (
+    "jk_ndarray", "jk_tuple", "jk_none", "jk_workspace_error", "jk_workspace_text", "jk_kept_memory",
+)  # fmt: skip
 """Objects that the function may refer to, by their addresses."""

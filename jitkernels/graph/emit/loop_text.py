@@ -41,9 +41,14 @@ class LoopWriter(Loops):
         if self.streamed is not None:
             begin, many = self._from_line(block, limits, self.streamed)
             streamed = self.streamed.word, many
-        count = self.function.new(block, f"sub nsw i64 {end}, {begin}")
-        whole = self.function.new(block, f"and i64 {count}, {-wide}")
-        stop = self.function.new(block, f"add nsw i64 {begin}, {whole}")
+        new = self.function.new
+        count = new(block, f"sub nsw i64 {end}, {begin}")
+        whole = new(block, f"and i64 {count}, {-wide}")
+        stop = new(block, f"add nsw i64 {begin}, {whole}")
+        if self.directions.get(loop) == -1:
+            self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
+            self.counted(block, loop, begin, stop, wide, wide, body)
+            return
         enters = self.is_filled(loop, wide)
         self.counted(block, loop, begin, stop, wide, wide, body, enters=enters, streamed=streamed)
         if many:  # others may see from here on what was written
@@ -117,9 +122,9 @@ class LoopWriter(Loops):
         enters: bool = False,
         streamed: tuple[int, str] | None = None,
     ) -> None:
-        """A loop from begin to end; `masked`: lanes behind the end are off; `enters`: it has a step at least.
+        """A loop from begin to end, or backwards if that is its direction.
 
-        `streamed`: see `Block`.
+        `masked`: lanes behind the end are off; `enters`: it has a step at least; `streamed`: see `Block`.
         """
         function = self.function
         counter = function.variable("i64")
@@ -132,21 +137,31 @@ class LoopWriter(Loops):
             left = function.new(inner, f"sub nsw i64 {end}, {index}")
             inner.mask = self._mask(inner, left, lanes)
         body(inner)
-        following = function.new(inner, f"add nsw i64 {index}, {step}")
-        more = function.name()
         some = "true" if enters else function.new(block, f"icmp slt i64 {begin}, {end}")
+        first, sign, limit, move = begin, "slt", end, step
+        if loop is not None and self.directions.get(loop) == -1:
+            first, sign, limit, move = self._last_step(block, begin, end, step), "sge", begin, -step
+        following = function.new(inner, f"add nsw i64 {index}, {move}")
+        more = function.name()
         # The condition stands at the end: LLVM keeps constants in registers if what needs them is done in any case.
         block.lines += [
-            f"  store i64 {begin}, ptr {counter}",
+            f"  store i64 {first}, ptr {counter}",
             f"  br i1 {some}, label %{inside}, label %{after}",
             f"{inside}:",
             f"  {index} = load i64, ptr {counter}",
             *inner.lines,
             f"  store i64 {following}, ptr {counter}",
-            f"  {more} = icmp slt i64 {following}, {end}",
+            f"  {more} = icmp {sign} i64 {following}, {limit}",
             f"  br i1 {more}, label %{inside}, label %{after}, !llvm.loop !0",
             f"{after}:",
         ]
+
+    def _last_step(self, block: Block, begin: str, end: str, step: int) -> str:
+        """Where a loop that goes backwards begins, by steps of a power of two."""
+        new = self.function.new
+        count = new(block, f"sub nsw i64 {end}, {begin}")
+        before = new(block, f"and i64 {new(block, f'sub nsw i64 {count}, 1')}, {-step}")
+        return new(block, f"add nsw i64 {begin}, {before}")
 
     def _from_line(self, block: Block, limits: tuple[str, str], array: Array) -> tuple[str, str]:
         """Where whole steps begin, and whether they are so many that they go past the caches.

@@ -18,6 +18,11 @@ class Loops(Targets):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.directions = {
+            store.order.index(dimension): direction
+            for store in self.nest.stores
+            for dimension, direction in store.directions.items()
+        }
         self._lie_as_written()
         accesses = self._accesses()
         if self._go_forwards(accesses):
@@ -82,6 +87,8 @@ class Loops(Targets):
             steps = [access[loop] for access in accesses if not same(access.get(loop, 0), 0)]
             if steps and all(extents.value_of(step) < 0 for step in steps):
                 found = True
+                if loop in self.directions:
+                    self.directions[loop] *= -1
                 for target in self.targets:
                     target.place, target.where = (
                         self._turned(where, loop) for where in (target.place, target.where)
@@ -109,11 +116,13 @@ class Loops(Targets):
             inner = group[-1] if group else 0
             for outer in reversed(group[:-1]):
                 extent = self.extents[inner]
-                if all(
-                    same(access.get(outer, 0), access.get(inner, 0) * extent) for access in accesses
-                ) and not any(
-                    target.loops and inner in target.loops and outer not in target.loops
-                    for target in self.targets
+                if (
+                    not {inner, outer} & self.directions.keys()
+                    and all(same(access.get(outer, 0), access.get(inner, 0) * extent) for access in accesses)
+                    and not any(
+                        target.loops and inner in target.loops and outer not in target.loops
+                        for target in self.targets
+                    )
                 ):
                     self.extents[inner] = self.extents[outer] * extent
                     for access in accesses:
@@ -192,6 +201,8 @@ class Loops(Targets):
         loops = [*self.rows, *self.columns]
         if not self.variant.stream or len(self.targets) != 1 or loops != [self.lane_loop] or self.scanned:
             return None
+        if self.directions:
+            return None
         (target,) = self.targets
         array = target.array
         if array is None or target.reduction is not None or not same(array.first, 0):
@@ -210,13 +221,9 @@ class Loops(Targets):
 
     def lanes(self) -> tuple[int, int]:
         """Lanes of one vector, and of as many as a step takes."""
-        sizes = [
-            NUMBERS[node.dtype].size
-            for cone in self.nest.cones
-            for node in cone.nodes
-            if node.operation != "iota"
-        ]
-        sizes += [NUMBERS[node.dtype].size for cone in self.nest.cones for node in cone.leaves.values()]
+        nodes = [node for cone in self.nest.cones for node in (*cone.nodes, *cone.leaves.values())]
+        # A number that is the same for all elements fills no vector, nor does what they are counted with.
+        sizes = [NUMBERS[node.dtype].size for node in nodes if node.shape and node.operation != "iota"]
         narrow = max(self.variant.vector_bytes // max([*sizes, 1]), 1)
         if self.few and self.few < narrow:
             return self.few, self.few
@@ -233,7 +240,8 @@ class Loops(Targets):
             return self.order[0]
         if any(target.reduction for target in self.targets) or not self.columns or self.scanned:
             return None
-        return self._inner_order(tuple(self.columns))[0]
+        outermost = self._inner_order(tuple(self.columns))[0]
+        return None if outermost in self.directions else outermost
 
     def _inner_order(self, loops: tuple[int, ...]) -> list[int]:
         order = [*self.rows, *self.columns]
