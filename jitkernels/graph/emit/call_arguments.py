@@ -64,7 +64,7 @@ class TakenArguments(CallText):
         self.expect(holds if bound.truth else self.new(f"xor i1 {holds}, true"))
 
     def _arrays(self) -> None:
-        """Require arrays of the kinds expected: what is looked at in each is looked at in all before there is a branch."""
+        """Require arrays of the kinds expected; what is looked at in each is looked at in all before a branch."""
         found = [pair for pair in zip(self.arguments, self.given, strict=True) if not pair[0].number]
         for _, array in found:
             self.array(array)
