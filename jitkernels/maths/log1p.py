@@ -19,12 +19,10 @@ from jitkernels.maths.log import (
     SMALLEST_BITS_32,
     SMALLEST_BITS_64,
     SQRT_HALF_BITS_32,
-    extended_float32,
-    extended_float64,
-    failing_float32,
-    failing_float64,
     joined_float32,
     joined_float64,
+    limit_float32,
+    limit_float64,
     parts_float32,
     parts_float64,
     summed_float32,
@@ -35,9 +33,13 @@ from jitkernels.native.source import inlined
 
 ONE_BITS_32 = np.int32(127 << 23)
 USUAL_BITS_32 = np.uint32(200 << 23)  # how far those of 1 + x are above those of the smallest normal number
+LARGE_BITS_32 = np.int32(201 << 23)  # from which they are not, and from these to those of infinity
+FINITE_BITS_32 = np.uint32(54 << 23)
 
 TWICE_ONE_BITS_64 = np.int64(2046 << 52)
 USUAL_BITS_64 = np.uint64(2000 << 52)
+LARGE_BITS_64 = np.int64(2001 << 52)
+FINITE_BITS_64 = np.uint64(46 << 52)
 
 
 @inlined("contract")
@@ -63,8 +65,10 @@ def log1p_float32(x: np.float32) -> np.float32:
     result = joined_float32(k, f)
     result = (result.view(np.int32) | x.view(np.int32) & SIGN_32).view(np.float32)  # of a zero
     if (u.view(np.int32) - SMALLEST_BITS_32).view(np.uint32) >= USUAL_BITS_32:
-        k, f = parts_float32(x)
-        result = extended_float32(u, joined_float32(k, f), failing_float32(u))
+        result = limit_float32(u)
+        if (u.view(np.int32) - LARGE_BITS_32).view(np.uint32) < FINITE_BITS_32:
+            k, f = parts_float32(x)
+            result = joined_float32(k, f)
     return result
 
 
@@ -92,6 +96,8 @@ def log1p_float64(x: np.float64) -> np.float64:
     result = joined_float64(k, f)
     result = (result.view(np.int64) | x.view(np.int64) & SIGN_64).view(np.float64)
     if (u.view(np.int64) - SMALLEST_BITS_64).view(np.uint64) >= USUAL_BITS_64:
-        k, f = parts_float64(x)
-        result = extended_float64(u, joined_float64(k, f), failing_float64(u))
+        result = limit_float64(u)
+        if (u.view(np.int64) - LARGE_BITS_64).view(np.uint64) < FINITE_BITS_64:
+            k, f = parts_float64(x)
+            result = joined_float64(k, f)
     return result

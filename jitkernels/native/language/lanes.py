@@ -174,7 +174,7 @@ def _translated(
 
 
 def _in_memory(function: Function, kinds: tuple[Type, ...], lanes: int, around: frozenset[int]) -> Definition:
-    """A function that stands apart for numbers in memory: of those that are wanted each, or of all some at a time."""
+    """A function that stands apart for numbers in memory: each of those that are wanted, or vectors with such."""
     flags, known = _flags(function), _made.setdefault(function, {})
     some = 1 if APART in flags else in_memory.lanes_of(kinds, lanes)
     key = ("in memory", some, *(kind.name for kind in kinds))
@@ -186,6 +186,6 @@ def _in_memory(function: Function, kinds: tuple[Type, ...], lanes: int, around: 
         made.declare("llvm.cttz.i64", "i64", ["i64", "i1"])
         text = in_memory.each(NAME, inside.symbol, kinds, made.result)
     else:
-        text = in_memory.all_lanes(NAME, inside.symbol, kinds, made.result, some)
+        text = in_memory.in_vectors(NAME, inside.symbol, kinds, made.result, some)
     made.define(f"{function.__code__.co_name}.in_memory", text)
     return made
