@@ -57,7 +57,9 @@ def test_decorator_forms() -> None:
     same(jk.jit()(lambda v: v + 1)(x), x + 1)
     same(jk.jit(opt_level=0)(lambda v: v + 1)(x), x + 1)
     same(jk.jit(config=jk.JitConfig(opt_level=1))(lambda v: v + 1)(x), x + 1)
-    same(jk.jit(np.exp)(x), np.exp(x))
+    exponential = jk.jit(np.exp)
+    same(exponential(x), np.exp(x))
+    assert exponential.explain(x).kernels == 1
     same(jk.jit(functools.partial(np.add, 1.0))(x), x + 1)
 
 

@@ -3,6 +3,8 @@
 import inspect
 from typing import Any
 
+import numpy as np
+
 from jitkernels.errors import ArgumentError
 
 
@@ -56,7 +58,8 @@ class Signature:
         if self.is_plain and not kwargs and len(args) == len(self.names):
             return args, kwargs
         bound = self.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
+        if not isinstance(self._function, np.ufunc):  # whose parameters exclude one another, None or not
+            bound.apply_defaults()
         return bound.args, bound.kwargs
 
 

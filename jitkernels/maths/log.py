@@ -9,8 +9,8 @@ float32: log(1 + f) = f - f**2 / 2 + f**3 * P(f), which needs no division. float
 the odd series of s = f / (2 + f), log(1 + f) = 2 atanh(s), as fdlibm: with f**2 / 2 taken out, what is rounded is small
 beside f.
 
-Zero, subnormal, negative, infinite numbers and NaN are one test of the bits, of all lanes together, and a path of
-their own behind it.
+Zero, subnormal, negative, infinite numbers and NaN are one test of the bits, of all lanes together. Behind it all but
+subnormal numbers are a quotient and some choices; those have another test, as only they take the polynomial again.
 
 The polynomials come from a Remez exchange in 45-digit arithmetic, the error weighted relative to log(1 + f);
 coefficients were rounded to the type one by one, lowest power first, and the rest fitted again.
@@ -28,6 +28,8 @@ INFINITY_32 = np.float32(np.inf)
 NAN_32 = np.float32(np.nan)
 SMALLEST_BITS_32 = np.int32(1 << 23)  # of the smallest normal number
 NORMAL_BITS_32 = np.uint32(0x7F000000)  # from these to those of infinity
+UNIT_BITS_32 = np.int32(1)  # of the smallest subnormal number
+SUBNORMAL_BITS_32 = np.uint32((1 << 23) - 1)  # from these to those of the smallest normal number
 SQRT_HALF_BITS_32 = np.int32(0x3F3504F3)
 UP_32 = np.float32(2.0**23)  # makes subnormal numbers normal
 UP_STEPS_32 = np.float32(23)
@@ -49,6 +51,8 @@ INFINITY_64 = np.float64(np.inf)
 NAN_64 = np.float64(np.nan)
 SMALLEST_BITS_64 = np.int64(1 << 52)
 NORMAL_BITS_64 = np.uint64(0x7FE0000000000000)
+UNIT_BITS_64 = np.int64(1)
+SUBNORMAL_BITS_64 = np.uint64((1 << 52) - 1)
 SQRT_HALF_BITS_64 = np.int64(0x3FE6A09E667F3BCD)
 CARRY_64 = np.int64(0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
 MANTISSA_64 = np.int64(2**52 - 1)
@@ -107,27 +111,35 @@ def unusual_float64(x: np.float64) -> np.bool_:
 
 
 @inlined()
-def extended_float32(x: np.float32, positive: np.float32, failing: np.float32) -> np.float32:
-    """The logarithm of an unusual x: that of a positive finite one is given, and that of zero or a negative one."""
-    return (positive if x > ZERO_32 else failing) if x < INFINITY_32 else x
+def subnormal_float32(x: np.float32) -> np.bool_:
+    """Whether x is a positive subnormal number."""
+    return (x.view(np.int32) - UNIT_BITS_32).view(np.uint32) < SUBNORMAL_BITS_32
 
 
 @inlined()
-def extended_float64(x: np.float64, positive: np.float64, failing: np.float64) -> np.float64:
-    """The logarithm of an unusual x: that of a positive finite one is given, and that of zero or a negative one."""
-    return (positive if x > ZERO_64 else failing) if x < INFINITY_64 else x
+def subnormal_float64(x: np.float64) -> np.bool_:
+    """Whether x is a positive subnormal number."""
+    return (x.view(np.int64) - UNIT_BITS_64).view(np.uint64) < SUBNORMAL_BITS_64
 
 
 @inlined()
-def failing_float32(x: np.float32) -> np.float32:
-    """The logarithm of zero or of a negative number, by operations that fail as NumPy has it: 1 / 0 and sqrt(x)."""
-    return -ONE_32 / abs(x * UP_32) if x == ZERO_32 else np.sqrt(x)
+def limit_float32(x: np.float32) -> np.float32:
+    """The logarithm of what is no positive finite number, and 0 of others.
+
+    One division sets the flags that NumPy's has: -1 / 0 for zero, and 0 / 0 for a negative number.
+    """
+    failing = (-ONE_32 if x == ZERO_32 else ZERO_32) / abs(max(x, ZERO_32))
+    return failing if x < INFINITY_32 else x
 
 
 @inlined()
-def failing_float64(x: np.float64) -> np.float64:
-    """The logarithm of zero or of a negative number, by operations that fail as NumPy has it: 1 / 0 and sqrt(x)."""
-    return -ONE_64 / abs(x * UP_64) if x == ZERO_64 else np.sqrt(x)
+def limit_float64(x: np.float64) -> np.float64:
+    """The logarithm of what is no positive finite number, and 0 of others.
+
+    One division sets the flags that NumPy's has: -1 / 0 for zero, and 0 / 0 for a negative number.
+    """
+    failing = (-ONE_64 if x == ZERO_64 else ZERO_64) / abs(max(x, ZERO_64))
+    return failing if x < INFINITY_64 else x
 
 
 @inlined("contract")
@@ -205,10 +217,10 @@ def split_float64(f: np.float64) -> tuple[np.float64, np.float64]:
 
 
 @seldom("contract")
-def unusual_log_float32(x: np.float32) -> np.float32:
-    """log(x) of zero, subnormal, negative and infinite numbers and NaN."""
+def subnormal_log_float32(x: np.float32) -> np.float32:
+    """log(x) of a positive subnormal number."""
     k, f = parts_float32(x * UP_32)
-    return extended_float32(x, joined_float32(k - UP_STEPS_32, f), failing_float32(x))
+    return joined_float32(k - UP_STEPS_32, f)
 
 
 @inlined("contract")
@@ -217,15 +229,17 @@ def log_float32(x: np.float32) -> np.float32:
     k, f = parts_float32(x)
     result = joined_float32(k, f)
     if unusual_float32(x):
-        result = unusual_log_float32(x)
+        result = limit_float32(x)
+        if subnormal_float32(x):
+            result = subnormal_log_float32(x)
     return result
 
 
 @seldom("contract")
-def unusual_log_float64(x: np.float64) -> np.float64:
-    """log(x) of zero, subnormal, negative and infinite numbers and NaN."""
+def subnormal_log_float64(x: np.float64) -> np.float64:
+    """log(x) of a positive subnormal number."""
     k, f = parts_float64(x * UP_64)
-    return extended_float64(x, joined_float64(k - UP_STEPS_64, f), failing_float64(x))
+    return joined_float64(k - UP_STEPS_64, f)
 
 
 @inlined("contract")
@@ -234,5 +248,7 @@ def log_float64(x: np.float64) -> np.float64:
     k, f = parts_float64(x)
     result = joined_float64(k, f)
     if unusual_float64(x):
-        result = unusual_log_float64(x)
+        result = limit_float64(x)
+        if subnormal_float64(x):
+            result = subnormal_log_float64(x)
     return result

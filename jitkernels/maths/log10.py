@@ -13,13 +13,13 @@ from jitkernels.maths.log import (
     UP_32,
     UP_64,
     UP_STEPS_64,
-    extended_float32,
-    extended_float64,
-    failing_float32,
-    failing_float64,
+    limit_float32,
+    limit_float64,
     parts_float64,
     scaled_parts_float32,
     split_float64,
+    subnormal_float32,
+    subnormal_float64,
     unusual_float32,
     unusual_float64,
 )
@@ -63,10 +63,10 @@ def joined_float64(k: np.float64, f: np.float64) -> np.float64:
 
 
 @seldom("contract")
-def unusual_log10_float32(x: np.float32) -> np.float32:
-    """log10(x) of zero, subnormal, negative and infinite numbers and NaN."""
+def subnormal_log10_float32(x: np.float32) -> np.float32:
+    """log10(x) of a positive subnormal number."""
     k, f = scaled_parts_float32(x * UP_32)
-    return extended_float32(x, joined_float32(k - UP_STEPS_32, f), failing_float32(x))
+    return joined_float32(k - UP_STEPS_32, f)
 
 
 @inlined("contract")
@@ -75,15 +75,17 @@ def log10_float32(x: np.float32) -> np.float32:
     k, f = scaled_parts_float32(x)
     result = joined_float32(k, f)
     if unusual_float32(x):
-        result = unusual_log10_float32(x)
+        result = limit_float32(x)
+        if subnormal_float32(x):
+            result = subnormal_log10_float32(x)
     return result
 
 
 @seldom("contract")
-def unusual_log10_float64(x: np.float64) -> np.float64:
-    """log10(x) of zero, subnormal, negative and infinite numbers and NaN."""
+def subnormal_log10_float64(x: np.float64) -> np.float64:
+    """log10(x) of a positive subnormal number."""
     k, f = parts_float64(x * UP_64)
-    return extended_float64(x, joined_float64(k - UP_STEPS_64, f), failing_float64(x))
+    return joined_float64(k - UP_STEPS_64, f)
 
 
 @inlined("contract")
@@ -92,5 +94,7 @@ def log10_float64(x: np.float64) -> np.float64:
     k, f = parts_float64(x)
     result = joined_float64(k, f)
     if unusual_float64(x):
-        result = unusual_log10_float64(x)
+        result = limit_float64(x)
+        if subnormal_float64(x):
+            result = subnormal_log10_float64(x)
     return result

@@ -19,12 +19,10 @@ from jitkernels.maths.log import (
     SMALLEST_BITS_32,
     SMALLEST_BITS_64,
     SQRT_HALF_BITS_32,
-    extended_float32,
-    extended_float64,
-    failing_float32,
-    failing_float64,
     joined_float32,
     joined_float64,
+    limit_float32,
+    limit_float64,
     parts_float32,
     parts_float64,
     summed_float32,
@@ -35,9 +33,13 @@ from jitkernels.native.source import inlined, seldom
 
 ONE_BITS_32 = np.int32(127 << 23)
 USUAL_BITS_32 = np.uint32(200 << 23)  # how far those of 1 + x are above those of the smallest normal number
+LARGE_BITS_32 = np.int32(201 << 23)  # from which they are not, and from these to those of infinity
+FINITE_BITS_32 = np.uint32(54 << 23)
 
 TWICE_ONE_BITS_64 = np.int64(2046 << 52)
 USUAL_BITS_64 = np.uint64(2000 << 52)
+LARGE_BITS_64 = np.int64(2001 << 52)
+FINITE_BITS_64 = np.uint64(46 << 52)
 
 
 @inlined("contract")
@@ -56,11 +58,10 @@ def plus_log1p_float32(start: np.float32, x: np.float32, low: np.float32) -> np.
 
 
 @seldom("contract")
-def unusual_log1p_float32(x: np.float32) -> np.float32:
-    """log1p(x) of -1 and less, of numbers that 1 makes no difference to, of infinity and NaN."""
-    u = x + ONE_32
+def large_log1p_float32(x: np.float32) -> np.float32:
+    """log1p(x) of numbers that 1 makes no difference to."""
     k, f = parts_float32(x)
-    return extended_float32(u, joined_float32(k, f), failing_float32(u))
+    return joined_float32(k, f)
 
 
 @inlined("contract")
@@ -71,7 +72,9 @@ def log1p_float32(x: np.float32) -> np.float32:
     result = joined_float32(k, f)
     result = (result.view(np.int32) | x.view(np.int32) & SIGN_32).view(np.float32)  # of a zero
     if (u.view(np.int32) - SMALLEST_BITS_32).view(np.uint32) >= USUAL_BITS_32:
-        result = unusual_log1p_float32(x)
+        result = limit_float32(u)
+        if (u.view(np.int32) - LARGE_BITS_32).view(np.uint32) < FINITE_BITS_32:
+            result = large_log1p_float32(x)
     return result
 
 
@@ -92,11 +95,10 @@ def plus_log1p_float64(start: np.float64, x: np.float64, low: np.float64) -> np.
 
 
 @seldom("contract")
-def unusual_log1p_float64(x: np.float64) -> np.float64:
-    """log1p(x) of -1 and less, of numbers that 1 makes no difference to, of infinity and NaN."""
-    u = x + ONE_64
+def large_log1p_float64(x: np.float64) -> np.float64:
+    """log1p(x) of numbers that 1 makes no difference to."""
     k, f = parts_float64(x)
-    return extended_float64(u, joined_float64(k, f), failing_float64(u))
+    return joined_float64(k, f)
 
 
 @inlined("contract")
@@ -107,5 +109,7 @@ def log1p_float64(x: np.float64) -> np.float64:
     result = joined_float64(k, f)
     result = (result.view(np.int64) | x.view(np.int64) & SIGN_64).view(np.float64)
     if (u.view(np.int64) - SMALLEST_BITS_64).view(np.uint64) >= USUAL_BITS_64:
-        result = unusual_log1p_float64(x)
+        result = limit_float64(u)
+        if (u.view(np.int64) - LARGE_BITS_64).view(np.uint64) < FINITE_BITS_64:
+            result = large_log1p_float64(x)
     return result

@@ -15,14 +15,14 @@ from jitkernels.maths.log import (
     UP_64,
     UP_STEPS_32,
     UP_STEPS_64,
-    extended_float32,
-    extended_float64,
-    failing_float32,
-    failing_float64,
+    limit_float32,
+    limit_float64,
     nine_terms_float32,
     parts_float32,
     parts_float64,
     split_float64,
+    subnormal_float32,
+    subnormal_float64,
     unusual_float32,
     unusual_float64,
 )
@@ -70,10 +70,10 @@ def joined_float64(k: np.float64, f: np.float64) -> np.float64:
 
 
 @seldom("contract")
-def unusual_log2_float32(x: np.float32) -> np.float32:
-    """log2(x) of zero, subnormal, negative and infinite numbers and NaN."""
+def subnormal_log2_float32(x: np.float32) -> np.float32:
+    """log2(x) of a positive subnormal number."""
     k, f = parts_float32(x * UP_32)
-    return extended_float32(x, joined_float32(k - UP_STEPS_32, f), failing_float32(x))
+    return joined_float32(k - UP_STEPS_32, f)
 
 
 @inlined("contract")
@@ -82,15 +82,17 @@ def log2_float32(x: np.float32) -> np.float32:
     k, f = parts_float32(x)
     result = joined_float32(k, f)
     if unusual_float32(x):
-        result = unusual_log2_float32(x)
+        result = limit_float32(x)
+        if subnormal_float32(x):
+            result = subnormal_log2_float32(x)
     return result
 
 
 @seldom("contract")
-def unusual_log2_float64(x: np.float64) -> np.float64:
-    """log2(x) of zero, subnormal, negative and infinite numbers and NaN."""
+def subnormal_log2_float64(x: np.float64) -> np.float64:
+    """log2(x) of a positive subnormal number."""
     k, f = parts_float64(x * UP_64)
-    return extended_float64(x, joined_float64(k - UP_STEPS_64, f), failing_float64(x))
+    return joined_float64(k - UP_STEPS_64, f)
 
 
 @inlined("contract")
@@ -99,5 +101,7 @@ def log2_float64(x: np.float64) -> np.float64:
     k, f = parts_float64(x)
     result = joined_float64(k, f)
     if unusual_float64(x):
-        result = unusual_log2_float64(x)
+        result = limit_float64(x)
+        if subnormal_float64(x):
+            result = subnormal_log2_float64(x)
     return result

@@ -8,10 +8,13 @@ What rounding x - y lost is a factor of the second term, and what rounding that 
 import numpy as np
 
 from jitkernels.maths.exact import lost_in
-from jitkernels.maths.log import INFINITY_32, INFINITY_64, ZERO_32, ZERO_64
+from jitkernels.maths.log import ZERO_32, ZERO_64
 from jitkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
 from jitkernels.maths.softplus import decay_float32, decay_float64
 from jitkernels.native.source import inlined
+
+FAR_32 = np.float32(200)  # differences from which on the smaller term is nothing
+FAR_64 = np.float64(2000)
 
 
 @inlined("contract")
@@ -19,8 +22,8 @@ def difference_float32(x: np.float32, y: np.float32) -> tuple[np.float32, np.flo
     """exp(-abs(x - y)), as the sum of two."""
     more, less = max(x, y), min(x, y)
     apart = abs(x - y)
-    near = less if apart < INFINITY_32 else more  # a difference of infinities would set a flag
-    lost = lost_in(more, -near) if apart < INFINITY_32 else ZERO_32
+    near = less if apart < FAR_32 else more  # of infinities and the largest numbers it would set a flag
+    lost = lost_in(more, -near) if apart < FAR_32 else ZERO_32
     apart = ZERO_32 if x == y else apart  # infinities have no difference
     e, low = decay_float32(apart)
     return e, low - e * lost
@@ -38,8 +41,8 @@ def difference_float64(x: np.float64, y: np.float64) -> tuple[np.float64, np.flo
     """exp(-abs(x - y)), as the sum of two."""
     more, less = max(x, y), min(x, y)
     apart = abs(x - y)
-    near = less if apart < INFINITY_64 else more  # a difference of infinities would set a flag
-    lost = lost_in(more, -near) if apart < INFINITY_64 else ZERO_64
+    near = less if apart < FAR_64 else more  # of infinities and the largest numbers it would set a flag
+    lost = lost_in(more, -near) if apart < FAR_64 else ZERO_64
     apart = ZERO_64 if x == y else apart  # infinities have no difference
     e, low = decay_float64(apart)
     return e, low - e * lost

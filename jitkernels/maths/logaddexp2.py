@@ -7,9 +7,10 @@ import numpy as np
 
 from jitkernels.maths.exact import lost_in, times
 from jitkernels.maths.exp2 import decay2_float32, decay2_float64
-from jitkernels.maths.log import INFINITY_32, INFINITY_64, ZERO_32, ZERO_64
+from jitkernels.maths.log import ZERO_32, ZERO_64
 from jitkernels.maths.log1p import raised_parts_float32, raised_parts_float64
 from jitkernels.maths.log2 import C1_32, LOG2E_HIGH_64, halves_float64, rest_float32
+from jitkernels.maths.logaddexp import FAR_32, FAR_64
 from jitkernels.native.source import inlined
 
 LN2_32 = np.float32(0.6931472)
@@ -21,8 +22,8 @@ def difference_float32(x: np.float32, y: np.float32) -> tuple[np.float32, np.flo
     """exp2(-abs(x - y)), as the sum of two."""
     more, less = max(x, y), min(x, y)
     apart = abs(x - y)
-    near = less if apart < INFINITY_32 else more  # a difference of infinities would set a flag
-    lost = lost_in(more, -near) if apart < INFINITY_32 else ZERO_32
+    near = less if apart < FAR_32 else more  # of infinities and the largest numbers it would set a flag
+    lost = lost_in(more, -near) if apart < FAR_32 else ZERO_32
     apart = ZERO_32 if x == y else apart  # infinities have no difference
     e, low = decay2_float32(apart)
     return e, low - e * lost * LN2_32
@@ -41,8 +42,8 @@ def difference_float64(x: np.float64, y: np.float64) -> tuple[np.float64, np.flo
     """exp2(-abs(x - y)), as the sum of two."""
     more, less = max(x, y), min(x, y)
     apart = abs(x - y)
-    near = less if apart < INFINITY_64 else more  # a difference of infinities would set a flag
-    lost = lost_in(more, -near) if apart < INFINITY_64 else ZERO_64
+    near = less if apart < FAR_64 else more  # of infinities and the largest numbers it would set a flag
+    lost = lost_in(more, -near) if apart < FAR_64 else ZERO_64
     apart = ZERO_64 if x == y else apart  # infinities have no difference
     e, low = decay2_float64(apart)
     return e, low - e * lost * LN2_64

@@ -43,7 +43,6 @@ from jitkernels.maths.log import (
     UP_STEPS_64,
     ZERO_32,
     ZERO_64,
-    extended_float64,
     parts_float32,
     parts_float64,
     unusual_float32,
@@ -107,6 +106,12 @@ def logarithm_float32(k: np.float32, f: np.float32) -> np.float64:
     return s * p + np.float64(k)
 
 
+@inlined()
+def extended_float64(size: np.float64, log: np.float64) -> np.float64:
+    """The logarithm of any size, of which that of a positive finite one is given."""
+    return (log if size > ZERO_64 else -INFINITY_64) if size < INFINITY_64 else size
+
+
 @inlined("contract")
 def raised_float32(t: np.float64) -> np.float32:
     """2**t for numbers of less than 1000."""
@@ -139,7 +144,7 @@ def unusual_pow_float32(x: np.float32, y: np.float32) -> np.float32:
     is_small = size < SMALLEST_32
     k, f = parts_float32(size * UP_32 if is_small else size)
     log = logarithm_float32(k - UP_STEPS_32 if is_small else k, f)
-    wide = np.float64(y) * extended_float64(np.float64(size), log, -INFINITY_64)
+    wide = np.float64(y) * extended_float64(np.float64(size), log)
     return signed_float32(x, y, raised_float32(min(max(wide, LOWEST_32), HIGHEST_32)))
 
 
@@ -225,7 +230,7 @@ def unusual_pow_float64(x: np.float64, y: np.float64) -> np.float64:
     is_small = size < SMALLEST_64
     k, f = parts_float64(size * UP_64 if is_small else size)
     high, low = logarithm_float64(k - UP_STEPS_64 if is_small else k, f)
-    plain = y * extended_float64(size, high + low, -INFINITY_64)
+    plain = y * extended_float64(size, high + low)
     t = min(max(plain, LOWEST_64), HIGHEST_64)
     shifted = t + MAGIC_64
     count = shifted - MAGIC_64

@@ -16,6 +16,9 @@ AMONG_THREADS = f"""
 define i64 @entry(ptr %data, ptr %function, i64 %extent, i64 %unit, i64 %work) {{
 start:
   %given = alloca {{ ptr, ptr, i64, i64, i64 }}
+  %little = icmp slt i64 %work, {2 * WORK}
+  br i1 %little, label %serial, label %count
+count:  ; which divides: that would be felt where there is little to do
   %more = add i64 %extent, %unit
   %padded = sub i64 %more, 1
   %units = sdiv i64 %padded, %unit

@@ -63,11 +63,21 @@ class TakenArguments(CallText):
         holds = self.new(text)
         self.expect(holds if bound.truth else self.new(f"xor i1 {holds}, true"))
 
+    def _arrays(self) -> None:
+        """Require arrays of the kinds expected; what is looked at in each is looked at in all before a branch."""
+        found = [pair for pair in zip(self.arguments, self.given, strict=True) if not pair[0].number]
+        for _, array in found:
+            self.array(array)
+        self.settle()
+        for argument, array in found:
+            flags = ALIGNED | (CONTIGUOUS if argument.contiguous else 0)
+            flags |= WRITEABLE if argument.is_written else 0
+            self.kind(array, argument.dtype, len(argument.shape), flags)
+        self.settle()
+        for argument, array in found:
+            self._argument(argument, array)
+
     def _argument(self, argument: Argument, array: str) -> None:
-        flags = (
-            ALIGNED | (CONTIGUOUS if argument.contiguous else 0) | (WRITEABLE if argument.is_written else 0)
-        )
-        self.array(array, argument.dtype, len(argument.shape), flags)
         shape = self.load("ptr", array, Offset.ARRAY_EXTENTS) if argument.shape else ""
         for i, extent in enumerate(argument.shape):
             self._symbol(extent, self.load("i64", shape, 8 * i), least=2)
@@ -126,9 +136,7 @@ class TakenArguments(CallText):
                 low, span = at, self.extent(extents.product(other.shape) * other.size)
                 if not other.contiguous:
                     low, span = self.span(at, other)
-                ahead, back = self.new(f"sub i64 {low}, {data}"), self.new(f"sub i64 {data}, {low}")
-                self.expect(self.new(f"icmp uge i64 {ahead}, {size}"))
-                self.expect(self.new(f"icmp uge i64 {back}, {span}"))
+                self.expect(self.apart((data, size), (low, span))[0])
 
     def _apart_in_itself(self, target: Argument) -> None:
         """Require that each step of a dimension goes beyond all that those of smaller steps span."""

@@ -1,8 +1,10 @@
 """What compiled calls do with their results: make them, or take those given as ``out``, and give them back."""
 
+from typing import Any
+
 from jitkernels.graph import construct, extents
 from jitkernels.graph.emit.call_text import CallText
-from jitkernels.graph.emit.interface import Rebuilt, Result
+from jitkernels.graph.emit.interface import Argument, Rebuilt, Result
 from jitkernels.graph.extents import same
 from jitkernels.native.layout import ALIGNED, WRITEABLE, Offset
 
@@ -32,16 +34,19 @@ class GivenResults(CallText):
         block, self.block.lines = self.block, self.block.lines
         for number, (result, place) in enumerate(zip(self.results, places, strict=True)):
             array = "%out" if not self.is_tuple else self._item(number)
-            self.array(array, result.dtype, len(result.shape), ALIGNED | WRITEABLE | result.flags)
+            self.array(array)
+            self.settle()
+            self.kind(array, result.dtype, len(result.shape), ALIGNED | WRITEABLE | result.flags)
+            self.settle()
             if not result.flags:
                 self._lies_in_order(array, result)
             shape = self.load("ptr", array, Offset.ARRAY_EXTENTS) if result.shape else ""
             for i, extent in enumerate(result.shape):
                 found = self.load("i64", shape, 8 * i)
                 self.expect(self.new(f"icmp eq i64 {found}, {self.here(extent)}"))
-            self._apart(array, result)
-            data = self.load("ptr", array, Offset.ARRAY_DATA)
-            self.keep(result.word, "ptr", data)
+            data = self.load("i64", array, Offset.ARRAY_DATA)
+            self._apart(data, result)
+            self.keep(result.word, "i64", data)
             block.lines.append(f"  store ptr {array}, ptr {place}")
         if self.is_tuple and len(self.results) > 1:
             self._all_apart()
@@ -92,27 +97,25 @@ class GivenResults(CallText):
             self.require(self.new(f"icmp eq i64 {size}, {len(self.results)}"))
         return self.load("ptr", "%out", Offset.TUPLE_ITEMS + 8 * number)
 
-    def _apart(self, array: str, result: Result) -> None:
-        """Require that a result overlaps no argument, unless it may be that very one."""
-        data = self.load("i64", array, Offset.ARRAY_DATA)
-        size = self.here(extents.product(result.shape) * result.size)
-        spans = []
+    def _apart(self, data: str, result: Result) -> None:
+        """Expect that the memory of a result overlaps no argument, unless it may be that very one."""
+        sizes: dict[Any, str] = {}
+
+        def bytes_of(one: Argument | Result) -> str:
+            nbytes = extents.product(one.shape) * one.size
+            key = extents.key_of(nbytes)
+            if key not in sizes:
+                sizes[key] = self.here(nbytes)
+            return sizes[key]
+
+        size = bytes_of(result)
         for argument in self.arguments:
             if argument.number:
                 continue
             at = self.new(f"getelementptr i64, ptr %frame, i64 {argument.word}")
-            other = self.new(f"load i64, ptr {at}")
-            low, span = other, self.here(extents.product(argument.shape) * argument.size)
-            if not argument.contiguous:
-                low, span = self.span(other, argument)
-            spans.append((argument, low, span))
-        for argument, low, span in spans:
-            ahead, back = self.new(f"sub i64 {low}, {data}"), self.new(f"sub i64 {data}, {low}")
-            after, before = (
-                self.new(f"icmp uge i64 {ahead}, {size}"),
-                self.new(f"icmp uge i64 {back}, {span}"),
-            )
-            fine = self.new(f"and i1 {after}, {before}")
+            low = self.new(f"load i64, ptr {at}")
+            low, span = (low, bytes_of(argument)) if argument.contiguous else self.span(low, argument)
+            fine, ahead = self.apart((data, size), (low, span))
             if argument.may_be_out and argument.size == result.size:
                 fine = self.new(f"or i1 {fine}, {self.new(f'icmp eq i64 {ahead}, 0')}")
             self.expect(fine)
@@ -125,12 +128,8 @@ class GivenResults(CallText):
                     self.load("i64", self.new(f"load ptr, ptr {self.places[k]}"), Offset.ARRAY_DATA)
                     for k in (i, j)
                 ]
-                ahead = self.new(f"sub i64 {data[1]}, {data[0]}")
-                back = self.new(f"sub i64 {data[0]}, {data[1]}")
                 sizes = [self.here(extents.product(r.shape) * r.size) for r in (one, other)]
-                after = self.new(f"icmp uge i64 {ahead}, {sizes[0]}")
-                before = self.new(f"icmp uge i64 {back}, {sizes[1]}")
-                self.expect(self.new(f"and i1 {after}, {before}"))
+                self.expect(self.apart((data[0], sizes[0]), (data[1], sizes[1]))[0])
 
     def _empty(self, result: Result) -> str:
         """A new array. Where there is no memory for it, those made before are given up, and the exception is set."""

@@ -76,11 +76,10 @@ class CallText:
         self.expected = []
         for condition in rest:
             whole = self.new(f"and i1 {whole}, {condition}")
-        label = self.function.label()
-        self.block.lines += [
-            f"  br i1 {whole}, label %{label}, label %{otherwise}, !prof !9",
-            f"{label}:",
-        ]
+        # What goes on follows where it goes on: code that LLVM makes in a hurry jumps otherwise.
+        fails, label = self.new(f"xor i1 {whole}, true"), self.function.label()
+        self.line(f"  br i1 {fails}, label %{otherwise}, label %{label}, !prof !8")
+        self.line(f"{label}:")
 
     def keep(self, word: int, kind: str, value: str) -> None:
         at = self.new(f"getelementptr i64, ptr %frame, i64 {word}")
@@ -104,15 +103,31 @@ class CallText:
         self.dtypes.add(name)
         return f"@jk_dtype_{name}"
 
-    def array(self, array: str, dtype: str, dimensions: int, flags: int) -> None:
-        """Require an array of a dtype, so many dimensions and some flags."""
-        self.require(self.new(f"icmp eq ptr {self.load('ptr', array, Offset.TYPE)}, @jk_ndarray"))
+    def array(self, array: str) -> None:
+        """Expect an array."""
+        self.expect(self.new(f"icmp eq ptr {self.load('ptr', array, Offset.TYPE)}, @jk_ndarray"))
+
+    def kind(self, array: str, dtype: str, dimensions: int, flags: int) -> None:
+        """Expect of an array, which it has to be by now, a dtype, so many dimensions and some flags."""
         self.expect(
             self.new(f"icmp eq ptr {self.load('ptr', array, Offset.ARRAY_DTYPE)}, {self.dtype_object(dtype)}")
         )
         self.expect(self.new(f"icmp eq i32 {self.load('i32', array, Offset.ARRAY_DIMENSIONS)}, {dimensions}"))
         masked = self.new(f"and i32 {self.load('i32', array, Offset.ARRAY_FLAGS)}, {flags}")
-        self.require(self.new(f"icmp eq i32 {masked}, {flags}"))
+        self.expect(self.new(f"icmp eq i32 {masked}, {flags}"))
+
+    def apart(self, one: tuple[str, str], other: tuple[str, str]) -> tuple[str, str]:
+        """Whether memory does not overlap other memory, and how far that lies behind; of both, address and bytes.
+
+        It does where it lies less than its own bytes before the other, or less than the other's bytes behind.
+        """
+        (data, size), (low, span) = one, other
+        ahead = self.new(f"sub i64 {low}, {data}")
+        if span == "0":
+            return self.new(f"icmp uge i64 {ahead}, {size}"), ahead
+        last = self.new(f"sub i64 {span}, 1")
+        reached = self.new(f"add i64 {ahead}, {last}")
+        return self.new(f"icmp uge i64 {reached}, {self.new(f'add i64 {last}, {size}')}"), ahead
 
     def span(self, data: str, argument: Argument) -> tuple[str, str]:
         """The lowest address of an array with gaps, and how many bytes it spans."""

@@ -36,9 +36,7 @@ class Caller(TakenArguments, GivenResults):
             self._whole(whole)
         for bound in self.reach.bounds:
             self._bound(bound)
-        for argument, found in zip(self.arguments, self.given, strict=True):
-            if not argument.number:
-                self._argument(argument, found)
+        self._arrays()
         for guard in self.guards:
             self._guard(guard)
         self._written_apart()
@@ -65,7 +63,8 @@ class Caller(TakenArguments, GivenResults):
                 if text[text.index("@") : text.index("(") + 1] in inside
             ),
         ]
-        return "\n".join([*declared, f'{inside}!9 = !{{!"branch_weights", i32 1000, i32 1}}', ""])
+        weights = '!8 = !{!"branch_weights", i32 1, i32 1000}\n!9 = !{!"branch_weights", i32 1000, i32 1}'
+        return "\n".join([*declared, inside + weights, ""])
 
     def _lent(self) -> None:
         """Memory for arrays between nests, in one piece."""

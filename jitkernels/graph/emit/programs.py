@@ -117,7 +117,9 @@ def segment_text(
     if any(call.checks for call in calls):
         rest = f"\nrefused:\n  ret i64 {REFUSED}"
     body = "\n".join([*function.memory, *block.lines])
-    entry = f"define i64 @entry(ptr %frame) nounwind {{\n{body}\n  ret i64 {failed}{rest}\n}}"
+    if len(calls) == 1 and (calls[0].extent is None or not parallel):
+        texts = [text.replace(" noinline ", " alwaysinline ", 1) for text in texts]
+    entry = f"define i64 @entry(ptr noalias %frame) nounwind {{\n{body}\n  ret i64 {failed}{rest}\n}}"
     return unit_text(
         library, [*(["declare i64 @jk_share(ptr, ptr, i64, i64, i64)"] if parallel else []), *texts, entry]
     )

@@ -28,7 +28,7 @@ class RowGroup(Values):
     row: Block = field(default_factory=Block)
     whole: Block = field(default_factory=Block)
     single: list[tuple[Block, Block]] = field(default_factory=list)
-    multiplies: bool = False  # in so few vectors, the processor divides while it does something else
+    multiplies: bool = False
 
     def __post_init__(self) -> None:
         self.alone = Values(

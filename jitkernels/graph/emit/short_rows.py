@@ -12,6 +12,7 @@ from jitkernels.graph import extents
 from jitkernels.graph.emit.blocks import Block
 from jitkernels.graph.emit.first_found import FirstFound
 from jitkernels.graph.emit.loop_text import LoopWriter
+from jitkernels.graph.emit.quotients import is_possible
 from jitkernels.graph.emit.reductions import Accumulator
 from jitkernels.graph.emit.row_groups import RowGroup
 from jitkernels.graph.emit.targets import Target
@@ -72,6 +73,9 @@ class ShortRows(LoopWriter):
         count, inside = self.function.extent(self.extents[loop]), Block(block, -1)
         *outer, last = self.order
         begin, end = self._limits(last)
+        # In fewer vectors, or of 32 bits, the processor divides while it does something else.
+        narrow, _ = self.lanes()
+        divides_long = narrow == self.variant.vector_bytes // 8 and rows * columns >= 8 * narrow
         group = RowGroup(
             self.function,
             loop,
@@ -81,6 +85,7 @@ class ShortRows(LoopWriter):
             row_loop=last,
             rows=rows,
             columns=columns,
+            multiplies=is_possible() and divides_long,
         )
         masks = self._mask(inside, count, columns), self._mask(inside, count, columns, rows)
         final = new(inside, f"sub nsw i64 {end}, 1")
@@ -102,8 +107,9 @@ class ShortRows(LoopWriter):
         short, after = self.function.label(), self.function.label()
         fits = new(block, f"icmp sle i64 {count}, {columns}")
         if rows > 1:
+            # A group takes little longer than two rows do one by one: three of four are one.
             there = new(block, f"sub nsw i64 {end}, {begin}")
-            fits = new(block, f"and i1 {fits}, {new(block, f'icmp sge i64 {there}, {rows}')}")
+            fits = new(block, f"and i1 {fits}, {new(block, f'icmp sge i64 {there}, {rows - rows // 4}')}")
         block.lines += [f"  br i1 {fits}, label %{short}, label %{after}", f"{short}:", *inside.lines]
         block.lines += ["  ret i64 0", f"{after}:"]
 

@@ -172,7 +172,7 @@ class Values(Memory):
             return found[0]
         lanes = max(register.lanes for _, register in found)
         outside, divisor = found[-1]
-        is_fixed = outside is not home and divisor.lanes == 1
+        is_fixed = outside is not home and divisor.lanes < lanes
         if self.multiplies and is_fixed and is_of_sums(node, self.arrays):
             return home, quotient(self.function, home, outside, found[0][1], divisor)
         if is_fixed and divisors.serves(node.operation, divisor.dtype, lanes):

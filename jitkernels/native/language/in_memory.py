@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from jitkernels.native.language.types import BOOL, Type, register
 
 WIDEST = 64
-"""Bytes of the vectors that a function of all lanes is made for; it is called for one after another."""
+"""Bytes of the vectors that a function of many lanes is made for; it is called for one after another."""
+MASK = 64
+"""Bits of the word that says which lanes are wanted, unless those are more."""
 
 
 def lanes_of(kinds: Sequence[Type], lanes: int) -> int:
@@ -52,20 +54,29 @@ done:
 }}"""
 
 
-def all_lanes(name: str, called: str, kinds: Sequence[Type], result: Type, lanes: int) -> str:
-    """A function of (lanes, arguments, results): so many at a time, whether they are wanted or not."""
+def in_vectors(name: str, called: str, kinds: Sequence[Type], result: Type, lanes: int) -> str:
+    """The same for so many at a time, of which some are in the mask: others are computed with them, or not at all."""
     read, passed = _read(kinds, lanes)
-    return f"""define private void {name}(i64 %lanes, {_pointers(kinds, result)}) noinline nounwind {{
+    word = f"i{max(lanes, 8)}"
+    return f"""define private void {name}(ptr %mask, i64 %lanes, {_pointers(kinds, result)}) noinline nounwind {{
 start:
-  br label %some
+  br label %look
+look:
+  %i = phi i64 [ 0, %start ], [ %next, %after ]
+  %byte = lshr i64 %i, 3
+  %mask.at = getelementptr i8, ptr %mask, i64 %byte
+  %bits = load {word}, ptr %mask.at, align 1
+  %wanted = icmp ne {word} %bits, 0
+  br i1 %wanted, label %some, label %after
 some:
-  %i = phi i64 [ 0, %start ], [ %next, %some ]
 {read}
   %found = call {register(result, lanes)} {called}({passed})
 {_written(result, lanes)}
+  br label %after
+after:
   %next = add i64 %i, {lanes}
   %more = icmp slt i64 %next, %lanes
-  br i1 %more, label %some, label %done
+  br i1 %more, label %look, label %done
 done:
   ret void
 }}"""

@@ -231,32 +231,30 @@ class LaneWriter(ElementWriter):
     def external(self, node: ast.AST, found: External | IRFunction, values: Sequence[Value]) -> Value:  # noqa: ARG002
         raise self.failure(node, f"{found.symbol} takes one number, not {self.lanes} lanes")
 
-    # Functions apart: by way of memory, lane by lane or all together.
+    # Functions apart: by way of memory, lane by lane or vector by vector.
 
     def marked(self, node: ast.AST, found: Callable[..., Any], values: Sequence[Value]) -> Value:
         flags = found.fastmath  # type: ignore[attr-defined]  # set by `inlined`
         if APART not in flags and SELDOM not in flags:
             return super().marked(node, found, values)
-        symbol, result, given = self.asked(node, found, values)
-        return self.in_memory(symbol, result, given, is_masked=APART in flags)
+        return self.in_memory(*self.asked(node, found, values))
 
     def apart_alone(self, function: Callable[..., Any], given: Sequence[Value]) -> tuple[Type, str]:
         """The result and the instructions of a function that does nothing but call one that stands apart."""
         symbol, result = self.program.called(function, tuple(given))
-        whole = self.whole(self.tree, self.in_memory(symbol, result, given, is_masked=True), result)
+        whole = self.whole(self.tree, self.in_memory(symbol, result, given), result)
         self.lines.append(f"  ret {self.register(result)} {whole}")
         return result, "\n".join([*self.entry, *self.lines])
 
-    def in_memory(self, symbol: str, result: Type, given: Sequence[Value], *, is_masked: bool) -> Value:
-        """The results of a function of numbers in memory, for the lanes that want them or for all."""
-        passed = [f"i64 {self.lanes}"]
-        if is_masked:
+    def in_memory(self, symbol: str, result: Type, given: Sequence[Value]) -> Value:
+        """The results of a function of numbers in memory, for the lanes that want them."""
+        bits, word = self.mask or self.constant(BOOL, True), f"i{max(self.lanes, in_memory.MASK)}"
+        wanted = self.new(f"bitcast {self.bit} {bits} to i{self.lanes}")
+        if self.lanes < in_memory.MASK:
+            wanted = self.new(f"zext i{self.lanes} {wanted} to {word}")
+        else:
             self.any_lanes = False
-            bits, word = self.mask or self.constant(BOOL, True), f"i{max(self.lanes, 64)}"
-            wanted = self.new(f"bitcast {self.bit} {bits} to i{self.lanes}")
-            if self.lanes < 64:
-                wanted = self.new(f"zext i{self.lanes} {wanted} to {word}")
-            passed.insert(0, f"ptr {self.stored_at(word, wanted)}")
+        passed = [f"ptr {self.stored_at(word, wanted)}", f"i64 {self.lanes}"]
         for value in given:
             held = in_memory.memory(value.type, self.lanes)
             text = value.text

@@ -183,7 +183,7 @@ def _in_other_lanes(function: Function, kinds: tuple[Type, ...], lanes: int) -> 
     """What a translation for other lanes says of these, which takes a fraction of another translation."""
     names = [kind.name for kind in kinds]
     for (count, *others), known in _made[function].items():
-        if known.any_lanes is None or others != names or count == 1 or lanes == 1:
+        if known.any_lanes is None or others != names or count == 1 or lanes == 1 or lanes >= in_memory.MASK:
             continue
         text, declared = known.any_lanes
         made = Definition(lanes, result=known.result, declared=declared, translating=known.translating)
@@ -224,7 +224,7 @@ def _translated(
 
 
 def _in_memory(function: Function, kinds: tuple[Type, ...], lanes: int, around: frozenset[int]) -> Definition:
-    """A function that stands apart for numbers in memory: of those that are wanted each, or of all some at a time."""
+    """A function that stands apart for numbers in memory: each of those that are wanted, or vectors with such."""
     flags, known = _flags(function), _made.setdefault(function, {})
     some = 1 if APART in flags else in_memory.lanes_of(kinds, lanes)
     key = ("in memory", some, *(kind.name for kind in kinds))
@@ -236,6 +236,6 @@ def _in_memory(function: Function, kinds: tuple[Type, ...], lanes: int, around: 
         made.declare("llvm.cttz.i64", "i64", ["i64", "i1"])
         text = in_memory.each(NAME, inside.symbol, kinds, made.result)
     else:
-        text = in_memory.all_lanes(NAME, inside.symbol, kinds, made.result, some)
+        text = in_memory.in_vectors(NAME, inside.symbol, kinds, made.result, some)
     made.define(f"{function.__code__.co_name}.in_memory", text)
     return made
