@@ -162,12 +162,14 @@ def _transpose_block(make: _Packer, group: int, mask: str | None) -> None:
         if row >= make.width:
             rows.append("zeroinitializer")
             continue
-        address = out.element(make.kind, "%from", out.times(row, "%source_stride"))
-        row_mask = None
+        distance, row_mask = out.times(row, "%source_stride"), None
         if mask is not None:
+            # No lane of a missing row is read, but where nothing is mapped at its address, that takes processors
+            # hundreds of cycles: it is given another row's.
             live = out.value(f"icmp slt i64 {row}, %live")
             row_mask = out.value(f"select i1 {live}, <{lanes} x i1> {mask}, <{lanes} x i1> zeroinitializer")
-        rows.append(make.load(address, row_mask))
+            distance = out.value(f"select i1 {live}, i64 {distance}, i64 0")
+        rows.append(make.load(out.element(make.kind, "%from", distance), row_mask))
     for step, value in enumerate(transpose_registers(make, rows)):
         make.store(value, out.element(make.kind, "%to", step * make.width + group))
 
