@@ -22,6 +22,10 @@ PACK_ARGUMENTS = (
 )  # fmt: skip
 
 
+APART_ARGUMENTS = (("ptr", "source"), ("i64", "source_offset"), ("ptr", "target"), ("i64", "depth"), ("i64", "whole"))
+"""IR arguments of `columns_apart`."""
+
+
 def packing_slack(lanes: int, width: int) -> int:
     """Elements behind the last panel that packing may overwrite."""
     return lanes * (width + lanes)
@@ -225,3 +229,31 @@ def _unpack(begin: int, unit: int, part: int, lanes: int, odd: int) -> list[int]
     for run in range(begin + odd * half, begin + odd * half + half, unit):
         picks += list(range(run, run + unit)) + list(range(lanes + run, lanes + run + unit))
     return picks
+
+
+def columns_apart(symbol: str, dtype: str, lanes: int, few: int) -> str:
+    """IR of ``target[r * depth + q] = source[q * few + r]`` for ``r < few`` and ``q < whole * lanes``."""
+    make = _Packer(dtype, lanes, lanes)
+    out, kind = make.out, make.kind
+    all_of_them = f"<{few * lanes} x {kind}>"
+    out.label("entry")
+    out.lines.append(f"  %source_start = getelementptr {kind}, ptr %source, i64 %source_offset")
+    out.lines.append("  %some = icmp sgt i64 %whole, 0")
+    out.line("br i1 %some, label %step, label %done")
+    out.label("step")
+    out.lines.append("  %i = phi i64 [ 0, %entry ], [ %next, %step ]")
+    read, written = out.value(f"mul nsw i64 %i, {few * lanes}"), out.value(f"mul nsw i64 %i, {lanes}")
+    address = out.element(kind, "%source_start", read)
+    value = out.value(f"load {all_of_them}, ptr {address}, align {make.align}")
+    to = out.element(kind, "%target", written)
+    for r in range(few):
+        picks = ", ".join(f"i32 {few * lane + r}" for lane in range(lanes))
+        column = out.value(f"shufflevector {all_of_them} {value}, {all_of_them} poison, <{lanes} x i32> <{picks}>")
+        make.store(column, out.element(kind, to, out.times(r, "%depth")))
+    out.lines.append("  %next = add nsw i64 %i, 1")
+    out.lines.append("  %more = icmp slt i64 %next, %whole")
+    out.line("br i1 %more, label %step, label %done")
+    out.label("done")
+    out.line("ret void")
+    arguments = ", ".join(f"{kind} %{name}" for kind, name in APART_ARGUMENTS)
+    return f"define void @{symbol}({arguments}) alwaysinline nounwind {{\n" + "\n".join(out.lines) + "\n}\n"
