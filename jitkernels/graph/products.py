@@ -125,8 +125,12 @@ class Product:
 
     @kept_property
     def handing_on(self) -> External | None:
-        """The kernel that hands its rows on to what reads them; None where that cannot be done."""
-        if self.choice is None or self.choice.implementation.name != "gen":
+        """The kernel that hands its rows on to what reads them; None where that cannot be done.
+
+        Of a matrix and its own transpose half is computed, the rest copied, so that rows are done when all is.
+        """
+        is_symmetric = self.left is self.right and self.turned[0] != self.turned[1]
+        if is_symmetric or self.choice is None or self.choice.implementation.name != "gen":
             return None
         from jitkernels.loops.matmul_any_size import any_size_entry
 

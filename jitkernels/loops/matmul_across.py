@@ -22,7 +22,8 @@ def rows_across(dtype: str, target: Target, beta: float, *, by_column: bool) -> 
             symbol, edge = f"matmul_across{rows}_{vectors}", vectors == 1
             tile = Tile(
                 symbol, dtype, lanes, rows, vectors, beta, a_by_column=by_column,
-                mask_b=edge, mask_c=edge, guard_rows=True, clamp_rows=True, inline=True, unroll=2 if vectors > 2 else 1, prefetch_beside=vectors > 2,
+                mask_b=edge, mask_c=edge, guard_rows=True, clamp_rows=True, inline=True,
+                unroll=2 if vectors > 2 else 1, prefetch_beside=vectors > 2,
             )  # fmt: skip
             made.append(ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text()))
         return made[0], made[1], made[2]
@@ -41,10 +42,14 @@ def rows_across(dtype: str, target: Target, beta: float, *, by_column: bool) -> 
                 wide(a, from_a, a_stride, b, from_b + j, b_stride, c, at + j, c_stride, k, first, high, width)
                 j += width
             while end - j >= pair:
-                double(a, from_a, a_stride, b, from_b + j, b_stride, c, at + j, c_stride, k, first, high, pair)
+                double(
+                    a, from_a, a_stride, b, from_b + j, b_stride, c, at + j, c_stride, k, first, high, pair
+                )
                 j += pair
             while j < end:
-                edge(a, from_a, a_stride, b, from_b + j, b_stride, c, at + j, c_stride, k, first, high, end - j)
+                edge(
+                    a, from_a, a_stride, b, from_b + j, b_stride, c, at + j, c_stride, k, first, high, end - j
+                )
                 j += lanes
 
         return computed

@@ -10,9 +10,9 @@ from typing import Any
 from jitkernels import dtypes
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.loops.dot_tile import DotTile
+from jitkernels.loops.matmul_across import rows_across
 from jitkernels.loops.matmul_packed import ir_function, matmul_arguments
 from jitkernels.loops.pack import APART_ARGUMENTS, columns_apart
-from jitkernels.loops.matmul_across import rows_across
 from jitkernels.loops.tile import TILE_ARGUMENTS, element_size
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
@@ -130,7 +130,12 @@ def turned(dtype: str, lanes: int) -> Any:
     """A function that writes the few columns of some rows of a factor as rows; see its code."""
 
     def apart(few: int) -> Any:
-        return ir_function(f"matmul_apart{few}", dtype, APART_ARGUMENTS, columns_apart(f"matmul_apart{few}", dtype, lanes, few))
+        return ir_function(
+            f"matmul_apart{few}",
+            dtype,
+            APART_ARGUMENTS,
+            columns_apart(f"matmul_apart{few}", dtype, lanes, few),
+        )
 
     of_two, of_three, of_four = apart(2), apart(3), apart(4)
 
@@ -157,9 +162,11 @@ def turned(dtype: str, lanes: int) -> Any:
     return turn
 
 
-def _across(attr: MatMulAttr, target: Target, trans_a: bool, columns: bool) -> tuple[Callable[..., None], int]:
+def _across(
+    attr: MatMulAttr, target: Target, trans_a: bool, columns: bool
+) -> tuple[Callable[..., None], int]:
     """The body where the long factor lies across k: vectors of it are rows of C, or of its transpose."""
-    dtype, lanes, beta = attr.dtype, target.lanes(attr.dtype), attr.beta
+    dtype, beta = attr.dtype, attr.beta
     across = rows_across(dtype, target, 0.0 if columns else beta, by_column=trans_a)
     number: Any = dtypes.named(dtype).numpy.type
     keeps, scale = beta != 0, number(beta)

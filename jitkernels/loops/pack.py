@@ -22,7 +22,13 @@ PACK_ARGUMENTS = (
 )  # fmt: skip
 
 
-APART_ARGUMENTS = (("ptr", "source"), ("i64", "source_offset"), ("ptr", "target"), ("i64", "depth"), ("i64", "whole"))
+APART_ARGUMENTS = (
+    ("ptr", "source"),
+    ("i64", "source_offset"),
+    ("ptr", "target"),
+    ("i64", "depth"),
+    ("i64", "whole"),
+)
 """IR arguments of `columns_apart`."""
 
 
@@ -248,7 +254,9 @@ def columns_apart(symbol: str, dtype: str, lanes: int, few: int) -> str:
     to = out.element(kind, "%target", written)
     for r in range(few):
         picks = ", ".join(f"i32 {few * lane + r}" for lane in range(lanes))
-        column = out.value(f"shufflevector {all_of_them} {value}, {all_of_them} poison, <{lanes} x i32> <{picks}>")
+        column = out.value(
+            f"shufflevector {all_of_them} {value}, {all_of_them} poison, <{lanes} x i32> <{picks}>"
+        )
         make.store(column, out.element(kind, to, out.times(r, "%depth")))
     out.lines.append("  %next = add nsw i64 %i, 1")
     out.lines.append("  %more = icmp slt i64 %next, %whole")
