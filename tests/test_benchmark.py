@@ -143,6 +143,15 @@ def test_single_operations_are_timed_in_all_layouts() -> None:
     assert len(lines) == 5 * len(list(beside_numpy.layouts("int8", 8)))
 
 
+def test_products_are_timed_in_all_shapes() -> None:
+    lines = list(beside_numpy.lines_of_products(beside_numpy.PRODUCTS, beside_numpy.SHAPES[:2], 1e-4))
+    assert [(line.group, line.case) for line in lines][:2] == [
+        ("x @ w", "3 x 5 of 8 float32"),
+        ("x @ w", "2 x 3 of 600 float32"),
+    ]
+    assert len(lines) == 2 * 2 * len(beside_numpy.PRODUCTS)
+
+
 @pytest.mark.parametrize("part", [new_sizes.of_known_classes, new_sizes.of_any_class])
 def test_new_sizes_counts_time_and_memory(part: Callable[[int], dict[str, dict[str, float]]]) -> None:
     found = part(40)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jitkernels import machine
 from jitkernels.attrs.matmul import MatMulAttr
+from jitkernels.loops.matmul_any_size import any_size_nest
 from jitkernels.loops.matmul_compact import compact_nest
 from jitkernels.loops.matmul_dot import dot_nest
 from jitkernels.loops.matmul_packed import packed_nest
@@ -42,6 +43,8 @@ def matmul(
         return vector_nest(attr)
     if algorithm == "compact":
         return compact_nest(attr, target)
+    if algorithm == "any":
+        return any_size_nest(attr, target, parallel=parallel)
     if algorithm == "dot":
         return dot_nest(
             dtype, lanes, m, n, k, rows=rows, columns=columns, beta=beta,

@@ -13,8 +13,9 @@ from jitkernels.errors import NotUsableError
 from jitkernels.graph import construct, extents
 from jitkernels.graph.emit.blocks import Block, Function
 from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.extents import Extent, Number, same
+from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Graph, Node, transformed
+from jitkernels.kept import kept_property
 from jitkernels.native import load
 from jitkernels.native.source import External
 from jitkernels.records import record
@@ -97,7 +98,7 @@ class Product:
             m=m, n=n, k=k, trans_a=self.turned[0], trans_b=self.turned[1], dtype=self.node.dtype
         )
 
-    @property
+    @kept_property
     def choice(self) -> "Choice | None":
         """What computes it, which is right for other sizes too; None if there is no kernel."""
         from jitkernels.choosing import choose_for_class
@@ -108,38 +109,32 @@ class Product:
             return None
         return None if choice.implementation.is_reference else choice
 
-    @property
+    @kept_property
     def external(self) -> External | None:
-        """The kernel; None if there is none."""
+        """The kernel; None if there is none. Ours chooses at each call, as one code serves products of all sizes."""
         choice, attr = self.choice, self.attr
         if choice is None:
             return None
+        if choice.implementation.name == "gen":
+            from jitkernels.loops.matmul_any_size import any_size_entry
+
+            return any_size_entry(attr)
         source = choice.implementation.source(attr, choice.variant)
         found: External = load.entry_of(source, attr.signature().c_arguments)
         return found
 
-    def keep_sizes(self) -> None:
-        """Where the kernel is good up to some sizes alone, leave larger ones to code of their own."""
-        choice, attr = self.choice, self.attr
-        if choice is None or choice.variant.get("algorithm") != "compact":
-            return
-        from jitkernels.loops.matmul_plan import compact_limits
-
-        limits = compact_limits(attr.m, attr.n, attr.k, dtypes.named(attr.dtype).size)
-        for extent, most in zip((*self.node.shape[-2:], self.node_depth), limits or (), strict=False):
-            if isinstance(extent, Extent) and most is not None:
-                extent.guard(most - extent, ">=", is_choice=True)
-
-    @property
+    @kept_property
     def handing_on(self) -> External | None:
-        """The kernel that hands its rows on to what reads them; None where that cannot be done."""
-        choice, attr = self.choice, self.attr
-        if choice is None or choice.implementation.name != "gen":
-            return None
-        from jitkernels.loops.matmul_followed import followed
+        """The kernel that hands its rows on to what reads them; None where that cannot be done.
 
-        source = followed(attr, **choice.variant)
-        return None if source is None else load.entry_of(source, source.arguments)
+        Of a matrix and its own transpose half is computed, the rest copied, so that rows are done when all is.
+        """
+        is_symmetric = self.left is self.right and self.turned[0] != self.turned[1]
+        if is_symmetric or self.choice is None or self.choice.implementation.name != "gen":
+            return None
+        from jitkernels.loops.matmul_any_size import any_size_entry
+
+        return any_size_entry(self.attr, followed=True)
 
     @property
     def node_depth(self) -> Number:

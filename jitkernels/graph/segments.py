@@ -78,7 +78,6 @@ class Maker:
         """The call of a product's kernel; of the one that hands its rows on to a function, if that is given."""
         kernel = kernel or product.external
         assert kernel is not None, "chosen for it"
-        product.keep_sizes()
         self.kernels.append(kernel)
         self.texts.append(product.text(self._function(), self.arrays, name, kernel, after))
         self.calls.append(programs.Call(name, product.batches, product.work))

@@ -29,6 +29,7 @@ class DotTile:
     """``C[rows, columns] = A @ B.T + beta * C``; arguments as for any tile.
 
     ``streams_a``: A is the long operand, which comes from memory and is asked for ahead, and not B.
+    ``turned``: C lies transposed, element (r, j) at ``j * c_stride + r``.
     """
 
     symbol: str
@@ -38,6 +39,7 @@ class DotTile:
     columns: int
     beta: float
     streams_a: bool
+    turned: bool = False
 
     def text(self, *, declared: bool = False) -> str:
         """Write the IR of ``symbol``, with the declarations that it needs unless they stand already."""
@@ -50,6 +52,7 @@ class _DotText:
     def __init__(self, tile: DotTile) -> None:
         self.symbol, self.dtype, self.lanes, self.beta = tile.symbol, tile.dtype, tile.lanes, tile.beta
         self.rows, self.columns, self.streams_a = tile.rows, tile.columns, tile.streams_a
+        self.turned = tile.turned
         self.out = Text()
         self.kind, self.align = element_type(tile.dtype), element_size(tile.dtype)
         self.vector = f"<{tile.lanes} x {self.kind}>"
@@ -91,9 +94,7 @@ class _DotText:
         out.line("br label %done")
         out.label("done")
         self._phis("total", [("%{}_half", "middle"), ("%{}_rest", "rest")])
-        for r, j in self.cells:
-            self._store(r, j)
-        out.line("ret void")
+        self._finish()
         body = "\n".join(out.lines)
         return f"define void @{self.symbol}({arguments}) alwaysinline nounwind {{\n{body}\n}}\n"
 
@@ -140,16 +141,70 @@ class _DotText:
         address = self.out.value(f"getelementptr {self.kind}, ptr {base}, i64 {ahead}")
         self.out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)")
 
-    def _store(self, r: int, j: int) -> None:
-        out, kind = self.out, self.kind
-        total = out.value(
-            f"call reassoc {kind} @llvm.vector.reduce.fadd.{self.suffix}({kind} -0.0, "
+    def _finish(self) -> None:
+        """Write C: the first block of k applies beta, the later ones add."""
+        out = self.out
+        totals = {cell: total for r in range(self.rows) for cell, total in self._totals_of_row(r)}
+        out.lines.append("  %is_first = icmp ne i64 %first, 0")
+        out.line("br i1 %is_first, label %begin, label %later")
+        for block, scale in (("begin", self.beta), ("later", 1.0)):
+            out.label(block)
+            for cell in self.cells:
+                self._store(*cell, totals[cell], scale)
+            out.line("ret void")
+
+    def _totals_of_row(self, r: int) -> list[tuple[tuple[int, int], str]]:
+        """The sums of the lanes of each accumulator of a row, four at a time where they are that many."""
+        found: list[tuple[tuple[int, int], str]] = []
+        for first in range(0, self.columns, 4):
+            cells = [(r, j) for j in range(first, min(first + 4, self.columns))]
+            together = len(cells) == 4 and self.lanes >= 4
+            totals = self._four_totals(cells) if together else [self._total(*cell) for cell in cells]
+            found += zip(cells, totals, strict=True)
+        return found
+
+    def _total(self, r: int, j: int) -> str:
+        return self.out.value(
+            f"call reassoc {self.kind} @llvm.vector.reduce.fadd.{self.suffix}({self.kind} -0.0, "
             f"{self.vector} %acc{r}_{j}_total)"
         )
-        row = out.element(kind, "%c_start", out.times(r, "%c_stride"))
-        address = out.element(kind, row, j)
-        if self.beta != 0.0:
+
+    def _four_totals(self, cells: list[tuple[int, int]]) -> list[str]:
+        """The sums of four accumulators: these are folded into one, a quarter of which is what is left of each."""
+        lanes, quarter = self.lanes, self.lanes // 4
+        four = [f"%acc{r}_{j}_total" for r, j in cells]
+        halves = [[*range(lanes // 2)], [*range(lanes // 2, lanes)]]
+        low, high = ([*half, *(lanes + one for one in half)] for half in halves)
+        two = [self._folded(four[i], four[i + 1], low, high) for i in (0, 2)]
+        even = [one for i in (0, 2) for one in range(i * quarter, (i + 1) * quarter)]
+        low = [*even, *(lanes + one for one in even)]
+        one = self._folded(two[0], two[1], low, [lane + quarter for lane in low])
+        while quarter > 1:
+            quarter //= 2
+            one = self._folded(one, one, [*range(lanes)], [lane ^ quarter for lane in range(lanes)])
+        return [
+            self.out.value(f"extractelement {self.vector} {one}, i64 {i * (lanes // 4)}") for i in range(4)
+        ]
+
+    def _folded(self, left: str, right: str, low: list[int], high: list[int]) -> str:
+        """The sum of two choices from the lanes of two vectors."""
+        parts = [
+            self.out.value(
+                f"shufflevector {self.vector} {left}, {self.vector} {right}, "
+                f"<{self.lanes} x i32> <{', '.join(f'i32 {lane}' for lane in picks)}>"
+            )
+            for picks in (low, high)
+        ]
+        return self.out.value(f"fadd {self.vector} {parts[0]}, {parts[1]}")
+
+    def _store(self, r: int, j: int, total: str, scale: float) -> None:
+        out, kind = self.out, self.kind
+        along, across = (j, r) if self.turned else (r, j)
+        row = out.element(kind, "%c_start", out.times(along, "%c_stride"))
+        address = out.element(kind, row, across)
+        if scale != 0.0:
             old = out.value(f"load {kind}, ptr {address}")
-            scaled = out.value(f"fmul contract {kind} {old}, {float_literal(self.beta, self.dtype)}")
-            total = out.value(f"fadd contract {kind} {total}, {scaled}")
+            if scale != 1.0:
+                old = out.value(f"fmul contract {kind} {old}, {float_literal(scale, self.dtype)}")
+            total = out.value(f"fadd contract {kind} {total}, {old}")
         out.line(f"store {kind} {total}, ptr {address}")

@@ -1,15 +1,15 @@
 """Matrix multiply of any small size: operands are read where they lie, and sizes are arguments.
 
 What is small lies in the first-level cache whatever its strides, so that packing it would cost more than it brings.
-One height of tiles serves all rows: those beyond the last one read it again, and are not stored. Only a transposed B
-is turned round, a panel of some steps along k at a time.
+A transposed B is turned round, a panel of some steps along k at a time; rows of a tile beyond the last one of C read
+that one again then, and are not stored.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.loops.followed import call_after
+from jitkernels.loops.matmul_across import rows_across
 from jitkernels.loops.matmul_packed import ir_function, matmul_arguments
 from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
@@ -18,22 +18,25 @@ from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined
 
 DEPTH = 256
-"""Steps along k of a panel of a transposed B."""
-BAND = 16384
-"""Bytes of C, about, that are handed to what follows at a time: half of a first-level cache."""
+"""Steps along k that are done at once: those of a panel of a transposed B, or of rows of B on pages of their own."""
+TOGETHER = 8
+"""Tiles of rows of C that are done at once, so that these are written while they are in the cache."""
+PART = 4
+"""Widths of tiles that a thread gets at least, twice."""
 
 
-def compact_nest(attr: MatMulAttr, target: Target, *, followed: bool = False) -> LoopNest:
-    """Make the loop nest ``(a, b, c, m, n, k)``; one that is `followed` takes two more integers."""
+def compact_nest(attr: MatMulAttr, target: Target, *, parallel: bool = False) -> LoopNest:
+    """Make the loop nest ``(a, b, c, m, n, k)``; threads share out the columns of C."""
     lanes, size = target.lanes(attr.dtype), element_size(attr.dtype)
     rows, width = 8 if target.registers == 32 else 6, 2 * lanes
     workspace = (DEPTH * width + packing_slack(lanes, width)) * size
     return LoopNest(
-        name="matmul_compact_followed" if followed else "matmul_compact",
-        arguments=matmul_arguments(attr.dtype, followed=followed),
-        body=(_followed if followed else _body)(attr, lanes, rows),
-        extent=3,
-        block=rows,
+        name="matmul_compact",
+        arguments=matmul_arguments(attr.dtype),
+        body=(_turning if attr.trans_b else _in_place)(attr, target, rows),
+        extent=4,
+        block=PART * width,
+        parallel=parallel,
         workspace=workspace if attr.trans_b else 0,
         workspace_dtype=attr.dtype,
         vector_bytes=lanes * size,
@@ -41,83 +44,102 @@ def compact_nest(attr: MatMulAttr, target: Target, *, followed: bool = False) ->
     )
 
 
-def _body(attr: MatMulAttr, lanes: int, rows: int) -> Callable[..., None]:
-    dtype, trans_a, trans_b = attr.dtype, attr.trans_a, attr.trans_b
-    width, half, depth = 2 * lanes, max(lanes // 2, 1), DEPTH
+def _tiles(attr: MatMulAttr, target: Target, rows: int) -> Any:
+    """A function for the next columns of some rows: a tile of two vectors, of one, or of half of one."""
+    dtype, lanes, trans_b = attr.dtype, target.lanes(attr.dtype), attr.trans_b
+    width, half = 2 * lanes, max(lanes // 2, 1)
 
     def tile_function(name: str, lanes: int, vectors: int) -> Any:
-        symbol = f"matmul_{name}"
+        symbol, edge = f"matmul_{name}", vectors == 1
         tile = Tile(
-            symbol, dtype, lanes, rows, vectors, attr.beta, a_by_column=trans_a, b_stride=width if trans_b else None,
-            mask_b=not trans_b, mask_c=True, guard_rows=True, clamp_rows=True, inline=True,
+            symbol, dtype, lanes, rows, vectors, attr.beta, a_by_column=attr.trans_a,
+            b_stride=width if trans_b else None, mask_b=edge and not trans_b, mask_c=edge,
+            guard_rows=trans_b, clamp_rows=trans_b, inline=True, prefetch_beside=not trans_b and not edge,
         )  # fmt: skip
         return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
 
     wide, single = tile_function("wide", lanes, 2), tile_function("single", lanes, 1)
     narrow = tile_function("narrow", half, 1)
-    text = transpose_panel("matmul_turn_b", dtype, lanes, width)
-    turn = ir_function("matmul_turn_b", dtype, PACK_ARGUMENTS, text)
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
-        stride = m if trans_a else k
-        for j in range(0, n, width):
-            left = n - j
-            for i in range(begin, end, rows):
-                from_a, at, high = i if trans_a else i * k, i * n + j, end - i
-                if left <= half:
-                    narrow(a, from_a, stride, b, j, n, c, at, n, k, 1, high, left)
-                elif left <= lanes:
-                    single(a, from_a, stride, b, j, n, c, at, n, k, 1, high, left)
-                else:
-                    wide(a, from_a, stride, b, j, n, c, at, n, k, 1, high, left)
+    @inlined()
+    def tile(
+        a: Any, from_a: int, a_stride: int, b: Any, from_b: int, b_stride: int, c: Any, at: int, c_stride: int,
+        k: int, first: int, high: int, left: int,
+    ) -> None:  # fmt: skip
+        if left >= width:
+            wide(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, high, left)
+        elif left > half:
+            single(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, high, left)
+        else:
+            narrow(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, high, left)
 
-    def turning(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
+    return tile
+
+
+def _columns(lanes: int) -> Any:
+    """A function that says how many columns the next tiles have of those that are left."""
+    width = 2 * lanes
+
+    @inlined()
+    def columns(left: int) -> int:
+        return width if left >= width else min(left, lanes)
+
+    return columns
+
+
+def _turning(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., None]:
+    """Where B lies along k: panels of it are turned round."""
+    dtype, lanes, trans_a, depth = attr.dtype, target.lanes(attr.dtype), attr.trans_a, DEPTH
+    width, tile, columns = 2 * lanes, _tiles(attr, target, rows), _columns(lanes)
+    turn = ir_function(
+        "matmul_turn_b", dtype, PACK_ARGUMENTS, transpose_panel("matmul_turn_b", dtype, lanes, width)
+    )
+
+    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
         stride, step = (m, m) if trans_a else (k, 1)
-        for j in range(0, n, width):
-            left = n - j
+        for j in range(begin, end, width):
+            here = min(width, end - j)
             for p in range(0, max(k, 1), depth):
                 deep = min(depth, k - p)
                 first = 1 if p == 0 else 0
-                turn(b, j * k + p, k, workspace, 0, left, deep)
-                for i in range(begin, end, rows):
-                    from_a, at, high = (i if trans_a else i * k) + p * step, i * n + j, end - i
-                    if left <= half:
-                        narrow(a, from_a, stride, workspace, 0, 0, c, at, n, deep, first, high, left)
-                    elif left <= lanes:
-                        single(a, from_a, stride, workspace, 0, 0, c, at, n, deep, first, high, left)
-                    else:
-                        wide(a, from_a, stride, workspace, 0, 0, c, at, n, deep, first, high, left)
+                turn(b, j * k + p, k, workspace, 0, here, deep)
+                done = 0
+                while done < here:
+                    several = columns(here - done)
+                    for i in range(0, m, rows):
+                        from_a, at = (i if trans_a else i * k) + p * step, i * n + j + done
+                        tile(a, from_a, stride, workspace, done, 0, c, at, n, deep, first, m - i, several)
+                    done += several
 
-    return turning if trans_b else body
+    return body
 
 
-def _followed(attr: MatMulAttr, lanes: int, rows: int) -> Callable[..., None]:
-    """As above, but what follows takes each band of rows; all at once where B would be turned round for each."""
-    compute, most, step = inlined()(_body(attr, lanes, rows)), BAND // element_size(attr.dtype), rows
+def _in_place(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., None]:
+    """Where B lies across k. Rows that are left over below whole tiles are those of lower ones."""
+    lanes, trans_a, depth, together = target.lanes(attr.dtype), attr.trans_a, DEPTH, TOGETHER * rows
+    tile, columns = _tiles(attr, target, rows), _columns(lanes)
+    across = rows_across(attr.dtype, target, attr.beta, by_column=trans_a)
 
-    def body(
-        a: Any, b: Any, c: Any, m: int, n: int, k: int, after: int, context: int, begin: int, end: int
-    ) -> None:
-        band = max(most // max(n, 1) // step, 1) * step
-        for high in range(begin, end, band):
-            low = min(high + band, end)
-            compute(a, b, c, m, n, k, high, low)
-            call_after(after, context, high, low)
+    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
+        stride, step = (m, m) if trans_a else (k, 1)
+        for high in range(0, m, together):
+            low = min(high + together, m)
+            whole = low - (low - high) % rows
+            for p in range(0, max(k, 1), depth):
+                deep = min(depth, k - p)
+                first = 1 if p == 0 else 0
+                if high < whole:
+                    j = begin
+                    while j < end:
+                        several = columns(end - j)
+                        for i in range(high, whole, rows):
+                            from_a, at = (i if trans_a else i * k) + p * step, i * n + j
+                            tile(a, from_a, stride, b, p * n + j, n, c, at, n, deep, first, rows, several)
+                        j += several
+                if whole < low:
+                    from_a = (whole if trans_a else whole * k) + p * step
+                    across(
+                        a, from_a, stride, b, p * n, n, c, whole * n, n, low - whole, deep, first, begin, end
+                    )
 
-    def turning(
-        a: Any,
-        b: Any,
-        c: Any,
-        m: int,
-        n: int,
-        k: int,
-        after: int,
-        context: int,
-        workspace: Any,
-        begin: int,
-        end: int,
-    ) -> None:
-        compute(a, b, c, m, n, k, workspace, begin, end)
-        call_after(after, context, begin, end)
-
-    return turning if attr.trans_b else body
+    return body

@@ -4,6 +4,8 @@ Loops, from outside: column blocks of C, blocks of k, row blocks of C, then pane
 B (``depth x columns``) and a block of A (``rows x depth``) are copied into panels that the register tile
 reads in order: no cache set is fought over whatever the strides of the caller, every load hits a page that is
 in the TLB, and transposed operands cost the same as plain ones.
+
+A matrix times its own transpose is symmetric: tiles above the diagonal are copied from those below.
 """
 
 from __future__ import annotations
@@ -19,8 +21,24 @@ from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import IRFunction, inlined
 
+LONG = 32
+"""Steps along k from which on it takes longer to compute a tile than to copy it to the other side of the diagonal."""
 BAND = 1 << 17
 """Bytes of C, about, that are handed on at a time: an eighth of a second-level cache."""
+
+
+is_same = IRFunction(
+    "is_same",
+    "int64",
+    ("void*", "void*"),
+    """define i64 @is_same(ptr %a, ptr %b) alwaysinline nounwind {
+  %same = icmp eq ptr %a, %b
+  %found = zext i1 %same to i64
+  ret i64 %found
+}
+""",
+)
+"""Whether two arrays begin at the same place."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +122,16 @@ def _bodies(
         (transpose_panel if trans_b else copy_panel)("matmul_pack_b", dtype, lanes, width),
     )  # fmt: skip
 
+    may_mirror = trans_a != trans_b and beta == 0
+
+    @inlined()
+    def mirror(c: Any, n: int, top: int, high: int, left: int, columns: int) -> None:
+        """What is above the diagonal of a block of C: elements of tiles that are nobody's."""
+        for i in range(top, top + high):
+            first = i // width * width // rows * rows
+            for j in range(left, min(left + columns, first)):
+                c[j * n + i] = c[i * n + j]
+
     @inlined()
     def computed(
         a: Any,
@@ -127,6 +155,7 @@ def _bodies(
         # Equal blocks of k: a last block of a few steps would read and write all of C for nothing.
         k_blocks = max((k + depth - 1) // depth, 1)
         step = max((k + k_blocks - 1) // k_blocks, 1)
+        mirrors = may_mirror and m == n and after == 0 and k >= LONG and is_same(a, b) != 0
         if n == 0 and after != 0:
             call_after(after, context, first_row, last_row)
         block_high = block_rows
@@ -151,6 +180,8 @@ def _bodies(
                         left = columns - j
                         for i in range(0, high, rows):
                             at = (ic + i) * n + jc + j
+                            if mirrors and jc + j >= ic + i + rows:
+                                continue
                             if left >= width and high - i >= rows:
                                 inner(
                                     workspace, i * deep, 0, workspace, from_b, 0,
@@ -166,6 +197,8 @@ def _bodies(
                                     workspace, i * deep, 0, workspace, from_b, 0,
                                     c, at, n, deep, first, high - i, left,
                                 )  # fmt: skip
+                    if mirrors and block == k_blocks - 1:
+                        mirror(c, n, ic, high, jc, columns)
                     if after != 0 and block == k_blocks - 1 and jc + block_columns >= last_column:
                         call_after(after, context, ic, ic + high)
 

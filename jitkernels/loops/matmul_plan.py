@@ -173,11 +173,13 @@ def candidates(product: Product, target: Target) -> list[dict[str, Any]]:
         large = max(product.m, product.n) * product.k * product.size > 2 * IN_PLACE_BYTES
         found = packed if large or conflicts(product) else packed + direct[:1]
     # Whatever is best for exactly this size, there is always what serves every size.
-    anyhow = {"algorithm": "packed"}
+    anyhow: dict[str, Any] = {"algorithm": "any"}
     if 1 in (product.m, product.n):
         anyhow = {"algorithm": "vector"}
     elif compact_limits(product.m, product.n, product.k, product.size) is not None:
         anyhow = {"algorithm": "compact"}
+    elif packed[0] in found:
+        anyhow = packed[0]
     found = found if anyhow in found else [*found[:2], anyhow]
     if product.work >= PARALLEL_WORK:
         # In parallel first: on a busy machine the caller does it all, in the same time.

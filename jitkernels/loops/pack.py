@@ -22,6 +22,16 @@ PACK_ARGUMENTS = (
 )  # fmt: skip
 
 
+APART_ARGUMENTS = (
+    ("ptr", "source"),
+    ("i64", "source_offset"),
+    ("ptr", "target"),
+    ("i64", "depth"),
+    ("i64", "whole"),
+)
+"""IR arguments of `columns_apart`."""
+
+
 def packing_slack(lanes: int, width: int) -> int:
     """Elements behind the last panel that packing may overwrite."""
     return lanes * (width + lanes)
@@ -162,12 +172,14 @@ def _transpose_block(make: _Packer, group: int, mask: str | None) -> None:
         if row >= make.width:
             rows.append("zeroinitializer")
             continue
-        address = out.element(make.kind, "%from", out.times(row, "%source_stride"))
-        row_mask = None
+        distance, row_mask = out.times(row, "%source_stride"), None
         if mask is not None:
+            # No lane of a missing row is read, but where nothing is mapped at its address, that takes processors
+            # hundreds of cycles: it is given another row's.
             live = out.value(f"icmp slt i64 {row}, %live")
             row_mask = out.value(f"select i1 {live}, <{lanes} x i1> {mask}, <{lanes} x i1> zeroinitializer")
-        rows.append(make.load(address, row_mask))
+            distance = out.value(f"select i1 {live}, i64 {distance}, i64 0")
+        rows.append(make.load(out.element(make.kind, "%from", distance), row_mask))
     for step, value in enumerate(transpose_registers(make, rows)):
         make.store(value, out.element(make.kind, "%to", step * make.width + group))
 
@@ -223,3 +235,33 @@ def _unpack(begin: int, unit: int, part: int, lanes: int, odd: int) -> list[int]
     for run in range(begin + odd * half, begin + odd * half + half, unit):
         picks += list(range(run, run + unit)) + list(range(lanes + run, lanes + run + unit))
     return picks
+
+
+def columns_apart(symbol: str, dtype: str, lanes: int, few: int) -> str:
+    """IR of ``target[r * depth + q] = source[q * few + r]`` for ``r < few`` and ``q < whole * lanes``."""
+    make = _Packer(dtype, lanes, lanes)
+    out, kind = make.out, make.kind
+    all_of_them = f"<{few * lanes} x {kind}>"
+    out.label("entry")
+    out.lines.append(f"  %source_start = getelementptr {kind}, ptr %source, i64 %source_offset")
+    out.lines.append("  %some = icmp sgt i64 %whole, 0")
+    out.line("br i1 %some, label %step, label %done")
+    out.label("step")
+    out.lines.append("  %i = phi i64 [ 0, %entry ], [ %next, %step ]")
+    read, written = out.value(f"mul nsw i64 %i, {few * lanes}"), out.value(f"mul nsw i64 %i, {lanes}")
+    address = out.element(kind, "%source_start", read)
+    value = out.value(f"load {all_of_them}, ptr {address}, align {make.align}")
+    to = out.element(kind, "%target", written)
+    for r in range(few):
+        picks = ", ".join(f"i32 {few * lane + r}" for lane in range(lanes))
+        column = out.value(
+            f"shufflevector {all_of_them} {value}, {all_of_them} poison, <{lanes} x i32> <{picks}>"
+        )
+        make.store(column, out.element(kind, to, out.times(r, "%depth")))
+    out.lines.append("  %next = add nsw i64 %i, 1")
+    out.lines.append("  %more = icmp slt i64 %next, %whole")
+    out.line("br i1 %more, label %step, label %done")
+    out.label("done")
+    out.line("ret void")
+    arguments = ", ".join(f"{kind} %{name}" for kind, name in APART_ARGUMENTS)
+    return f"define void @{symbol}({arguments}) alwaysinline nounwind {{\n" + "\n".join(out.lines) + "\n}\n"

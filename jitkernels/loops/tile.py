@@ -86,6 +86,7 @@ class Tile:
     A) and not at ``r * a_stride + p``.  Strides given here as integers replace the arguments.  ``mask_b`` and
     ``mask_c`` limit loads and stores to ``live_columns``; ``guard_rows`` stores only ``live_rows`` rows.
     ``clamp_rows`` reads the last of the live rows in place of those beyond.  ``prefetch`` asks for C before the loop.
+    ``prefetch_beside`` asks for what lies to the right of the rows of B, as many elements as the tile has columns.
     """
 
     symbol: str
@@ -104,6 +105,7 @@ class Tile:
     inline: bool = False
     unroll: int = 4
     prefetch: bool = False
+    prefetch_beside: bool = False
 
     def text(self, *, declared: bool = False) -> str:
         """Write the IR of ``symbol``, with the declarations that it needs unless they stand already."""
@@ -238,6 +240,11 @@ class _TileText:
                 b_values.append(out.value(self._masked_load(address, self.masks[j])))
             else:
                 b_values.append(out.value(f"load {self.vector}, ptr {address}, align {self.align}"))
+        if tile.prefetch_beside:
+            width = tile.vectors * tile.lanes
+            for ahead in range(width, 2 * width, max(64 // self.align, 1)):
+                address = out.element(self.kind, b_row, ahead)
+                out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 2, i32 1)")
         a_step = out.element(self.kind, f"%a_in_{name}", self.a_steps[step])
         for r in range(tile.rows):
             scalar = out.value(f"load {self.kind}, ptr {out.element(self.kind, a_step, self.a_rows[r])}")

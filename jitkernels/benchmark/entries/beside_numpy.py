@@ -84,6 +84,18 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
+    "x @ w": lambda x, w: x @ w,
+    "x @ v.T": lambda x, w: x @ w.T,
+    "y.T @ w": lambda x, w: x.T @ w,
+    "maximum(x @ w + 1, 0)": lambda x, w: np.maximum(x @ w + 1, 0),
+}
+SHAPES = (
+    (3, 5, 8), (2, 3, 600), (600, 2, 200), (3, 600, 200), (64, 17, 200), (8, 64, 600), (3000, 5, 17), (200, 200, 64),
+)  # fmt: skip
+"""Rows and columns of products, and what is summed: thin ones, for which libraries have ways of their own."""
+
+
 def layouts(dtype: str, elements: int) -> Iterator[tuple[str, AnyArray]]:
     """Arrays of about so many elements, by how they lie; of bools none is true, which is when searches end late."""
     numbers = np.random.default_rng(0).integers(1, 100, 4 * elements + 16)
@@ -114,8 +126,27 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 @benchmark("beside-numpy", verdict=verdict, against="numpy")
 def beside_numpy(settings: Settings) -> Iterator[Line]:
-    """Single operations, compiled and by NumPy: dtypes, layouts, 8 to 100,000 elements."""
-    return lines_of(OPERATIONS, DTYPES, SIZES, settings.seconds)
+    """Single operations, compiled and by NumPy: dtypes, layouts, 8 to 100,000 elements; products of thin matrices."""
+    yield from lines_of(OPERATIONS, DTYPES, SIZES, settings.seconds)
+    yield from lines_of_products(PRODUCTS, SHAPES, settings.seconds)
+
+
+def lines_of_products(
+    operations: Mapping[str, Callable[[Any, Any], Any]],
+    shapes: Sequence[tuple[int, int, int]],
+    seconds: float,
+) -> Iterator[Line]:
+    """The lines of some products, each of which has one code for all shapes."""
+    compiler, generator = own_compiler(), np.random.default_rng(0)
+    for name, operation in operations.items():
+        for dtype in ("float32", "float64"):
+            compiled = compiler(operation)
+            for m, n, k in shapes:
+                left, right = (k, m) if "y.T" in name else (m, k), (n, k) if "v.T" in name else (k, n)
+                given = [generator.standard_normal(shape).astype(dtype) for shape in (left, right)]
+                calls = {"jitkernels": partial(compiled, *given), "numpy": partial(operation, *given)}
+                case = f"{m} x {n} of {k} {dtype}"
+                yield settled(partial(_line, name, case, calls, SECONDS * seconds), "numpy")
 
 
 def lines_of(

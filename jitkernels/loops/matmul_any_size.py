@@ -1,0 +1,162 @@
+"""Matrix multiply that chooses by the sizes of each call: what is small or thin is read in place, the rest is packed.
+
+Code of a compiled function serves products of all sizes, and that of a class of sizes serves some that are thin. What
+is chosen from are objects of their own, so that whoever wants one of them alone has it as well. Where one ends and
+another begins was measured on AVX-512 (Zen 4).
+"""
+
+import functools
+from dataclasses import replace
+from typing import Any
+
+from jitkernels import machine
+from jitkernels.attrs.matmul import MatMulAttr
+from jitkernels.loops.followed import call_after
+from jitkernels.loops.matmul_compact import compact_nest
+from jitkernels.loops.matmul_packed import LONG, is_same, matmul_arguments, packed_nest
+from jitkernels.loops.matmul_plan import PARALLEL_WORK, blocking
+from jitkernels.loops.matmul_thin import thin_nest
+from jitkernels.loops.tile import element_size
+from jitkernels.machine import Target
+from jitkernels.native import load
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import External, inlined, offset
+
+LOW, IN_CACHE = 64, 65536
+"""Sizes of what is too small to be packed: rows, columns or steps along k, and elements of B."""
+BAND = 16384
+"""Bytes of C, about, that are handed to what follows at a time: half of a first-level cache."""
+TALL = 128
+"""Rows from which on half of a symmetric product by panels takes less than all of it in place."""
+ALONG = 24
+"""Steps along k from which on adding up the lanes of dot products is little of them."""
+
+
+def any_size_nest(
+    attr: MatMulAttr, target: Target, *, parallel: bool = True, followed: bool = False
+) -> LoopNest:
+    """Make the loop nest ``(a, b, c, m, n, k)``; one that is `followed` takes two more integers."""
+    dtype, lanes, trans_a, trans_b = attr.dtype, target.lanes(attr.dtype), attr.trans_a, attr.trans_b
+    packed = _called(
+        packed_nest(
+            dtype, lanes, blocking(dtype, target), trans_a=trans_a, trans_b=trans_b, beta=attr.beta,
+            split="rows", parallel=parallel, followed=followed,
+        ),
+        followed,
+    )  # fmt: skip
+    compact = _called(compact_nest(attr, target, parallel=parallel))
+    of_few_columns = _called(thin_nest(attr, target, columns=True, parallel=parallel))
+    # Few rows, where a right factor lies across k, are what is read in place anyhow.
+    of_few_rows = of_few_columns
+    if trans_b:
+        of_few_rows = _called(thin_nest(attr, target, columns=False, parallel=parallel))
+    mirrors = trans_a != trans_b and attr.beta == 0
+    most = BAND // element_size(dtype)
+    has_few_columns, has_few = few_columns_of(trans_a, trans_b), few_columns_of(not trans_b, not trans_a)
+
+    @inlined()
+    def has_few_rows(m: int, n: int, k: int) -> bool:
+        return trans_b and has_few(n, m, k)
+
+    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
+        if has_few_columns(m, n, k):
+            return of_few_columns(a, b, c, m, n, k)
+        if has_few_rows(m, n, k):
+            return of_few_rows(a, b, c, m, n, k)
+        if is_small(m, n, k) and not (mirrors and m == n and m >= TALL and k >= LONG and is_same(a, b) != 0):
+            return compact(a, b, c, m, n, k)
+        return packed(a, b, c, m, n, k)
+
+    def handing_on(
+        a: Any, b: Any, c: Any, m: int, n: int, k: int, after: int, context: int, begin: int, end: int
+    ) -> Any:
+        status = 0
+        if has_few_columns(m, n, k):
+            status = of_few_columns(a, b, c, m, n, k)
+        elif has_few_rows(m, n, k):
+            status = of_few_rows(a, b, c, m, n, k)
+        elif is_small(m, n, k):
+            if trans_a or trans_b or m <= LOW:
+                status = compact(a, b, c, m, n, k)
+            else:
+                band = max(most // max(n, 1) // LOW, 1) * LOW
+                for high in range(0, m, band):
+                    low = min(high + band, m)
+                    status = status | compact(offset(a, high * k), b, offset(c, high * n), low - high, n, k)
+                    call_after(after, context, high, low)
+                return status
+        else:
+            return packed(a, b, c, m, n, k, after, context)
+        call_after(after, context, 0, m)
+        return status
+
+    return LoopNest(
+        name="matmul_any_size_followed" if followed else "matmul_any_size",
+        arguments=matmul_arguments(dtype, followed=followed),
+        body=handing_on if followed else body,
+        extent=3,
+        vector_bytes=lanes * element_size(dtype),
+        straight=True,
+    )
+
+
+def any_size_entry(attr: MatMulAttr, *, followed: bool = False) -> External:
+    """The nest as a function that others call. It is kept: to write down all that it calls takes milliseconds."""
+    return _entry(replace(attr, m=1, n=1, k=1), machine.target(), followed)
+
+
+@functools.cache
+def _entry(attr: MatMulAttr, target: Target, followed: bool) -> External:
+    nest = any_size_nest(attr, target, followed=followed)
+    found: External = load.entry_of(nest, nest.arguments)
+    return found
+
+
+def few_columns_of(trans_a: bool, trans_b: bool) -> Any:
+    """Whether a C is best computed as one of few columns: (m, n, k) to a bool.
+
+    Of few rows it is what this says of ``op(B).T @ op(A).T``.
+    """
+
+    @inlined()
+    def fits(m: int, n: int, k: int) -> bool:
+        if trans_a:
+            # Vectors run along m; the few are read one by one.
+            return n <= 8 and n < m and m >= 16 and k >= 32
+        if trans_b:
+            # Both lie along k: nothing has to be turned, where panels would have to be.
+            return n <= m and k >= 12 and (n <= 8 or (n <= 24 and m <= 64 and k >= ALONG))
+        # The few columns are turned to lie along k.
+        return k >= ALONG and (n <= 4 and (m >= 8 or k >= 64) or n <= 6 and m >= 32)
+
+    return fits
+
+
+@inlined()
+def is_small(m: int, n: int, k: int) -> bool:
+    """Whether packing the factors costs more than it brings. Few rows are shared out by their columns."""
+    if m <= LOW:
+        return True
+    return m * n * k < PARALLEL_WORK and (n <= LOW or k <= LOW or n * k <= IN_CACHE)
+
+
+def _called(nest: LoopNest, followed: bool = False) -> Any:
+    """A nest as a function that loop nests call: on one thread where there is little work."""
+    entry = load.entry_of(nest, nest.arguments)
+    if not nest.parallel:
+        return entry
+    part, of_rows = load.range_of(nest, nest.arguments), nest.extent == 3
+
+    @inlined()
+    def plain(a: Any, b: Any, c: Any, m: int, n: int, k: int) -> Any:
+        if m * n * k >= PARALLEL_WORK:
+            return entry(a, b, c, m, n, k)
+        return part(a, b, c, m, n, k, 0, m if of_rows else n)
+
+    @inlined()
+    def handing_on(a: Any, b: Any, c: Any, m: int, n: int, k: int, after: int, context: int) -> Any:
+        if m * n * k >= PARALLEL_WORK:
+            return entry(a, b, c, m, n, k, after, context)
+        return part(a, b, c, m, n, k, after, context, 0, m if of_rows else n)
+
+    return handing_on if followed else plain

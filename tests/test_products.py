@@ -1,0 +1,117 @@
+"""Matrix products that choose at each call how they are computed: each way, at the sizes where it begins and ends."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from jitted import array
+
+import jitkernels as jk
+from jitkernels import choosing, machine
+from jitkernels.attrs.matmul import MatMulAttr
+from jitkernels.kernel import Kernel
+from jitkernels.loops import matmul_any_size
+from jitkernels.registry import implementation
+
+TURNS = [*itertools.product((False, True), repeat=2)]
+SHAPES = [
+    (0, 3, 2), (3, 0, 2), (3, 2, 0), (1, 1, 1), (2, 3, 5), (2, 2, 300), (8, 2, 24), (9, 3, 33), (40, 4, 700),
+    (33, 6, 40), (32, 7, 40), (301, 8, 40), (3, 2, 3000), (2, 301, 40), (4, 70, 130), (6, 333, 24), (8, 99, 300),
+    (17, 16, 64), (24, 31, 25), (25, 24, 23), (64, 65, 7), (65, 64, 300), (71, 90, 64), (300, 17, 5), (129, 257, 66),
+    (300, 290, 280), (2100, 5, 400), (60, 700, 110), (5, 900, 1000),
+]  # fmt: skip
+"""m, n, k: nothing in a dimension, few rows, few columns, both; remainders of all tiles; panels; work for threads."""
+
+
+@pytest.mark.parametrize(("trans_a", "trans_b"), TURNS)
+def test_every_way_gives_the_product(trans_a: bool, trans_b: bool) -> None:
+    """Each pair of transposes in one dtype, and one of them with what was in C."""
+    generator, dtype = np.random.default_rng(1), "float32" if trans_a == trans_b else "float64"
+    for (m, n, k), beta in itertools.product(SHAPES, (0.0, -0.5) if trans_a and trans_b else (0.0,)):
+        attr = MatMulAttr(m=m, n=n, k=k, trans_a=trans_a, trans_b=trans_b, beta=beta, dtype=dtype)
+        a = generator.standard_normal((k, m) if trans_a else (m, k)).astype(dtype)
+        b = generator.standard_normal((n, k) if trans_b else (k, n)).astype(dtype)
+        c = np.full((m, n), 2.0 if beta else np.nan, dtype)
+        Kernel(attr, implementation(MatMulAttr, "gen"), {"algorithm": "any", "parallel": True}).callable(
+            a, b, c
+        )
+        right = (a.T if trans_a else a).astype("f8") @ (b.T if trans_b else b) + beta * 2
+        assert np.all(np.abs(c - right) <= 8 * (k + 4) * np.finfo(dtype).eps), attr
+
+
+@pytest.mark.parametrize(("turned", "vectors"), [(False, 64), (True, 64), (False, 32)])
+def test_sums_of_few_columns_where_registers_are_few(
+    turned: bool, vectors: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tiles of other machines, in instructions of this one."""
+    own = machine.target()
+    if own.vector_bytes < vectors:
+        pytest.skip("there are no such vectors here")
+    narrow = type(own)(**{**vars(own), "registers": 16, "vector_bytes": vectors})
+    monkeypatch.setattr(machine, "target", lambda: narrow)
+    for m, n, k in SHAPES[:20]:
+        attr = MatMulAttr(m=m, n=n, k=k, trans_b=turned)
+        a, b = array(m, k).astype("f4"), array(*((n, k) if turned else (k, n)), seed=1).astype("f4")
+        c = np.empty((m, n), "f4")
+        Kernel(attr, implementation(MatMulAttr, "gen"), {"algorithm": "any"}).callable(a, b, c)
+        np.testing.assert_allclose(c, a @ (b.T if turned else b), rtol=1e-3, atol=1e-3 * (k + 1) ** 0.5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_matrix_times_its_own_transpose(dtype: str, threads: int, restored: int) -> None:
+    """It is symmetric to the last bit, and the bits are those of any product."""
+    jk.set_num_threads(threads)
+    rows, columns = jk.jit(lambda x: x @ x.T), jk.jit(lambda x: x.T @ x / 2)
+    product = jk.jit(lambda x, y: x @ y.T)
+    for m, k in ((2, 2), (5, 300), (129, 31), (129, 32), (128, 1100), (301, 130), (500, 40)):
+        x = array(m, k).astype(dtype)
+        found = rows(x)
+        np.testing.assert_array_equal(found, found.T)
+        bound = k * float(np.finfo(dtype).eps)
+        right: Any = x.astype("f8") @ x.T.astype("f8")
+        np.testing.assert_allclose(found, right, rtol=bound, atol=40 * bound)
+        np.testing.assert_allclose(columns(x.T.copy()), right / 2, rtol=bound, atol=40 * bound)
+        if m > 300:
+            np.testing.assert_array_equal(found, product(x, x.copy()))
+
+
+def test_one_code_serves_sizes_that_are_computed_in_other_ways() -> None:
+    """Whichever of them it was made for."""
+    sizes = (4, 5, 6), (300, 2, 200), (200, 150, 180), (3, 400, 90)
+    functions: list[Any] = [lambda x, w: x @ w, lambda x, w: np.maximum(x @ w, 0.5) * 2]
+    for function in functions:
+        for first in sizes:
+            compiled = jk.jit(function)
+            for m, n, k in (first, *sizes):
+                x, w = array(m, k), array(k, n, seed=1)
+                np.testing.assert_allclose(compiled(x, w), function(x, w), rtol=1e-9, atol=1e-9)
+            assert compiled.stats().compiles <= 2, "a short extent may be a constant of other code"
+
+
+def test_what_computes_a_product_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def counted(attr: Any) -> Any:
+        asked.append(attr)
+        return choose(attr)
+
+    choose = choosing.choose_for_class
+    monkeypatch.setattr(choosing, "choose_for_class", counted)
+    compiled = jk.jit(lambda x, w, b: np.tanh(x @ w + b))
+    compiled(array(30, 40), array(40, 20), array(20))
+    assert len(asked) == 1
+
+
+def test_texts_of_kernels_are_written_down_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all products of a process that lie alike."""
+    jk.jit(lambda x, w: x @ w)(array(9, 8), array(8, 7))
+    monkeypatch.setattr(matmul_any_size, "any_size_nest", None)
+    jk.jit(lambda x, w: x @ w)(array(90, 80), array(80, 7))
+
+
+def test_rows_of_a_symmetric_product_are_not_handed_on() -> None:
+    x, y = array(200, 200), array(200, 200)
+    assert jk.jit(lambda x: np.tanh(x.T @ x)).explain(x).kernels == 2
+    assert jk.jit(lambda x, y: np.tanh(x.T @ y)).explain(x, y).kernels == 1
