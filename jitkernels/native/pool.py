@@ -23,7 +23,15 @@ LOOKING, PAUSES = 500_000, 64
 """Nanoseconds that a helper looks for work before it sleeps, and pauses of the processor before it gives way."""
 BATCH = getattr(os, "SCHED_BATCH", -1)
 """The policy of threads that wait their turn when they wake, where others may take the core from who woke them."""
-FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGABRT, signal.SIGSYS)
+FAULTS = (
+    signal.SIGSEGV,
+    signal.SIGBUS,
+    signal.SIGFPE,
+    signal.SIGILL,
+    signal.SIGTRAP,
+    signal.SIGABRT,
+    signal.SIGSYS,
+)
 """Signals of what a thread did itself. Helpers take no others: who blocks one means to wait for it."""
 NO_SIGNALS = -1 - sum(1 << fault - 1 for fault in FAULTS)
 PATIENCE = 1024
