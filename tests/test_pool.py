@@ -210,3 +210,23 @@ helpers = set(os.listdir("/proc/self/task")) - before
 print([os.sched_getscheduler(int(one)) == os.SCHED_BATCH for one in helpers])
 """
     assert python(POOL + code, OMP_NUM_THREADS="2") == "[True]\n"
+
+
+def test_signals_are_the_callers() -> None:
+    """Who blocks a signal to wait for it gets it, though helpers were there before."""
+    code = """
+import os
+before = set(os.listdir("/proc/self/task"))
+begun = threading.Event()
+def part(number):
+    if number:
+        begun.set()
+    else:
+        begun.wait()
+parallel(part, 2, 2)
+mine = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+os.kill(os.getpid(), signal.SIGUSR1)
+found = signal.sigtimedwait({signal.SIGUSR1}, 10)
+print(len(set(os.listdir("/proc/self/task")) - before), mine, found.si_signo == signal.SIGUSR1)
+"""
+    assert python(POOL + code, OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="1") == "1 set() True\n"

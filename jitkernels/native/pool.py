@@ -12,6 +12,7 @@ many callers as there are share the helpers; who finds none that is free works a
 """
 
 import os
+import signal
 import time
 
 ABSENT, FREE, TAKEN, ASKED, WORKING, AWAITED, DONE = range(7)
@@ -22,6 +23,17 @@ LOOKING, PAUSES = 500_000, 64
 """Nanoseconds that a helper looks for work before it sleeps, and pauses of the processor before it gives way."""
 BATCH = getattr(os, "SCHED_BATCH", -1)
 """The policy of threads that wait their turn when they wake, where others may take the core from who woke them."""
+FAULTS = (
+    signal.SIGSEGV,
+    signal.SIGBUS,
+    signal.SIGFPE,
+    signal.SIGILL,
+    signal.SIGTRAP,
+    signal.SIGABRT,
+    signal.SIGSYS,
+)
+"""Signals of what a thread did itself. Helpers take no others: who blocks one means to wait for it."""
+NO_SIGNALS = -1 - sum(1 << fault - 1 for fault in FAULTS)
 PATIENCE = 1024
 """Pauses of the processor that a caller waits for parts that were begun, before it sleeps."""
 
@@ -34,6 +46,7 @@ FUNCTIONS = {
     "clock_gettime": "i32 @clock_gettime(i32, ptr)",
     "pthread_create": "i32 @pthread_create(ptr, ptr, ptr, ptr)",
     "pthread_detach": "i32 @pthread_detach(ptr)",
+    "pthread_sigmask": "i32 @pthread_sigmask(i32, ptr, ptr)",
 }
 """Functions of the C library, with their declarations."""
 
@@ -73,6 +86,8 @@ start:
   %work = alloca %Work, align 64
   %asked = alloca [{MOST_HELPERS + 1} x ptr]
   %thread = alloca i64
+  %signals = alloca [16 x i64]
+  %usual = alloca [16 x i64]
   %at1 = getelementptr %Work, ptr %work, i32 0, i32 1
   %at2 = getelementptr %Work, ptr %work, i32 0, i32 2
   %at3 = getelementptr %Work, ptr %work, i32 0, i32 3
@@ -120,7 +135,11 @@ create:
   call i32 @sem_init(ptr %wake, i32 0, i32 0)
   call i32 @sem_init(ptr %done, i32 0, i32 0)
   store atomic i32 {ASKED}, ptr %helper release, align 64
+  call void @llvm.memset.p0.i64(ptr %signals, i8 -1, i64 128, i1 false)
+  store i64 {NO_SIGNALS}, ptr %signals
+  call i32 @pthread_sigmask(i32 {signal.SIG_SETMASK:d}, ptr %signals, ptr %usual)
   %failed = call i32 @pthread_create(ptr %thread, ptr null, ptr @helping, ptr %helper)
+  call i32 @pthread_sigmask(i32 {signal.SIG_SETMASK:d}, ptr %usual, ptr null)
   %fine = icmp eq i32 %failed, 0
   br i1 %fine, label %created, label %without
 created:
