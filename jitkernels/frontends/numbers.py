@@ -181,11 +181,11 @@ def _is_array(tracer: Tracer, node: Node) -> bool:
     return node.operation == "input" and tracer.is_array(node)
 
 
-def _int(*given: Any) -> Any:
+def _int(*given: Any, **base: Any) -> Any:
     if len(given) == 1 and _is_number(given[0]):
         found = _rounded(given[0].tracer, given[0], "trunc")
         return int(*given) if found is None else found
-    return int(*given)
+    return int(*given, **base)
 
 
 def _len(value: Any) -> Any:
