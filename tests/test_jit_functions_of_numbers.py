@@ -150,3 +150,27 @@ def test_numbers_out_of_range_are_refused() -> None:
         warnings.simplefilter("always")
         same(jk.jit(lambda x, k: x * np.float32(k))(np.ones(3000, "f4"), 1e300), np.full(3000, np.inf, "f4"))
     assert [str(one.message) for one in caught] == ["overflow encountered in cast"]
+
+
+ELEMENTS: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda x: x.sum().item() * x,
+    "one": lambda x: x[0].item(),
+    "of one": lambda x: x[:1].item(),
+    "by number": lambda x: x.item(1),
+    "quotient": lambda x: x * (1 / x.max().item()),
+    "list": lambda x: x.tolist(),
+    "list of one": lambda x: x.max().tolist(),
+    "int": lambda x: x.argmax().item() + x,
+    "too many": lambda x: x.item(),
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+@pytest.mark.parametrize("values", [[0.0, 1.5, 2.0], [-1.0, 0.0, -3.0]])
+def test_elements_as_python_numbers(name: str, values: list[float]) -> None:
+    function, x = ELEMENTS[name], np.array(values)
+    compiled = jk.jit(function)
+    for _ in range(2):
+        found, expected = outcome(compiled, x), outcome(function, x)
+        assert type(found) is type(expected)
+        assert str(found) == str(expected)

@@ -229,3 +229,22 @@ def test_what_is_bound_anew_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) 
                 assert type(found) is type(expected)
                 np.testing.assert_allclose(found, expected, rtol=1e-14)
             assert change != np.array_equal(found, before)
+
+
+def test_static_arguments_need_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    def function(x: Any, how: Any) -> Any:
+        return x.sum(axis=tuple(how["axes"])) * how["factor"] + len(how["axes"])
+
+    def chosen(factor: float) -> Any:
+        return {"axes": [0, *range(1, 2)], "factor": factor * 1.5}
+
+    compiled: Any = jk.jit(function, static_argnames="how")
+    x, changed = np.ones((3, 4)), chosen(2.0)
+    for factor in (1.0, 0.0, -0.0, math.nan, 2.0):
+        for _ in range(2):
+            assert bits(compiled(x, chosen(factor)))[:2] == bits(function(x, chosen(factor)))[:2]
+    compiled(x, changed)
+    changed["axes"].pop()
+    np.testing.assert_array_equal(compiled(x, changed), function(x, changed))
+    monkeypatch.setattr(compiled, "_call", None)
+    assert bits(compiled(x, chosen(2.0))) == bits(function(x, chosen(2.0)))

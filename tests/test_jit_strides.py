@@ -1,5 +1,6 @@
 """Results lie in memory as NumPy's do: functions beside each other, for arrays whose dimensions lie in any order."""
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -38,15 +39,19 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "take": lambda x: np.take(x, [1, 0], -1),
     "written": written,
 }
-for _order in "CFAK":
-    FUNCTIONS |= {
-        f"copy {_order}": lambda x, order=_order: x.copy(order),
-        f"array {_order}": lambda x, order=_order: np.array(x, dtype="f4", order=order),
-        f"astype {_order}": lambda x, order=_order: x.astype("f4", order=order),
-        f"zeros_like {_order}": lambda x, order=_order: np.zeros_like(x, order=order),
-        f"ones_like {_order}": lambda x, order=_order: np.ones_like(x, dtype="i4", order=order),
-        f"full_like {_order}": lambda x, order=_order: np.full_like(x, 3, order=order),
-    }
+ORDERED: dict[str, Callable[[Any, Any], Any]] = {
+    "copy": lambda x, order: x.copy(order),
+    "array": lambda x, order: np.array(x, dtype="f4", order=order),
+    "astype": lambda x, order: x.astype("f4", order=order),
+    "zeros_like": lambda x, order: np.zeros_like(x, order=order),
+    "ones_like": lambda x, order: np.ones_like(x, dtype="i4", order=order),
+    "full_like": lambda x, order: np.full_like(x, 3, order=order),
+}
+FUNCTIONS |= {
+    f"{name} {order}": functools.partial(lambda of, letter, x: of(x, letter), function, order)
+    for name, function in ORDERED.items()
+    for order in "CFAK"
+}
 
 
 def arrays() -> Iterator[Any]:

@@ -20,8 +20,9 @@ from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.universal import CLASSES, cast_to, elementwise, kind_of, weak
 from jitkernels.frontends.whole import Whole, as_whole
 from jitkernels.graph import construct, extents
+from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Extent, Number
-from jitkernels.graph.ir import Node
+from jitkernels.graph.ir import Node, sorted_nodes
 from jitkernels.graph.scalars import DTYPES
 
 
@@ -162,11 +163,29 @@ def _float(value: Any = 0.0) -> Any:
     return weak(value.tracer, value) if type(value) is Whole else float(value)
 
 
-def _int(*given: Any) -> Any:
+@serves("item")
+def item(value: Traced) -> Any:
+    """One element as a Python number. Raises UnknownError for ints that only the running code will know."""
+    if value.ndim:
+        if not all(extents.same(one, 1) for one in value.extents):
+            raise UnknownError("ndarray.item of several elements")  # which NumPy refuses
+        value = fresh(value.tracer, construct.view(value.node, ((0, ()),) * value.ndim, ()), is_scalar=True)
+    if value.dtype.kind == "f":
+        return _float(value)
+    if any(one.operation == "call" or _is_array(value.tracer, one) for one in sorted_nodes([value.node])):
+        raise UnknownError("ndarray.item of ints")
+    return value.tracer.number(value.node, value).item()
+
+
+def _is_array(tracer: Tracer, node: Node) -> bool:
+    return node.operation == "input" and tracer.is_array(node)
+
+
+def _int(*given: Any, **base: Any) -> Any:
     if len(given) == 1 and _is_number(given[0]):
         found = _rounded(given[0].tracer, given[0], "trunc")
         return int(*given) if found is None else found
-    return int(*given)
+    return int(*given, **base)
 
 
 def _len(value: Any) -> Any:

@@ -20,7 +20,7 @@ from jitkernels.native.layout import Offset
 EQUAL: tuple[type, ...] = (int, str, bytes, range)
 """Constants that others may be equal to."""
 SAME: tuple[type, ...] = (
-    type(None), bool, float, complex, tuple, frozenset, enum.Enum, type, types.BuiltinFunctionType, np.ufunc, np.dtype,
+    type(None), bool, float, complex, frozenset, enum.Enum, type, types.BuiltinFunctionType, np.ufunc, np.dtype,
     type(Ellipsis), types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType, type(np.sum),
 )  # fmt: skip
 """Constants that cannot change, or only if the function could not tell."""
@@ -207,7 +207,15 @@ class Reaching:
         self._step("size", step, count)
 
     def _static(self, step: int, value: Any) -> None:
-        if type(value) in EQUAL:
+        if type(value) in (list, tuple):
+            self._typed(step, type(value), len(value))
+            for i, one in enumerate(value):
+                self._static(self._step("element" if type(value) is list else "item", step, i), one)
+        elif type(value) is dict:
+            self._typed(step, dict, len(value))
+            for key, one in value.items():
+                self._static(self._step("value", step, word=self._word(_own(value, key))), one)
+        elif type(value) in EQUAL or (type(value) is float and value and value == value):
             self._step("equal", step, word=self._word(value))
         elif isinstance(value, SAME) or (type(value) is types.FunctionType and is_library(value)):
             self._step("same", step, word=self._word(value))

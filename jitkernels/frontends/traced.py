@@ -214,10 +214,13 @@ class Traced:
         return format(self._value(), spec)
 
     def item(self, *index: Any) -> Any:
-        return (self[index] if index else self)._value().item()
+        found = self[index] if index else self
+        return SERVICES["item"](found) if type(found) is Traced else found
 
     def tolist(self) -> Any:
-        return self._value().item()
+        if self.ndim:
+            raise UnknownError("ndarray.tolist")
+        return self.item()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
