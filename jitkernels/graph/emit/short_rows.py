@@ -16,6 +16,7 @@ from jitkernels.graph.emit.reductions import Accumulator
 from jitkernels.graph.emit.row_groups import RowGroup
 from jitkernels.graph.emit.targets import Target
 from jitkernels.graph.extents import Extent
+from jitkernels.native.language.types import NUMBERS
 
 SIMPLE = 48
 """Nodes of a nest up to which it gets code of its own for short rows."""
@@ -144,12 +145,17 @@ class ShortRows(LoopWriter):
         dtype = target.node.dtype if kind in ("argmin", "argmax") else node.dtype
         return Accumulator(self.values, kind, dtype, lanes, is_long)
 
-    def _part(self, target: Target, lanes: int) -> Accumulator:
-        """One for the elements of a part."""
+    def _part(self, target: Target, lanes: int, *, is_wide: bool = False) -> Accumulator:
+        """One for the elements of a part; `is_wide`: of as many as there are lanes in each step."""
         found = self._accumulator(target, lanes)
         if found.is_index and found.dtype == "bool":
             return FirstFound(self.values, found.kind, found.dtype, lanes, index_dtype="int32")
-        return Accumulator(self.values, found.kind, found.dtype, lanes, index_dtype="int32")
+        bits = 8 * NUMBERS[found.inner].size
+        counts_steps = is_wide and found.is_index and bits < 32 and lanes > 1
+        counts = f"int{bits}" if counts_steps else "int32"
+        return Accumulator(
+            self.values, found.kind, found.dtype, lanes, index_dtype=counts, counts_steps=counts_steps
+        )
 
     def _rest(self, target: Target, lanes: int) -> Accumulator:
         """One that takes what parts came to, and what is left of a row behind them."""
