@@ -11,9 +11,10 @@ from collections.abc import Callable
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type
 from jitkernels.graph.emit.conversions import converted, spread
 from jitkernels.graph.emit.parts import Steps, whole_steps
-from jitkernels.graph.emit.reductions import LAST, Accumulator, all_decided
+from jitkernels.graph.emit.reductions import Accumulator, all_decided
 from jitkernels.graph.emit.short_rows import ShortRows
 from jitkernels.graph.emit.stashes import stashes
+from jitkernels.graph.emit.step_counts import StepCounts
 from jitkernels.graph.emit.targets import Target
 
 CHUNK = 4096
@@ -146,9 +147,8 @@ class Emitter(ShortRows):
         if not is_alone or len(deciding) < len(pairs):
             deciding = []
         length = max(CHUNK, wide) if deciding or any(one.in_parts for one in rest) else COUNTED
-        length = min(
-            [length, *(LAST[one.index_dtype] * wide for one in self.accumulators if one.counts_steps)]
-        )
+        counted = [one.longest() for one in self.accumulators if isinstance(one, StepCounts)]
+        length = min([length, *counted])
         whole_steps(self, inside, Steps(loop, (first, stop), wide, length, step), pairs, deciding)
         if self.is_filled(loop, wide):
             block.lines += inside.lines
@@ -237,14 +237,11 @@ class Emitter(ShortRows):
         """The number of an element along the axis that is searched, in all lanes."""
         (loop,) = target.loops
         found = next(one for one in block.path() if one.loop == loop)
+        if isinstance(accumulator, StepCounts):
+            return accumulator.step(block, found.index)
         lanes, dtype = self.values.lanes(block), accumulator.index_dtype
         everywhere = self.values.function
         number = Register(found.index, "int64")
-        if accumulator.counts_steps:
-            text = everywhere.new(block, f"sub nsw i64 {found.index}, {accumulator.first}")
-            text = everywhere.new(block, f"lshr i64 {text}, {lanes.bit_length() - 1}")
-            number = converted(everywhere, block, Register(text, "int64"), dtype)
-            return spread(everywhere, block, number, lanes).text
         if dtype != "int64":
             text = everywhere.new(block, f"sub nsw i64 {found.index}, {accumulator.first}")
             number = converted(everywhere, block, Register(text, "int64"), dtype)

@@ -22,8 +22,7 @@ class Accumulator:
     Sums of floats are added up in parts, each in as many accumulators as there are lanes; what joining the parts
     rounds away is kept beside (Knuth's two-sum), so that the error is that of one part, however many there are.
 
-    Indices of parts are counted in 32 bits from a `first` one; where elements are narrower, an accumulator
-    `counts_steps` of all lanes, in as many bits as elements have and without a sign.
+    Indices of parts are counted in 32 bits from a `first` one.
     """
 
     values: Values
@@ -35,7 +34,6 @@ class Accumulator:
     index_dtype: str = "int64"
     first: str = "0"
     has_taken: bool = False
-    counts_steps: bool = False
 
     def __post_init__(self) -> None:
         function = self.values.function
@@ -199,9 +197,6 @@ class Accumulator:
 
         If this one has the one element of each lane, the lanes are those of as many rows as the other one has lanes.
         """
-        if self.counts_steps:
-            self._with_indices(block).give(block, other)
-            return
         function, lanes = self.values.function, other.lanes
         rows = lanes if self.is_row else 1
         width, value = self.lanes, Register(self._whole(block), self.inner, self.lanes)
@@ -239,27 +234,6 @@ class Accumulator:
         other._store(block, other.part, value.text)
         if apart:
             self._strange(block, before, other)
-
-    def _with_indices(self, block: Block) -> "Accumulator":
-        """The same with the indices of elements for those of steps."""
-        found = Accumulator(
-            self.values, self.kind, self.dtype, self.lanes, index_dtype="int32", first=self.first
-        )
-        function, lanes, counts = self.values.function, self.lanes, llvm_type(self.index_dtype, self.lanes)
-        kind, new = llvm_type("int32", lanes), function.new
-        steps = new(block, f"load {counts}, ptr {self.index}")
-        none = new(block, f"icmp eq {counts} {steps}, {self._last()}")
-        first = new(
-            block, f"mul {kind} {new(block, f'zext {counts} {steps} to {kind}')}, splat (i32 {lanes})"
-        )
-        numbers = ", ".join(f"i32 {lane}" for lane in range(lanes))
-        index = new(block, f"add {kind} {first}, <{numbers}>")
-        index = new(
-            block, f"select {llvm_type('bool', lanes)} {none}, {kind} {found._last()}, {kind} {index}"
-        )
-        block.lines.append(f"  store {kind} {index}, ptr {found.index}")
-        found._store(block, found.part, self._load(block, self.part))
-        return found
 
     def _of_bits(self, block: Block, value: Register, rows: int) -> Register:
         """Bools of so many rows as one for each: their lanes are the bits of a number."""

@@ -14,6 +14,7 @@ from jitkernels.graph.emit.first_found import FirstFound
 from jitkernels.graph.emit.loop_text import LoopWriter
 from jitkernels.graph.emit.reductions import Accumulator
 from jitkernels.graph.emit.row_groups import RowGroup
+from jitkernels.graph.emit.step_counts import StepCounts
 from jitkernels.graph.emit.targets import Target
 from jitkernels.graph.extents import Extent
 from jitkernels.native.language.types import NUMBERS
@@ -150,12 +151,10 @@ class ShortRows(LoopWriter):
         found = self._accumulator(target, lanes)
         if found.is_index and found.dtype == "bool":
             return FirstFound(self.values, found.kind, found.dtype, lanes, index_dtype="int32")
-        bits = 8 * NUMBERS[found.inner].size
-        counts_steps = is_wide and found.is_index and bits < 32 and lanes > 1
-        counts = f"int{bits}" if counts_steps else "int32"
-        return Accumulator(
-            self.values, found.kind, found.dtype, lanes, index_dtype=counts, counts_steps=counts_steps
-        )
+        size = NUMBERS[found.inner].size
+        if is_wide and found.is_index and size < 4 and lanes > 1:
+            return StepCounts(self.values, found.kind, found.dtype, lanes, index_dtype=f"int{8 * size}")
+        return Accumulator(self.values, found.kind, found.dtype, lanes, index_dtype="int32")
 
     def _rest(self, target: Target, lanes: int) -> Accumulator:
         """One that takes what parts came to, and what is left of a row behind them."""
