@@ -301,26 +301,3 @@ def test_a_factor_that_is_given_back_in_the_order_of_fortran() -> None:
         x = np.array(array(24, 33), order=order)
         compiled = agree(both, functools.partial(x.copy, order="K"), lambda: array(33, 7))
         assert compiled(x, array(33, 7))[0].flags.f_contiguous
-
-
-@pytest.mark.parametrize(
-    ("small", "near", "far"),
-    [
-        ((100, 90, 80), (128, 128, 128), [(129, 9, 9), (9, 129, 9), (9, 9, 129)]),
-        ((16, 9, 3000), (9, 16, 70_000), [(17, 9, 300), (9, 17, 300)]),
-        ((32, 20, 3000), (9, 32, 7000), [(33, 9, 300), (9, 33, 300), (9, 20, 70_000)]),
-        ((300, 300, 300), (20, 20, 20), []),
-    ],
-)
-def test_larger_products_than_code_is_good_for_have_their_own(
-    small: tuple[int, int, int], near: tuple[int, int, int], far: list[tuple[int, int, int]]
-) -> None:
-    def compiles(*sizes: tuple[int, int, int]) -> int:
-        function = jk.jit(lambda a, b: a @ b)
-        for m, n, k in sizes:
-            assert (function(np.ones((m, k)), np.ones((k, n))) == k).all()
-        return function.stats().compiles
-
-    assert compiles(small, near) == 1
-    for one in far:
-        assert compiles(small, one, near) == 2, one

@@ -115,3 +115,20 @@ def test_more_elements_than_half_precision_counts(axis: int | None) -> None:
         expected = function(x)
         assert np.all(expected > 0)
         np.testing.assert_allclose(jk.jit(function)(x), expected, rtol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_narrow_numbers_are_found_beyond_what_they_count(name: str, dtype: str) -> None:
+    plain = getattr(np, name)
+    function, least = jk.jit(lambda x: plain(x)), np.iinfo(dtype).min
+    for size in (255 * 256 - 1, 255 * 256, 255 * 256 + 1, 2 * 255 * 256 + 300, 1_000_003):
+        array = np.full(size, 7, dtype)
+        assert function(array) == plain(array)
+        for first in (0, 255, 65_278, size // 2, size - 1):
+            for value in (least, 6, 8):
+                array[...] = 7
+                array[[first, size - 1]] = value
+                assert function(array) == plain(array)
+        array[...] = least if name == "argmax" else np.iinfo(dtype).max
+        assert function(array) == 0

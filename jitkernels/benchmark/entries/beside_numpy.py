@@ -45,6 +45,10 @@ def _shifted(x: Any) -> None:
     x[1:] = x[:-1]
 
 
+def _pulled(x: Any) -> None:
+    x[:-1] = x[1:]
+
+
 def _added(x: Any) -> None:
     x += x.dtype.type(1)
 
@@ -66,6 +70,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "astype": lambda x: x.astype(np.float32),
     "x[...] = 1": _written(_filled),
     "x[1:] = x[:-1]": _written(_shifted),
+    "x[:-1] = x[1:]": _written(_pulled),
     "x += 1": _written(_added),
     **{
         f"{name}({'' if axis is None else axis})": _reduced(getattr(np, name), axis)
@@ -79,6 +84,9 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "sqrt": lambda x: np.sqrt(x),
     "exp": lambda x: np.exp(x),
     "x // y": lambda x: x // x[::-1],
+    "x // x[:1]": lambda x: x // x[:1],
+    "x // 3": lambda x: x // 3,
+    "x % y": lambda x: x % x[::-1],
     "where": lambda x: np.where(x > 0, x, x[::-1]),
     "sort": lambda x: np.sort(x, axis=-1),
 }

@@ -12,19 +12,26 @@ from jitkernels.graph.emit.nests import Emitter
 from jitkernels.graph.emit.reductions import Accumulator, all_decided
 from jitkernels.graph.emit.targets import Target
 from jitkernels.graph.extents import Extent
+from jitkernels.native.language.types import NUMBERS
 
 BLOCK, MOST_BLOCKS = 16384, 64
-"""Elements of a block at least, and how many blocks there are at most."""
+"""Elements of four bytes of a block at least, and how many blocks there are at most."""
 ALIGNED = 1024
 """Steps of which blocks have a multiple along lanes."""
 FRAME, PARTIALS, STEP, EARLIER = range(4)
+
+
+def least_block(emitter: Emitter) -> int:
+    """Elements of a block at least: of narrow ones more, as they take no longer."""
+    sizes = [NUMBERS[leaf.dtype].size for cone in emitter.nest.cones for leaf in cone.leaves.values()]
+    return BLOCK * max(4 // max(sizes, default=4), 1)
 
 
 def serves(emitter: Emitter) -> bool:
     """Whether a nest reduces everything, and may have more than one block."""
     found = [target for target in emitter.targets if target.loops]
     sizes = [extents.product(emitter.extents[loop] for loop in target.loops) for target in found]
-    is_large = any(isinstance(size, Extent) or size >= 2 * BLOCK for size in sizes)
+    is_large = any(isinstance(size, Extent) or size >= 2 * least_block(emitter) for size in sizes)
     return is_large and not emitter.order and not emitter.scanned and all(one.reduction for one in found)
 
 
@@ -58,7 +65,7 @@ class BlockwiseEmitter(Emitter):
             function.extent(extents.product(self.extents[loop] for loop in loops)),
         )
         blocks, small, go = function.label(), function.label(), function.label()
-        is_large = new(block, f"icmp sge i64 {size}, {2 * BLOCK}")
+        is_large = new(block, f"icmp sge i64 {size}, {2 * least_block(self)}")
         block.lines += [f"  br i1 {is_large}, label %{blocks}, label %{small}", f"{small}:"]
         block.lines += [f"  store i64 {whole}, ptr {step_place}", f"  store i64 1, ptr {count_at}"]
         new(block, f"call i64 @{name}(ptr {context}, i64 0, i64 1)")
@@ -90,7 +97,7 @@ class BlockwiseEmitter(Emitter):
         """Steps of the outermost loop that make one block, and how many blocks that gives."""
         new = self.function.new
         self.function.library.declare("llvm.smin.i64", "i64", ["i64", "i64"])
-        wanted = new(block, f"sdiv i64 {size}, {BLOCK}")
+        wanted = new(block, f"sdiv i64 {size}, {least_block(self)}")
         wanted = new(block, f"call i64 @llvm.smin.i64(i64 {wanted}, i64 {MOST_BLOCKS})")
         unit = ALIGNED if loop == self.lane_loop else 1
         parts = new(block, f"mul i64 {wanted}, {unit}")

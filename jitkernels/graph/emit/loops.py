@@ -6,6 +6,7 @@ from jitkernels.graph.emit.memory import LINE, Array, is_near
 from jitkernels.graph.emit.scans import loop_of
 from jitkernels.graph.emit.targets import Targets
 from jitkernels.graph.extents import Extent, Number, same
+from jitkernels.graph.ir import Node
 from jitkernels.graph.short import FEW, MANY
 from jitkernels.native.language.types import NUMBERS
 
@@ -223,13 +224,23 @@ class Loops(Targets):
         """Lanes of one vector, and of as many as a step takes."""
         nodes = [node for cone in self.nest.cones for node in (*cone.nodes, *cone.leaves.values())]
         # A number that is the same for all elements fills no vector, nor does what they are counted with.
-        sizes = [NUMBERS[node.dtype].size for node in nodes if node.shape and node.operation != "iota"]
+        fills = [
+            node for node in nodes if node.shape and node.operation != "iota" and not self._is_one_index(node)
+        ]
+        sizes = [NUMBERS[node.dtype].size for node in fills]
         narrow = max(self.variant.vector_bytes // max([*sizes, 1]), 1)
         if self.few and self.few < narrow:
             return self.few, self.few
         if self.lane_loop in self.scanned:
             return narrow, narrow
         return narrow, narrow * self.variant.unroll
+
+    def _is_one_index(self, node: Node) -> bool:
+        """Whether a node is the index of what is found in all there is: lanes are as many as of what is searched.
+
+        Rows are most often too short for steps of so many.
+        """
+        return node.operation == "reduce" and node.options["kind"] in ("argmin", "argmax") and not self.rows
 
     @property
     def range_loop(self) -> int | None:

@@ -14,6 +14,7 @@ from jitkernels.graph.emit.parts import Steps, whole_steps
 from jitkernels.graph.emit.reductions import Accumulator, all_decided
 from jitkernels.graph.emit.short_rows import ShortRows
 from jitkernels.graph.emit.stashes import stashes
+from jitkernels.graph.emit.step_counts import StepCounts
 from jitkernels.graph.emit.targets import Target
 
 CHUNK = 4096
@@ -138,7 +139,7 @@ class Emitter(ShortRows):
         whole = new(block, f"and i64 {count}, {-wide}")
         stop = new(block, f"add nsw i64 {first}, {whole}")
         inside = Block(block, -1)
-        self.accumulators = [self._part(target, wide) for target in reductions]
+        self.accumulators = [self._part(target, wide, is_wide=True) for target in reductions]
         pairs = [*zip(self.accumulators, rest, strict=True)]
         for _, other in pairs:
             other.has_taken = other.is_index
@@ -146,6 +147,8 @@ class Emitter(ShortRows):
         if not is_alone or len(deciding) < len(pairs):
             deciding = []
         length = max(CHUNK, wide) if deciding or any(one.in_parts for one in rest) else COUNTED
+        counted = [one.longest() for one in self.accumulators if isinstance(one, StepCounts)]
+        length = min([length, *counted])
         whole_steps(self, inside, Steps(loop, (first, stop), wide, length, step), pairs, deciding)
         if self.is_filled(loop, wide):
             block.lines += inside.lines
@@ -234,6 +237,8 @@ class Emitter(ShortRows):
         """The number of an element along the axis that is searched, in all lanes."""
         (loop,) = target.loops
         found = next(one for one in block.path() if one.loop == loop)
+        if isinstance(accumulator, StepCounts):
+            return accumulator.step(block, found.index)
         lanes, dtype = self.values.lanes(block), accumulator.index_dtype
         everywhere = self.values.function
         number = Register(found.index, "int64")

@@ -10,7 +10,7 @@ from jitkernels.graph.emit.elementwise import applied
 from jitkernels.graph.emit.values import Values
 from jitkernels.native.language.types import NUMBERS, constant
 
-LAST = {"int32": (1 << 31) - 1, "int64": (1 << 63) - 1}
+LAST = {"int8": (1 << 8) - 1, "int16": (1 << 16) - 1, "int32": (1 << 31) - 1, "int64": (1 << 63) - 1}
 """The index of nothing."""
 EXTREMES = frozenset({"min", "max", "argmin", "argmax"})
 

@@ -15,8 +15,10 @@ from jitkernels.graph.emit.loop_text import LoopWriter
 from jitkernels.graph.emit.quotients import is_possible
 from jitkernels.graph.emit.reductions import Accumulator
 from jitkernels.graph.emit.row_groups import RowGroup
+from jitkernels.graph.emit.step_counts import StepCounts
 from jitkernels.graph.emit.targets import Target
 from jitkernels.graph.extents import Extent
+from jitkernels.native.language.types import NUMBERS
 
 SIMPLE = 48
 """Nodes of a nest up to which it gets code of its own for short rows."""
@@ -150,11 +152,14 @@ class ShortRows(LoopWriter):
         dtype = target.node.dtype if kind in ("argmin", "argmax") else node.dtype
         return Accumulator(self.values, kind, dtype, lanes, is_long)
 
-    def _part(self, target: Target, lanes: int) -> Accumulator:
-        """One for the elements of a part."""
+    def _part(self, target: Target, lanes: int, *, is_wide: bool = False) -> Accumulator:
+        """One for the elements of a part; `is_wide`: of as many as there are lanes in each step."""
         found = self._accumulator(target, lanes)
         if found.is_index and found.dtype == "bool":
             return FirstFound(self.values, found.kind, found.dtype, lanes, index_dtype="int32")
+        size = NUMBERS[found.inner].size
+        if is_wide and found.is_index and size < 4 and lanes > 1:
+            return StepCounts(self.values, found.kind, found.dtype, lanes, index_dtype=f"int{8 * size}")
         return Accumulator(self.values, found.kind, found.dtype, lanes, index_dtype="int32")
 
     def _rest(self, target: Target, lanes: int) -> Accumulator:
