@@ -24,7 +24,7 @@ ANYWHERE = -2
 INLINE = frozenset({"cast", "view", "constant", "extent", "iota", "reduce", "gather", "scan", "placed"})
 """What can be computed inside of another node, beside all that is elementwise."""
 MOVING = frozenset({"view", "reduce", "gather", "placed"})
-"""What needs inputs at other places than its own; all else broadcasts them."""
+"""What may need inputs at other places than its own; all else broadcasts them."""
 LARGEST = 400
 """Nodes of a cone: what a nest is made in time with, and what programs of many thousand nodes are cut into."""
 MOST_INPUTS = 32
@@ -68,16 +68,10 @@ def place_written(node: Node, index_map: IndexMap) -> IndexMap:
 
 def place_in(node: Node, number: int, index_map: IndexMap) -> IndexMap:
     """Where an input is needed for a node that is needed at some place."""
-    one = node.inputs[number]
-    if node.operation not in MOVING:
-        shape, given = node.shape, one.shape
-        if shape is given or (len(shape) == len(given) and all(map(operator.is_, given, shape))):
-            return index_map  # as of most nodes: what is known of a place is found by it
-        missing = len(shape) - len(given)
-        return tuple(
-            (0, ()) if same(extent, 1) and not same(shape[missing + i], 1) else index_map[missing + i]
-            for i, extent in enumerate(given)
-        )
+    one, shape = node.inputs[number], node.shape
+    given = one.shape
+    if node.operation not in MOVING and len(shape) == len(given) and all(map(operator.is_, given, shape)):
+        return index_map  # as of most nodes: what is known of a place is found by it
     if node.operation in ("gather", "placed") and number:
         axis = node.options["axis"]
         return index_map[axis : axis + one.ndim]
@@ -85,9 +79,15 @@ def place_in(node: Node, number: int, index_map: IndexMap) -> IndexMap:
         return place_written(node, index_map)
     if node.operation == "view":
         return composed(node.options["map"], index_map)
-    axes = node.options["axes"]
-    kept = iter(index_map)
-    return tuple((0, ((INNER + axes.index(i), 1),)) if i in axes else next(kept) for i in range(one.ndim))
+    if node.operation == "reduce":
+        axes = node.options["axes"]
+        kept = iter(index_map)
+        return tuple((0, ((INNER + axes.index(i), 1),)) if i in axes else next(kept) for i in range(one.ndim))
+    missing = len(shape) - len(given)
+    return tuple(
+        (0, ()) if same(extent, 1) and not same(shape[missing + i], 1) else index_map[missing + i]
+        for i, extent in enumerate(given)
+    )
 
 
 def key_of(index_map: IndexMap) -> Any:
