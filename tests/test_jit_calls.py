@@ -383,3 +383,17 @@ def test_threads_share_large_arrays() -> None:
     finally:
         stop.set()
         thread.join()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_one_element_in_common_is_an_overlap(dtype: str) -> None:
+    """Results and arguments that lie side by side, and those that share the last element of one and the first."""
+    compiled, count = jk.jit(lambda x: x + x[::-1]), 100
+    room = np.zeros(3 * count, dtype)
+    x = room[count : 2 * count]
+    for distance in (-count, 1 - count, -1, 1, count - 1, count):
+        for _ in range(3):
+            x[:] = np.arange(count) + 1
+            out = room[count + distance : 2 * count + distance]
+            assert compiled(x, out=out) is out
+            assert (out == count + 1).all(), distance
