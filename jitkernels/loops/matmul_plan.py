@@ -33,9 +33,6 @@ THIN = 32
 #: Up to this size nothing has to be packed, so that one object can serve all sizes without.
 COMPACT = 128
 
-#: A C of so few rows and columns is computed in few runs through the operands, whatever their length.
-TINY = 16
-
 
 #: Fewer columns than this fill so little of a vector that a transposed result is cheaper.
 NARROW = 8
@@ -176,7 +173,7 @@ def candidates(product: Product, target: Target) -> list[dict[str, Any]]:
     anyhow: dict[str, Any] = {"algorithm": "any"}
     if 1 in (product.m, product.n):
         anyhow = {"algorithm": "vector"}
-    elif compact_limits(product.m, product.n, product.k, product.size) is not None:
+    elif max(product.m, product.n, product.k) <= COMPACT:
         anyhow = {"algorithm": "compact"}
     elif packed[0] in found:
         anyhow = packed[0]
@@ -185,15 +182,6 @@ def candidates(product: Product, target: Target) -> list[dict[str, Any]]:
         # In parallel first: on a busy machine the caller does it all, in the same time.
         return [{**variant, "parallel": parallel} for variant in found for parallel in (True, False)]
     return found
-
-
-def compact_limits(m: int, n: int, k: int, size: int) -> tuple[int, int, int | None] | None:
-    """The most rows, columns and steps up to which code that serves any size need not pack; None beyond these."""
-    deep = 2 * IN_PLACE_BYTES // (THIN * size)
-    for most, steps in ((COMPACT, COMPACT), (TINY, None), (THIN, deep)):
-        if max(m, n) <= most and (steps is None or k <= steps):
-            return most, most, steps
-    return None
 
 
 def direct_choices(product: Product, target: Target) -> list[dict[str, Any]]:
