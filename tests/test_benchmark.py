@@ -1,6 +1,7 @@
 """The benchmark suite: its table, what it keeps, how it compares, and that each entry runs and can say no."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -116,9 +117,9 @@ def test_pytest_runs_the_same_table() -> None:
     """``pytest bench --benchmark-only`` as it stands in the documentation."""
     root = Path(__file__).parents[1]
     arguments = ("bench", "--benchmark-only", "--benchmark-max-time=0.001", "-q", "-k", "vmul-n8-f32")
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *arguments], cwd=root, capture_output=True, text=True, check=False
-    )
+    around = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
+    command = [sys.executable, "-m", "pytest", *arguments]
+    done = subprocess.run(command, cwd=root, env=around, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     for name in ("pick", "gen", "refer", "numpy"):
         assert f"test_call[vmul-n8-f32-{name}]" in done.stdout

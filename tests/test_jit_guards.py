@@ -121,3 +121,10 @@ def test_writes_to_arguments_stay_inside(dtype: str) -> None:
             np.testing.assert_array_equal(one.array, right)
             assert one.intact(), f"{n}"
             assert other.intact(), f"{n}"
+
+
+def test_code_for_strides_of_one_sign_is_not_for_others() -> None:
+    function = jk.jit(lambda x: x * 2 if x.strides[0] > 0 else x * 3)
+    x = np.arange(40.0)
+    for step in (2, -2, 3, -3):
+        np.testing.assert_array_equal(function(x[::step]), x[::step] * (2 if step > 0 else 3))

@@ -88,18 +88,16 @@ class Reaching:
     def finish(self) -> None:
         """Add what is required of tables of names."""
         for table in self._tables.values():
-            if not table.names and not table.missing:
-                continue
-            if tell_changes():
-                # Instead of the version there is an address at first, which no version comes to.
-                self._step("changed", number=table.word, word=self._word(table.table))
+            names: list[Any] = []
             for name in table.missing:
-                self._step("absent", number=table.word, word=self._word(sys.intern(name)))
+                names += sys.intern(name), table.table, None
             for name, value in table.names.items():
-                step = self._step("global", number=table.word, word=self._word(sys.intern(name)))
-                self._step("equal" if type(value) in EQUAL else "same", step, word=self._word(value))
-            if tell_changes():
-                self._step("looked")
+                names += sys.intern(name), value, value if type(value) in EQUAL else None
+            if names:
+                kind = "unchanged" if tell_changes() else "bound"
+                self._step(kind, number=table.word, word=self._word(tuple(names)))
+                # Instead of the version there is an address at first, which no version comes to.
+                self._word(table.table)
 
     def _defaults(self, function: types.FunctionType, given: Sequence[Any], named: Sequence[Any]) -> None:
         """Defaults of a function that is called: a tuple and a dict, which it has as long as nobody gives it others."""

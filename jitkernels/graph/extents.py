@@ -303,12 +303,12 @@ def _either(operation: str, one: Number, other: Number) -> Number:
 
 
 def least_of(extent: Number) -> int | None:
-    """A bound from below, where all symbols are at least 2 and nothing else is known; None if there is none."""
+    """A bound from below, where symbols are at least 2, but strides ("s...") may be anything; None if there is none."""
     if not isinstance(extent, Extent):
         return int(extent)
     total = 0
     for monomial, count in extent.terms.items():
-        if monomial and (count < 0 or any(atom.operation for atom in monomial)):
+        if monomial and (count < 0 or any(atom.operation or atom.text[0] == "s" for atom in monomial)):
             return None
         total += count * 2 ** len(monomial)
     return total

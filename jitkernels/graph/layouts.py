@@ -6,7 +6,7 @@ and that differs between calls, code is for those calls alone.
 
 from collections.abc import Sequence
 
-from jitkernels.graph.extents import Extent, Number, same, symbols_of, value_of
+from jitkernels.graph.extents import Extent, Number, same
 
 Order = tuple[int, ...]
 Steps = Sequence[Number]
@@ -76,33 +76,23 @@ def is_larger(one: Number, other: Number) -> bool:
     """Whether a step goes farther than another, in whatever direction."""
     if same(one, 0) or same(other, 0):
         return not same(one, 0)
-    has_gaps = any(name.startswith("s") for name in symbols_of(one) | symbols_of(other))
-    one, other = (step if value_of(step) >= 0 else -step for step in (one, other))
-    if has_gaps:  # nothing is known of such steps, not even their signs
-        _require(one, ">=")
-        _require(other, ">=")
-        holds = value_of(one) > value_of(other)
-        _require(one - other if holds else other - one, ">" if holds else ">=")
-        return holds
+    one, other = abs(one), abs(other)
     if same(one, other) or _divides(one, other):
         return False
     return _divides(other, one) or bool(one > other)
 
 
-def _require(step: Number, sign: str) -> None:
-    if isinstance(step, Extent):
-        step.guard(step, sign)
-
-
 def _divides(one: Number, other: Number) -> bool:
-    """Whether a product of symbols, which are 2 at least, is some of the factors of another one."""
+    """Whether a product of extents is some of the factors of another one, and all others are 1 at least."""
     terms = [found.terms if isinstance(found, Extent) else {(): int(found)} for found in (one, other)]
     if any(len(found) != 1 for found in terms):
         return False
     ((few, count), (many, whole)) = (next(iter(found.items())) for found in terms)
     rest = [*many]
+    if any(atom.operation or atom.text[0] == "s" for atom in rest):
+        return False  # strides may be anything
     for atom in few:
         if atom not in rest:
             return False
         rest.remove(atom)
-    return count > 0 and whole % count == 0 and not any(atom.operation for atom in rest)
+    return count > 0 and whole % count == 0

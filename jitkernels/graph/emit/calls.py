@@ -53,8 +53,10 @@ class Caller(TakenArguments, GivenResults):
             f"define ptr @entry(ptr %context, ptr %objects, ptr %out) nounwind {{\n"
             f"  %frame = alloca [{self.words} x i64], align 64\n{body}\n{self._undone()}\nno:\n  ret ptr null\n}}\n"
         )
-        own = {**objects.FUNCTIONS, **lending.FUNCTIONS}
-        inside = "".join(text for name, text in own.items() if f"@{name}(" in body) + body
+        inside = body
+        for name, text in reversed({**objects.FUNCTIONS, **lending.FUNCTIONS}.items()):
+            if f"@{name}(" in inside:
+                inside = text + inside
         declared = [
             *(f"@{name} = external global i8" for name in (*named, *KNOWN)),
             *(

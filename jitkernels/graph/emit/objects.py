@@ -14,14 +14,15 @@ class Step(NamedTuple):
 
     `number`: which argument, part, or how many; `word`: of the context.
 
-    ``global`` gives what a dict of the context has under a name, ``absent`` requires that it has nothing there.
-    ``cell`` gives what a closure cell of the context holds, ``argument`` an argument, ``item`` one of a tuple,
-    ``element`` one of a list, ``value`` the next one of a dict under a key, ``attribute`` one by its name, ``method``
-    the function behind a method of that name, ``part`` what stands at a place in an object. ``held`` gives an object of
-    the context. ``type``, ``size``, ``same`` and ``equal`` require something of an object.
+    ``global`` gives what a dict of the context has under a name. ``cell`` gives what a closure cell of the context
+    holds, ``argument`` an argument, ``item`` one of a tuple, ``element`` one of a list, ``value`` the next of a dict
+    under a key, ``attribute`` one by its name, ``method`` the function behind a method of that name, ``part`` what
+    stands at a place in an object. ``held`` gives an object of the context. ``type``, ``size``, ``same`` and ``equal``
+    require something of an object.
 
-    What stands between ``changed`` and ``looked`` is skipped while a dict of the context tells that nothing was bound
-    in it since all of that was found to be so last; nothing else depends on it.
+    ``bound`` requires of a dict what a tuple says in threes: a name, what it is bound to, or the dict itself for
+    nothing, and that again if an equal object of the type will do. ``unchanged`` is the same where dicts tell that
+    nothing was bound in them since; the word behind the tuple is what they told last.
     """
 
     kind: str
@@ -97,6 +98,45 @@ no:
   ret i1 false
 }
 """,
+    "jk_bound": f"""define internal i1 @jk_bound(ptr %table, ptr %names) nounwind {{
+start:
+  %size.at = getelementptr i8, ptr %names, i64 {int(Offset.TUPLE_SIZE)}
+  %size = load i64, ptr %size.at
+  %first = getelementptr i8, ptr %names, i64 {int(Offset.TUPLE_ITEMS)}
+  br label %look
+look:
+  %i = phi i64 [ 0, %start ], [ %next, %fine ]
+  %on = icmp slt i64 %i, %size
+  br i1 %on, label %see, label %done
+see:
+  %name.at = getelementptr ptr, ptr %first, i64 %i
+  %value.at = getelementptr ptr, ptr %name.at, i64 1
+  %like.at = getelementptr ptr, ptr %name.at, i64 2
+  %name = load ptr, ptr %name.at
+  %value = load ptr, ptr %value.at
+  %like = load ptr, ptr %like.at
+  %found = call ptr @PyDict_GetItemWithError(ptr %table, ptr %name)
+  %absent = icmp eq ptr %value, %table
+  %wanted = select i1 %absent, ptr null, ptr %value
+  %same = icmp eq ptr %found, %wanted
+  br i1 %same, label %fine, label %other
+other:
+  %there = icmp ne ptr %found, null
+  %equal.will.do = icmp eq ptr %like, %value
+  %compares = and i1 %there, %equal.will.do
+  br i1 %compares, label %compare, label %no
+compare:
+  %equal = call i1 @jk_equal(ptr %found, ptr %value)
+  br i1 %equal, label %fine, label %no
+fine:
+  %next = add i64 %i, 3
+  br label %look
+done:
+  ret i1 true
+no:
+  ret i1 false
+}}
+""",
     "jk_whole": """define internal i1 @jk_whole(ptr %object, ptr %place) nounwind {
   %number = call i64 @PyLong_AsLong(ptr %object)
   store i64 %number, ptr %place
@@ -121,7 +161,6 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
     """The objects of the steps, by their numbers."""
     found: list[str] = []
     places: dict[int, str] = {}
-    version = word_of_version = behind = ""
     for step in steps:
         if step.kind in LOOKING:
             writer.settle()
@@ -133,10 +172,6 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
                 table = writer.load("ptr", "%context", 8 * step.number)
                 text = writer.new(f"call ptr @PyDict_GetItemWithError(ptr {table}, ptr {word})")
                 writer.expect(writer.new(f"icmp ne ptr {text}, null"))
-            case "absent":
-                table = writer.load("ptr", "%context", 8 * step.number)
-                text = writer.new(f"call ptr @PyDict_GetItemWithError(ptr {table}, ptr {word})")
-                writer.expect(writer.new(f"icmp eq ptr {text}, null"))
             case "cell":
                 text = writer.load("ptr", word, Offset.CELL_VALUE)
                 writer.expect(writer.new(f"icmp ne ptr {text}, null"))
@@ -162,19 +197,8 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
                 call = f"call i1 @jk_{step.kind}(ptr {base}, ptr {word}, ptr {place})"
                 writer.expect(writer.new(call))
                 text = writer.new(f"load ptr, ptr {place}")
-            case "changed":
-                table = writer.load("ptr", "%context", 8 * step.number)
-                version = writer.load("i64", table, Offset.DICT_VERSION)
-                word_of_version = writer.new(f"getelementptr i8, ptr %context, i64 {8 * step.word}")
-                last = writer.new(f"load i64, ptr {word_of_version}")
-                look, behind = writer.label(), writer.label()
-                same = writer.new(f"icmp eq i64 {version}, {last}")
-                writer.line(f"  br i1 {same}, label %{behind}, label %{look}, !prof !9")
-                writer.line(f"{look}:")
-            case "looked":
-                writer.line(f"  store i64 {version}, ptr {word_of_version}")
-                writer.line(f"  br label %{behind}")
-                writer.line(f"{behind}:")
+            case "bound" | "unchanged":
+                _bound(writer, step, word)
             case "same":
                 writer.expect(writer.new(f"icmp eq ptr {base}, {word}"))
             case _:
@@ -185,12 +209,29 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
 
 
 LOOKING = frozenset(
-    {"type", "size", "item", "element", "value", "attribute", "method", "part", "equal", "changed", "looked"}
+    {"type", "size", "item", "element", "value", "attribute", "method", "part", "equal", "bound", "unchanged"}
 )
 """Steps that look into the object of another one: all that is expected has to hold before they do."""
 WORDED = frozenset(
-    {"global", "absent", "cell", "held", "type", "value", "attribute", "method", "same", "equal"}
+    {"global", "cell", "held", "type", "value", "attribute", "method", "same", "equal", "bound", "unchanged"}
 )
+
+
+def _bound(writer: Writer, step: Step, names: str) -> None:
+    """Require what names are bound to, if anything was bound in the dict since that was found to be so last."""
+    table = writer.load("ptr", "%context", 8 * step.number)
+    if step.kind == "unchanged":
+        version = writer.load("i64", table, Offset.DICT_VERSION)
+        place = writer.new(f"getelementptr i8, ptr %context, i64 {8 * (step.word + 1)}")
+        look, behind = writer.label(), writer.label()
+        same = writer.new(f"icmp eq i64 {version}, {writer.new(f'load i64, ptr {place}')}")
+        writer.line(f"  br i1 {same}, label %{behind}, label %{look}, !prof !9")
+        writer.line(f"{look}:")
+    writer.require(writer.new(f"call i1 @jk_bound(ptr {table}, ptr {names})"))
+    if step.kind == "unchanged":
+        writer.line(f"  store i64 {version}, ptr {place}")
+        writer.line(f"  br label %{behind}")
+        writer.line(f"{behind}:")
 
 
 def _value(writer: Writer, places: dict[int, str], base: str, step: Step, word: str) -> str:

@@ -3,6 +3,7 @@
 import ast
 import operator
 import reprlib
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,8 +37,8 @@ class Arithmetic(ControlFlow):
     flags: Sequence[str] = ()
     lanes = 1
     """Numbers that one register holds."""
-    any_lanes = True
-    """Whether the text is the same for any number of them, beside that number."""
+    most_lanes = sys.maxsize
+    """Up to how many of them the text is the same, beside their number; 0 where it is for these alone."""
     has_indices = True
     """Whether sums of int64 are indices, which do not wrap."""
 

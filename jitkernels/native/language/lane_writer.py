@@ -252,8 +252,7 @@ class LaneWriter(ElementWriter):
         wanted = self.new(f"bitcast {self.bit} {bits} to i{self.lanes}")
         if self.lanes < in_memory.MASK:
             wanted = self.new(f"zext i{self.lanes} {wanted} to {word}")
-        else:
-            self.any_lanes = False
+        self.most_lanes = min(self.most_lanes, in_memory.MASK - 1 if self.lanes < in_memory.MASK else 0)
         passed = [f"ptr {self.stored_at(word, wanted)}", f"i64 {self.lanes}"]
         for value in given:
             held = in_memory.memory(value.type, self.lanes)

@@ -37,8 +37,8 @@ class Definition:
     """One function in LLVM IR, as the module that it is translated for sees it, and what it needs there.
 
     `is_alone`: it is not inlined, and may be an object of its own, which `declaration` makes known. `any_lanes` is the
-    text for any number of lanes, and what it declares; it is none where the text depends on that. `asked`: the
-    functions that are called, with the types of their arguments, and their symbols in the text.
+    text for any number of lanes up to `most_lanes`, and what it declares; it is none where the text depends on that.
+    `asked`: the functions that are called, with the types of their arguments, and their symbols in the text.
     """
 
     lanes: int
@@ -52,7 +52,7 @@ class Definition:
     is_alone: bool = False
     any_lanes: tuple[str, dict[str, str]] | None = None
     asked: list[tuple[Function, tuple[Type, ...], str]] = field(default_factory=list)
-    is_for_these_lanes: bool = True
+    most_lanes: int = 0
 
     def called(self, function: Function, arguments: tuple[Value, ...]) -> tuple[str, Type]:
         """The symbol and result of a marked function, which this one needs from now on; in memory if apart."""
@@ -82,7 +82,7 @@ class Definition:
         It is named by content, so that a name means one thing in every process: the text of a module is the key of its
         code. And it is private, as the loader would give other modules what is only internal.
         """
-        if not self.is_for_these_lanes:
+        if self.most_lanes:
             self.any_lanes = text, self.declared
         text = text.replace(COUNT, str(self.lanes))
         self.declared = {
@@ -183,11 +183,11 @@ def _in_other_lanes(function: Function, kinds: tuple[Type, ...], lanes: int) -> 
     """What a translation for other lanes says of these, which takes a fraction of another translation."""
     names = [kind.name for kind in kinds]
     for (count, *others), known in _made[function].items():
-        if known.any_lanes is None or others != names or count == 1 or lanes == 1 or lanes >= in_memory.MASK:
+        if known.any_lanes is None or others != names or count == 1 or not 1 < lanes <= known.most_lanes:
             continue
         text, declared = known.any_lanes
         made = Definition(lanes, result=known.result, declared=declared, translating=known.translating)
-        made.is_for_these_lanes = False
+        made.most_lanes = known.most_lanes
         for called, passed, symbol in known.asked:
             there = made.needing(called, passed).symbol
             made.asked.append((called, passed, there))
@@ -209,7 +209,7 @@ def _translated(
     else:
         writer = LaneWriter(made, function, given, own, lanes)
         made.result, body = writer.apart_alone(function, given) if APART in flags else writer.body()
-        made.is_for_these_lanes = not writer.any_lanes
+        made.most_lanes = writer.most_lanes
     if made.result is NOTHING:
         raise BuildError(f"{place_of(function.__code__)} returns nothing: expected numbers")
     head = ", ".join(f"{register(value.type, lanes)} {value.text}" for value in given)

@@ -38,7 +38,7 @@ def row(writer: "Calls", node: ast.AST, table: Table, index: Value) -> Value:
             one = writer.new(f"getelementptr {kind.memory}, ptr {at}, i64 {column}")
             found.append(writer.new(f"load {kind.memory}, ptr {one}, align {kind.size}"))
     else:
-        writer.any_lanes = False
+        writer.most_lanes = 0
         rows = []
         for lane in range(writer.lanes):
             number = writer.new(f"extractelement {writer.register(INT64)} {place}, i64 {lane}")
