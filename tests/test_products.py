@@ -19,7 +19,7 @@ SHAPES = [
     (0, 3, 2), (3, 0, 2), (3, 2, 0), (1, 1, 1), (2, 3, 5), (2, 2, 300), (8, 2, 24), (9, 3, 33), (40, 4, 700),
     (33, 6, 40), (32, 7, 40), (301, 8, 40), (3, 2, 3000), (2, 301, 40), (4, 70, 130), (6, 333, 24), (8, 99, 300),
     (17, 16, 64), (24, 31, 25), (25, 24, 23), (64, 65, 7), (65, 64, 300), (71, 90, 64), (300, 17, 5), (129, 257, 66),
-    (300, 290, 280), (2100, 5, 400), (60, 700, 110), (5, 900, 1000),
+    (64, 100, 151), (300, 290, 280), (2100, 5, 400), (60, 700, 110), (5, 900, 1000),
 ]  # fmt: skip
 """m, n, k: nothing in a dimension, few rows, few columns, both; remainders of all tiles; panels; work for threads."""
 
@@ -115,3 +115,17 @@ def test_rows_of_a_symmetric_product_are_not_handed_on() -> None:
     x, y = array(200, 200), array(200, 200)
     assert jk.jit(lambda x: np.tanh(x.T @ x)).explain(x).kernels == 2
     assert jk.jit(lambda x, y: np.tanh(x.T @ y)).explain(x, y).kernels == 1
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_rows_are_handed_on_by_the_threads_that_share_them(turned: bool, restored: int) -> None:
+    layer = jk.jit(lambda x, w, b: np.maximum(x @ (w.T if turned else w) + b, 0) * 2)
+    for m, n, k in ((64, 100, 151), (129, 257, 66), (333, 40, 70)):
+        x, w, b = array(m, k), array(*((n, k) if turned else (k, n)), seed=1), array(n, seed=2)
+        found = []
+        for threads in (1, 2, 3):
+            jk.set_num_threads(threads)
+            found += [layer(x, w, b) for _ in range(3)]
+        np.testing.assert_allclose(found[0], layer.__wrapped__(x, w, b), rtol=1e-9, atol=1e-9)
+        for one in found[1:]:
+            np.testing.assert_array_equal(one, found[0])

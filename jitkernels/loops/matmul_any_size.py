@@ -12,6 +12,7 @@ from typing import Any
 from jitkernels import machine
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.loops.followed import call_after
+from jitkernels.loops.matmul_banded import banded_nest
 from jitkernels.loops.matmul_compact import compact_nest
 from jitkernels.loops.matmul_packed import LONG, is_same, matmul_arguments, packed_nest
 from jitkernels.loops.matmul_plan import PARALLEL_WORK, blocking
@@ -20,14 +21,14 @@ from jitkernels.loops.tile import element_size
 from jitkernels.machine import Target
 from jitkernels.native import load
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import External, inlined, offset
+from jitkernels.native.source import External, inlined
 
 LOW, IN_CACHE = 64, 65536
 """Sizes of what is too small to be packed: rows, columns or steps along k, and elements of B."""
-BAND = 16384
-"""Bytes of C, about, that are handed to what follows at a time: half of a first-level cache."""
 TALL = 128
 """Rows from which on half of a symmetric product by panels takes less than all of it in place."""
+SHARED_WORK = 96**3
+"""Work from which on threads share it: those of ours take a microsecond or two to come, if they are awake."""
 ALONG = 24
 """Steps along k from which on adding up the lanes of dot products is little of them."""
 
@@ -51,7 +52,9 @@ def any_size_nest(
     if trans_b:
         of_few_rows = _called(thin_nest(attr, target, columns=False, parallel=parallel))
     mirrors = trans_a != trans_b and attr.beta == 0
-    most = BAND // element_size(dtype)
+    banded = packed  # of a transposed A the columns alone can be shared out
+    if not trans_a:
+        banded = _called(banded_nest(attr, target, parallel=parallel, followed=followed), followed)
     has_few_columns, has_few = few_columns_of(trans_a, trans_b), few_columns_of(not trans_b, not trans_a)
 
     @inlined()
@@ -64,7 +67,7 @@ def any_size_nest(
         if has_few_rows(m, n, k):
             return of_few_rows(a, b, c, m, n, k)
         if is_small(m, n, k) and not (mirrors and m == n and m >= TALL and k >= LONG and is_same(a, b) != 0):
-            return compact(a, b, c, m, n, k)
+            return compact(a, b, c, m, n, k) if trans_a or m < LOW else banded(a, b, c, m, n, k)
         return packed(a, b, c, m, n, k)
 
     def handing_on(
@@ -76,15 +79,9 @@ def any_size_nest(
         elif has_few_rows(m, n, k):
             status = of_few_rows(a, b, c, m, n, k)
         elif is_small(m, n, k):
-            if trans_a or trans_b or m <= LOW:
-                status = compact(a, b, c, m, n, k)
-            else:
-                band = max(most // max(n, 1) // LOW, 1) * LOW
-                for high in range(0, m, band):
-                    low = min(high + band, m)
-                    status = status | compact(offset(a, high * k), b, offset(c, high * n), low - high, n, k)
-                    call_after(after, context, high, low)
-                return status
+            if not trans_a and m >= LOW:
+                return banded(a, b, c, m, n, k, after, context)
+            status = compact(a, b, c, m, n, k)
         else:
             return packed(a, b, c, m, n, k, after, context)
         call_after(after, context, 0, m)
@@ -149,13 +146,13 @@ def _called(nest: LoopNest, followed: bool = False) -> Any:
 
     @inlined()
     def plain(a: Any, b: Any, c: Any, m: int, n: int, k: int) -> Any:
-        if m * n * k >= PARALLEL_WORK:
+        if m * n * k >= SHARED_WORK:
             return entry(a, b, c, m, n, k)
         return part(a, b, c, m, n, k, 0, m if of_rows else n)
 
     @inlined()
     def handing_on(a: Any, b: Any, c: Any, m: int, n: int, k: int, after: int, context: int) -> Any:
-        if m * n * k >= PARALLEL_WORK:
+        if m * n * k >= SHARED_WORK:
             return entry(a, b, c, m, n, k, after, context)
         return part(a, b, c, m, n, k, after, context, 0, m if of_rows else n)
 
