@@ -37,7 +37,8 @@ def _is_called(steps: tuple[dis.Instruction, ...], place: int) -> bool:
         return False
     while steps[place].opname in ATTRIBUTES and place:
         place -= 1
-    return "NULL + " in steps[place].argrepr or (place > 0 and steps[place - 1].opname == "PUSH_NULL")
+    marked = steps[place].argrepr.startswith("NULL + ") or steps[place].argrepr.endswith(" + NULL")
+    return marked or (place > 0 and steps[place - 1].opname == "PUSH_NULL")
 
 
 @functools.lru_cache(maxsize=1024)

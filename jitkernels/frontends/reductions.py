@@ -39,10 +39,10 @@ def dtype_name(dtype: Any) -> str:
     """A dtype argument's name."""
     if type(dtype) is Traced:
         raise UnknownError("a number or an array as a dtype")  # though they have one
-    name = str(np.dtype(dtype).name)
-    if name not in DTYPES:
-        raise UnknownError(f"dtype {name}")
-    return name
+    kind = np.dtype(dtype)
+    if kind.name not in DTYPES or not kind.isnative:
+        raise UnknownError(f"dtype {kind}")
+    return str(kind.name)
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:

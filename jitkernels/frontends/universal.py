@@ -221,10 +221,10 @@ def _dtype_of(ufunc: Any, keywords: dict[str, Any]) -> str | None:
     dtype = keywords.get("dtype")
     if dtype is None:
         return None
-    name = str(np.dtype(dtype).name)
-    if name not in DTYPES:
-        raise UnknownError(f"numpy.{ufunc.__name__} with dtype={name}")
-    return name
+    kind = np.dtype(dtype)
+    if kind.name not in DTYPES or not kind.isnative:
+        raise UnknownError(f"numpy.{ufunc.__name__} with dtype={kind}")
+    return str(kind.name)
 
 
 def stored(
