@@ -1,5 +1,6 @@
 """What NumPy's own tests found when they were run through `jit`, each as a case of its own."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -132,3 +133,31 @@ def test_narrow_numbers_are_found_beyond_what_they_count(name: str, dtype: str) 
                 assert function(array) == plain(array)
         array[...] = least if name == "argmax" else np.iinfo(dtype).max
         assert function(array) == 0
+
+
+INTO: dict[str, Callable[[Any, Any], Any]] = {
+    "argmax": lambda x, out: np.argmax(x, axis=0, out=out),
+    "argmin": lambda x, out: np.argmin(x, axis=-1, out=out, keepdims=True),
+    "sum": lambda x, out: x.sum(axis=0, out=out),
+    "std": lambda x, out: x.std(axis=-1, out=out),
+    "cumsum": lambda x, out: x.cumsum(axis=0, out=out),
+    "take": lambda x, out: np.take(x, 1, axis=0, out=out),
+    "concatenate": lambda x, out: np.concatenate([x[:1], x[1:]], out=out),
+    "dot": lambda x, out: np.dot(x, x.T, out=out),
+    "add": lambda x, out: np.add(x, 1, out=out),
+}
+
+
+@pytest.mark.parametrize("name", INTO)
+def test_outputs_of_other_shapes_are_refused_where_numpy_refuses_them(name: str) -> None:
+    x = np.arange(12.0).reshape(3, 4)
+    function: Any = jk.jit(INTO[name])
+    for shape in ((), (1,), (3,), (4,), (1, 4), (3, 1), (3, 3), (3, 4), (1, 3, 4), (2, 3, 3)):
+        for dtype in ("float64", "int64"):
+            found = []
+            for one in (function.__wrapped__, function):
+                try:
+                    found.append(one(x, np.zeros(shape, dtype)).shape)
+                except (TypeError, ValueError) as error:
+                    found.append(TypeError if isinstance(error, TypeError) else ValueError)
+            assert found[0] == found[1], (shape, dtype)

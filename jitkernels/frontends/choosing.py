@@ -149,7 +149,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     kind = kind_of(value)
     is_python = kind in (int, float, bool)
     node = _number(tracer, value, dst.node.dtype) if is_python else traced(tracer, value).node
-    stored(tracer, node, dst, where, casting)
+    stored(tracer, node, dst, where, casting, np.copyto)
 
 
 def _number(tracer: Tracer, value: Any, dtype: str) -> Node:

@@ -11,7 +11,7 @@ from jitkernels.frontends.tables import SERVICES, TABLE, serves
 from jitkernels.frontends.traced import Traced, fresh, known_array, result, scalar_node, traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.whole import Whole
-from jitkernels.graph import construct, extents
+from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Extent
 from jitkernels.graph.ir import Node
@@ -244,6 +244,10 @@ def stored(
             f"Cannot cast ufunc '{name}' output from {np.dtype(node.dtype)!r} to {out.dtype!r} with casting rule "
             f"{casting!r}"
         )
+    if ufunc is None and not construct.shapes_agree(node.shape, out.extents):
+        raise UnknownError(
+            "an output of another shape, which universal functions alone spread their results over"
+        )
     value = construct.cast(node, out.node.dtype)
     if where is not True:
         mask = cast_mask(tracer, where)
@@ -252,9 +256,7 @@ def stored(
             "where", (mask, value, out.node), value.dtype, construct.broadcast_shapes([shape, out.extents])
         )
     full = construct.broadcast_shapes([value.shape, out.extents])
-    if len(full) != out.ndim or not all(
-        extents.same(one, other) or one == other for one, other in zip(full, out.extents, strict=True)
-    ):
+    if not construct.shapes_agree(full, out.extents):
         raise ValueError("non-broadcastable output operand")
     out.view.write(construct.broadcast_to(value, out.extents))
     return out

@@ -115,6 +115,11 @@ def _loop_to(name: str, given: tuple[Any, ...], dtype: str) -> tuple[str, ...]:
     return names
 
 
+def shapes_agree(one: Sequence[Number], other: Sequence[Number]) -> bool:
+    """Whether two shapes are equal, at least for this call, which the code is for then."""
+    return len(one) == len(other) and all(same(a, b) or a == b for a, b in zip(one, other, strict=True))
+
+
 def broadcast_shapes(shapes: Iterable[Sequence[Number]]) -> tuple[Number, ...]:
     """The common shape. Raises ValueError as NumPy does."""
     listed = [tuple(shape) for shape in shapes]
