@@ -1,6 +1,6 @@
 """Mistakes that kernels might have, planted one at a time: `testing` finds every one of them.
 
-A mutant is a right implementation of `subjects` with one piece of its text replaced, as `mutants` lists. What is
+A mutant is a right implementation of `mistakes` with one piece of its text replaced. What is
 planted has happened, or would be the next to happen: a mutant that lives shows what the checks do not look at.
 """
 
@@ -8,34 +8,24 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import mistakes
 import numpy as np
 import oracles
 import pytest
-import subjects
-from mutants import MUTANTS
 
 from jitkernels import registry, testing
 
 SIZES = (0, 1, 2, 7, 8, 17, 33)
 MOST_OPERATIONS = 50_000
 LONG_KINDS = ("positive", "constant", "columns")
-
-
-def flushed(x: Any) -> Any:
-    """Without subnormal numbers."""
-    return np.where(np.abs(x) < np.finfo(x.dtype).tiny, x.dtype.type(0), x)
-
-
-def clipped(x: Any) -> Any:
-    """Without infinities."""
-    return np.clip(x, -np.finfo(x.dtype).max, np.finfo(x.dtype).max)
+FAMILIES = mistakes.families()
 
 
 def mutant(kernel: str, old: str, new: str) -> Callable[..., None]:
-    """A subject with one piece of its text replaced."""
-    text = inspect.getsource(getattr(subjects, kernel))
+    """A right kernel with one piece of its text replaced."""
+    text = inspect.getsource(getattr(FAMILIES[kernel], kernel))
     assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {kernel}"
-    names: dict[str, Any] = {**vars(subjects), "flushed": flushed, "clipped": clipped}
+    names: dict[str, Any] = {**vars(mistakes), **vars(FAMILIES[kernel])}
     exec(compile(text.replace(old, new), f"<{kernel}>", "exec"), names)  # the mutation
     function: Callable[..., None] = names[kernel]
     return function
@@ -56,15 +46,25 @@ def check_all(row: Any, function: Callable[..., None]) -> None:
             testing.check_data(attr, {attr.text(): bound(attr)}, oracles.expected, kinds=LONG_KINDS)
 
 
-@pytest.mark.parametrize("kernel", MUTANTS)
+def test_all_kernels_have_mistakes() -> None:
+    ours = {
+        row.kernel_type.name.lower()
+        for row in registry.all_rows()
+        if row.__module__.startswith("jitkernels.")
+    }
+    assert not ours - {*FAMILIES}
+
+
+@pytest.mark.parametrize("kernel", FAMILIES)
 def test_subject_is_right(kernel: str) -> None:
-    check_all(registry.row(kernel), getattr(subjects, kernel))
+    check_all(registry.row(kernel), getattr(FAMILIES[kernel], kernel))
 
 
 @pytest.mark.parametrize(
-    ("kernel", "name"), [(kernel, name) for kernel in MUTANTS for name in MUTANTS[kernel]]
+    ("kernel", "name"),
+    [(kernel, name) for kernel, family in FAMILIES.items() for name in family.MISTAKES[kernel]],
 )
 def test_mutant_is_caught(kernel: str, name: str) -> None:
-    planted = mutant(kernel, *MUTANTS[kernel][name])
+    planted = mutant(kernel, *FAMILIES[kernel].MISTAKES[kernel][name])
     with pytest.raises(AssertionError):
         check_all(registry.row(kernel), planted)

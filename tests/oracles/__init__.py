@@ -1,9 +1,11 @@
 """True results, computed without the package: in long double, sums with `math.fsum` where that is no wider.
 
-A row that is not listed here is checked against its own reference in long double. Where long double is no
-wider than double, the exponential comes from mpmath, one element at a time.
+One file per family. A row without an oracle is checked against its own reference in long double. Where long
+double is no wider than double, the exponential comes from mpmath, one element at a time.
 """
 
+import importlib
+import pkgutil
 from collections.abc import Callable, Sequence
 from math import fsum
 from typing import Any
@@ -87,81 +89,5 @@ def total(values: AnyArray, axis: int) -> AnyArray:
     return np.asarray(np.where(negative & (values.shape[axis] > 0), WIDE(-0.0), sums))
 
 
-@oracle
-def vmul(attr: Any, x: AnyArray, y: AnyArray) -> list[AnyArray]:
-    return [x * y]
-
-
-@oracle
-def vexp(attr: Any, x: AnyArray) -> list[AnyArray]:
-    return [exp(x)]
-
-
-@oracle
-def vsigmoid(attr: Any, x: AnyArray) -> list[AnyArray]:
-    return [sigmoid(x)]
-
-
-@oracle
-def softmax(attr: Any, x: AnyArray) -> list[AnyArray]:
-    if x.size == 0:
-        return [x]
-    terms = exp(x - x.max(axis=-1, keepdims=True))
-    return [terms / total(terms, -1)[:, np.newaxis]]
-
-
-@oracle
-def layer_norm(attr: Any, x: AnyArray, scale: Any = None, bias: Any = None) -> list[AnyArray]:
-    """Centred twice, the first time on an element, so that a constant row is exactly zero."""
-    if x.size == 0:
-        return [x]
-    near = x - x[:, :1]
-    centred = near - (total(near, -1) / attr.n)[:, np.newaxis]
-    centred = centred - (total(centred, -1) / attr.n)[:, np.newaxis]
-    variance = total(centred * centred, -1) / attr.n
-    y = centred / np.sqrt(variance + WIDE(attr.eps))[:, np.newaxis]
-    return [y * scale + bias if attr.affine else y]
-
-
-def pooled(pool: str, rows: AnyArray) -> AnyArray:
-    """The rows of one sequence (the last axis but one) pooled column by column."""
-    if pool == "max":
-        return np.asarray(rows.max(axis=-2))
-    height = WIDE(rows.shape[-2])
-    divisor = {"sum": WIDE(1), "mean": height, "sqrt": np.sqrt(height)}[pool]
-    return np.asarray(total(rows, -2) / divisor)
-
-
-@oracle
-def seq_pool(attr: Any, x: AnyArray) -> list[AnyArray]:
-    return [pooled(attr.pool, x)]
-
-
-@oracle
-def emb_seq_pool(attr: Any, table: AnyArray, ids: AnyArray) -> list[AnyArray]:
-    if ids.size == 0:
-        return [np.zeros(attr.idx_w * attr.table_w, WIDE)]
-    return [pooled(attr.pool, table[ids.T]).reshape(-1)]
-
-
-@oracle
-def lstm_ctht(attr: Any, gates: AnyArray, ct_1: AnyArray, wp: Any = None) -> list[AnyArray]:
-    d = attr.d
-    gate, candidate, cell = (ACTIVATIONS[name] for name in (attr.act_gate, attr.act_cand, attr.act_cell))
-    c, i, f, o = (gates[part * d : (part + 1) * d] for part in range(4))
-    if attr.use_peephole:
-        i = i + wp[:d] * ct_1
-        f = f + wp[d : 2 * d] * ct_1
-    ct = candidate(c) * gate(i) + ct_1 * gate(f)
-    if attr.use_peephole:
-        o = o + wp[2 * d :] * ct
-    return [ct, cell(ct) * gate(o)]
-
-
-@oracle
-def matmul(attr: Any, a: AnyArray, b: AnyArray, c: Any = None) -> list[AnyArray]:
-    narrow: Any = np.float64 if attr.dtype == "float32" else WIDE  # long double is NumPy's plain loop
-    left: Any = (a.T if attr.trans_a else a).astype(narrow)
-    right: Any = (b.T if attr.trans_b else b).astype(narrow)
-    product = (left @ right).astype(WIDE)
-    return [product + WIDE(attr.beta) * c if attr.beta else product]
+for _found in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_found.name}")

@@ -1,0 +1,50 @@
+"""LSTM, and mistakes in it."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.signature import AnyArray
+from mistakes import identity, relu, sigmoid
+
+MISTAKES = {
+    "lstm_ctht": {
+        "gates swapped": ("c, i, f, o =", "c, f, i, o ="),
+        "no peephole of the output gate": ("o = o + w_o * new", "pass"),
+        "peephole of the output gate sees the old cell": ("w_o * new", "w_o * ct_1"),
+        "weights swapped": ("w_i, w_f, w_o =", "w_f, w_i, w_o ="),
+        "relu drops NaN": ('"relu": relu', '"relu": lambda x: np.where(x > 0, x, x.dtype.type(0))'),
+        "identity is relu": ('"identity": identity', '"identity": relu'),
+        "sigmoid clamped": ('"sigmoid": sigmoid', '"sigmoid": lambda x: sigmoid(np.clip(x, -40, 13))'),
+        "tanh of half precision": (
+            '"tanh": np.tanh',
+            '"tanh": lambda x: np.tanh(x.astype("f2")).astype(x.dtype)',
+        ),
+        "cell activation is always tanh": ("act[attr.act_cell](new)", "np.tanh(new)"),
+        "candidate goes through the gate": ("act[attr.act_cand](c)", "act[attr.act_gate](c)"),
+        "hidden state of the old cell": ("act[attr.act_cell](new)", "act[attr.act_cell](ct_1)"),
+        "reads what it has written": (
+            "    if peephole:\n        w_i",
+            "    ct[...] = c\n    if peephole:\n        w_i",
+        ),
+        "last element is forgotten": (
+            "ht[...] = act[attr.act_cell](new) * act[attr.act_gate](o)",
+            "ht[:-1] = (act[attr.act_cell](new) * act[attr.act_gate](o))[:-1]",
+        ),
+    },
+}
+
+
+def lstm_ctht(attr: Any, gates: AnyArray, ct_1: AnyArray, *rest: AnyArray) -> None:
+    *peephole, ct, ht = rest
+    act: dict[str, Any] = {"sigmoid": sigmoid, "tanh": np.tanh, "relu": relu, "identity": identity}
+    c, i, f, o = gates.reshape(4, attr.d)
+    if peephole:
+        w_i, w_f, w_o = peephole[0].reshape(3, attr.d)
+        i = i + w_i * ct_1
+        f = f + w_f * ct_1
+    new = act[attr.act_cand](c) * act[attr.act_gate](i) + ct_1 * act[attr.act_gate](f)
+    if peephole:
+        o = o + w_o * new
+    ct[...] = new
+    ht[...] = act[attr.act_cell](new) * act[attr.act_gate](o)

@@ -1,0 +1,21 @@
+"""The truth about LAYER_NORM."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.signature import AnyArray
+from oracles import WIDE, oracle, total
+
+
+@oracle
+def layer_norm(attr: Any, x: AnyArray, scale: Any = None, bias: Any = None) -> list[AnyArray]:
+    """Centred twice, the first time on an element, so that a constant row is exactly zero."""
+    if x.size == 0:
+        return [x]
+    near = x - x[:, :1]
+    centred = near - (total(near, -1) / attr.n)[:, np.newaxis]
+    centred = centred - (total(centred, -1) / attr.n)[:, np.newaxis]
+    variance = total(centred * centred, -1) / attr.n
+    y = centred / np.sqrt(variance + WIDE(attr.eps))[:, np.newaxis]
+    return [y * scale + bias if attr.affine else y]
