@@ -208,9 +208,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
             found = _padded(found, axis, before, after, mode, values[axis] if values else None)
     made = fresh(given.tracer, found.node)
     if given.ndim > 1 and given.view.is_c() is not True and transpose(given).view.is_c():
-        made.view.storage.lie_like(
-            range(1, given.ndim + 1)
-        )  # in columns, if the array does and not otherwise
+        columns = range(1, given.ndim + 1)  # in which it lies if the array does and not otherwise
+        made.view.storage.lie_like(columns)
     return made
 
 

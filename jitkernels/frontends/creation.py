@@ -18,7 +18,7 @@ from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Number
 from jitkernels.graph.ir import Node
-from jitkernels.graph.scalars import DTYPES
+from jitkernels.graph.scalars import is_known
 
 
 def filled(tracer: Tracer, shape: Any, value: Any, dtype: Any, order: Any = "C") -> Traced:
@@ -309,7 +309,7 @@ def constants(tracer: Tracer, found: Any) -> Any:
     """Arrays that NumPy made of plain numbers, as constants of the code."""
     if type(found) in (tuple, list):
         return type(found)(constants(tracer, one) for one in found)
-    if type(found) is not np.ndarray or found.dtype.name not in DTYPES:
+    if type(found) is not np.ndarray or not is_known(found.dtype):
         return found
     return fresh(tracer, tracer.constant_array(found))
 

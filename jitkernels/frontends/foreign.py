@@ -14,7 +14,7 @@ from jitkernels.frontends.tracer import NUMPY, Tracer
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Node
-from jitkernels.graph.scalars import DTYPES
+from jitkernels.graph.scalars import is_known
 
 _copies: dict[Any, Any] = {}
 
@@ -129,7 +129,7 @@ def computed(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords
     ):
         raise UnknownError(f"numpy.{name} that gives a view")
     if not all(type(one) is np.ndarray or isinstance(one, np.generic) for one in listed) or any(
-        one.dtype.name not in DTYPES for one in listed
+        not is_known(one.dtype) for one in listed
     ):
         raise UnknownError(f"numpy.{name}")
     call.expected = _described(found)

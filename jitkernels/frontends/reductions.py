@@ -12,7 +12,7 @@ from jitkernels.frontends.universal import apply, cast_mask, cast_to, loop_of, o
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Node
-from jitkernels.graph.scalars import DTYPES
+from jitkernels.graph.scalars import is_known
 
 KINDS = {
     np.add: "sum", np.multiply: "prod", np.minimum: "min", np.maximum: "max", np.logical_or: "any",
@@ -40,7 +40,7 @@ def dtype_name(dtype: Any) -> str:
     if type(dtype) is Traced:
         raise UnknownError("a number or an array as a dtype")  # though they have one
     kind = np.dtype(dtype)
-    if kind.name not in DTYPES or not kind.isnative:
+    if not is_known(kind):
         raise UnknownError(f"dtype {kind}")
     return str(kind.name)
 

@@ -15,7 +15,7 @@ from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Number
 from jitkernels.graph.ir import Node
-from jitkernels.graph.scalars import DTYPES
+from jitkernels.graph.scalars import is_known
 
 MOST_ROWS = 4096
 
@@ -337,7 +337,7 @@ def traced(tracer: Tracer, value: Any) -> Traced:
 
 def known_array(tracer: Tracer, array: Any) -> Node:
     """The node of a concrete array. Raises UnknownError for one that the function was not seen to make."""
-    if array.dtype.name not in DTYPES or type(array) is not np.ndarray:
+    if not is_known(array.dtype) or type(array) is not np.ndarray:
         raise UnknownError(f"an array of dtype {array.dtype}")
     if id(array) not in tracer.made:
         raise UnknownError("an array that is no argument, global or closure variable of the function")
@@ -346,6 +346,6 @@ def known_array(tracer: Tracer, array: Any) -> Node:
 
 def scalar_node(value: Any) -> Node:
     """A NumPy scalar's node."""
-    if value.dtype.name not in DTYPES:
+    if not is_known(value.dtype):
         raise UnknownError(f"a number of dtype {value.dtype}")
     return construct.constant(value.item(), value.dtype.name)

@@ -15,7 +15,7 @@ from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Extent
 from jitkernels.graph.ir import Node
-from jitkernels.graph.scalars import BY_UFUNC, DTYPES, SCALARS
+from jitkernels.graph.scalars import BY_UFUNC, DTYPES, SCALARS, is_known
 
 CLASSES = (int, float, bool)
 
@@ -50,7 +50,7 @@ def kind_of(value: Any) -> Any:
     if type(value) in CLASSES:
         return type(value)
     if isinstance(value, np.ndarray | np.generic):
-        if value.dtype.name not in DTYPES:
+        if not is_known(value.dtype):
             raise UnknownError(f"an operand of dtype {value.dtype}")
         return value.dtype.name
     raise UnknownError(f"an operand of type {type(value).__name__}")
@@ -222,7 +222,7 @@ def _dtype_of(ufunc: Any, keywords: dict[str, Any]) -> str | None:
     if dtype is None:
         return None
     kind = np.dtype(dtype)
-    if kind.name not in DTYPES or not kind.isnative:
+    if not is_known(kind):
         raise UnknownError(f"numpy.{ufunc.__name__} with dtype={kind}")
     return str(kind.name)
 

@@ -18,6 +18,12 @@ FLOATS = ("float16", "float32", "float64")
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", *FLOATS)
 """Element types that graphs know. Arrays of others are left to NumPy."""
 
+
+def is_known(dtype: "np.dtype[Any]") -> bool:
+    """Whether graphs know arrays of a dtype: one of these, and in this machine's byte order."""
+    return dtype.name in DTYPES and bool(dtype.isnative)
+
+
 ROUNDED = frozenset({"add", "subtract", "multiply", "divide", "square", "reciprocal", "sqrt"})
 """Operations whose results processors round; others that are no function of `jitkernels.maths` are exact."""
 

@@ -12,7 +12,7 @@ from typing import Any
 from jitkernels import machine
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.loops.followed import call_after
-from jitkernels.loops.matmul_banded import banded_nest
+from jitkernels.loops.matmul_banded import LOW, banded_nest
 from jitkernels.loops.matmul_compact import compact_nest
 from jitkernels.loops.matmul_packed import LONG, is_same, matmul_arguments, packed_nest
 from jitkernels.loops.matmul_plan import PARALLEL_WORK, blocking
@@ -23,8 +23,8 @@ from jitkernels.native import load
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import External, inlined
 
-LOW, IN_CACHE = 64, 65536
-"""Sizes of what is too small to be packed: rows, columns or steps along k, and elements of B."""
+IN_CACHE = 65536
+"""Elements of B that are too few to be packed."""
 TALL = 128
 """Rows from which on half of a symmetric product by panels takes less than all of it in place."""
 SHARED_WORK = 96**3

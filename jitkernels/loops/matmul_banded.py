@@ -15,7 +15,7 @@ from jitkernels.native.source import offset
 BAND = 16384
 """Bytes of C, about, that are handed to what follows at a time: half of a first-level cache."""
 LOW = 64
-"""Rows of the least band that is handed on."""
+"""Rows of the least band that is handed on; fewer are too few to be packed."""
 SHARE = 16
 """Rows that a thread gets at least, twice."""
 
