@@ -271,5 +271,12 @@ def test_broken_promises_are_the_exit_code(
 
     entry = Benchmark("launch", "Some calls.", lambda settings: [line(gen=1.0, mkl=1.0)], verdict, "")
     monkeypatch.setattr(bench, "benchmarks", lambda: {"launch": entry})
-    given: dict[str, Any] = {"peers": False, "json": None, "against": [], "tag": "ci", "threads": None}
+    given: dict[str, Any] = {
+        "peers": False,
+        "json": None,
+        "report": None,
+        "against": [],
+        "tag": "ci",
+        "threads": None,
+    }
     assert bench.run(["launch"], **given, seconds=0.1) == code

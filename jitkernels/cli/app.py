@@ -75,6 +75,7 @@ def bench(
     *names: str,
     peers: bool = False,
     json: Path | None = None,
+    report: Path | None = None,
     compare: Annotated[list[Path] | None, Parameter(consume_multiple=False)] = None,
     tag: Literal["ci", "full"] = "ci",
     threads: int | None = None,
@@ -91,6 +92,9 @@ def bench(
         Time what NumPy and other packages have, too.
     json
         Write every figure, with the machine's stamp, to this file.
+    report
+        Write a page with tables and charts into this folder, beside what this machine can do at most; needs the extra
+        "report".
     compare
         Show what changed beyond noise since the run in this file; given twice, compare two files and run nothing.
     tag
@@ -103,7 +107,14 @@ def bench(
     from jitkernels.cli import bench as command
 
     return command.run(
-        names, peers=peers, json=json, against=compare or [], tag=tag, threads=threads, seconds=seconds
+        names,
+        peers=peers,
+        json=json,
+        report=report,
+        against=compare or [],
+        tag=tag,
+        threads=threads,
+        seconds=seconds,
     )
 
 

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import jitkernels
-from jitkernels.benchmark import compare, saved, stamp
+from jitkernels.benchmark import compare, peaks, saved, stamp
 from jitkernels.benchmark.saved import Run
 from jitkernels.benchmark.suite import Benchmark, Line, Settings, benchmarks
 from jitkernels.cli import output
@@ -24,6 +24,7 @@ def run(
     *,
     peers: bool,
     json: Path | None,
+    report: Path | None,
     against: Sequence[Path],
     tag: str,
     threads: int | None,
@@ -36,9 +37,17 @@ def run(
         raise ArgumentError(f"--compare: expected one or two files, got {len(against)}")
     if json is not None and not json.absolute().parent.is_dir():  # said before minutes of measuring
         raise ArgumentError(f"--json: expected a file in a folder that exists, got {json}")
+    if report is not None:
+        from jitkernels.benchmark import (
+            report as pages,
+        )  # what it needs is asked for before minutes of measuring
+
+        pages.check(report)
     runs = [saved.load(path) for path in against]
     if len(runs) == 2:
         show_changes(*runs)
+        if report is not None:
+            _tell(pages.write(report, runs))
         return 0
     chosen, asked = _chosen(names)
     kernels, parts = ((), asked) if chosen.parts else (asked, ())
@@ -58,7 +67,13 @@ def run(
         saved.save(json, found)
     for before in runs:
         show_changes(before, found)
+    if report is not None:
+        _tell(pages.write(report, [*runs, found], peaks.measured(used)))
     return 1 if verdict and verdict.holds is False else 0
+
+
+def _tell(page: Path) -> None:
+    output.console().print(escape(f"report: {page}"), soft_wrap=True)
 
 
 def _chosen(names: Sequence[str]) -> tuple[Benchmark, Sequence[str]]:

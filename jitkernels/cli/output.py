@@ -9,6 +9,9 @@ from rich.logging import RichHandler
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from jitkernels.benchmark.units import duration as duration
+from jitkernels.benchmark.units import size as size
+
 PIPED_WIDTH = 10_000
 """Columns where there is no terminal to ask: a line of a table stays one line for other programs."""
 
@@ -60,19 +63,3 @@ def logged(target: Console) -> Iterator[None]:
         yield
     finally:
         log.removeHandler(handler)
-
-
-def duration(seconds: float) -> str:
-    """Three digits and a unit, as in "1.23 us"."""
-    for factor, unit in ((1e9, "ns"), (1e6, "us"), (1e3, "ms")):
-        if seconds * factor < 999.5:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds:.3g} s"
-
-
-def size(count: float) -> str:
-    """Bytes with a unit, as in "1.5 MB"."""
-    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if count >= factor:
-            return f"{count / factor:.1f} {unit}"
-    return f"{count:.0f} bytes"

@@ -1,0 +1,32 @@
+"""The page's text from its template, style and script, which stand beside this module."""
+
+from pathlib import Path
+from typing import Any
+
+from jitkernels.errors import NotUsableError
+
+try:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+except ImportError as error:
+    raise NotUsableError(
+        f"a report is written with jinja2: pip install 'jitkernels[report]' ({error})"
+    ) from None
+
+FOLDER = Path(__file__).parent
+
+
+def rendered(**values: Any) -> str:
+    """The page of these values; whatever is no chart of ours is escaped."""
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["chart"] = Markup
+    parts = {name: Markup((FOLDER / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js")}
+    return environment.get_template("page.html").render(
+        style=parts["page.css"], script=parts["page.js"], **values
+    )
