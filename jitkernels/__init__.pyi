@@ -8,7 +8,11 @@ from numpy.typing import ArrayLike
 from jitkernels import errors as errors
 from jitkernels.attrs.base import KernelAttr as KernelAttr
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
+from jitkernels.attrs.gru import GRUH1Attr as GRUH1Attr
+from jitkernels.attrs.gru import GRUHtPart1Attr as GRUHtPart1Attr
+from jitkernels.attrs.gru import GRUHtPart2Attr as GRUHtPart2Attr
 from jitkernels.attrs.layer_norm import LayerNormAttr as LayerNormAttr
+from jitkernels.attrs.lstm import LSTMC1H1Attr as LSTMC1H1Attr
 from jitkernels.attrs.lstm import LSTMCtHtAttr as LSTMCtHtAttr
 from jitkernels.attrs.matmul import MatMulAttr as MatMulAttr
 from jitkernels.attrs.seq_pool import SeqPoolAttr as SeqPoolAttr
@@ -77,6 +81,10 @@ __all__ = [
     "tune",
     "use",
     "EmbSeqPoolAttr",
+    "GRUH1Attr",
+    "GRUHtPart1Attr",
+    "GRUHtPart2Attr",
+    "LSTMC1H1Attr",
     "LSTMCtHtAttr",
     "LayerNormAttr",
     "MatMulAttr",
@@ -86,7 +94,11 @@ __all__ = [
     "VMulAttr",
     "VSigmoidAttr",
     "emb_seq_pool",
+    "gru_h1",
+    "gru_ht_part1",
+    "gru_ht_part2",
     "layer_norm",
+    "lstm_c1h1",
     "lstm_ctht",
     "matmul",
     "seq_pool",
@@ -103,6 +115,25 @@ def emb_seq_pool(
     pool: Literal['sum', 'mean', 'max'] = 'sum',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def gru_h1(
+    gates: ArrayLike,
+    act_gate: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'sigmoid',
+    act_cand: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'tanh',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def gru_ht_part1(
+    gates: ArrayLike,
+    ht_1: ArrayLike,
+    act_gate: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'sigmoid',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def gru_ht_part2(
+    gates: ArrayLike,
+    ht_1: ArrayLike,
+    act_gate: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'sigmoid',
+    act_cand: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'tanh',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def layer_norm(
     x: ArrayLike,
     scale: ArrayLike | None = None,
@@ -113,6 +144,14 @@ def layer_norm(
 def lstm_ctht(
     gates: ArrayLike,
     ct_1: ArrayLike,
+    wp: ArrayLike | None = None,
+    act_gate: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'sigmoid',
+    act_cand: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'tanh',
+    act_cell: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'tanh',
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
+def lstm_c1h1(
+    gates: ArrayLike,
     wp: ArrayLike | None = None,
     act_gate: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'sigmoid',
     act_cand: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'tanh',

@@ -47,8 +47,8 @@ def _header(symbol: str, dtype: str, lanes: int) -> str:
 class _Packer:
     """What both packing functions share: names of types, masks, masked loads."""
 
-    def __init__(self, dtype: str, lanes: int, width: int) -> None:
-        self.lanes, self.width = lanes, width
+    def __init__(self, dtype: str, lanes: int, width: int, pitch: int | None = None) -> None:
+        self.lanes, self.width, self.pitch = lanes, width, pitch or width
         self.align = element_size(dtype)
         self.kind = element_type(dtype)
         self.vector = f"<{lanes} x {self.kind}>"
@@ -129,9 +129,12 @@ def copy_panel(symbol: str, dtype: str, lanes: int, width: int) -> str:
     return _header(symbol, dtype, lanes) + "\n".join(out.lines) + "\n}\n"
 
 
-def transpose_panel(symbol: str, dtype: str, lanes: int, width: int) -> str:
-    """IR of ``target[p * width + w] = source[w * source_stride + p] if w < live else 0`` for ``p < count``."""
-    make = _Packer(dtype, lanes, width)
+def transpose_panel(symbol: str, dtype: str, lanes: int, width: int, pitch: int | None = None) -> str:
+    """IR of ``target[p * pitch + w] = source[w * source_stride + p] if w < live else 0`` for ``p < count``.
+
+    `pitch` is the width, unless several panels are to lie side by side.
+    """
+    make = _Packer(dtype, lanes, width, pitch)
     out = make.out
     out.label("entry")
     out.lines.append(f"  %source_start = getelementptr {make.kind}, ptr %source, i64 %source_offset")
@@ -145,7 +148,7 @@ def transpose_panel(symbol: str, dtype: str, lanes: int, width: int) -> str:
     out.lines.append(f"  %enough = icmp sge i64 %left, {lanes}")
     out.lines.append("  %plain = and i1 %whole, %enough")
     out.lines.append(f"  %from = getelementptr {make.kind}, ptr %source_start, i64 %p")
-    out.lines.append(f"  %start = mul nsw i64 %p, {width}")
+    out.lines.append(f"  %start = mul nsw i64 %p, {make.pitch}")
     out.lines.append(f"  %to = getelementptr {make.kind}, ptr %target_start, i64 %start")
     out.line("br i1 %plain, label %fast, label %slow")
     for name in ("fast", "slow"):
@@ -181,7 +184,7 @@ def _transpose_block(make: _Packer, group: int, mask: str | None) -> None:
             distance = out.value(f"select i1 {live}, i64 {distance}, i64 0")
         rows.append(make.load(out.element(make.kind, "%from", distance), row_mask))
     for step, value in enumerate(transpose_registers(make, rows)):
-        make.store(value, out.element(make.kind, "%to", step * make.width + group))
+        make.store(value, out.element(make.kind, "%to", step * make.pitch + group))
 
 
 def transpose_registers(make: _Packer, rows: list[str]) -> list[str]:

@@ -11,6 +11,10 @@ STACK_BITS = 23
 """Stacks are usually 8 MB apart."""
 STACK_BYTES = 40960
 """Workspaces up to this size lie on the stack, which costs nothing and cannot fail."""
+MOST_KEPT = 1 << 25
+"""Of workspaces whose size arguments tell, those of more bytes are given back after the call."""
+SIZED = -1
+"""A workspace whose size ``i64 @needed(arguments, begin, end)`` tells."""
 
 
 def types_of(arguments: tuple[str, ...]) -> list[str]:
@@ -33,12 +37,15 @@ def ir(
     ``i64 @entry(arguments)`` is the kernel: it checks, takes threads if there are any for it, and runs all.
     ``i64 @entry_range(arguments, begin, end)`` runs a part on the calling thread, for other generated code.
     It checks nothing: ``i64 @entry_check(arguments)`` does, for those who call ranges of a kernel with a check.
+    `workspace` is in bytes, or `SIZED`.
     """
     kinds = types_of(arguments)
     names = [f"{kind} %a{i}" for i, kind in enumerate(kinds)]
     passed = ", ".join(names)
     scratch = ["ptr"] if workspace else []
     lines = [f"declare i64 @body({', '.join([*kinds, *scratch, 'i64', 'i64'])})"]
+    if workspace == SIZED:
+        lines += [f"declare i64 @needed({', '.join([*kinds, 'i64', 'i64'])})"]
     if check:
         lines += [f"declare i64 @check({', '.join(kinds)})", *_visible_check(names)]
     lines += [f"define i64 @entry({passed}) {{", "start:"]
@@ -113,6 +120,8 @@ def _part(names: list[str], workspace: int, no_memory: int) -> list[str]:
             "  ret i64 %status",
             "}",
         ]
+    if workspace == SIZED:
+        return _sized_part(passed, no_memory)
     if workspace <= STACK_BYTES:
         return [
             f"define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{",
@@ -145,6 +154,57 @@ use:
   br i1 %alone, label %done, label %drop
 drop:
   call void @free(ptr %other)
+  br label %done
+done:
+  ret i64 %status
+}}""".splitlines()
+
+
+def _sized_part(passed: str, no_memory: int) -> list[str]:
+    """The same where arguments tell the size: an area has its size before it, and one too small is exchanged."""
+    return f"""@slots = internal global [{SLOTS} x ptr] zeroinitializer
+declare ptr @aligned_alloc(i64, i64)
+declare void @free(ptr)
+define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{
+start:
+  %wanted = call i64 @needed({passed}, i64 %begin, i64 %end)
+  %padded = add i64 %wanted, 127
+  %bytes = and i64 %padded, -64
+  %wrapped = urem i64 %slot, {SLOTS}
+  %place = getelementptr ptr, ptr @slots, i64 %wrapped
+  %kept = atomicrmw xchg ptr %place, ptr null acq_rel
+  %missing = icmp eq ptr %kept, null
+  br i1 %missing, label %allocate, label %measure
+measure:
+  %room = load i64, ptr %kept
+  %fits = icmp sge i64 %room, %bytes
+  br i1 %fits, label %use, label %exchange
+exchange:
+  call void @free(ptr %kept)
+  br label %allocate
+allocate:
+  %fresh = call ptr @aligned_alloc(i64 64, i64 %bytes)
+  %failed = icmp eq ptr %fresh, null
+  br i1 %failed, label %refuse, label %mark
+refuse:
+  ret i64 {no_memory}
+mark:
+  store i64 %bytes, ptr %fresh
+  br label %use
+use:
+  %whole = phi ptr [ %kept, %measure ], [ %fresh, %mark ]
+  %area = getelementptr i8, ptr %whole, i64 64
+  %status = call i64 @body({passed}, ptr %area, i64 %begin, i64 %end)
+  %size = load i64, ptr %whole
+  %large = icmp sgt i64 %size, {MOST_KEPT}
+  br i1 %large, label %drop, label %keep
+keep:
+  %other = atomicrmw xchg ptr %place, ptr %whole acq_rel
+  %alone = icmp eq ptr %other, null
+  br i1 %alone, label %done, label %drop
+drop:
+  %dropped = phi ptr [ %whole, %use ], [ %other, %keep ]
+  call void @free(ptr %dropped)
   br label %done
 done:
   ret i64 %status

@@ -36,7 +36,8 @@ class LoopNest:
     arguments say, since one object serves every size of a class.
 
     `workspace` is the size in bytes of a 64-byte aligned scratch area of elements `workspace_dtype`, one per
-    running thread, kept between calls. `vector_bytes` limits the vector registers that LLVM may use.
+    running thread, kept between calls; or a function of the arguments, begin and end in the language of bodies, which
+    gives that size. `vector_bytes` limits the vector registers that LLVM may use.
     `parallel` asks for threads when there are at least two blocks for each.
 
     Nothing is assumed of pointers but what ``restrict`` in `arguments` says. Without it LLVM compares
@@ -59,7 +60,7 @@ class LoopNest:
     extent: int
     block: int = 1
     parallel: bool = False
-    workspace: int = 0
+    workspace: int | Callable[..., Any] = 0
     workspace_dtype: str = ""
     check: Code | None = None
     flags: tuple[str, ...] = FLAGS
@@ -95,12 +96,14 @@ class LoopNest:
 
     @kept_property
     def module(self) -> Module:
-        """The generated Python module of those of ``body`` and ``check`` that are Python functions."""
+        """The generated Python module of those of ``body``, ``check`` and ``workspace`` that are Python functions."""
         module = Module()
         if callable(self.body):
             module.define("body", self.body, self.flags)
         if callable(self.check):
             module.define("check", self.check, ())
+        if callable(self.workspace):
+            module.define("needed", self.workspace, ())
         return module
 
     @property
@@ -116,7 +119,7 @@ class LoopNest:
             extent=self.extent,
             block=self.block,
             parallel=self.parallel,
-            workspace=self.workspace,
+            workspace=entry.SIZED if callable(self.workspace) else self.workspace,
             no_memory=status.no_memory_for(self.name) if self.workspace else 0,
             check=self.check is not None,
         )
@@ -144,7 +147,7 @@ class LoopNest:
     def object_code(self, symbol: str) -> bytes:
         """The object file: the entry, its range function, no undefined symbol besides the externals."""
         parts: list[str | bytes] = [self.entry.replace("@entry", f"@{symbol}")]
-        if callable(self.body) or callable(self.check):
+        if callable(self.body) or callable(self.check) or callable(self.workspace):
             parts.append(self._translated())
         parts += [code for code in (self.body, self.check) if isinstance(code, str | bytes)]
         if isinstance(self.body, LaterIR):
@@ -156,7 +159,7 @@ class LoopNest:
         return codegen.finished(module, symbol, self.externals, self.vector_bytes, improve, py=self.text)
 
     def _translated(self) -> str:
-        """LLVM IR of those of ``body`` and ``check`` that are Python functions."""
+        """LLVM IR of those of ``body``, ``check`` and ``workspace`` that are Python functions."""
         from jitkernels.native.language import loops
 
         plain = self.arguments
@@ -168,6 +171,8 @@ class LoopNest:
             program.export("body", self.body, (*plain, *scratch, "int64", "int64"), self.flags)
         if callable(self.check):
             program.export("check", self.check, plain, ())
+        if callable(self.workspace):
+            program.export("needed", self.workspace, (*plain, "int64", "int64"), ())
         return program.text
 
 

@@ -1,4 +1,4 @@
-"""What NumPy has for LSTM_CTHT."""
+"""What NumPy has for the cells of an LSTM."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.lstm import LSTMCtHtAttr
+from jitkernels.attrs.lstm import LSTMC1H1Attr, LSTMCtHtAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.peers.forms import DTYPES, LAYOUTS, outs, values
 from jitkernels.signature import AnyArray
 
 
-def _activated(name: str, x: AnyArray) -> Any:
+def activated(name: str, x: AnyArray) -> Any:
+    """As one would write it: overflow on the way to 0 is a warning at most."""
     if name == "sigmoid":
         return 1 / (1 + np.exp(-x))
     if name == "tanh":
@@ -35,11 +36,11 @@ def lstm_ctht(
     if wp is not None:
         w_i, w_f, w_o = np.asarray(wp).reshape(3, -1)
         i, f = i + w_i * ct_1, f + w_f * ct_1
-    kept = ct_1 * _activated(act_gate, f)
-    ct = np.add(_activated(act_cand, c) * _activated(act_gate, i), kept, out=out and out[0])
+    kept = ct_1 * activated(act_gate, f)
+    ct = np.add(activated(act_cand, c) * activated(act_gate, i), kept, out=out and out[0])
     if wp is not None:
         o = o + w_o * ct
-    return ct, np.multiply(_activated(act_cell, ct), _activated(act_gate, o), out=out and out[1])
+    return ct, np.multiply(activated(act_cell, ct), activated(act_gate, o), out=out and out[1])
 
 
 @peer(LSTMCtHtAttr)
@@ -72,3 +73,46 @@ def steps(elements: int) -> Iterator[OrdinaryCall]:
     both = (np.zeros_like(ct_1), np.zeros_like(ct_1))
     yield OrdinaryCall("out by position", (gates, ct_1, None, "sigmoid", "tanh", "tanh", both))
     yield OrdinaryCall("in place", (gates, ct_1), {"out": (ct_1, np.zeros_like(ct_1))})
+
+
+@equivalent(LSTMC1H1Attr)
+def lstm_c1h1(
+    gates: Any,
+    wp: Any = None,
+    act_gate: str = "sigmoid",
+    act_cand: str = "tanh",
+    act_cell: str = "tanh",
+    out: Any = None,
+) -> Any:
+    c, i, _, o = np.asarray(gates).reshape(4, -1)
+    ct = np.multiply(activated(act_cand, c), activated(act_gate, i), out=out and out[0])
+    if wp is not None:
+        o = o + np.asarray(wp).reshape(3, -1)[2] * ct
+    return ct, np.multiply(activated(act_cell, ct), activated(act_gate, o), out=out and out[1])
+
+
+@peer(LSTMC1H1Attr)
+def numpy_first(attr: LSTMC1H1Attr, gates: AnyArray, *rest: AnyArray) -> Bound:
+    *peephole, ct, ht = rest
+    wp = peephole[0] if peephole else None
+    return partial(lstm_c1h1, gates, wp, attr.act_gate, attr.act_cand, attr.act_cell, (ct, ht))
+
+
+@ordinary_calls(LSTMC1H1Attr)
+def first_steps(elements: int) -> Iterator[OrdinaryCall]:
+    d = elements // 4
+    gates, wp, ct = values(4 * d), values(3 * d), values(d)
+    yield OrdinaryCall("plain", (gates,))
+    yield OrdinaryCall("peephole", (gates, wp))
+    yield OrdinaryCall("wp by name", (gates,), {"wp": wp})
+    for option in ("act_gate", "act_cand", "act_cell"):
+        for name in ("sigmoid", "tanh", "relu", "identity"):
+            yield OrdinaryCall(f"{option}={name}", (gates,), {option: name})
+    yield OrdinaryCall("by position", (gates, wp, "sigmoid", "relu", "tanh"))
+    for dtype in DTYPES[:-1]:
+        yield OrdinaryCall(dtype, (gates.astype(dtype),))
+    for name, form in LAYOUTS.items():
+        yield OrdinaryCall(name, (form(gates), form(wp)))
+    yield OrdinaryCall("empty", (gates[:0],))
+    for (kind, first), second in zip(outs(ct).items(), outs(ct).values(), strict=True):
+        yield OrdinaryCall(f"out={kind}", (gates,), {"out": (first, second)})

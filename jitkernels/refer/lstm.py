@@ -1,20 +1,11 @@
-"""NumPy reference of LSTM_CTHT."""
+"""NumPy references of LSTM_CTHT and LSTM_C1H1."""
 
 import numpy as np
 
-from jitkernels.attrs.lstm import LSTMCtHtAttr
+from jitkernels.attrs.lstm import LSTMC1H1Attr, LSTMCtHtAttr
+from jitkernels.refer.gates import activate
 from jitkernels.registry import implements
 from jitkernels.signature import AnyArray
-
-
-def _activate(name: str, x: AnyArray) -> AnyArray:
-    if name == "sigmoid":
-        small = np.exp(-np.abs(x))
-        found: AnyArray = np.where(x < 0, small, x.dtype.type(1)) / (1 + small)
-        return found
-    if name == "tanh":
-        return np.tanh(x)
-    return np.maximum(x, 0) if name == "relu" else x
 
 
 @implements(LSTMCtHtAttr, compiles=True)
@@ -25,8 +16,21 @@ def lstm_ctht(attr: LSTMCtHtAttr, gates: AnyArray, ct_1: AnyArray, *rest: AnyArr
         if peephole:
             w_i, w_f, w_o = peephole[0].reshape(3, attr.d)
             i, f = i + w_i * ct_1, f + w_f * ct_1
-        new = _activate(attr.act_cand, c) * _activate(attr.act_gate, i) + ct_1 * _activate(attr.act_gate, f)
+        new = activate(attr.act_cand, c) * activate(attr.act_gate, i) + ct_1 * activate(attr.act_gate, f)
         if peephole:
             o = o + w_o * new
         ct[...] = new
-        np.multiply(_activate(attr.act_cell, new), _activate(attr.act_gate, o), out=ht)
+        np.multiply(activate(attr.act_cell, new), activate(attr.act_gate, o), out=ht)
+
+
+@implements(LSTMC1H1Attr, compiles=True)
+def lstm_c1h1(attr: LSTMC1H1Attr, gates: AnyArray, *rest: AnyArray) -> None:
+    *peephole, ct, ht = rest
+    c, i, _, o = gates.reshape(4, attr.d)
+    with np.errstate(all="ignore"):
+        new = activate(attr.act_cand, c) * activate(attr.act_gate, i)
+        if peephole:
+            _, _, w_o = peephole[0].reshape(3, attr.d)
+            o = o + w_o * new
+        ct[...] = new
+        np.multiply(activate(attr.act_cell, new), activate(attr.act_gate, o), out=ht)

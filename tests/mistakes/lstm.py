@@ -1,4 +1,4 @@
-"""LSTM, and mistakes in it."""
+"""The cells of an LSTM, and mistakes in them."""
 
 from typing import Any
 
@@ -32,6 +32,21 @@ MISTAKES = {
             "ht[:-1] = (act[attr.act_cell](new) * act[attr.act_gate](o))[:-1]",
         ),
     },
+    "lstm_c1h1": {
+        "gates swapped": ("c, i, _, o =", "i, c, _, o ="),
+        "output gate is the forget gate": ("c, i, _, o =", "c, i, o, _ ="),
+        "forget gate in the cell": (
+            "act[attr.act_gate](i)",
+            "(act[attr.act_gate](i) + 0 * gates[2 * attr.d :][: attr.d])",
+        ),
+        "no peephole of the output gate": ("o = o + w_o * new", "pass"),
+        "weights of another gate": ("_, _, w_o =", "_, w_o, _ ="),
+        "sigmoid clamped": ('"sigmoid": sigmoid', '"sigmoid": lambda x: sigmoid(np.clip(x, -40, 13))'),
+        "relu drops NaN": ('"relu": relu', '"relu": lambda x: np.where(x > 0, x, x.dtype.type(0))'),
+        "cell activation is always tanh": ("act[attr.act_cell](new)", "np.tanh(new)"),
+        "candidate goes through the gate": ("act[attr.act_cand](c)", "act[attr.act_gate](c)"),
+        "last element is forgotten": ("ct[...] = new", "ct[:-1] = new[:-1]"),
+    },
 }
 
 
@@ -45,6 +60,18 @@ def lstm_ctht(attr: Any, gates: AnyArray, ct_1: AnyArray, *rest: AnyArray) -> No
         f = f + w_f * ct_1
     new = act[attr.act_cand](c) * act[attr.act_gate](i) + ct_1 * act[attr.act_gate](f)
     if peephole:
+        o = o + w_o * new
+    ct[...] = new
+    ht[...] = act[attr.act_cell](new) * act[attr.act_gate](o)
+
+
+def lstm_c1h1(attr: Any, gates: AnyArray, *rest: AnyArray) -> None:
+    *peephole, ct, ht = rest
+    act: dict[str, Any] = {"sigmoid": sigmoid, "tanh": np.tanh, "relu": relu, "identity": identity}
+    c, i, _, o = gates.reshape(4, attr.d)
+    new = act[attr.act_cand](c) * act[attr.act_gate](i)
+    if peephole:
+        _, _, w_o = peephole[0].reshape(3, attr.d)
         o = o + w_o * new
     ct[...] = new
     ht[...] = act[attr.act_cell](new) * act[attr.act_gate](o)

@@ -1,4 +1,4 @@
-"""The truth about LSTM."""
+"""The truth about the cells of an LSTM."""
 
 from typing import Any
 
@@ -17,4 +17,13 @@ def lstm_ctht(attr: Any, gates: AnyArray, ct_1: AnyArray, wp: Any = None) -> lis
     ct = candidate(c) * gate(i) + ct_1 * gate(f)
     if attr.use_peephole:
         o = o + wp[2 * d :] * ct
+    return [ct, cell(ct) * gate(o)]
+
+
+@oracle
+def lstm_c1h1(attr: Any, gates: AnyArray, wp: Any = None) -> list[AnyArray]:
+    d = attr.d
+    gate, candidate, cell = (ACTIVATIONS[name] for name in (attr.act_gate, attr.act_cand, attr.act_cell))
+    ct = candidate(gates[:d]) * gate(gates[d : 2 * d])
+    o = gates[3 * d :] + wp[2 * d :] * ct if attr.use_peephole else gates[3 * d :]
     return [ct, cell(ct) * gate(o)]
