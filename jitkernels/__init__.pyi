@@ -11,6 +11,9 @@ from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
 from jitkernels.attrs.layer_norm import LayerNormAttr as LayerNormAttr
 from jitkernels.attrs.lstm import LSTMCtHtAttr as LSTMCtHtAttr
 from jitkernels.attrs.matmul import MatMulAttr as MatMulAttr
+from jitkernels.attrs.pairs import CosineAttr as CosineAttr
+from jitkernels.attrs.pairs import DotAttr as DotAttr
+from jitkernels.attrs.pairs import SqEuclideanAttr as SqEuclideanAttr
 from jitkernels.attrs.seq_pool import SeqPoolAttr as SeqPoolAttr
 from jitkernels.attrs.softmax import SoftmaxAttr as SoftmaxAttr
 from jitkernels.attrs.vector import VExpAttr as VExpAttr
@@ -76,21 +79,27 @@ __all__ = [
     "set_num_threads",
     "tune",
     "use",
+    "CosineAttr",
+    "DotAttr",
     "EmbSeqPoolAttr",
     "LSTMCtHtAttr",
     "LayerNormAttr",
     "MatMulAttr",
     "SeqPoolAttr",
     "SoftmaxAttr",
+    "SqEuclideanAttr",
     "VExpAttr",
     "VMulAttr",
     "VSigmoidAttr",
+    "cosine",
+    "dot",
     "emb_seq_pool",
     "layer_norm",
     "lstm_ctht",
     "matmul",
     "seq_pool",
     "softmax",
+    "sqeuclidean",
     "vexp",
     "vmul",
     "vsigmoid",
@@ -122,6 +131,21 @@ def lstm_ctht(
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def dot(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def sqeuclidean(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def cosine(
+    x: ArrayLike,
+    y: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def seq_pool(
