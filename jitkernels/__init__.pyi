@@ -15,6 +15,9 @@ from jitkernels.attrs.layer_norm import LayerNormAttr as LayerNormAttr
 from jitkernels.attrs.lstm import LSTMC1H1Attr as LSTMC1H1Attr
 from jitkernels.attrs.lstm import LSTMCtHtAttr as LSTMCtHtAttr
 from jitkernels.attrs.matmul import MatMulAttr as MatMulAttr
+from jitkernels.attrs.pairs import CosineAttr as CosineAttr
+from jitkernels.attrs.pairs import DotAttr as DotAttr
+from jitkernels.attrs.pairs import SqEuclideanAttr as SqEuclideanAttr
 from jitkernels.attrs.seq_pool import SeqPoolAttr as SeqPoolAttr
 from jitkernels.attrs.softmax import SoftmaxAttr as SoftmaxAttr
 from jitkernels.attrs.vector import VExpAttr as VExpAttr
@@ -80,6 +83,8 @@ __all__ = [
     "set_num_threads",
     "tune",
     "use",
+    "CosineAttr",
+    "DotAttr",
     "EmbSeqPoolAttr",
     "GRUH1Attr",
     "GRUHtPart1Attr",
@@ -90,9 +95,12 @@ __all__ = [
     "MatMulAttr",
     "SeqPoolAttr",
     "SoftmaxAttr",
+    "SqEuclideanAttr",
     "VExpAttr",
     "VMulAttr",
     "VSigmoidAttr",
+    "cosine",
+    "dot",
     "emb_seq_pool",
     "gru_h1",
     "gru_ht_part1",
@@ -103,6 +111,7 @@ __all__ = [
     "matmul",
     "seq_pool",
     "softmax",
+    "sqeuclidean",
     "vexp",
     "vmul",
     "vsigmoid",
@@ -161,6 +170,21 @@ def lstm_c1h1(
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def dot(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def sqeuclidean(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def cosine(
+    x: ArrayLike,
+    y: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def seq_pool(

@@ -1,0 +1,122 @@
+"""What NumPy, SciPy, torch and NumKong have for DOT, SQEUCLIDEAN and COSINE."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.pairs import CosineAttr, DotAttr, PairsAttr, SqEuclideanAttr
+from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, transposed, values, with_outs
+from jitkernels.signature import AnyArray
+
+
+@equivalent(DotAttr)
+def dot(x: Any, y: Any, out: Any = None) -> Any:
+    return np.sum(np.multiply(x, y), axis=-1, out=out)
+
+
+@equivalent(SqEuclideanAttr)
+def sqeuclidean(x: Any, y: Any, out: Any = None) -> Any:
+    return np.sum(np.square(np.subtract(x, y)), axis=-1, out=out)
+
+
+@equivalent(CosineAttr)
+def cosine(x: Any, y: Any, out: Any = None) -> Any:
+    x, y = np.asarray(x), np.asarray(y)
+    lengths = np.sqrt(np.sum(x * x, axis=-1)) * np.sqrt(np.sum(y * y, axis=-1))
+    return np.maximum(1 - np.sum(x * y, axis=-1) / lengths, 0, out=out)
+
+
+def _vecdot(x: AnyArray, y: AnyArray, z: AnyArray) -> None:
+    np.vecdot(x, y, out=z)
+
+
+def _einsum_squares(x: AnyArray, y: AnyArray, z: AnyArray) -> None:
+    off = x - y
+    np.vecdot(off, off, out=z)
+
+
+def _vecdot_cosine(x: AnyArray, y: AnyArray, z: AnyArray) -> None:
+    lengths = np.sqrt(np.vecdot(x, x)) * np.sqrt(np.vecdot(y, y))
+    np.maximum(1 - np.vecdot(x, y) / lengths, 0, out=z)
+
+
+@peer(DotAttr)
+def numpy_dot(attr: DotAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
+    return partial(_vecdot, x, y, z)
+
+
+@peer(SqEuclideanAttr)
+def numpy_sqeuclidean(attr: SqEuclideanAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
+    return partial(_einsum_squares, x, y, z)
+
+
+@peer(CosineAttr)
+def numpy_cosine(attr: CosineAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
+    return partial(_vecdot_cosine, x, y, z)
+
+
+def _torch(attr: PairsAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
+    import torch
+
+    a, b, result = torch.from_numpy(x), torch.from_numpy(y), torch.from_numpy(z)
+
+    def into(function: Any) -> None:
+        torch.sub(function(a, b), 0, out=result) if function is not torch.linalg.vecdot else function(
+            a, b, out=result
+        )
+
+    functions = {
+        "dot": torch.linalg.vecdot,
+        "sqeuclidean": lambda a, b: torch.square(torch.nn.functional.pairwise_distance(a, b, eps=0.0)),
+        "cosine": lambda a, b: 1 - torch.nn.functional.cosine_similarity(a, b),
+    }
+    return partial(into, functions[attr.name])
+
+
+def _numkong(attr: PairsAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound | None:
+    import numkong
+
+    if attr.n == 0:
+        return None
+    function = {"dot": numkong.dot, "sqeuclidean": numkong.sqeuclidean, "cosine": numkong.angular}[attr.name]
+
+    def into(x: AnyArray, y: AnyArray, z: AnyArray) -> None:
+        z[...] = function(x, y)
+
+    return partial(into, x, y, z)
+
+
+for _row in (DotAttr, SqEuclideanAttr, CosineAttr):
+    peer(_row, name="torch")(_torch)
+    peer(_row, name="numkong")(_numkong)
+
+
+@ordinary_calls(DotAttr)
+@ordinary_calls(SqEuclideanAttr)
+def pairs(elements: int) -> Iterator[OrdinaryCall]:
+    x, y = values(shape(elements, 2)), values(shape(elements, 2))[::-1].copy()
+    one, other = values(elements), values(elements)[::-1].copy()
+    result = np.zeros(len(x), np.float32)
+    yield OrdinaryCall("2-D", (x, y))
+    yield OrdinaryCall("1-D", (one, other))
+    yield OrdinaryCall("by name", (), {"x": x, "y": y})
+    for dimensions in (3, 4):
+        cube = values(shape(elements, dimensions))
+        yield OrdinaryCall(f"{dimensions}-D", (cube, cube[..., ::-1, ::-1].copy()))
+    yield OrdinaryCall("one against many", (x[0].copy(), y))
+    for dtype in DTYPES:
+        yield OrdinaryCall(dtype, (x.astype(dtype), y.astype(dtype)))
+    for name, form in LAYOUTS.items():
+        yield OrdinaryCall(name, (form(x), form(y)))
+    yield OrdinaryCall("transposed", (transposed(x), y))
+    yield OrdinaryCall("empty", (x[:0], y[:0]))
+    yield from with_outs((x, y), 2, result)
+
+
+@ordinary_calls(CosineAttr)
+def angles(elements: int) -> Iterator[OrdinaryCall]:
+    """The same but for what is parallel: there nothing is left but how each of both rounds."""
+    yield from (call for call in pairs(elements) if call.form != "bool")
