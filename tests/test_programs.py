@@ -370,7 +370,7 @@ def test_programs_are_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(expressions, "run", run)
     command.run(
         ["expressions", "softmax", "linear"],
-        peers=False, json=None, against=[], tag="ci", threads=1, seconds=1.0,
+        peers=False, json=None, report=None, against=[], tag="ci", threads=1, seconds=1.0,
     )  # fmt: skip
     assert asked == ["softmax", "linear"]
     with pytest.raises(UnknownNameError, match=r"no 'vmul' in expressions, there are .*softmax"):
