@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.attrs.binding import AXIS, DTYPE, SHAPE
 from jitkernels.native import launch
 from jitkernels.native.c_api import SCALARS
 from jitkernels.native.layout import (
@@ -42,8 +43,8 @@ _MASK = (1 << 64) - 1
 class Dispatch:
     """The table of one everyday function; raises ValueError where the row has more than it can hold.
 
-    parameters are the names of inputs, options and ``out``; symbols the names of the extents in the order of the
-    C function; values the objects that each option may be, by name (a float: its default and least value).
+    parameters are the names of inputs, options and ``out``; symbols the names of the integers in the order of the
+    C function; values the objects that each option may be, by name (numbers: default and limits).
     may_be_exact: whether keys can hold exact extents, if these are not large.
     """
 
@@ -58,7 +59,12 @@ class Dispatch:
         self._names = [sys.intern(name) for name in (*(a.name for a in inputs), *options, "out")]
         self._kept: list[object] = []
         self._factors: dict[str, int] = {}
-        self.may_be_exact = len(self._symbols) * EXACT_BITS + 11 < 62
+        self._sizes = [
+            name
+            for name in self._symbols
+            if not isinstance(values := self._options.get(name), Whole) or values.is_size
+        ]
+        self.may_be_exact = len(self._sizes) * EXACT_BITS + 11 < 62
         self._weigh()
         self._check(outputs)
         self.words = self._table(outputs)
@@ -78,7 +84,7 @@ class Dispatch:
                     self._factors[flag] = factor
                     factor *= 2
         for name, values in self._options.items():
-            if isinstance(values, tuple) and name != "axis":
+            if isinstance(values, tuple) and name != DTYPE:
                 self._factors[name] = factor
                 factor *= len(values)
         if 2 * factor > KEY_BASE:
@@ -119,7 +125,8 @@ class Dispatch:
         choices = [self._choice(name, values) for name, values in self._options.items()]
         start = Table.RECORDS + Record.WORDS * len(records)
         words = np.zeros(start + Choice.WORDS * len(choices), np.int64)
-        spread = [self._symbols.index(e.symbols[0]) for a in self._inputs for e in a.extents if e.spread]
+        arrays = (*self._inputs, *outputs)
+        spread = [self._symbols.index(e.symbols[0]) for a in arrays for e in a.extents if e.spread]
         plain = Plain.NONE
         if self._is_elementwise(outputs):
             plain = Plain.ELEMENTWISE
@@ -135,7 +142,9 @@ class Dispatch:
             Table.FLOATS: sum(isinstance(values, Real) for values in self._options.values()),
             Table.SPREAD: spread[0] if spread else -1,
             Table.PLAIN: plain,
+            Table.UNSIZED: sum(1 << i for i, s in enumerate(self._symbols) if s not in self._sizes),
             Table.OUT: id(self._names[-1]),
+            Table.AT_ONCE: int(not spread or not self._inputs or not all(a.spreads for a in outputs)),
             Table.PICKED: picked,
             Table.PICKER: picker,
             Table.CHOICES: start,
@@ -211,15 +220,22 @@ class Dispatch:
         return [*(header[word] for word in sorted(header)), *shape]
 
     def _choice(self, name: str, values: Any) -> list[int]:
-        if name == "axis":
+        if name == AXIS:
             found = [Choice.AXIS, 0, 0]
+        elif name == SHAPE:
+            found = [Choice.A_SHAPE, 0, 0]
+        elif isinstance(values, Whole):
+            default = 0 if values.default is None else values.default
+            limits = (default, values.least, values.most)
+            found = [Choice.AN_INT, self._symbols.index(name), int(values.default is not None), *limits]
         elif isinstance(values, Real):
             nearest = (float(np.dtype(dtype).type(values.default)) for dtype in FLOATS)
             bits = [struct.unpack("q", struct.pack("d", value))[0] for value in nearest]
             found = [Choice.A_FLOAT, 0, int(values.least >= 0), *bits]
         else:
             kept = [sys.intern(value) if isinstance(value, str) else value for value in values]
-            found = [Choice.OF_VALUES, self._factors[name], len(kept), *map(id, kept)]
+            kind = Choice.A_DTYPE if name == DTYPE else Choice.OF_VALUES
+            found = [kind, self._factors.get(name, 0), len(kept), *map(id, kept)]
             self._kept.append(kept)
         return [*found, *[0] * (Choice.WORDS - len(found))]
 
@@ -230,7 +246,7 @@ class Dispatch:
             for name, factor in self._factors.items()
         )
         key = 2 * options + FLOATS.index(fields["dtype"]) + KEY_BASE
-        for symbol in self._symbols:
+        for symbol in self._sizes:
             extent = int(fields[symbol])
             key = key << EXACT_BITS | extent if exact else key << 6 | max(extent - 1, 0).bit_length()
         return key | 1 << 62 if exact else key
@@ -238,16 +254,19 @@ class Dispatch:
     def missed(self) -> tuple[int, dict[str, Any]]:
         """The key of the size class that a call was without, and the fields of the class's largest; (0, {}) if none.
 
-        Floats are none of a key, so they are not among the fields.
+        Floats are none of a key, so they are not among the fields; ints that are no sizes are some number.
         """
         key = int(self.words[Table.MISSED])
         self.words[Table.MISSED] = 0
         if not key or key >= CONVERTING:  # or of exactly some extents
             return 0, {}
-        symbols = len(self._symbols)
+        symbols = len(self._sizes)
         fields: dict[str, Any] = {
-            name: 1 << (key >> 6 * (symbols - 1 - i) & 63) for i, name in enumerate(self._symbols)
+            name: 1 << (key >> 6 * (symbols - 1 - i) & 63) for i, name in enumerate(self._sizes)
         }
+        for name, values in self._options.items():
+            if isinstance(values, Whole) and not values.is_size:
+                fields[name] = values.least if values.default is None else values.default
         options, wide = divmod((key >> 6 * symbols) - KEY_BASE, 2)
         fields["dtype"] = FLOATS[wide]
         for name, factor in self._factors.items():
@@ -257,7 +276,7 @@ class Dispatch:
 
     def can_be_exact(self, fields: Mapping[str, Any]) -> bool:
         """Whether there may be a context for exactly these extents."""
-        return self.may_be_exact and all(fields[symbol] < 1 << EXACT_BITS for symbol in self._symbols)
+        return self.may_be_exact and all(fields[symbol] < 1 << EXACT_BITS for symbol in self._sizes)
 
     def wanted(self, entry: int) -> tuple[int, list[str]]:
         """The key of the nest of a kernel that a call was without, and the dtypes of its inputs; (0, []) if none."""
@@ -335,3 +354,10 @@ class Real:
 
     def __init__(self, default: float, least: float) -> None:
         self.default, self.least = default, least
+
+
+class Whole:
+    """What an int option may be: its default (None where it must be given), its limits, whether it is a size."""
+
+    def __init__(self, default: int | None, least: int, most: int, *, is_size: bool) -> None:
+        self.default, self.least, self.most, self.is_size = default, least, most, is_size

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from dataclasses import fields as dataclass_fields
 
 from jitkernels.attrs.base import FLOATS, KernelAttr
+from jitkernels.attrs.binding import AXIS, DTYPE, SHAPE
+from jitkernels.attrs.fields import MOST_WHOLE
 from jitkernels.signature import Argument
 
-AXIS = "axis"
 COMMON = """\
 Inputs are anything that NumPy makes an array of, with any strides; leading dimensions broadcast. They are computed
 in float32 if that holds them all, else in float64, as where all are integers. Results are new arrays unless `out` is
@@ -48,7 +49,7 @@ def _arguments(row: type[KernelAttr]) -> Iterator[str]:
         if argument.role == "in":
             yield f"{argument.name}: {_array(row, argument)}{_missing(row, argument)}"
     for name in row.options:
-        values = () if name == AXIS else row.known_fields()[name].values
+        values = row.known_fields()[name].values if name in row.known_fields() else ()
         which = f"one of {', '.join(map(repr, values))}" if values else _kind(row, name)
         yield f"{name}: {which}"
     several = "a tuple of arrays" if len(outputs) > 1 else "an array"
@@ -65,7 +66,18 @@ def _missing(row: type[KernelAttr], argument: Argument) -> str:
 
 
 def _kind(row: type[KernelAttr], name: str) -> str:
-    return "the axis to work along, an int" if name == AXIS else f"a {row.known_fields()[name].kind}"
+    if name == AXIS:
+        return "the axis to work along, an int"
+    if name == SHAPE:
+        return "of the result: an int, or a tuple of ints"
+    if name == DTYPE:
+        return f"{' or '.join(map(repr, dtypes_of(row)))}; if None that of `out`, or else 'float64'"
+    field = row.known_fields()[name]
+    if field.kind == "whole":
+        return f"an int of {field.least} or more" + (
+            f", at most {field.most}" if field.most < MOST_WHOLE else ""
+        )
+    return f"a {field.kind}"
 
 
 def _array(row: type[KernelAttr], argument: Argument) -> str:

@@ -6,14 +6,15 @@ does whatever is wrong or rare.
 """
 
 from collections.abc import Sequence
+from inspect import Parameter
 from typing import Any
 
 import numpy as np
 
 from jitkernels import converting, documentation, pins, results
 from jitkernels.attrs.base import Call, KernelAttr
-from jitkernels.attrs.binding import AXIS, inputs_of, is_everyday, outputs_of
-from jitkernels.dispatch_table import Dispatch, Real
+from jitkernels.attrs.binding import AXIS, DTYPE, SHAPE, inputs_of, is_everyday, outputs_of
+from jitkernels.dispatch_table import Dispatch, Real, Whole
 from jitkernels.errors import AttrError, UnknownNameError
 from jitkernels.kernel import Kernel, kernel_of
 from jitkernels.kernel_funcs import LOOK, KernelFuncs
@@ -70,6 +71,8 @@ class Everyday(launch.Holder):
         given = results.several(out)
         if len(given) == len(outputs_of(self._attr_class)) == 1:
             out = given[0]  # of a tuple of one, as NumPy takes it
+        if DTYPE in self._attr_class.options:
+            arguments, named = self._in_dtype_of(out, arguments, named)
         if self._dispatch is not None and any(map(results.lies_strangely, given)):
             results.put(self.name, self.callable(*arguments, **named), out)
             return out
@@ -92,6 +95,18 @@ class Everyday(launch.Holder):
                 with np.errstate(all="ignore"):
                     array[...] = result
         return out
+
+    def _in_dtype_of(
+        self, out: Any, arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments, with the dtype of ``out`` where they name none."""
+        try:
+            given = self._signature.bind_partial(*arguments, **named)
+        except TypeError:  # which is told in its place
+            return arguments, named
+        if given.arguments.get(DTYPE) is None:
+            given.arguments[DTYPE] = results.dtype_of(out)
+        return given.args, given.kwargs
 
     def _learns(self) -> bool:
         """Whether the dispatcher was without the kernel of a size class, and is no longer: it can serve the call then.
@@ -197,8 +212,14 @@ def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
     options: dict[str, Any] = {}
     for name in attr_class.options:
         default = attr_class.parameters().parameters[name].default
-        if name == AXIS:
+        if name in (AXIS, SHAPE):
             options[name] = default
+        elif name == DTYPE:
+            options[name] = (*_names_of(np.float32), *_names_of(np.float64))
+        elif fields[name].kind == "whole":
+            least, most = int(fields[name].least), int(fields[name].most)
+            first = None if default is Parameter.empty else default
+            options[name] = Whole(first, least, most, is_size=fields[name].is_size)
         elif fields[name].values:
             others = [value for value in fields[name].values if value != default]
             options[name] = (default, *others)
@@ -206,7 +227,7 @@ def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
             options[name] = Real(default, fields[name].least)
         else:
             return None
-    symbols = [name for name, field in fields.items() if field.kind == "int"]
+    symbols = [name for name, field in fields.items() if field.is_integer]
     told = {*options, *symbols, "dtype"} | {
         flag for a in attr_class.arrays for flag in (a.when, a.turned) if flag
     }
@@ -217,6 +238,11 @@ def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
         return Dispatch(inputs_of(attr_class), outputs_of(attr_class), symbols, options)
     except ValueError:
         return None
+
+
+def _names_of(number: Any) -> tuple[Any, ...]:
+    """What people write for a dtype, but for what NumPy has to look up."""
+    return number, np.dtype(number), np.dtype(number).name
 
 
 def everyday(name: str) -> Any:

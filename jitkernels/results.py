@@ -29,6 +29,12 @@ def targets(kernel: str, call: Call, outputs: Sequence[Array], out: Any) -> list
     return found
 
 
+def dtype_of(out: Any) -> Any:
+    """The dtype of what is given, where it is one that kernels compute in."""
+    name = out.dtype.newbyteorder("=").name if isinstance(out, np.ndarray) else None
+    return {"float32": np.float32, "float64": np.float64}.get(str(name))
+
+
 def put(kernel: str, results: Any, out: Any) -> None:
     """Results to where the dispatcher cannot put them. Raises what `targets` does."""
     made = several(results)

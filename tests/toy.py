@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from rows_of_tests import put_back
 
-from jitkernels import registry
-from jitkernels.attrs.base import Case, KernelAttr, Tolerance, cases, rows
+from jitkernels.attrs.base import Case, KernelAttr, Tolerance, cases
 from jitkernels.errors import DataIndexError
-from jitkernels.kernel_types import KernelType
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import implements
 from jitkernels.signature import AnyArray, Argument
@@ -168,13 +167,6 @@ OUTSIDE: dict[str, Callable[[ToyAttr], LoopNest]] = {
 
 @contextlib.contextmanager
 def registered() -> Iterator[type[ToyAttr]]:
-    """The row in the registry inside the block; what is planted inside is gone afterwards."""
-    kept = dict(registry._implementations[ToyAttr])
-    rows[ToyAttr.kernel_type] = ToyAttr
-    KernelType._members[ToyAttr.kernel_type.name] = ToyAttr.kernel_type
-    try:
+    """The row in the registry inside the block."""
+    with put_back(ToyAttr):
         yield ToyAttr
-    finally:
-        registry._implementations[ToyAttr] = kept
-        rows.pop(ToyAttr.kernel_type)
-        KernelType._members.pop(ToyAttr.kernel_type.name)

@@ -19,6 +19,7 @@ from jitkernels.attrs.fields import (
     in_dtype,
     in_words,
     real,
+    whole,
 )
 from jitkernels.errors import ArgumentTypeError, AttrError, RegistrationError
 from jitkernels.kernel_types import KernelType
@@ -26,7 +27,7 @@ from jitkernels.signature import AnyArray, Argument, Signature
 
 __all__ = [
     "FLOATS", "Call", "Case", "KernelAttr", "Tolerance", "cases", "choice", "custom", "power_of_two", "real", "rows",
-    "sum_error",
+    "sum_error", "whole",
 ]  # fmt: skip
 
 rows: dict[KernelType, type["KernelAttr"]] = {}
@@ -62,7 +63,9 @@ class Case:
     tags: frozenset[str]
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(choice, custom, real))
+@dataclass_transform(
+    frozen_default=True, kw_only_default=True, field_specifiers=(choice, custom, real, whole)
+)
 class KernelAttr:
     """Base of all attrs: a frozen value that names one kernel and all that it is specialised by.
 
@@ -71,8 +74,8 @@ class KernelAttr:
 
     arrays: what the kernel takes, inputs first. floats: float fields that the C function takes after the
     integers (all int fields), as ``const double *``. options: what the everyday function takes after its
-    arrays: fields by name, or ``axis``. implemented_as: the class whose implementations serve this one too, where rows
-    are made when they are met.
+    arrays: fields by name, ``axis``, or ``shape`` where no input tells the leading dimensions. implemented_as: the
+    class whose implementations serve this one too, where rows are made when they are met.
     """
 
     kernel_type: ClassVar[KernelType]
@@ -110,7 +113,7 @@ class KernelAttr:
         for array in arrays:
             if array.nbytes > MOST_BYTES:
                 raise AttrError(f"{type(self).__name__}: array {array.name} would have {array.nbytes} bytes")
-        integers = [(name, values[name]) for name, field in known.items() if field.kind == "int"]
+        integers = [(name, values[name]) for name, field in known.items() if field.is_integer]
         floats = [(name, values[name]) for name in self.floats]
         values["_signature"] = Signature(tuple(arrays), tuple(integers), tuple(floats))
         values["_key"] = key = (type(self), *[values[name] for name in known])
@@ -175,17 +178,19 @@ class KernelAttr:
     def extents(self) -> dict[str, int]:
         """Those fields that are sizes."""
         values = self.fields()
-        return {name: values[name] for name, field in self.known_fields().items() if field.kind == "int"}
+        return {name: values[name] for name, field in self.known_fields().items() if field.is_size}
 
     def tuning_class(self) -> Self:
-        """The attr that is measured on behalf of this one: extents at the next power of two, usual floats.
+        """The attr that is measured on behalf of this one: sizes at the next power of two, usual numbers.
 
         Every other field is kept, and a float that is 0 stays 0, as that may be another computation.
         """
         changed = self.fields()
         for name, field in self.known_fields().items():
-            if field.kind == "int":
-                changed[name] = power_of_two(changed[name])
+            if field.is_size:
+                changed[name] = int(min(power_of_two(changed[name]), field.most))
+            elif field.kind == "whole":
+                changed[name] = getattr(type(self), name, field.least)
             elif field.kind == "float" and changed[name]:
                 usual = getattr(type(self), name, 1.0) or 1.0
                 changed[name] = in_dtype(field.label, usual, changed.get("dtype", "float64"))
@@ -267,7 +272,7 @@ def _fields(attr_class: type[KernelAttr]) -> dict[str, Field]:
 
 @functools.cache
 def _others(attr_class: type[KernelAttr]) -> tuple[str, ...]:
-    return tuple(name for name, field in attr_class.known_fields().items() if field.kind != "int")
+    return tuple(name for name, field in attr_class.known_fields().items() if not field.is_size)
 
 
 @functools.cache

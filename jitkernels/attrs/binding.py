@@ -6,7 +6,8 @@ serves whatever the compiled dispatcher (`jitkernels.native.dispatch`) leaves to
 * inputs without a dtype of their own are taken as float32 if that holds them all, else as float64; integers and
   booleans count as float64 beside nothing narrower, Python numbers take the dtype of the arrays;
 * leading dimensions (``*rows``) broadcast against each other; all other extents must agree;
-* ``axis`` is moved to the end, and back in the results; a transposed matrix is taken as it lies.
+* ``axis`` is moved to the end, and back in the results; a transposed matrix is taken as it lies;
+* where there are no inputs, ``shape`` tells the leading dimensions, and ``dtype`` the dtype, unless ``out`` does.
 """
 
 import inspect
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from jitkernels.attrs.base import KernelAttr
 
 AXIS = "axis"
+SHAPE = "shape"
+DTYPE = "dtype"
+MOST_DIMENSIONS = 64
+"""Of NumPy's arrays."""
 WEAK = (bool, int, float)
 """Python's numbers, which have no dtype of their own."""
 
@@ -62,21 +67,30 @@ def outputs_of(row: "type[KernelAttr]") -> list[Argument]:
 
 
 def is_everyday(row: "type[KernelAttr]") -> bool:
-    """Whether the inputs tell all extents, so that a call needs nothing but them."""
+    """Whether inputs and options tell all extents, so that a call needs nothing but them."""
     told = {symbol for argument in inputs_of(row) for extent in argument.extents for symbol in extent.symbols}
+    told |= {*wholes_of(row)} | (_spread(row) if SHAPE in row.options else set())
     wanted = {symbol for a in outputs_of(row) for extent in a.extents for symbol in extent.symbols}
-    fixed = {name for name, field in row.known_fields().items() if field.kind == "int"}
+    fixed = {name for name, field in row.known_fields().items() if field.is_integer}
     return bool(row.arrays) and wanted | fixed <= told
 
 
+def wholes_of(row: "type[KernelAttr]") -> list[str]:
+    """The options that are ints, which shapes may have beside extents."""
+    known = row.known_fields()
+    return [name for name in row.options if name in known and known[name].kind == "whole"]
+
+
 def parameters(row: "type[KernelAttr]") -> inspect.Signature:
-    """Arrays by name, those that may be missing with the default None, then options with theirs."""
+    """Arrays by name, those that may be missing with the default None, then options with theirs, if any."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     found = [
         inspect.Parameter(a.name, kind, default=inspect.Parameter.empty if a.when is None else None)
         for a in inputs_of(row)
     ]
-    defaults = {AXIS: -1} | {name: getattr(row, name, None) for name in row.known_fields()}
+    empty = inspect.Parameter.empty
+    defaults = {name: getattr(row, name, empty) for name in row.known_fields()}
+    defaults |= {AXIS: -1, SHAPE: empty, DTYPE: None}
     found += [inspect.Parameter(name, kind, default=defaults[name]) for name in row.options]
     return inspect.Signature(found)
 
@@ -85,10 +99,10 @@ def check_declaration(row: "type[KernelAttr]") -> None:
     """Raise RegistrationError for arrays and options that do not fit the fields of a row."""
     fields = row.known_fields()
 
-    def wanted(what: str, name: str, kind: str) -> None:
-        if name not in fields or fields[name].kind != kind:
+    def wanted(what: str, name: str, *kinds: str) -> None:
+        if name not in fields or fields[name].kind not in kinds:
             raise RegistrationError(
-                f"{row.__name__}: {what}: expected the name of a field of type {kind}, got {name!r}"
+                f"{row.__name__}: {what}: expected the name of a field of type {kinds[0]}, got {name!r}"
             )
 
     names = [argument.name for argument in row.arrays]
@@ -98,7 +112,7 @@ def check_declaration(row: "type[KernelAttr]") -> None:
         label = f"array {argument.name}"
         for extent in argument.extents:
             for symbol in extent.symbols:
-                wanted(label, symbol, "int")
+                wanted(label, symbol, "int", "whole")
         for flag in (argument.when, argument.turned):
             if flag is not None:
                 wanted(label, flag, "bool")
@@ -111,8 +125,14 @@ def check_declaration(row: "type[KernelAttr]") -> None:
     for name in row.floats:
         wanted("floats", name, "float")
     for name in row.options:
-        if name != AXIS and name not in fields:
+        if name not in fields and name not in (AXIS, SHAPE):
             raise RegistrationError(f"{row.__name__}: options: expected fields or 'axis', got {name!r}")
+    leads = bool(row.arrays) and all(argument.spreads for argument in row.arrays)
+    if {SHAPE, DTYPE} & {*row.options} and (inputs_of(row) or not leads):
+        raise RegistrationError(
+            f"{row.__name__}: options: expected 'shape' and 'dtype' where there are no inputs and all results have "
+            "leading dimensions"
+        )
 
 
 def _check_picks(row: "type[KernelAttr]", argument: Argument) -> None:
@@ -140,18 +160,21 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     values = given.arguments
     present = _present(kernel, row, values)
     arrays, dtype = _arrays(kernel, present, values)
-    options = {name: values[name] for name in row.options if name != AXIS}
+    known = row.known_fields()
+    told = {name: known[name].canonical(known[name].label, values[name]) for name in wholes_of(row)}
+    options = {name: values[name] for name in row.options if name in known and name not in told}
+    if DTYPE in options:
+        dtype = "float64" if options[DTYPE] is None else options[DTYPE]
+        del options[DTYPE]
     flags = {a.when: a in present for a in inputs_of(row) if a.when is not None}
     moved, finish = _moved(kernel, row, arrays, values)
-    lead = _lead(kernel, present, moved)
-    extents, missing = _extents(kernel, present, moved, lead)
+    lead = _shape(kernel, values[SHAPE]) if SHAPE in row.options else _lead(kernel, present, moved)
+    extents, missing = _extents(kernel, row, present, moved, lead, told)
     results = [_result_shape(argument, extents, lead, missing) for argument in outputs_of(row)]
     if all(0 in shape for shape in results):
         extents |= dict.fromkeys(_spread(row), 0)
     lying = {a.turned: _lies_turned(moved[a.name]) for a in present if a.turned is not None}
-    attr = row(
-        **extents, **options, **flags, **lying, **({"dtype": dtype} if "dtype" in row.known_fields() else {})
-    )
+    attr = row(**extents, **options, **flags, **lying, **({DTYPE: dtype} if DTYPE in known else {}))
     wanted = {array.name: array for array in attr.signature().arrays}
     inputs = [_flat(kernel, a, moved[a.name], lead, wanted[a.name]) for a in present]
     return Call(attr, inputs, results, finish)
@@ -215,6 +238,23 @@ def _index(kernel: str, axis: Any) -> int:
     raise ArgumentTypeError(f"{kernel}: axis: expected an int, got {shown(axis)}") from why
 
 
+def _shape(kernel: str, given: Any) -> tuple[int, ...]:
+    """The leading dimensions that a call names: an int, or several."""
+    extents = given if isinstance(given, tuple | list) else (given,)
+    found = []
+    for extent in extents:
+        if isinstance(extent, bool) or not isinstance(extent, int | np.integer):
+            raise ArgumentTypeError(
+                f"{kernel}: shape: expected an int or a tuple of ints, got {shown(given)}"
+            )
+        if extent < 0 or len(extents) > MOST_DIMENSIONS:
+            raise ArgumentError(
+                f"{kernel}: shape: expected at most {MOST_DIMENSIONS} ints of 0 or more, got {shown(given)}"
+            )
+        found.append(int(extent))
+    return tuple(found)
+
+
 def _moved(
     kernel: str, row: "type[KernelAttr]", arrays: dict[str, AnyArray], values: dict[str, Any]
 ) -> tuple[dict[str, AnyArray], Callable[[AnyArray], AnyArray] | None]:
@@ -270,10 +310,15 @@ def _lead(kernel: str, present: Sequence[Argument], arrays: dict[str, AnyArray])
 
 
 def _extents(
-    kernel: str, present: Sequence[Argument], arrays: dict[str, AnyArray], lead: tuple[int, ...]
+    kernel: str,
+    row: "type[KernelAttr]",
+    present: Sequence[Argument],
+    arrays: dict[str, AnyArray],
+    lead: tuple[int, ...],
+    told: dict[str, int],
 ) -> tuple[dict[str, int], set[str]]:
-    """The value of each symbol, and the symbols whose extents an array left out."""
-    values: dict[str, int] = {}
+    """The value of each symbol, some of which options told, and the symbols whose extents an array left out."""
+    values = dict(told)
     missing: set[str] = set()
     for plain in (True, False):  # plain symbols first, so that the others are checked against them
         for argument in present:
@@ -285,10 +330,7 @@ def _extents(
             if fixed < len(own):
                 missing.add(own[-1].symbols[0])
                 values.setdefault(own[-1].symbols[0], 1)
-    for argument in present:
-        for extent in argument.extents:
-            if extent.spread:
-                values[extent.symbols[0]] = math.prod(lead)
+    values |= dict.fromkeys(_spread(row), math.prod(lead))
     for argument in present:
         array = arrays[argument.name]
         own = argument.fixed[: _fixed(argument, array)]
@@ -308,7 +350,8 @@ def _result_shape(
 
 
 def _spread(row: "type[KernelAttr]") -> set[str]:
-    return {e.symbols[0] for a in inputs_of(row) for e in a.extents if e.spread}
+    """The symbols of leading dimensions."""
+    return {e.symbols[0] for a in row.arrays for e in a.extents if e.spread}
 
 
 def _lies_turned(array: AnyArray) -> bool:

@@ -19,6 +19,7 @@ from jitkernels.errors import AttrError, RegistrationError, shown
 
 FLOATS = ("float32", "float64")
 MOST_BYTES = 1 << 62
+MOST_WHOLE = (1 << 63) - 1
 Canonical = Callable[[str, Any], Any]
 
 
@@ -28,7 +29,8 @@ class Field:
 
     label: what messages call it, with its class. canonical: from a label and any value to the canonical one;
     raises AttrError. to_json and from_json: to plain JSON values and back. values: all that the field may be, if
-    they are few.
+    they are few. least and most: the ends of what numbers it may be. is_size: whether the work of a call hangs on how
+    large it is.
     """
 
     label: str
@@ -38,6 +40,13 @@ class Field:
     from_json: Callable[[Any], Any] = lambda value: value
     values: tuple[Any, ...] = ()
     least: float = -math.inf
+    most: float = math.inf
+    is_size: bool = False
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether C functions take it as one of their integers."""
+        return self.kind in ("int", "whole")
 
 
 def choice(*values: str, default: str) -> Any:
@@ -48,6 +57,24 @@ def choice(*values: str, default: str) -> Any:
 def real(*, default: float, least: float = -math.inf, samples: tuple[float, ...] = ()) -> Any:
     """A field that takes finite floats from `least` on; tests try `samples` beside the default."""
     return dataclasses.field(default=default, metadata={"least": least, "samples": samples})
+
+
+def whole(
+    *,
+    default: Any = dataclasses.MISSING,
+    least: int = 0,
+    most: int = MOST_WHOLE,
+    is_size: bool = True,
+    samples: tuple[int, ...] = (),
+) -> Any:
+    """A field that takes ints of `least` to `most` which no input tells: calls name them, as in ``topk(x, k=5)``.
+
+    Shapes may have it, as those of results that are so long. `is_size` says that a call's work hangs on how large it
+    is, so that it is measured by powers of two, as extents are; one seed is as good as another. Tests try `samples`
+    beside the default; they are needed where there is none.
+    """
+    metadata = {"least": least, "most": most, "is_size": is_size, "samples": samples}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def custom(
@@ -84,8 +111,12 @@ def _field(attr_class: type, field: "dataclasses.Field[Any]", hint: Any) -> Fiel
         return Field(label, "dtype", _dtype(given.get("dtypes", FLOATS)))
     if hint is bool:
         return Field(label, "bool", _bool, values=(False, True))
+    if hint is int and "is_size" in given:
+        least, most = given["least"], given["most"]
+        check = _integer(least, most)
+        return Field(label, "whole", check, least=least, most=most, is_size=given["is_size"])
     if hint is int:
-        return Field(label, "int", _extent)
+        return Field(label, "int", _integer(0, MOST_BYTES), is_size=True)
     if hint is float:
         least = given.get("least", -math.inf)
         return Field(label, "float", _float(least), least=least)
@@ -169,14 +200,17 @@ def _float(least: float) -> Canonical:
     return check
 
 
-def _extent(label: str, value: Any) -> int:
-    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, int | np.integer)):
-        raise AttrError(f"{label}: expected an int, got {shown(value)}")
-    if value < 0:
-        raise AttrError(f"{label}: expected 0 or more, got {value}")
-    if value > MOST_BYTES:
-        raise AttrError(f"{label}: expected at most {MOST_BYTES}, got {shown(value)}")
-    return int(value)
+def _integer(least: int, most: int) -> Canonical:
+    def check(label: str, value: Any) -> int:
+        if type(value) is not int and (isinstance(value, bool) or not isinstance(value, int | np.integer)):
+            raise AttrError(f"{label}: expected an int, got {shown(value)}")
+        if value < least:
+            raise AttrError(f"{label}: expected {least} or more, got {shown(value)}")
+        if value > most:
+            raise AttrError(f"{label}: expected at most {most}, got {shown(value)}")
+        return int(value)
+
+    return check
 
 
 def _dtype(known: tuple[str, ...]) -> Canonical:

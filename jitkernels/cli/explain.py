@@ -56,7 +56,7 @@ def _value(label: str, field: Field, text: str) -> Any:
         if text.lower() not in BOOLEANS:
             raise AttrError(f"{label}: expected one of {', '.join(BOOLEANS)}, got {text!r}")
         return BOOLEANS[text.lower()]
-    readers: dict[str, Callable[[str], Any]] = {"int": int, "float": float}
+    readers: dict[str, Callable[[str], Any]] = {"int": int, "whole": int, "float": float}
     read = readers.get(field.kind, str)
     if field.kind in ("tuple", "custom"):
         read = _from_json(field)

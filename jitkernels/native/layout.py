@@ -81,7 +81,8 @@ class Table(IntEnum):
     The Python function behind it; how many inputs, options, outputs, parameters (``out`` included), symbols
     and floats it has; the symbol of its leading dimensions or -1; which `Plain` function it is; whether there
     may be contexts of exact extents; the hash table of contexts (pairs of key and address) and its mask; where
-    the options are described; a bit for each symbol that no output has; the name ``out``; the input of which
+    the options are described; a bit for each symbol that no output has, and for each that is no size; the name
+    ``out``; whether the kernel has to see all leading dimensions of a call at once; the input of which
     another names the rows, or -1, and that other; the key of the nest that a call given to Python was without
     (the address is 0 where no kernel was known);
     the key that was last looked for in vain; then the parameters' names and the records.
@@ -89,8 +90,8 @@ class Table(IntEnum):
 
     (
         SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, PLAIN, EXACT, KEYS, MASK, CHOICES,
-        HIDDEN, OUT, PICKED, PICKER, WANTED, MISSED, NAMES,
-    ) = range(20)  # fmt: skip
+        HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, WANTED, MISSED, NAMES,
+    ) = range(22)  # fmt: skip
     RECORDS = NAMES + MOST_SLOTS
 
 
@@ -140,13 +141,16 @@ class Choice(IntEnum):
     """Words of an option in a table, and its kinds.
 
     For OF_VALUES the factor in the key, how many objects it may be and these, the default first; for A_FLOAT in
-    COUNT whether it must not be negative, and the default's bits as nearest in float32 and in float64.
+    COUNT whether it must not be negative, and the default's bits as nearest in float32 and in float64; for AN_INT in
+    FACTOR its symbol, in COUNT whether there is a default, then that, the least and the most; for A_DTYPE in COUNT
+    how many objects stand for a dtype, and these, those of float32 first. A_SHAPE has nothing.
     """
 
     KIND, FACTOR, COUNT, VALUES = range(4)
     DEFAULTS = VALUES
+    LEAST, MOST = VALUES + 1, VALUES + 2
     WORDS = VALUES + MOST_VALUES
-    OF_VALUES, AXIS, A_FLOAT = 100, 101, 102
+    OF_VALUES, AXIS, A_FLOAT, AN_INT, A_SHAPE, A_DTYPE = range(100, 106)
 
 
 class Operand(IntEnum):

@@ -19,7 +19,7 @@ NUMBERS = (0.0, 1.0, 0.5, -1.5, 1e-3)
 def attrs_around(row: type[KernelAttr], sizes: Sequence[int] = SIZES) -> list[KernelAttr]:
     """The "ci" cases of a row, and for each dtype a middle one with each field in turn changed.
 
-    Integers take `sizes`, strings, flags and floats the values of `flags`. Combinations that the row refuses,
+    Extents take `sizes`, all other fields the values of `flags`. Combinations that the row refuses,
     and those for which no valid data exist (ids into a table of no rows), are left out.
     """
     found = [case.attr for case in ci_cases(row)]
@@ -43,10 +43,10 @@ def long_attrs(row: type[KernelAttr], sizes: Sequence[int] = LONG) -> list[Kerne
 
 
 def flags(base: KernelAttr, *, numbers: bool = True) -> list[KernelAttr]:
-    """The attr, and it with each flag, choice and (if asked) float in turn at its other values."""
+    """The attr, and it with each flag, choice and (if asked) number in turn at its other values."""
     found = [base]
     for name, values in _values(base).items():
-        if numbers or not isinstance(values[0], float):
+        if numbers or base.known_fields()[name].kind not in ("float", "whole"):
             found += [attr for value in values if (attr := changed(base, {name: value})) is not None]
     return list(dict.fromkeys(found))
 
@@ -76,7 +76,7 @@ def nbytes(attr: KernelAttr) -> int:
 
 def integers(attr: KernelAttr) -> list[str]:
     """The names of the fields that are extents."""
-    return [name for name, value in attr.fields().items() if type(value) is int]
+    return [name for name, field in attr.known_fields().items() if field.kind == "int"]
 
 
 def changed(base: KernelAttr, change: dict[str, Any], most: int | None = None) -> KernelAttr | None:
@@ -106,6 +106,8 @@ def _values(base: KernelAttr) -> dict[str, Sequence[Any]]:
             found[field.name] = (False, True)
         elif isinstance(value, float):
             found[field.name] = field.metadata.get("samples") or NUMBERS
+        elif samples := field.metadata.get("samples"):
+            found[field.name] = samples
     return found
 
 

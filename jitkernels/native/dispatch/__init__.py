@@ -17,6 +17,7 @@ from jitkernels.native.dispatch import (
     contexts,
     inputs,
     mixed,
+    options,
     picked,
     plain,
     results,
@@ -24,7 +25,7 @@ from jitkernels.native.dispatch import (
     shapes,
 )
 
-MODULES = (calls, plain, mixed, contexts, inputs, shapes, results, picked, blocks, runs)
+MODULES = (calls, plain, mixed, contexts, inputs, options, shapes, results, picked, blocks, runs)
 FUNCTIONS = tuple(function for module in MODULES for function in module.FUNCTIONS)
 INLINED = (
     "part", "sorted_into", "plain", "whole", "finished", "served", "operand", "record", "context_of", "hashed",

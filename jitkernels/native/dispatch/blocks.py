@@ -22,7 +22,7 @@ def in_blocks(table: int, frame: int, context: int) -> int:
     both = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
     words = stack(MOST_CALL_WORDS)
     direct = 1
-    whole = load(table, 8 * Table.SPREAD) < 0 or load(context, 8 * Known.EXACT)
+    whole = load(table, 8 * Table.AT_ONCE) or load(context, 8 * Known.EXACT)
     widest = 1
     for i in range(both):
         own = operand(frame, i)

@@ -15,17 +15,19 @@ def find_context(table: int, frame: int) -> int:
     """The context of these options, dtype and extents: of exactly these if there is one, else of their class."""
     top = load(frame, 8 * Frame.OPTIONS) * 2 + load(frame, 8 * Frame.WIDE) + KEY_BASE
     symbols = load(table, 8 * Table.SYMBOLS)
+    unsized = load(table, 8 * Table.UNSIZED)
     empty = 0
     exact = top
     classes = top
     largest = 0
     for s in range(symbols):
         extent = load(frame, 8 * (Frame.EXTENTS + s))
-        if extent == 0:
-            empty = empty | 1 << s
-        exact = exact << EXACT_BITS | extent
-        classes = classes << 6 | class_of(extent)
-        largest = max(largest, extent)
+        if unsized >> s & 1 == 0:
+            if extent == 0:
+                empty = empty | 1 << s
+            exact = exact << EXACT_BITS | extent
+            classes = classes << 6 | class_of(extent)
+            largest = max(largest, extent)
     store(frame, 8 * Frame.EMPTY, empty)
     if load(table, 8 * Table.EXACT) and largest < 1 << EXACT_BITS:
         context = context_of(table, exact | 1 << 62)

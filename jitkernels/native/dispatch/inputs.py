@@ -1,4 +1,4 @@
-"""Inputs and options of a call as operands: what they are, and the one dtype that the kernel computes in."""
+"""Inputs of a call as operands: what they are, and the one dtype that the kernel computes in."""
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
 from jitkernels.native.layout import (
@@ -8,7 +8,6 @@ from jitkernels.native.layout import (
     NATIVE,
     NO_ORDER,
     NOT_SWAPPED,
-    Choice,
     Frame,
     Offset,
     Operand,
@@ -106,17 +105,6 @@ def is_number(own: int, given: int) -> int:
     store(own, 8 * Operand.DATA, given + Offset.FLOAT_VALUE)
     number_at(own, number, item)
     return 1
-
-
-def is_integer_of_numpy(given: int) -> int:
-    """Whether this is an integer of NumPy, which Python's own functions take as one of theirs."""
-    scalars = address("jk_scalars")
-    kind = load(given, Offset.TYPE)
-    for i in range(load(scalars)):
-        if load(scalars, 24 * i + 8) == kind:
-            number = load(scalars, 24 * i + 16)
-            return number > BOOL and number < FLOAT32
-    return 0
 
 
 def number_at(own: int, kind: int, item: int) -> int:
@@ -235,59 +223,11 @@ def read_array(own: int, array: int) -> int:
     return 1
 
 
-def read_options(table: int, slots: int, frame: int) -> int:
-    """Options to their part of the key; floats to the words that the kernel gets, nearest in its dtype."""
-    inputs = load(table, 8 * Table.INPUTS)
-    options = load(frame, 8 * Frame.OPTIONS)
-    store(frame, 8 * Frame.AXIS, -1)
-    floats = 0
-    for i in range(load(table, 8 * Table.OPTIONS)):
-        given = load(slots, 8 * (inputs + i))
-        entry = table + 8 * (load(table, 8 * Table.CHOICES) + i * Choice.WORDS)
-        kind = load(entry, 8 * Choice.KIND)
-        if kind == Choice.OF_VALUES:
-            chosen = 0
-            if given != 0:
-                count = load(entry, 8 * Choice.COUNT)
-                while chosen < count and load(entry, 8 * (Choice.VALUES + chosen)) != given:
-                    chosen += 1
-                if chosen == count:
-                    return 0
-            options += chosen * load(entry, 8 * Choice.FACTOR)
-        elif kind == Choice.AXIS:
-            if given != 0:
-                if load(given, Offset.TYPE) != address("jk_int") and is_integer_of_numpy(given) == 0:
-                    return 0
-                axis = PyLong_AsLong(given)
-                if axis == -1 and PyErr_Occurred() != 0:
-                    PyErr_Clear()
-                    return 0
-                store(frame, 8 * Frame.AXIS, axis)
-        else:
-            value = frame + 8 * (Frame.FLOATS + floats)
-            store(value, 0, load(entry, 8 * (Choice.DEFAULTS + load(frame, 8 * Frame.WIDE))))
-            if given != 0:
-                if load(given, Offset.TYPE) != address("jk_float"):
-                    return 0
-                store(value, 0, load(given, Offset.FLOAT_VALUE))
-                if load(frame, 8 * Frame.WIDE) == 0:
-                    store(value, 0, nearest_single(load(value)))
-                bits = load(value)
-                if bits & INFINITY_BITS == INFINITY_BITS:
-                    return 0
-                if bits < 0 and (load(entry, 8 * Choice.COUNT) != 0 or bits << 1 == 0):
-                    return 0
-            floats += 1
-    store(frame, 8 * Frame.OPTIONS, options)
-    return 1
-
-
 FUNCTIONS = (
     read_inputs,
     width_of,
     is_wide,
     is_number,
-    is_integer_of_numpy,
     number_at,
     converted,
     of_sequence,
@@ -297,5 +237,4 @@ FUNCTIONS = (
     readable_kind,
     lies_strangely,
     read_array,
-    read_options,
 )

@@ -23,11 +23,11 @@ def record(table: int, number: int) -> int:
 
 
 def bind_inputs(table: int, frame: int) -> int:
-    """Leading dimensions broadcast, all other extents agree; every operand in the order of its loop."""
+    """Leading dimensions broadcast, all other extents agree; every operand in the order of its loop.
+
+    What options told of them stands there already.
+    """
     inputs = load(table, 8 * Table.INPUTS)
-    for s in range(load(table, 8 * Table.SYMBOLS)):
-        store(frame, 8 * (Frame.EXTENTS + s), -1)
-    store(frame, 8 * Frame.LEADING, 0)
     store(frame, 8 * Frame.MISSING, 0)
     store(frame, 8 * Frame.MOVED, -1)
     spread = load(table, 8 * Table.SPREAD)
