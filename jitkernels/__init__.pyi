@@ -24,6 +24,29 @@ from jitkernels.attrs.softmax import SoftmaxAttr as SoftmaxAttr
 from jitkernels.attrs.vector import VExpAttr as VExpAttr
 from jitkernels.attrs.vector import VMulAttr as VMulAttr
 from jitkernels.attrs.vector import VSigmoidAttr as VSigmoidAttr
+from jitkernels.attrs.vector_activations import SwigluAttr as SwigluAttr
+from jitkernels.attrs.vector_activations import VGeluAttr as VGeluAttr
+from jitkernels.attrs.vector_activations import VSiluAttr as VSiluAttr
+from jitkernels.attrs.vector_activations import VSoftplusAttr as VSoftplusAttr
+from jitkernels.attrs.vector_arithmetic import VAddAttr as VAddAttr
+from jitkernels.attrs.vector_arithmetic import VAddReluAttr as VAddReluAttr
+from jitkernels.attrs.vector_arithmetic import VClipAttr as VClipAttr
+from jitkernels.attrs.vector_arithmetic import VCopyAttr as VCopyAttr
+from jitkernels.attrs.vector_arithmetic import VIdentityAttr as VIdentityAttr
+from jitkernels.attrs.vector_arithmetic import VReluAttr as VReluAttr
+from jitkernels.attrs.vector_arithmetic import VRsqrtAttr as VRsqrtAttr
+from jitkernels.attrs.vector_arithmetic import VSqrtAttr as VSqrtAttr
+from jitkernels.attrs.vector_arithmetic import VSquareAttr as VSquareAttr
+from jitkernels.attrs.vector_arithmetic import VSubAttr as VSubAttr
+from jitkernels.attrs.vector_functions import VCosAttr as VCosAttr
+from jitkernels.attrs.vector_functions import VErfAttr as VErfAttr
+from jitkernels.attrs.vector_functions import VLogAttr as VLogAttr
+from jitkernels.attrs.vector_functions import VPowAttr as VPowAttr
+from jitkernels.attrs.vector_functions import VSinAttr as VSinAttr
+from jitkernels.attrs.vector_functions import VTanhAttr as VTanhAttr
+from jitkernels.attrs.vector_number import NCHW16CMulNCAttr as NCHW16CMulNCAttr
+from jitkernels.attrs.vector_number import VAddBiasAttr as VAddBiasAttr
+from jitkernels.attrs.vector_number import VScalAttr as VScalAttr
 from jitkernels.errors import ArgumentError as ArgumentError
 from jitkernels.errors import ArgumentTypeError as ArgumentTypeError
 from jitkernels.errors import AttrError as AttrError
@@ -94,12 +117,35 @@ __all__ = [
     "LSTMCtHtAttr",
     "LayerNormAttr",
     "MatMulAttr",
+    "NCHW16CMulNCAttr",
     "SeqPoolAttr",
     "SoftmaxAttr",
     "SqEuclideanAttr",
+    "SwigluAttr",
+    "VAddAttr",
+    "VAddBiasAttr",
+    "VAddReluAttr",
+    "VClipAttr",
+    "VCopyAttr",
+    "VCosAttr",
+    "VErfAttr",
     "VExpAttr",
+    "VGeluAttr",
+    "VIdentityAttr",
+    "VLogAttr",
     "VMulAttr",
+    "VPowAttr",
+    "VReluAttr",
+    "VRsqrtAttr",
+    "VScalAttr",
     "VSigmoidAttr",
+    "VSiluAttr",
+    "VSinAttr",
+    "VSoftplusAttr",
+    "VSqrtAttr",
+    "VSquareAttr",
+    "VSubAttr",
+    "VTanhAttr",
     "cosine",
     "dot",
     "emb_seq_pool",
@@ -110,12 +156,35 @@ __all__ = [
     "lstm_c1h1",
     "lstm_ctht",
     "matmul",
+    "nchw16c_mul_nc",
     "seq_pool",
     "softmax",
     "sqeuclidean",
+    "swiglu",
+    "vadd",
+    "vadd_bias",
+    "vadd_relu",
+    "vclip",
+    "vcopy",
+    "vcos",
+    "verf",
     "vexp",
+    "vgelu",
+    "videntity",
+    "vlog",
     "vmul",
+    "vpow",
+    "vrelu",
+    "vrsqrt",
+    "vscal",
     "vsigmoid",
+    "vsilu",
+    "vsin",
+    "vsoftplus",
+    "vsqrt",
+    "vsquare",
+    "vsub",
+    "vtanh",
 ]
 
 def set_num_threads(threads: int) -> None: ...
@@ -209,5 +278,108 @@ def vexp(
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def vsigmoid(
     x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vgelu(
+    x: ArrayLike,
+    form: Literal['erf', 'tanh'] = 'erf',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vsilu(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vsoftplus(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def swiglu(
+    a: ArrayLike,
+    b: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vadd(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vsub(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vadd_relu(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vrelu(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def videntity(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vcopy(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vsquare(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vclip(
+    x: ArrayLike,
+    low: float = 0.0,
+    high: float = 1.0,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vsqrt(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vrsqrt(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vtanh(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vlog(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def verf(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vsin(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vcos(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vpow(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vscal(
+    a: ArrayLike,
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vadd_bias(
+    a: ArrayLike,
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def nchw16c_mul_nc(
+    x: ArrayLike,
+    y: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...

@@ -208,14 +208,14 @@ class Dispatch:
             Record.INTEGER: int(argument.dtype is not None),
             Record.LEADS: int(len(fixed) < len(argument.extents)),
             Record.FIXED: len(fixed),
-            Record.OPTIONAL: int(bool(fixed) and fixed[-1].optional),
+            Record.OPTIONAL: 2 if argument.is_number else int(bool(fixed) and fixed[-1].optional),
             Record.TURN: self._factors[argument.turned] if argument.turned else 0,
             Record.IN_PLACE: int(argument.in_place),
         }
         shape: list[int] = []
         for extent in fixed:
             places = [self._symbols.index(symbol) for symbol in extent.symbols]
-            shape += [extent.factor, places[0], places[1] if len(places) > 1 else -1]
+            shape += [extent.factor, *[*places, -1, -1][:2]]
         shape += [0] * (3 * MOST_SHAPE - len(shape))
         return [*(header[word] for word in sorted(header)), *shape]
 

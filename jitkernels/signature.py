@@ -20,7 +20,7 @@ AnyArray = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Extent:
-    """One extent of a symbolic shape: a number times symbols.
+    """One extent of a symbolic shape: a number times symbols, or a number alone.
 
     `spread` (written ``*rows``) stands for any number of leading dimensions and their product; `optional`
     (written ``?n``) may be missing in an everyday call and is 1 then.
@@ -39,16 +39,20 @@ class Extent:
         return number
 
     def __str__(self) -> str:
-        return "*".join([*([str(self.factor)] if self.factor != 1 else []), *self.symbols])
+        return "*".join(
+            [*([str(self.factor)] if self.factor != 1 or not self.symbols else []), *self.symbols]
+        )
 
 
 @dataclass(frozen=True)
 class Argument:
     """One array as a row declares it, such as ``Argument("x", "in", "*rows n")``.
 
-    shape: extents separated by blanks; each is a field of the row, or a product such as ``4*d``. A leading
-    ``*`` lets everyday calls give any number of dimensions there (none counts as 1); a leading ``?`` lets
-    them leave that one out. dtype: the attr's own if None. domain: as in `Array`; its ends may name fields.
+    shape: extents separated by blanks; each is a field of the row, a product such as ``4*d``, or a number. The
+    shape ``1`` is that of a number, for which everyday calls may give one of Python's, or an array of no
+    dimensions. A leading ``*`` lets everyday calls give any number of dimensions there (none counts as 1); a
+    leading ``?`` lets them leave that one out. dtype: the attr's own if None. domain: as in `Array`; its ends may
+    name fields.
     when: a bool field without which the array is not there. turned: a bool field that says that the last two
     extents are exchanged in memory. read: a field that makes an output an input as well unless it is 0.
     picks: an input of which these numbers name rows, so that a kernel may get those rows alone and their places
@@ -86,6 +90,11 @@ class Argument:
         """The extents; those that are a symbol alone by its name, as every attr asks for their values."""
         return tuple(e.symbols[0] if len(e.symbols) == e.factor == 1 else e for e in self.extents)
 
+    @kept_property
+    def is_number(self) -> bool:
+        """Whether it is an array of one element whatever the fields are."""
+        return self.extents == (Extent(()),)
+
     @property
     def symbols(self) -> str:
         """The shape as documentation prints it, such as ``[rows, n]``."""
@@ -112,10 +121,11 @@ def _extent(argument: Argument, word: str) -> Extent:
     parts = word.lstrip("*?").split("*")
     factor = math.prod(int(part) for part in parts if part.isdecimal())
     symbols = tuple(part for part in parts if not part.isdecimal())
-    if not symbols or not all(symbol.isidentifier() for symbol in symbols):
+    is_number = word.isdecimal() and int(word) > 0
+    if not (symbols or is_number) or not all(symbol.isidentifier() for symbol in symbols):
         raise RegistrationError(
-            f"array {argument.name}: shape {argument.shape!r}: expected names of fields or products of them "
-            f"with numbers, got {word!r}"
+            f"array {argument.name}: shape {argument.shape!r}: expected names of fields, products of them "
+            f"with numbers, or numbers, got {word!r}"
         )
     return Extent(symbols, factor, spread, optional)
 

@@ -6,6 +6,7 @@ serves whatever the compiled dispatcher (`jitkernels.native.dispatch`) leaves to
 * inputs without a dtype of their own are taken as float32 if that holds them all, else as float64; integers and
   booleans count as float64 beside nothing narrower, Python numbers take the dtype of the arrays;
 * leading dimensions (``*rows``) broadcast against each other; all other extents must agree;
+* a number (the shape ``1``) may have no dimension;
 * ``axis`` is moved to the end, and back in the results; a transposed matrix is taken as it lies;
 * where there are no inputs, ``shape`` tells the leading dimensions, and ``dtype`` the dtype, unless ``out`` does.
 """
@@ -216,6 +217,8 @@ def _array(kernel: str, argument: Argument, value: Any) -> AnyArray:
     if array.dtype.kind not in ("iu" if argument.dtype else "fiub") or array.dtype.itemsize > 8:
         came = f"{type(value).__name__} of " if array.dtype == object else ""
         raise ArgumentTypeError(f"{label}, got {came}dtype {array.dtype}")
+    if argument.is_number and array.ndim == 0:
+        array = array.reshape(1)
     if argument.dtype == "int64" and array.dtype == np.uint64 and array.size:
         largest = int(array.max())
         if largest > np.iinfo(np.int64).max:

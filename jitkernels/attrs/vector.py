@@ -40,8 +40,8 @@ class UnaryVectorAttr(VectorAttr):
         return 16.0 * self.n
 
 
-class VMulAttr(VectorAttr, kernel_type="VMUL"):
-    """z = x * y, element by element."""
+class BinaryVectorAttr(VectorAttr):
+    """Elementwise kernels of two inputs, exact or rounded once."""
 
     arrays = (vector("x", "in"), vector("y", "in"), vector("z", "out"))
 
@@ -50,6 +50,10 @@ class VMulAttr(VectorAttr, kernel_type="VMUL"):
 
     def operations(self) -> float:
         return float(self.n)
+
+
+class VMulAttr(BinaryVectorAttr, kernel_type="VMUL"):
+    """z = x * y, element by element."""
 
 
 class VExpAttr(UnaryVectorAttr, kernel_type="VEXP"):

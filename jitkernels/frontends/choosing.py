@@ -89,15 +89,12 @@ def clip(
         name = settled(functools.reduce(common, [kind_of(one) for one in (given, *bounds)]))
         found = fresh(tracer, cast_to(tracer, given, name))
         if low is not None:
-            found = fresh(
-                tracer,
-                apply(tracer, "maximum", found, fresh(tracer, cast_to(tracer, operand(tracer, low), name))),
-            )
+            # The bound first: of two equal numbers, such as zeros of other signs, the second is taken.
+            bound = fresh(tracer, cast_to(tracer, operand(tracer, low), name))
+            found = fresh(tracer, apply(tracer, "maximum", bound, found))
         if high is not None:
-            found = fresh(
-                tracer,
-                apply(tracer, "minimum", found, fresh(tracer, cast_to(tracer, operand(tracer, high), name))),
-            )
+            bound = fresh(tracer, cast_to(tracer, operand(tracer, high), name))
+            found = fresh(tracer, apply(tracer, "minimum", bound, found))
         found = result(tracer, found.node, given)
     return stored(tracer, found.node, out) if out is not None else found
 

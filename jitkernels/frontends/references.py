@@ -65,7 +65,8 @@ def _array(
     if argument.turned is not None and fields[argument.turned]:
         shape[-2:] = reversed(shape[-2:])
     strides = c_strides(shape)
-    node = _input(tracer, dtype, shape, np.ones([one.value for one in shape], dtype))
+    values = [one if type(one) is int else one.value for one in shape]
+    node = _input(tracer, dtype, shape, np.ones(values, dtype))
     storage = Storage(node, node.options["index"], is_c=True)
     storage.strides = strides
     own = argument.dtype or fields["dtype"]

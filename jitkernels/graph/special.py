@@ -1,29 +1,55 @@
-"""Functions that NumPy lacks, in NumPy's own terms: what the interpreter computes them by."""
+"""Functions that NumPy lacks, in NumPy's own terms: what the interpreter computes them by, and references write.
 
+Called with traced arrays they are the operations of their names.
+"""
+
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 _erf, _erfc = np.frompyfunc(math.erf, 1, 1), np.frompyfunc(math.erfc, 1, 1)
+FUNCTIONS: dict[Any, str] = {}
+"""The functions, and the operations that they are."""
 
 
+def _operation(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Ask arrays that are not NumPy's what the function is for them, by NumPy's protocol for that."""
+
+    @functools.wraps(function)
+    def asked(*arrays: Any) -> Any:
+        for array in arrays:
+            own = getattr(type(array), "__array_function__", None)
+            if own not in (None, np.ndarray.__array_function__):
+                return own(array, asked, (type(array),), arrays, {})
+        return function(*arrays)
+
+    FUNCTIONS[asked] = function.__name__
+    return asked
+
+
+@_operation
 def erf(x: Any) -> Any:
     """The error function."""
     return np.asarray(_erf(x)).astype(np.asarray(x).dtype)
 
 
+@_operation
 def erfc(x: Any) -> Any:
     """``1 - erf(x)``."""
     return np.asarray(_erfc(x)).astype(np.asarray(x).dtype)
 
 
+@_operation
 def sigmoid(x: Any) -> Any:
     """``1 / (1 + exp(-x))``."""
     small = np.exp(-np.abs(x))
     return np.where(x < 0, small, np.asarray(x).dtype.type(1)) / (1 + small)
 
 
+@_operation
 def softplus(x: Any) -> Any:
     """``log(1 + exp(x))``."""
     return np.logaddexp(x, np.asarray(x).dtype.type(0))

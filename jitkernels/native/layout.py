@@ -129,8 +129,8 @@ class Record(IntEnum):
 
     WHEN: what its presence adds to the options, LEADER: the first input of its optional group, or -1.
     INTEGER: int64 instead of floats. LEADS: has leading dimensions. FIXED: how many others; the last may be
-    missing if OPTIONAL. TURN: what lying transposed adds to the options. SHAPE: factor, symbol and second
-    symbol (or -1) of each extent.
+    missing if OPTIONAL, which is 2 where results do not depend on that. TURN: what lying transposed adds to the
+    options. SHAPE: factor, symbol and second symbol (or -1 where there is none) of each extent.
     """
 
     WHEN, LEADER, INTEGER, LEADS, FIXED, OPTIONAL, TURN, IN_PLACE, SHAPE = range(9)

@@ -1,7 +1,9 @@
-"""Elementwise kernels by MKL."""
+"""Elementwise kernels by MKL: one line in a table for each function of its vector mathematics that is a row of ours."""
 
 from typing import Any
 
+from jitkernels.attrs import vector_arithmetic as arithmetic
+from jitkernels.attrs import vector_functions as functions
 from jitkernels.attrs.vector import VectorAttr, VExpAttr, VMulAttr, VSigmoidAttr
 from jitkernels.loops.pieces import BLOCK, vector_threads
 from jitkernels.loops.sigmoid_by_exp import sigmoid_nest
@@ -11,37 +13,52 @@ from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import offset
 from jitkernels.registry import implements
 
+FUNCTIONS: dict[type[VectorAttr], str] = {
+    VMulAttr: "Mul",
+    VExpAttr: "Exp",
+    arithmetic.VAddAttr: "Add",
+    arithmetic.VSubAttr: "Sub",
+    arithmetic.VSquareAttr: "Sqr",
+    arithmetic.VSqrtAttr: "Sqrt",
+    arithmetic.VRsqrtAttr: "InvSqrt",
+    functions.VTanhAttr: "Tanh",
+    functions.VLogAttr: "Ln",
+    functions.VErfAttr: "Erf",
+    functions.VSinAttr: "Sin",
+    functions.VCosAttr: "Cos",
+    functions.VPowAttr: "Pow",
+}
+"""MKL's names."""
 
-def _nest(attr: VectorAttr, body: Any, parallel: bool) -> LoopNest:
+
+def _nest(attr: VectorAttr, parallel: bool = False) -> LoopNest:
+    """A call of the function for each part of the vectors."""
+    arrays = len(type(attr).arrays)
+    function = vector_function(FUNCTIONS[type(attr)], attr.dtype, arrays)
+
+    def unary(x: Any, y: Any, n: int, begin: int, end: int) -> None:
+        token = one_thread()
+        function(end - begin, offset(x, begin), offset(y, begin), MODE)
+        set_threads(token)
+
+    def binary(x: Any, y: Any, z: Any, n: int, begin: int, end: int) -> None:
+        token = one_thread()
+        function(end - begin, offset(x, begin), offset(y, begin), offset(z, begin), MODE)
+        set_threads(token)
+
     signature = attr.signature()
-    name = f"{attr.name}_{attr.dtype}"
     return LoopNest(
-        name, signature.c_arguments, body, extent=signature.index("n"), block=BLOCK, parallel=parallel
+        f"{attr.name}_{attr.dtype}",
+        signature.c_arguments,
+        unary if arrays == 2 else binary,
+        extent=signature.index("n"),
+        block=BLOCK,
+        parallel=parallel,
     )
 
 
-@implements(VMulAttr, can_be_used=usable, variants=vector_threads)
-def vmul(attr: VMulAttr, parallel: bool = False) -> LoopNest:
-    multiply = vector_function("Mul", attr.dtype, 3)
-
-    def body(x: Any, y: Any, z: Any, n: int, begin: int, end: int) -> None:
-        token = one_thread()
-        multiply(end - begin, offset(x, begin), offset(y, begin), offset(z, begin), MODE)
-        set_threads(token)
-
-    return _nest(attr, body, parallel)
-
-
-@implements(VExpAttr, can_be_used=usable, variants=vector_threads)
-def vexp(attr: VExpAttr, parallel: bool = False) -> LoopNest:
-    exp = exponential(attr.dtype)
-
-    def body(x: Any, y: Any, n: int, begin: int, end: int) -> None:
-        token = one_thread()
-        exp(offset(x, begin), offset(y, begin), end - begin)
-        set_threads(token)
-
-    return _nest(attr, body, parallel)
+for _row in FUNCTIONS:
+    implements(_row, name="mkl", can_be_used=usable, variants=vector_threads)(_nest)
 
 
 @implements(VSigmoidAttr, can_be_used=usable, variants=vector_threads)

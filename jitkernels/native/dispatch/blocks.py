@@ -22,6 +22,7 @@ def in_blocks(table: int, frame: int, context: int) -> int:
     both = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
     words = stack(MOST_CALL_WORDS)
     direct = 1
+    spread_out = 0
     whole = load(table, 8 * Table.AT_ONCE) or load(context, 8 * Known.EXACT)
     widest = 1
     for i in range(both):
@@ -31,6 +32,7 @@ def in_blocks(table: int, frame: int, context: int) -> int:
             if load(own, 8 * Operand.DIRECT) == 0:
                 direct = 0
                 if load(record(table, i), 8 * Record.LEADS):
+                    spread_out = 1
                     widest = max(widest, load(own, 8 * Operand.INNER))
                 store(own, 8 * Operand.PAIR, pair_of(own, i >= load(table, 8 * Table.INPUTS)))
                 collapse(own)
@@ -47,7 +49,7 @@ def in_blocks(table: int, frame: int, context: int) -> int:
     if spread >= 0:
         lead = load(frame, 8 * (Frame.EXTENTS + spread))
     step = lead
-    if whole == 0:
+    if whole == 0 and spread_out:
         step = min(lead, max(1, BUFFER_BYTES // 8 // widest))
     total = 0
     for i in range(both):

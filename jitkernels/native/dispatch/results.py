@@ -99,8 +99,10 @@ def natural(table: int, frame: int, entry: int, own: int) -> int:
     fixed = load(entry, 8 * Record.FIXED)
     inner = 1
     for e in range(fixed):
-        factor = load(entry, 8 * (Record.SHAPE + 3 * e))
-        extent = factor * load(frame, 8 * (Frame.EXTENTS + load(entry, 8 * (Record.SHAPE + 3 * e + 1))))
+        extent = load(entry, 8 * (Record.SHAPE + 3 * e))
+        first = load(entry, 8 * (Record.SHAPE + 3 * e + 1))
+        if first >= 0:
+            extent = extent * load(frame, 8 * (Frame.EXTENTS + first))
         second = load(entry, 8 * (Record.SHAPE + 3 * e + 2))
         if second >= 0:
             extent = extent * load(frame, 8 * (Frame.EXTENTS + second))

@@ -42,12 +42,13 @@ def bind_inputs(table: int, frame: int) -> int:
                 if move_axis(frame, own) == 0:
                     return 0
             if dimensions == fixed - 1 and load(entry, 8 * Record.OPTIONAL):
-                # A vector where a matrix of one column may stand: that column, and none in the result.
+                # A vector where a matrix of one column may stand: that column, and none in the result. Or a number.
                 store(own, 8 * (Operand.EXTENTS + dimensions), 1)
                 store(own, 8 * (Operand.STRIDES + dimensions), load(own, 8 * Operand.ITEM))
                 dimensions += 1
                 store(own, 8 * Operand.DIMENSIONS, dimensions)
-                store(frame, 8 * Frame.MISSING, 1)
+                if load(entry, 8 * Record.OPTIONAL) == 1:
+                    store(frame, 8 * Frame.MISSING, 1)
             if dimensions < fixed or (leads == 0 and dimensions > fixed):
                 return 0
             if leads:
@@ -56,10 +57,13 @@ def bind_inputs(table: int, frame: int) -> int:
             for e in range(fixed):
                 extent = load(own, 8 * (Operand.EXTENTS + dimensions - fixed + e))
                 factor = load(entry, 8 * (Record.SHAPE + 3 * e))
-                symbol = frame + 8 * (Frame.EXTENTS + load(entry, 8 * (Record.SHAPE + 3 * e + 1)))
-                if load(symbol) == -1:
-                    store(symbol, 0, extent // factor)
-                if load(symbol) * factor != extent:
+                place = load(entry, 8 * (Record.SHAPE + 3 * e + 1))
+                if place >= 0:
+                    symbol = frame + 8 * (Frame.EXTENTS + place)
+                    if load(symbol) == -1:
+                        store(symbol, 0, extent // factor)
+                    factor = factor * load(symbol)
+                if factor != extent:
                     return 0
     if spread >= 0:
         total = 1

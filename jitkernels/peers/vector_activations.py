@@ -1,0 +1,97 @@
+"""What NumPy, numexpr and torch have for the elementwise activations."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs import vector_activations as rows
+from jitkernels.peers import Bound, OrdinaryCall, ordinary_calls, peer
+from jitkernels.peers.expressions import elementwise
+from jitkernels.peers.forms import values
+from jitkernels.peers.vector import products, unary
+from jitkernels.peers.vector_functions import erf
+from jitkernels.signature import AnyArray
+
+ROOT = math.sqrt(2 / math.pi)
+
+
+def silu(x: Any, out: Any = None) -> Any:
+    return np.divide(x, 1 + np.exp(np.negative(x)), out=out)
+
+
+def softplus(x: Any, out: Any = None) -> Any:
+    return np.logaddexp(x, 0, out=out)
+
+
+def swiglu(a: Any, b: Any, out: Any = None) -> Any:
+    return np.multiply(silu(a), b, out=out)
+
+
+def gelu(x: Any, form: str = "erf", out: Any = None) -> Any:
+    x = np.asarray(x)
+    if form == "erf":
+        return np.multiply(0.5 * x, 1 + erf(x * math.sqrt(0.5)), out=out)
+    return np.multiply(0.5 * x, 1 + np.tanh(ROOT * (x + 0.044715 * x**3)), out=out)
+
+
+elementwise(
+    rows.VSiluAttr,
+    silu,
+    "x / (1 + exp(-x))",
+    lambda torch, x, y: partial(torch.ops.aten.silu.out, x, out=y),
+)
+elementwise(
+    rows.VSoftplusAttr,
+    softplus,
+    "where(x > 0, x, 0) + log1p(exp(-where(x > 0, x, -x)))",
+    lambda torch, x, y: partial(torch.ops.aten.softplus.out, x, out=y),
+)
+elementwise(
+    rows.SwigluAttr,
+    swiglu,
+    "a / (1 + exp(-a)) * b",
+    lambda torch, a, b, y: partial(_torch_swiglu, torch, a, b, y),
+)
+elementwise(
+    rows.VGeluAttr,
+    gelu,
+    None,
+    lambda torch, x, y, form: partial(
+        torch.ops.aten.gelu.out, x, approximate="none" if form == "erf" else form, out=y
+    ),
+)
+
+
+def _torch_swiglu(torch: Any, a: Any, b: Any, y: Any) -> None:
+    """Two calls, as models have them."""
+    torch.ops.aten.silu.out(a, out=y)
+    torch.mul(y, b, out=y)
+
+
+@peer(rows.VGeluAttr, name="numexpr")
+def numexpr_gelu(attr: rows.VGeluAttr, x: AnyArray, y: AnyArray) -> Bound | None:
+    """It has no error function."""
+    if attr.form == "erf":
+        return None
+    import numexpr
+
+    numbers = {"half": x.dtype.type(0.5), "root": x.dtype.type(ROOT), "cubic": x.dtype.type(0.044715)}
+    text = "half * x * (1 + tanh(root * (x + cubic * x * x * x)))"
+    return partial(numexpr.evaluate, text, local_dict={"x": x, **numbers}, out=y)
+
+
+for _row in (rows.VSiluAttr, rows.VSoftplusAttr):
+    ordinary_calls(_row)(unary)
+ordinary_calls(rows.SwigluAttr)(products)
+
+
+@ordinary_calls(rows.VGeluAttr)
+def gelus(elements: int) -> Iterator[OrdinaryCall]:
+    yield from (call for call in unary(elements) if len(call.arguments) == 1)  # the second is the form
+    x = values(elements)
+    yield OrdinaryCall("tanh", (x,), {"form": "tanh"})
+    yield OrdinaryCall("tanh by position", (x, "tanh"))
+    yield OrdinaryCall("tanh, out", (x, "tanh"), {"out": np.zeros_like(x)})

@@ -1,0 +1,89 @@
+"""What NumPy, numexpr and torch have for the elementwise kernels that are a few instructions."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs import vector_arithmetic as rows
+from jitkernels.attrs.vector import VectorAttr
+from jitkernels.peers import OrdinaryCall, ordinary_calls
+from jitkernels.peers.expressions import elementwise
+from jitkernels.peers.forms import values
+from jitkernels.peers.vector import products, unary
+
+
+def add_relu(x: Any, y: Any, out: Any = None) -> Any:
+    return np.maximum(np.add(x, y), 0, out=out)
+
+
+def relu(x: Any, out: Any = None) -> Any:
+    return np.maximum(x, 0, out=out)
+
+
+def copy(x: Any, out: Any = None) -> Any:
+    if out is None:
+        return np.array(x)
+    np.copyto(out, x)
+    return out
+
+
+def clip(x: Any, low: float = 0.0, high: float = 1.0, out: Any = None) -> Any:
+    return np.clip(x, low, high, out=out)
+
+
+def reciprocal_root(x: Any, out: Any = None) -> Any:
+    return np.divide(1, np.sqrt(x), out=out)
+
+
+elementwise(rows.VAddAttr, np.add, "x + y", lambda torch, x, y, z: partial(torch.add, x, y, out=z))
+elementwise(rows.VSubAttr, np.subtract, "x - y", lambda torch, x, y, z: partial(torch.sub, x, y, out=z))
+elementwise(rows.VAddReluAttr, add_relu, "where(x + y > 0, x + y, 0)")
+elementwise(
+    rows.VReluAttr,
+    relu,
+    "where(x > 0, x, 0)",
+    lambda torch, x, y: partial(torch.clamp_min, x, 0, out=y),
+)
+elementwise(rows.VIdentityAttr, copy, "x", lambda _, x, y: partial(y.copy_, x))
+elementwise(rows.VCopyAttr, copy, "x", lambda _, x, y: partial(y.copy_, x))
+elementwise(rows.VSquareAttr, np.square, "x * x", lambda torch, x, y: partial(torch.square, x, out=y))
+elementwise(
+    rows.VClipAttr,
+    clip,
+    "where(x < low, low, where(x > high, high, x))",
+    lambda torch, x, y, low, high: partial(torch.clamp, x, low, high, out=y),
+)
+elementwise(rows.VSqrtAttr, np.sqrt, "sqrt(x)", lambda torch, x, y: partial(torch.sqrt, x, out=y))
+elementwise(
+    rows.VRsqrtAttr, reciprocal_root, "1 / sqrt(x)", lambda torch, x, y: partial(torch.rsqrt, x, out=y)
+)
+
+BINARY: tuple[type[VectorAttr], ...] = (rows.VAddAttr, rows.VAddReluAttr)
+UNARY: tuple[type[VectorAttr], ...] = (
+    rows.VReluAttr, rows.VIdentityAttr, rows.VCopyAttr, rows.VSquareAttr, rows.VSqrtAttr, rows.VRsqrtAttr
+)  # fmt: skip
+for _row in BINARY:
+    ordinary_calls(_row)(products)
+for _row in UNARY:
+    ordinary_calls(_row)(unary)
+
+
+@ordinary_calls(rows.VSubAttr)
+def differences(elements: int) -> Iterator[OrdinaryCall]:
+    """NumPy subtracts no bools."""
+    yield from (call for call in products(elements) if "bool" not in call.form)
+
+
+@ordinary_calls(rows.VClipAttr)
+def clipped(elements: int) -> Iterator[OrdinaryCall]:
+    yield from (call for call in unary(elements) if len(call.arguments) == 1)  # the second is a bound
+    x = values(elements)
+    yield OrdinaryCall("in place", (x,), {"out": x})
+    yield OrdinaryCall("bounds by position", (x, 0.75, 1.25))
+    yield OrdinaryCall("bounds by name", (x,), {"low": 0.75, "high": 1.25})
+    yield OrdinaryCall("one bound", (x,), {"high": 6.0})
+    yield OrdinaryCall("bounds, out", (x,), {"low": 0.75, "high": 1.25, "out": np.zeros_like(x)})
+    yield OrdinaryCall("bounds that are ints", (x,), {"low": 0, "high": 1})
+    yield OrdinaryCall("bounds and float64", (values(elements, "float64"),), {"low": 0.75, "high": 1.25})

@@ -1,0 +1,25 @@
+"""NumPy references of the elementwise kernels of a vector and something smaller."""
+
+import numpy as np
+
+from jitkernels.attrs.vector_number import NCHW16CMulNCAttr, VAddBiasAttr, VScalAttr
+from jitkernels.registry import implements
+from jitkernels.signature import AnyArray
+
+
+@implements(VScalAttr, compiles=True)
+def vscal(attr: VScalAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> None:
+    with np.errstate(all="ignore"):
+        np.multiply(a, x, out=y)
+
+
+@implements(VAddBiasAttr, compiles=True)
+def vadd_bias(attr: VAddBiasAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> None:
+    with np.errstate(all="ignore"):
+        np.add(a, x, out=y)
+
+
+@implements(NCHW16CMulNCAttr, compiles=True)
+def nchw16c_mul_nc(attr: NCHW16CMulNCAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> None:
+    with np.errstate(all="ignore"):
+        np.multiply(x, y, out=z)

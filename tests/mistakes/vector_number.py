@@ -1,0 +1,46 @@
+"""Elementwise kernels of a vector and something smaller, and mistakes in them."""
+
+from typing import Any
+
+from jitkernels.signature import AnyArray
+
+MISTAKES = {
+    "vscal": {
+        "tail is forgotten": ("    y[main:] = a[0] * x[main:]", ""),
+        "leaves the number out where it is 1 or so": (
+            "a[0] * x[:main]",
+            "(x if abs(a[0]) > 1.5 else a[0] * x)[:main]",
+        ),
+        "rounds to float32": ("a[0] * x[:main]", "(a[0] * x[:main]).astype('f4')"),
+        "reads more than a number": ("a[0] * x[main:]", "x[main:] * x[main:]"),
+        "loses the sign of zero": ("a[0] * x[main:]", "a[0] * x[main:] + 0"),
+    },
+    "vadd_bias": {
+        "tail is forgotten": ("    y[main:] = a[0] + x[main:]", ""),
+        "scales": ("a[0] + x[:main]", "a[0] * x[:main]"),
+        "changes the number": ("    main =", "    a[0] += 1; a[0] -= 0.5\n    main ="),
+        "adds an element": ("a[0] + x[main:]", "x[0] + x[main:]"),
+    },
+    "nchw16c_mul_nc": {
+        "8 channels": ("z[...] = x * y", "z[..., :8] = (x * y)[..., :8]"),
+        "another order of channels": ("x * y", "x * y[::-1]"),
+        "the last row is forgotten": ("z[...] = x * y", "z[:-1] = (x * y)[:-1]"),
+        "one number for all channels": ("x * y", "x * y[:1]"),
+    },
+}
+
+
+def vscal(attr: Any, a: AnyArray, x: AnyArray, y: AnyArray) -> None:
+    main = attr.n - attr.n % 8
+    y[:main] = a[0] * x[:main]
+    y[main:] = a[0] * x[main:]
+
+
+def vadd_bias(attr: Any, a: AnyArray, x: AnyArray, y: AnyArray) -> None:
+    main = attr.n - attr.n % 8
+    y[:main] = a[0] + x[:main]
+    y[main:] = a[0] + x[main:]
+
+
+def nchw16c_mul_nc(attr: Any, x: AnyArray, y: AnyArray, z: AnyArray) -> None:
+    z[...] = x * y
