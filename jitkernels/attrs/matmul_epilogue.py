@@ -60,8 +60,8 @@ class MatMulEpilogueAttr(KernelAttr, kernel_type="MATMUL_EPILOGUE"):
                 for m, n, k in full
             ],
             ci=[
-                cls(m=m, n=n, k=k, trans_a=i % 2 == 1, trans_b=i > 1, biased=i != 2, activation=activation, dtype=dtype)
+                cls(m=m, n=n, k=k, activation=activation, dtype=dtype)
                 for dtype in FLOATS
-                for i, ((m, n, k), activation) in enumerate(zip(ci, ("relu", "gelu", "silu", "tanh"), strict=True))
+                for (m, n, k), activation in zip(ci, ("relu", "gelu", "silu", "tanh"), strict=True)
             ],
         )  # fmt: skip

@@ -15,8 +15,8 @@ from jitkernels.registry import Variant, implements
 
 SHARE = 32**3
 """Multiply-adds that a thread gets at least."""
-LARGE = 160
-"""Extents of pairs from which on one code for all sizes loses nothing against one that is made for them."""
+LARGE = 17
+"""Extents of pairs from which on one code for all sizes loses little against one that is made for them."""
 
 
 def pair_of(attr: MatMulBatchedAttr) -> MatMulAttr:

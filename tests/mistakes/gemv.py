@@ -6,7 +6,7 @@ from jitkernels.signature import AnyArray
 
 MISTAKES = {
     "gemv": {
-        "square matrices are never transposed": ("if attr.trans else a", "if attr.trans and attr.m != attr.n else a"),
+        "is never transposed": ("a.T if attr.trans else a", "a.reshape(attr.m, attr.n)"),
         "reads y though beta is 0": ("    if attr.beta:\n", "    if True:\n"),
         "beta is 1 unless it is 0": ("a.dtype.type(attr.beta) * y", "y"),
         "last column is lost where n is odd": (
