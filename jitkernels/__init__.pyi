@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from jitkernels import errors as errors
 from jitkernels.attrs.base import KernelAttr as KernelAttr
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
+from jitkernels.attrs.gemv import GEMVAttr as GEMVAttr
 from jitkernels.attrs.gru import GRUH1Attr as GRUH1Attr
 from jitkernels.attrs.gru import GRUHtPart1Attr as GRUHtPart1Attr
 from jitkernels.attrs.gru import GRUHtPart2Attr as GRUHtPart2Attr
@@ -16,6 +17,8 @@ from jitkernels.attrs.layer_norm import LayerNormAttr as LayerNormAttr
 from jitkernels.attrs.lstm import LSTMC1H1Attr as LSTMC1H1Attr
 from jitkernels.attrs.lstm import LSTMCtHtAttr as LSTMCtHtAttr
 from jitkernels.attrs.matmul import MatMulAttr as MatMulAttr
+from jitkernels.attrs.matmul_batched import MatMulBatchedAttr as MatMulBatchedAttr
+from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr as MatMulEpilogueAttr
 from jitkernels.attrs.pairs import CosineAttr as CosineAttr
 from jitkernels.attrs.pairs import DotAttr as DotAttr
 from jitkernels.attrs.pairs import SqEuclideanAttr as SqEuclideanAttr
@@ -110,6 +113,7 @@ __all__ = [
     "CosineAttr",
     "DotAttr",
     "EmbSeqPoolAttr",
+    "GEMVAttr",
     "GRUH1Attr",
     "GRUHtPart1Attr",
     "GRUHtPart2Attr",
@@ -117,6 +121,8 @@ __all__ = [
     "LSTMCtHtAttr",
     "LayerNormAttr",
     "MatMulAttr",
+    "MatMulBatchedAttr",
+    "MatMulEpilogueAttr",
     "NCHW16CMulNCAttr",
     "SeqPoolAttr",
     "SoftmaxAttr",
@@ -149,6 +155,7 @@ __all__ = [
     "cosine",
     "dot",
     "emb_seq_pool",
+    "gemv",
     "gru_h1",
     "gru_ht_part1",
     "gru_ht_part2",
@@ -156,6 +163,8 @@ __all__ = [
     "lstm_c1h1",
     "lstm_ctht",
     "matmul",
+    "matmul_batched",
+    "matmul_epilogue",
     "nchw16c_mul_nc",
     "seq_pool",
     "softmax",
@@ -192,6 +201,11 @@ def emb_seq_pool(
     table: ArrayLike,
     ids: ArrayLike,
     pool: Literal['sum', 'mean', 'max'] = 'sum',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def gemv(
+    a: ArrayLike,
+    x: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def gru_h1(
@@ -240,6 +254,18 @@ def lstm_c1h1(
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def matmul_batched(
+    a: ArrayLike,
+    b: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def matmul_epilogue(
+    a: ArrayLike,
+    b: ArrayLike,
+    bias: ArrayLike | None = None,
+    activation: Literal['identity', 'relu', 'gelu', 'silu', 'tanh', 'sigmoid'] = 'identity',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def dot(

@@ -5,7 +5,7 @@ from the arrays. The first call of a class comes here, to be sent back once the 
 does whatever is wrong or rare.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import Parameter
 from typing import Any
 
@@ -37,13 +37,16 @@ _made: dict[str, "Everyday"] = {}
 class Everyday(launch.Holder):
     """The Python side of one everyday function; `callable` is what users get."""
 
-    __slots__ = ("_attr_class", "_dispatch", "_looks", "_signature", "_slow", "callable", "name")
+    __slots__ = ("_attr_class", "_dispatch", "_looks", "_place_beyond", "_signature", "_slow", "callable", "name")
 
     def __init__(self, attr_class: type[KernelAttr]) -> None:
         self._attr_class = attr_class
         self.name = attr_class.kernel_type.name.lower()
         self._signature = attr_class.parameters()
-        self._slow = self.serve
+        self._slow: Callable[..., Any] = self.serve
+        if attr_class.beyond is not None:
+            self._place_beyond = [*self._signature.parameters].index(attr_class.beyond[0])
+            self._slow = self.send_on
         self._dispatch = _dispatch(attr_class)
         self._looks: dict[int, int] = {}  # calls of a class before the next look for a kernel of one size
         made = None
@@ -51,7 +54,7 @@ class Everyday(launch.Holder):
             self._context = self._dispatch.words
             self._context[0] = id(self._slow)
             made = launch.everyday_launcher(self.name, documentation.text_of(attr_class), self)
-        self.callable = made or self.call
+        self.callable = made or self._slow
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _holder_of, (self.name,)
@@ -60,6 +63,16 @@ class Everyday(launch.Holder):
         """Calls that come from compiled code: they go again if it was without a part that is brought now."""
         again = self.callable if launch.bring_missing() else self.call
         return again(*arguments, **named)
+
+    def send_on(self, *arguments: Any, **named: Any) -> Any:
+        """Calls with more dimensions than the row has room for, to the row that has; all others are served."""
+        assert self._attr_class.beyond is not None, "else nothing comes here"
+        name, most, other = self._attr_class.beyond
+        place = self._place_beyond
+        value = arguments[place] if len(arguments) > place else named.get(name)
+        if (value.ndim if type(value) is np.ndarray else _dimensions(value)) <= most:
+            return self.serve(*arguments, **named)
+        return _holder_of(other).callable(*arguments, **named)
 
     def call(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
         """Convert what needs converting, run the best kernel, give back arrays of the caller's shape."""
@@ -197,6 +210,15 @@ class Everyday(launch.Holder):
             self._looks.clear()
             with writing:
                 self._dispatch.forget()
+
+
+def _dimensions(value: Any) -> int:
+    """Of an array-like: lists are looked into, as NumPy does; 0 for what may be anything."""
+    count = 0
+    while isinstance(value, list | tuple) and value:
+        value, count = value[0], count + 1
+    found = getattr(value, "ndim", 0)
+    return count + (found if isinstance(found, int) else 0)
 
 
 def _calls_worth(seconds: float, attr: KernelAttr, share: float = 1.0) -> int:

@@ -74,14 +74,16 @@ class KernelAttr:
 
     arrays: what the kernel takes, inputs first. floats: float fields that the C function takes after the
     integers (all int fields), as ``const double *``. options: what the everyday function takes after its
-    arrays: fields by name, ``axis``, or ``shape`` where no input tells the leading dimensions. implemented_as: the
-    class whose implementations serve this one too, where rows are made when they are met.
+    arrays: fields by name, ``axis``, or ``shape`` where no input tells the leading dimensions. beyond: an array, how many
+    dimensions of it this row has room for, and the row whose everyday function serves calls with more. implemented_as:
+    the class whose implementations serve this one too, where rows are made when they are met.
     """
 
     kernel_type: ClassVar[KernelType]
     arrays: ClassVar[tuple[Argument, ...]] = ()
     floats: ClassVar[tuple[str, ...]] = ()
     options: ClassVar[tuple[str, ...]] = ()
+    beyond: ClassVar[tuple[str, int, str] | None] = None
     implemented_as: "ClassVar[type[KernelAttr] | None]" = None
     _key: tuple[Any, ...]
     _hash: int

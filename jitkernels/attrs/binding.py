@@ -174,7 +174,7 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     results = [_result_shape(argument, extents, lead, missing) for argument in outputs_of(row)]
     if all(0 in shape for shape in results):
         extents |= dict.fromkeys(_spread(row), 0)
-    lying = {a.turned: _lies_turned(moved[a.name]) for a in present if a.turned is not None}
+    lying = {a.turned: _lies_turned(a, moved[a.name], lead) for a in present if a.turned is not None}
     attr = row(**extents, **options, **flags, **lying, **({DTYPE: dtype} if DTYPE in known else {}))
     wanted = {array.name: array for array in attr.signature().arrays}
     inputs = [_flat(kernel, a, moved[a.name], lead, wanted[a.name]) for a in present]
@@ -357,9 +357,13 @@ def _spread(row: "type[KernelAttr]") -> set[str]:
     return {e.symbols[0] for a in row.arrays for e in a.extents if e.spread}
 
 
-def _lies_turned(array: AnyArray) -> bool:
-    """Whether a matrix lies in memory as the transpose of a C-contiguous one, which needs no copy."""
-    return bool(array.ndim == 2 and array.flags.f_contiguous and not array.flags.c_contiguous)
+def _lies_turned(argument: Argument, array: AnyArray, lead: tuple[int, ...]) -> bool:
+    """Whether matrices lie in memory as the transposes of C-contiguous ones, which needs no copy."""
+    if array.flags.c_contiguous or array.ndim < 2:
+        return False
+    if array.ndim > 2 and (len(argument.fixed) < 2 or array.shape[:-2] != lead):
+        return False
+    return bool(array.swapaxes(-1, -2).flags.c_contiguous)
 
 
 def _flat(kernel: str, argument: Argument, array: AnyArray, lead: tuple[int, ...], wanted: Array) -> AnyArray:
@@ -368,8 +372,8 @@ def _flat(kernel: str, argument: Argument, array: AnyArray, lead: tuple[int, ...
         fixed = _fixed(argument, array)
         whole = lead + array.shape[array.ndim - fixed :]
         array = array if array.shape == whole else np.broadcast_to(array, whole)
-    if argument.turned is not None and _lies_turned(array):
-        array = array.T
+    if argument.turned is not None and _lies_turned(argument, array, lead):
+        array = array.swapaxes(-1, -2)
     if array.size != math.prod(wanted.shape):
         return np.empty(wanted.shape, wanted.dtype)  # no result has an element, so nobody reads it
     if array.dtype == wanted.dtype and array.flags.c_contiguous and array.flags.aligned:

@@ -12,7 +12,8 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
     """c = op(a) @ op(b) + beta * c, where op transposes if trans_a (trans_b) says so.
 
     op(a) is [m, k] and op(b) [k, n]: with trans_a the array a has the shape [k, m], with trans_b the array b
-    has [n, k]. With beta = 0 the old content of c is not read.
+    has [n, k]. With beta = 0 the old content of c is not read. Many second factors at once are MATMUL_BATCHED, to
+    which ``jk.matmul`` sends them; a bias and an activation are MATMUL_EPILOGUE.
     """
 
     m: int
@@ -27,6 +28,7 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
         Argument("b", "in", "k ?n", turned="trans_b"),
         Argument("c", "out", "*m ?n", read="beta"),
     )
+    beyond = ("b", 2, "matmul_batched")
 
     def tolerance(self) -> Tolerance:
         """A chain of k products in any order, which libraries may take whole, loses half a unit at each step."""

@@ -195,7 +195,7 @@ def lay_out(table: int, frame: int, own: int, entry: int) -> int:
         direct = lies_in_order(own)
     store(own, 8 * Operand.TURNED, 0)
     if direct == 0 and load(entry, 8 * Record.TURN) != 0 and load(own, 8 * Operand.KIND) == wanted:
-        if load(own, 8 * Operand.DIMENSIONS) == 2 and lies_turned(own):
+        if (fixed == 2 or load(own, 8 * Operand.DIMENSIONS) == 2) and lies_turned(own):
             direct = 1
             store(own, 8 * Operand.TURNED, 1)
             store(frame, 8 * Frame.OPTIONS, load(frame, 8 * Frame.OPTIONS) + load(entry, 8 * Record.TURN))
@@ -229,10 +229,23 @@ def lies_in_order(own: int) -> int:
 
 
 def lies_turned(own: int) -> int:
-    """Whether a matrix lies as the transpose of one in order."""
+    """Whether matrices lie as the transposes of such in order."""
     item = load(own, 8 * Operand.ITEM)
-    rows = load(own, 8 * Operand.EXTENTS)
-    return load(own, 8 * Operand.STRIDES) == item and load(own, 8 * (Operand.STRIDES + 1)) == item * rows
+    last = load(own, 8 * Operand.DIMENSIONS) - 1
+    rows = load(own, 8 * (Operand.EXTENTS + last - 1))
+    if load(own, 8 * (Operand.STRIDES + last - 1)) != item:
+        return 0
+    if load(own, 8 * (Operand.STRIDES + last)) != item * rows:
+        return 0
+    step = item * rows * load(own, 8 * (Operand.EXTENTS + last))
+    d = last - 2
+    while d >= 0:
+        extent = load(own, 8 * (Operand.EXTENTS + d))
+        if extent != 1 and load(own, 8 * (Operand.STRIDES + d)) != step:
+            return 0
+        step = step * extent
+        d -= 1
+    return 1
 
 
 FUNCTIONS = (

@@ -1,0 +1,48 @@
+"""GEMV: a matrix times a vector."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real
+from jitkernels.signature import AnyArray, Argument
+
+
+class GEMVAttr(KernelAttr, kernel_type="GEMV"):
+    """y = op(a) @ x + beta * y, where op transposes if trans says so.
+
+    op(a) is [m, n]: with trans the array a has the shape [n, m]. With beta = 0 the old content of y is not read.
+    """
+
+    m: int
+    n: int
+    trans: bool = False
+    beta: float = real(default=0.0, samples=(1.0, -1.5))
+    dtype: str = "float32"
+    arrays = (
+        Argument("a", "in", "*m n", turned="trans"),
+        Argument("x", "in", "n"),
+        Argument("y", "out", "*m", read="beta"),
+    )
+
+    def tolerance(self) -> Tolerance:
+        """A chain of n products in any order, which libraries may take whole, loses half a unit at each step."""
+        return Tolerance(ulp=1, terms=self.n / 2 + 2)
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """|op(a)| @ |x| + |beta * y|."""
+        a, x, y = (np.abs(array) for array in arrays)
+        products = (a.T if self.trans else a) @ x
+        return [products + abs(self.beta) * y if self.beta else products]
+
+    def operations(self) -> float:
+        return 2.0 * self.m * self.n
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        full = [(n, n) for n in (8, 16, 32, 64, 100, 128, 256, 512, 1024, 2048, 4096)] + [(4096, 64), (64, 4096)]
+        ci = [(1, 1), (3, 7), (17, 64), (100, 33), (300, 130)]
+        return cases(
+            [cls(m=m, n=n, trans=trans, dtype=dtype) for dtype in FLOATS for trans in (False, True) for m, n in full],
+            ci=[cls(m=m, n=n, trans=trans, dtype=dtype) for dtype in FLOATS for trans in (False, True) for m, n in ci],
+        )  # fmt: skip

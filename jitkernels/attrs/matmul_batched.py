@@ -1,0 +1,61 @@
+"""MATMUL_BATCHED: products of many pairs of matrices."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.signature import AnyArray, Argument
+
+
+class MatMulBatchedAttr(KernelAttr, kernel_type="MATMUL_BATCHED"):
+    """c[i] = op(a[i]) @ op(b[i]) for each i of the batch, where op transposes if trans_a (trans_b) says so.
+
+    op(a[i]) is [m, k] and op(b[i]) [k, n]: with trans_a the array a has the shape [batch, k, m], with trans_b the
+    array b has [batch, n, k]. ``jk.matmul`` comes here where its second argument has more than two dimensions; leading
+    dimensions broadcast as NumPy's do.
+    """
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    trans_a: bool = False
+    trans_b: bool = False
+    dtype: str = "float32"
+    arrays = (
+        Argument("a", "in", "*batch m k", turned="trans_a"),
+        Argument("b", "in", "*batch k n", turned="trans_b"),
+        Argument("c", "out", "*batch m n"),
+    )
+
+    def tolerance(self) -> Tolerance:
+        """As MATMUL: a chain of k products in any order."""
+        return Tolerance(ulp=1, terms=self.k / 2 + 2)
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """|op(a)| @ |op(b)|."""
+        a, b = np.abs(arrays[0]), np.abs(arrays[1])
+        return [np.matmul(a.swapaxes(1, 2) if self.trans_a else a, b.swapaxes(1, 2) if self.trans_b else b)]
+
+    def operations(self) -> float:
+        return 2.0 * self.batch * self.m * self.n * self.k
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        full = [
+            *((1000, n, n, n) for n in (2, 3, 4, 8, 16)),
+            *((64, n, n, n) for n in (32, 64, 100)),
+            (8, 256, 256, 256),
+            (2, 512, 512, 512),
+            (96, 128, 64, 128),
+            (96, 1, 128, 64),
+            (32, 1, 64, 512),
+        ]
+        ci = [(1, 1, 1, 1), (5, 3, 4, 2), (3, 9, 17, 5), (2, 1, 70, 50), (2, 40, 66, 70)]
+        turned = [(batch, n, n, n) for batch, n in ((64, 32), (8, 256))]
+        return cases(
+            [cls(batch=b, m=m, n=n, k=k, dtype=dtype) for dtype in FLOATS for b, m, n, k in full]
+            + [cls(batch=b, m=m, n=n, k=k, trans_b=True, dtype=dtype) for dtype in FLOATS for b, m, n, k in turned],
+            ci=[cls(batch=b, m=m, n=n, k=k, dtype=dtype) for dtype in FLOATS for b, m, n, k in ci],
+        )  # fmt: skip

@@ -1,0 +1,69 @@
+"""Generated GEMV: the thin products of MATMUL, whose second factor has one column."""
+
+from dataclasses import replace
+from typing import Any
+
+from jitkernels import machine
+from jitkernels.attrs.gemv import GEMVAttr
+from jitkernels.attrs.matmul import MatMulAttr
+from jitkernels.gen import matmul as product
+from jitkernels.loops.matmul_thin import BLOCK, thin_nest
+from jitkernels.loops.matmul_vector import vector_nest
+from jitkernels.native import load
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.registry import Variant, implements
+
+PARALLEL_WORK = 128 * 1024
+"""Elements of the matrix from which on a second thread helps."""
+EXACT = ("dot", "direct")
+"""Algorithms of MATMUL whose code is made for some sizes."""
+SMALL = 1 << 14
+"""Elements of a matrix for whose sizes alone code is worth measuring."""
+
+
+def product_of(attr: GEMVAttr) -> MatMulAttr:
+    """The product of matrices that it is."""
+    return MatMulAttr(m=attr.m, n=1, k=attr.n, trans_a=attr.trans, beta=attr.beta, dtype=attr.dtype)
+
+
+def variants(attr: GEMVAttr) -> list[Variant]:
+    """Tiles of rows, and loops that LLVM makes vectors of; code for these sizes where they are small."""
+    shares = (False, True) if attr.m * attr.n >= PARALLEL_WORK and attr.m >= 4 * BLOCK else (False,)
+    found = [
+        {"algorithm": algorithm, "parallel": parallel}
+        for parallel in shares
+        for algorithm in ("thin", "vector")
+    ]
+    if 0 < attr.m * attr.n <= SMALL and product.variants(product_of(attr))[0]["algorithm"] in EXACT:
+        found.append({"algorithm": "exact", "parallel": False})
+    return found
+
+
+@implements(GEMVAttr, variants=variants)
+def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> LoopNest:
+    of_matrices = product_of(attr)
+    if algorithm == "exact":
+        nest = product.matmul(of_matrices, **product.variants(of_matrices)[0])
+    elif algorithm == "thin":
+        nest = thin_nest(of_matrices, machine.target(), columns=True)
+    else:
+        nest = vector_nest(replace(of_matrices, m=2))  # of one row it would not matter how the matrix lies
+    part = load.range_of(nest, nest.arguments)
+
+    def body(a: Any, x: Any, y: Any, m: int, n: int, begin: int, end: int) -> Any:
+        return part(a, x, y, m, 1, n, begin, end)
+
+    def whole(a: Any, x: Any, y: Any, m: int, n: int, begin: int, end: int) -> Any:
+        return part(a, x, y, m, 1, n, 0, m)
+
+    signature = attr.signature()
+    return LoopNest(
+        f"gemv_{attr.dtype}",
+        signature.c_arguments,
+        whole if algorithm == "exact" else body,
+        extent=signature.index("m"),
+        block=BLOCK,
+        parallel=parallel,
+        exact=nest.exact,
+        straight=True,
+    )

@@ -1,0 +1,157 @@
+"""Bias and activation over rows of a product, and products that are followed by them while the rows are in the cache."""
+
+from typing import Any
+
+from jitkernels import dtypes
+from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr
+from jitkernels.loops.matmul_any_size import any_size_nest
+from jitkernels.machine import Target
+from jitkernels.maths.erfc import erfc_float32, erfc_float64
+from jitkernels.maths.sigmoid import sigmoid_float32, sigmoid_float64
+from jitkernels.maths.tanh import tanh_float32, tanh_float64
+from jitkernels.native import load
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import External, IRFunction, inlined
+
+
+def activation_of(name: str, dtype: str) -> Any:
+    """A function of one number for loop nests to call."""
+    number: Any = dtypes.named(dtype).numpy.type
+    zero, half, root = number(0), number(0.5), number(-(0.5**0.5))
+    narrow = dtype == "float32"
+    erfc = erfc_float32 if narrow else erfc_float64
+    sigmoid = sigmoid_float32 if narrow else sigmoid_float64
+    tanh = tanh_float32 if narrow else tanh_float64
+
+    @inlined("contract")
+    def identity(z: Any) -> Any:
+        return z
+
+    @inlined("contract")
+    def relu(z: Any) -> Any:
+        return zero if z < zero else z
+
+    @inlined("contract")
+    def gelu(z: Any) -> Any:
+        return half * z * erfc(z * root)
+
+    @inlined("contract")
+    def silu(z: Any) -> Any:
+        return z * sigmoid(z)
+
+    known = {"identity": identity, "relu": relu, "gelu": gelu, "silu": silu, "tanh": tanh, "sigmoid": sigmoid}
+    return known[name]
+
+
+def epilogue_nest(dtype: str, activation: str, *, biased: bool) -> LoopNest:
+    """The loop nest ``(c, bias, m, n)``: the sums of some rows become results."""
+    pointer = f"{dtypes.named(dtype).c}*"
+    activated = activation_of(activation, dtype)
+
+    def body(c: Any, bias: Any, m: int, n: int, begin: int, end: int) -> None:
+        for i in range(begin, end):
+            for j in range(n):
+                z = c[i * n + j] + bias[j] if biased else c[i * n + j]
+                c[i * n + j] = activated(z)
+
+    return LoopNest(
+        f"epilogue_{activation}_{dtype}",
+        (f"{pointer} restrict", f"{pointer} restrict", "int64", "int64"),
+        body,
+        extent=2,
+        flags=("contract",),
+    )
+
+
+def followed_product(attr: MatMulEpilogueAttr, pair: Any, target: Target, *, parallel: bool) -> tuple[Any, tuple[External, ...]]:
+    """A function ``(a, b, bias, c, m, n, k)`` in LLVM IR, and what it calls.
+
+    The product hands bands of its rows on, which the epilogue finishes on the thread that computed them.
+    """
+    nest = any_size_nest(pair, target, parallel=parallel, followed=True)
+    entry = load.entry_of(nest, nest.arguments)
+    epilogue = epilogue_nest(attr.dtype, attr.activation, biased=attr.biased)
+    finish = load.range_of(epilogue, epilogue.arguments)
+    pointer = f"{dtypes.named(attr.dtype).c}*"
+    text = f"""declare i64 @{entry.symbol}(ptr, ptr, ptr, i64, i64, i64, i64, i64)
+declare i64 @{finish.symbol}(ptr, ptr, i64, i64, i64, i64)
+define internal void @product_finished(ptr %context, i64 %begin, i64 %end) nounwind {{
+  %c = load ptr, ptr %context
+  %at.bias = getelementptr i8, ptr %context, i64 8
+  %bias = load ptr, ptr %at.bias
+  %at.m = getelementptr i8, ptr %context, i64 16
+  %m = load i64, ptr %at.m
+  %at.n = getelementptr i8, ptr %context, i64 24
+  %n = load i64, ptr %at.n
+  %status = call i64 @{finish.symbol}(ptr %c, ptr %bias, i64 %m, i64 %n, i64 %begin, i64 %end)
+  ret void
+}}
+define i64 @product_followed(ptr %a, ptr %b, ptr %bias, ptr %c, i64 %m, i64 %n, i64 %k) nounwind {{
+  %context = alloca [4 x i64], align 8
+  store ptr %c, ptr %context
+  %at.bias = getelementptr i8, ptr %context, i64 8
+  store ptr %bias, ptr %at.bias
+  %at.m = getelementptr i8, ptr %context, i64 16
+  store i64 %m, ptr %at.m
+  %at.n = getelementptr i8, ptr %context, i64 24
+  store i64 %n, ptr %at.n
+  %given = ptrtoint ptr %context to i64
+  %status = call i64 @{entry.symbol}(ptr %a, ptr %b, ptr %c, i64 %m, i64 %n, i64 %k, i64 ptrtoint (ptr @product_finished to i64), i64 %given)
+  ret i64 %status
+}}
+"""
+    function = IRFunction("product_followed", "int64", (*[pointer] * 4, *["int64"] * 3), text)
+    return function, (entry, finish)
+
+
+def followed_nest(attr: MatMulEpilogueAttr, pair: Any, target: Target, *, parallel: bool) -> LoopNest:
+    """``c = activation(op(a) @ op(b) + bias)`` for any sizes."""
+    product, called = followed_product(attr, pair, target, parallel=parallel)
+
+    def biased(a: Any, b: Any, bias: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
+        return product(a, b, bias, c, m, n, k)
+
+    def plain(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
+        return product(a, b, c, c, m, n, k)
+
+    return _nest(attr, biased if attr.biased else plain, calls=called)
+
+
+def exact_nest(attr: MatMulEpilogueAttr, product: LoopNest) -> LoopNest:
+    """The same by code for these sizes, which leaves its result in the first-level cache."""
+    entry = load.entry_of(product, product.arguments)
+    activated, has_bias = activation_of(attr.activation, attr.dtype), attr.biased
+
+    @inlined("contract")
+    def finish(c: Any, bias: Any, m: int, n: int) -> None:
+        for i in range(m):
+            for j in range(n):
+                z = c[i * n + j] + bias[j] if has_bias else c[i * n + j]
+                c[i * n + j] = activated(z)
+
+    def biased(a: Any, b: Any, bias: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
+        status = entry(a, b, c, m, n, k)
+        finish(c, bias, m, n)
+        return status
+
+    def plain(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
+        status = entry(a, b, c, m, n, k)
+        finish(c, c, m, n)
+        return status
+
+    return _nest(attr, biased if attr.biased else plain, exact=product.exact, straight=False)
+
+
+def _nest(attr: MatMulEpilogueAttr, body: Any, **more: Any) -> LoopNest:
+    """One part: the product shares out its own work."""
+    signature = attr.signature()
+    options = {"straight": True, **more}
+    return LoopNest(
+        f"matmul_{attr.activation}_{attr.dtype}",
+        signature.c_arguments,
+        body,
+        extent=signature.index("m"),
+        block=max(attr.m, 1),
+        flags=("contract",),
+        **options,
+    )

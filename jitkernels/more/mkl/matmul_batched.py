@@ -1,0 +1,46 @@
+"""MATMUL_BATCHED by MKL's ``cblas_?gemm_batch_strided``."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
+from jitkernels.loops.gemm import PLAIN, ROW_MAJOR, TRANSPOSED
+from jitkernels.more.mkl.library import external, one_thread, set_threads, usable
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import offset
+from jitkernels.registry import implements
+
+
+@implements(MatMulBatchedAttr, can_be_used=usable)
+def matmul_batched(attr: MatMulBatchedAttr) -> LoopNest:
+    name, value = ("cblas_sgemm_batch_strided_64", "float") if attr.dtype == "float32" else (
+        "cblas_dgemm_batch_strided_64", "double",
+    )  # fmt: skip
+    pointer = f"{value}*"
+    gemm = external(
+        name, "void", *["int32"] * 3, *["int64"] * 3, value, pointer, "int64", "int64", pointer, "int64", "int64",
+        value, pointer, "int64", "int64", "int64",
+    )  # fmt: skip
+    number = np.dtype(attr.dtype).type
+    one, nothing = number(1), number(0)
+    trans_a, trans_b = attr.trans_a, attr.trans_b
+    turn_a, turn_b = TRANSPOSED if trans_a else PLAIN, TRANSPOSED if trans_b else PLAIN
+
+    def body(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, begin: int, end: int) -> None:
+        if m == 0 or n == 0 or end <= begin:
+            return
+        if k == 0:
+            for i in range(begin * m * n, end * m * n):
+                c[i] = nothing
+            return
+        token = one_thread()
+        gemm(
+            ROW_MAJOR, turn_a, turn_b, m, n, k, one, offset(a, begin * m * k), m if trans_a else k, m * k,
+            offset(b, begin * k * n), k if trans_b else n, k * n, nothing, offset(c, begin * m * n), n, m * n,
+            end - begin,
+        )  # fmt: skip
+        set_threads(token)
+
+    signature = attr.signature()
+    return LoopNest(f"matmul_batched_{gemm.symbol}", signature.c_arguments, body, extent=signature.index("batch"))

@@ -1,0 +1,55 @@
+"""What NumPy and torch have for GEMV."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from jitkernels.attrs.gemv import GEMVAttr
+from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.signature import AnyArray
+
+equivalent(GEMVAttr)(np.matmul)
+
+
+@peer(GEMVAttr)
+def numpy_matvec(attr: GEMVAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> Bound:
+    matrix = a.T if attr.trans else a
+    if not attr.beta:
+        return partial(np.matmul, matrix, x, y)
+
+    def added(matrix: AnyArray, x: AnyArray, beta: float, y: AnyArray) -> None:
+        y *= beta
+        y += matrix @ x
+
+    return partial(added, matrix, x, attr.beta, y)
+
+
+@peer(GEMVAttr, name="torch")
+def torch_mv(attr: GEMVAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> Bound:
+    import torch
+
+    matrix, vector, result = torch.from_numpy(a.T if attr.trans else a), torch.from_numpy(x), torch.from_numpy(y)
+    if not attr.beta:
+        return partial(torch.mv, matrix, vector, out=result)
+    return partial(torch.addmv, result, matrix, vector, beta=attr.beta, out=result)
+
+
+@ordinary_calls(GEMVAttr)
+def matrix_vectors(elements: int) -> Iterator[OrdinaryCall]:
+    a = values(shape(elements, 2))
+    x, result = values(a.shape[1]), np.zeros(a.shape[0], np.float32)
+    yield OrdinaryCall("2-D", (a, x))
+    yield OrdinaryCall("transposed", (a.T, values(a.shape[0])))
+    cube = values(shape(elements, 3))
+    yield OrdinaryCall("3-D", (cube, values(cube.shape[-1])))
+    yield OrdinaryCall("vector", (values(elements), values(elements)))
+    for dtype in DTYPES:
+        yield OrdinaryCall(dtype, (a.astype(dtype), x.astype(dtype)))
+    for dtype in ("float64", "int64"):
+        yield OrdinaryCall(f"float32 and {dtype}", (a, x.astype(dtype)))
+    for name, form in LAYOUTS.items():
+        yield OrdinaryCall(f"both {name}", (form(a), form(x)))
+    yield OrdinaryCall("empty", (a[:0], x))
+    yield from with_outs((a, x), 2, result)

@@ -1,0 +1,48 @@
+"""What NumPy and torch have for MATMUL_BATCHED."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
+from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.signature import AnyArray
+
+equivalent(MatMulBatchedAttr)(np.matmul)
+
+
+@peer(MatMulBatchedAttr)
+def numpy_matmul(attr: MatMulBatchedAttr, a: AnyArray, b: AnyArray, c: AnyArray) -> Bound:
+    left, right = a.swapaxes(1, 2) if attr.trans_a else a, b.swapaxes(1, 2) if attr.trans_b else b
+    return partial(np.matmul, left, right, c)
+
+
+@peer(MatMulBatchedAttr, name="torch")
+def torch_bmm(attr: MatMulBatchedAttr, a: AnyArray, b: AnyArray, c: AnyArray) -> Bound:
+    import torch
+
+    left = torch.from_numpy(a.swapaxes(1, 2) if attr.trans_a else a)
+    right = torch.from_numpy(b.swapaxes(1, 2) if attr.trans_b else b)
+    return partial(torch.bmm, left, right, out=torch.from_numpy(c))
+
+
+@ordinary_calls(MatMulBatchedAttr)
+def batches(elements: int) -> Iterator[OrdinaryCall]:
+    a = values(shape(elements, 3))
+    batch, rows, inner = a.shape
+    b, result = values((batch, inner, rows)), np.zeros((batch, rows, rows), np.float32)
+    yield OrdinaryCall("3-D", (a, b))
+    yield OrdinaryCall("second transposed", (a, a.swapaxes(1, 2)))
+    yield OrdinaryCall("first transposed", (a.swapaxes(1, 2), a))
+    yield OrdinaryCall("second broadcast", (a, b[:1]))
+    yield OrdinaryCall("rows", (a[:, :1], b))
+    cube = values(shape(elements, 4))
+    yield OrdinaryCall("4-D", (cube, values((*cube.shape[:2], cube.shape[3], rows))))
+    for dtype in DTYPES:
+        yield OrdinaryCall(dtype, (a.astype(dtype), b.astype(dtype)))
+    for name, form in LAYOUTS.items():
+        yield OrdinaryCall(f"both {name}", (form(a), form(b)))
+    yield OrdinaryCall("empty", (a[:0], b[:0]))
+    yield from with_outs((a, b), 2, result)

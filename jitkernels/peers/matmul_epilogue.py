@@ -1,0 +1,82 @@
+"""What NumPy and torch have for MATMUL_EPILOGUE."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr
+from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.signature import AnyArray
+
+erfc = np.frompyfunc(math.erfc, 1, 1)
+
+
+@equivalent(MatMulEpilogueAttr)
+def matmul_epilogue(a: Any, b: Any, bias: Any = None, activation: str = "identity", out: Any = None) -> Any:
+    z = np.matmul(a, b)
+    if bias is not None:
+        z = z + bias
+    if activation == "relu":
+        return np.maximum(z, 0, out=out)
+    if activation == "tanh":
+        return np.tanh(z, out=out)
+    if activation == "sigmoid":
+        return np.divide(1, 1 + np.exp(-z), out=out)
+    if activation == "silu":
+        return np.divide(z, 1 + np.exp(-z), out=out)
+    if activation == "gelu":
+        return np.multiply(z, erfc(-z * math.sqrt(0.5)).astype(z.dtype) / 2, out=out)
+    return np.positive(z, out=out)
+
+
+@peer(MatMulEpilogueAttr)
+def numpy_epilogue(attr: MatMulEpilogueAttr, a: AnyArray, b: AnyArray, *rest: AnyArray) -> Bound:
+    *bias, c = rest
+    left, right = a.T if attr.trans_a else a, b.T if attr.trans_b else b
+    return partial(matmul_epilogue, left, right, bias[0] if bias else None, attr.activation, c)
+
+
+@peer(MatMulEpilogueAttr, name="torch")
+def torch_epilogue(attr: MatMulEpilogueAttr, a: AnyArray, b: AnyArray, *rest: AnyArray) -> Bound:
+    import torch
+
+    *biases, c = rest
+    bias = torch.from_numpy(biases[0]) if biases else None
+    left, right = torch.from_numpy(a.T if attr.trans_a else a), torch.from_numpy(b if attr.trans_b else b.T)
+    result = torch.from_numpy(c)
+    functions: dict[str, Any] = {
+        "relu": torch.relu_,
+        "gelu": torch.nn.functional.gelu,
+        "silu": partial(torch.nn.functional.silu, inplace=True),
+        "tanh": torch.tanh_,
+        "sigmoid": torch.sigmoid_,
+    }
+    activated = functions.get(attr.activation, torch.nn.Identity())
+
+    def call() -> None:
+        result.copy_(activated(torch.nn.functional.linear(left, right, bias)))
+
+    return partial(call)
+
+
+@ordinary_calls(MatMulEpilogueAttr)
+def layers(elements: int) -> Iterator[OrdinaryCall]:
+    a = values(shape(elements, 2))
+    rows, inner = a.shape
+    b, bias, result = values((inner, rows)), values(rows), np.zeros((rows, rows), np.float32)
+    for activation in ("identity", "relu", "gelu", "silu", "tanh", "sigmoid"):
+        yield OrdinaryCall(activation, (a, b, bias), {"activation": activation})
+    yield OrdinaryCall("no bias", (a, b), {"activation": "relu"})
+    yield OrdinaryCall("weights transposed", (a, a.T, bias))
+    cube = values(shape(elements, 3))
+    yield OrdinaryCall("3-D", (cube, values((cube.shape[-1], rows)), bias, "relu"))
+    for dtype in DTYPES:
+        yield OrdinaryCall(dtype, (a.astype(dtype), b.astype(dtype), bias.astype(dtype)))
+    for name, form in LAYOUTS.items():
+        yield OrdinaryCall(f"all {name}", (form(a), form(b), form(bias), "relu"))
+    yield OrdinaryCall("empty", (a[:0], b, bias))
+    yield from with_outs((a, b, bias), 4, result, activation="relu")
