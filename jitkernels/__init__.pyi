@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jitkernels import errors as errors
+from jitkernels.attrs.adam import AdamAttr as AdamAttr
+from jitkernels.attrs.adam import AdamWAttr as AdamWAttr
 from jitkernels.attrs.base import KernelAttr as KernelAttr
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
 from jitkernels.attrs.layer_norm import LayerNormAttr as LayerNormAttr
@@ -76,6 +78,8 @@ __all__ = [
     "set_num_threads",
     "tune",
     "use",
+    "AdamAttr",
+    "AdamWAttr",
     "EmbSeqPoolAttr",
     "LSTMCtHtAttr",
     "LayerNormAttr",
@@ -85,6 +89,8 @@ __all__ = [
     "VExpAttr",
     "VMulAttr",
     "VSigmoidAttr",
+    "adam",
+    "adamw",
     "emb_seq_pool",
     "layer_norm",
     "lstm_ctht",
@@ -97,6 +103,48 @@ __all__ = [
 ]
 
 def set_num_threads(threads: int) -> None: ...
+def vmul(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vexp(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vsigmoid(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def adam(
+    param: ArrayLike,
+    grad: ArrayLike,
+    mom1: ArrayLike,
+    mom2: ArrayLike,
+    mom2_max: ArrayLike | None = None,
+    lr: float = 0.001,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    eps: float = 1e-08,
+    beta1_pow: float = 0.0,
+    beta2_pow: float = 0.0,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], ...] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], ...]: ...
+def adamw(
+    param: ArrayLike,
+    grad: ArrayLike,
+    mom1: ArrayLike,
+    mom2: ArrayLike,
+    mom2_max: ArrayLike | None = None,
+    lr: float = 0.001,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    eps: float = 1e-08,
+    beta1_pow: float = 0.0,
+    beta2_pow: float = 0.0,
+    coeff: float = 0.01,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], ...] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], ...]: ...
 def emb_seq_pool(
     table: ArrayLike,
     ids: ArrayLike,
@@ -132,18 +180,5 @@ def seq_pool(
 def softmax(
     x: ArrayLike,
     axis: SupportsIndex = -1,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def vmul(
-    x: ArrayLike,
-    y: ArrayLike,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def vexp(
-    x: ArrayLike,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def vsigmoid(
-    x: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...

@@ -43,7 +43,7 @@ class Dispatch:
     """The table of one everyday function; raises ValueError where the row has more than it can hold.
 
     parameters are the names of inputs, options and ``out``; symbols the names of the extents in the order of the
-    C function; values the objects that each option may be, by name (a float: its default and least value).
+    C function; values the objects that each option may be, by name (a float: its default, least and largest value).
     may_be_exact: whether keys can hold exact extents, if these are not large.
     """
 
@@ -214,8 +214,8 @@ class Dispatch:
         if name == "axis":
             found = [Choice.AXIS, 0, 0]
         elif isinstance(values, Real):
-            nearest = (float(np.dtype(dtype).type(values.default)) for dtype in FLOATS)
-            bits = [struct.unpack("q", struct.pack("d", value))[0] for value in nearest]
+            nearest = [float(np.dtype(dtype).type(values.default)) for dtype in FLOATS]
+            bits = [struct.unpack("q", struct.pack("d", value))[0] for value in (*nearest, values.most)]
             found = [Choice.A_FLOAT, 0, int(values.least >= 0), *bits]
         else:
             kept = [sys.intern(value) if isinstance(value, str) else value for value in values]
@@ -331,7 +331,7 @@ class Dispatch:
 
 
 class Real:
-    """What a float option may be: its default, and the least value."""
+    """What a float option may be: its default, and the least and the largest value."""
 
-    def __init__(self, default: float, least: float) -> None:
-        self.default, self.least = default, least
+    def __init__(self, default: float, least: float, most: float) -> None:
+        self.default, self.least, self.most = default, least, most

@@ -187,7 +187,7 @@ class KernelAttr:
             if field.kind == "int":
                 changed[name] = power_of_two(changed[name])
             elif field.kind == "float" and changed[name]:
-                usual = getattr(type(self), name, 1.0) or 1.0
+                usual = getattr(type(self), name, 0.0) or (1.0 if field.most >= 1 else field.most / 2)
                 changed[name] = in_dtype(field.label, usual, changed.get("dtype", "float64"))
         return self if changed == self.fields() else type(self)(**changed)
 

@@ -28,7 +28,7 @@ class Field:
 
     label: what messages call it, with its class. canonical: from a label and any value to the canonical one;
     raises AttrError. to_json and from_json: to plain JSON values and back. values: all that the field may be, if
-    they are few.
+    they are few. least and most: of a float.
     """
 
     label: str
@@ -38,6 +38,7 @@ class Field:
     from_json: Callable[[Any], Any] = lambda value: value
     values: tuple[Any, ...] = ()
     least: float = -math.inf
+    most: float = math.inf
 
 
 def choice(*values: str, default: str) -> Any:
@@ -45,9 +46,16 @@ def choice(*values: str, default: str) -> Any:
     return dataclasses.field(default=default, metadata={"values": values})
 
 
-def real(*, default: float, least: float = -math.inf, samples: tuple[float, ...] = ()) -> Any:
-    """A field that takes finite floats from `least` on; tests try `samples` beside the default."""
-    return dataclasses.field(default=default, metadata={"least": least, "samples": samples})
+def real(
+    *, default: float, least: float = -math.inf, most: float = math.inf, samples: tuple[float, ...] = ()
+) -> Any:
+    """A field that takes finite floats from `least` to `most`; tests try `samples` beside the default.
+
+    `most` is a number of more than 0 that every dtype has, or rounding could go beyond it.
+    """
+    if not 0 < most == float(np.float32(most)):
+        raise RegistrationError(f"most: expected a number of more than 0 that float32 can hold, got {most!r}")
+    return dataclasses.field(default=default, metadata={"least": least, "most": most, "samples": samples})
 
 
 def custom(
@@ -88,7 +96,8 @@ def _field(attr_class: type, field: "dataclasses.Field[Any]", hint: Any) -> Fiel
         return Field(label, "int", _extent)
     if hint is float:
         least = given.get("least", -math.inf)
-        return Field(label, "float", _float(least), least=least)
+        most = given.get("most", math.inf)
+        return Field(label, "float", _float(least, most), least=least, most=most)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return Field(label, "choice", _member(hint), lambda m: m.name, lambda n: hint[n], tuple(hint))
     if hint is tuple or origin is tuple:
@@ -153,7 +162,7 @@ def _bool(label: str, value: Any) -> bool:
     return bool(value)
 
 
-def _float(least: float) -> Canonical:
+def _float(least: float, most: float) -> Canonical:
     def check(label: str, value: Any) -> float:
         real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
         try:
@@ -164,6 +173,8 @@ def _float(least: float) -> Canonical:
             raise AttrError(f"{label}: expected a finite number, got {shown(value)}")
         if number < least:
             raise AttrError(f"{label}: expected {least:g} or more, got {number}")
+        if number > most:
+            raise AttrError(f"{label}: expected at most {most:.9g}, got {number}")
         return number + 0.0  # minus zero is zero
 
     return check

@@ -17,7 +17,7 @@ MOST_WORDS = 80
 """Arrays and words that a C function may take behind a kernel's launcher."""
 MOST_OPERANDS = 16
 MOST_SYMBOLS = 8
-MOST_FLOATS = 4
+MOST_FLOATS = 8
 MOST_SHAPE = 4
 MOST_CALL_WORDS = MOST_OPERANDS + MOST_SYMBOLS + MOST_FLOATS
 MOST_SLOTS = 32
@@ -126,7 +126,8 @@ class Part(IntEnum):
 class Record(IntEnum):
     """Words of an input or output in a table.
 
-    WHEN: what its presence adds to the options, LEADER: the first input of its optional group, or -1.
+    WHEN: what its presence adds to the options, LEADER: the first input of its optional group, or -1; an output is
+    there where that input is.
     INTEGER: int64 instead of floats. LEADS: has leading dimensions. FIXED: how many others; the last may be
     missing if OPTIONAL. TURN: what lying transposed adds to the options. SHAPE: factor, symbol and second
     symbol (or -1) of each extent.
@@ -140,11 +141,13 @@ class Choice(IntEnum):
     """Words of an option in a table, and its kinds.
 
     For OF_VALUES the factor in the key, how many objects it may be and these, the default first; for A_FLOAT in
-    COUNT whether it must not be negative, and the default's bits as nearest in float32 and in float64.
+    COUNT whether it must not be negative, the default's bits as nearest in float32 and in float64, and the bits of the
+    MOST that it may be, which is positive.
     """
 
     KIND, FACTOR, COUNT, VALUES = range(4)
     DEFAULTS = VALUES
+    MOST = DEFAULTS + 2
     WORDS = VALUES + MOST_VALUES
     OF_VALUES, AXIS, A_FLOAT = 100, 101, 102
 

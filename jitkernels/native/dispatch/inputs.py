@@ -277,6 +277,8 @@ def read_options(table: int, slots: int, frame: int) -> int:
                     return 0
                 if bits < 0 and (load(entry, 8 * Choice.COUNT) != 0 or bits << 1 == 0):
                     return 0
+                if bits > load(entry, 8 * Choice.MOST):
+                    return 0
             floats += 1
     store(frame, 8 * Frame.OPTIONS, options)
     return 1
