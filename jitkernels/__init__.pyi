@@ -14,6 +14,7 @@ from jitkernels.attrs.layer_norm import LayerNormAttr as LayerNormAttr
 from jitkernels.attrs.lstm import LSTMCtHtAttr as LSTMCtHtAttr
 from jitkernels.attrs.matmul import MatMulAttr as MatMulAttr
 from jitkernels.attrs.seq_pool import SeqPoolAttr as SeqPoolAttr
+from jitkernels.attrs.sgd import SgdAttr as SgdAttr
 from jitkernels.attrs.softmax import SoftmaxAttr as SoftmaxAttr
 from jitkernels.attrs.vector import VExpAttr as VExpAttr
 from jitkernels.attrs.vector import VMulAttr as VMulAttr
@@ -85,6 +86,7 @@ __all__ = [
     "LayerNormAttr",
     "MatMulAttr",
     "SeqPoolAttr",
+    "SgdAttr",
     "SoftmaxAttr",
     "VExpAttr",
     "VMulAttr",
@@ -96,6 +98,7 @@ __all__ = [
     "lstm_ctht",
     "matmul",
     "seq_pool",
+    "sgd",
     "softmax",
     "vexp",
     "vmul",
@@ -175,6 +178,13 @@ def matmul(
 def seq_pool(
     x: ArrayLike,
     pool: Literal['sum', 'mean', 'sqrt', 'max'] = 'sum',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def sgd(
+    param: ArrayLike,
+    grad: ArrayLike,
+    rows: ArrayLike,
+    lr: float = 0.001,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def softmax(
