@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from jitkernels import errors as errors
+from jitkernels.attrs.adam import AdamAttr as AdamAttr
+from jitkernels.attrs.adam import AdamWAttr as AdamWAttr
 from jitkernels.attrs.base import KernelAttr as KernelAttr
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
 from jitkernels.attrs.gemv import GEMVAttr as GEMVAttr
@@ -23,6 +25,7 @@ from jitkernels.attrs.pairs import CosineAttr as CosineAttr
 from jitkernels.attrs.pairs import DotAttr as DotAttr
 from jitkernels.attrs.pairs import SqEuclideanAttr as SqEuclideanAttr
 from jitkernels.attrs.seq_pool import SeqPoolAttr as SeqPoolAttr
+from jitkernels.attrs.sgd import SgdAttr as SgdAttr
 from jitkernels.attrs.softmax import SoftmaxAttr as SoftmaxAttr
 from jitkernels.attrs.vector import VExpAttr as VExpAttr
 from jitkernels.attrs.vector import VMulAttr as VMulAttr
@@ -110,6 +113,8 @@ __all__ = [
     "set_num_threads",
     "tune",
     "use",
+    "AdamAttr",
+    "AdamWAttr",
     "CosineAttr",
     "DotAttr",
     "EmbSeqPoolAttr",
@@ -125,6 +130,7 @@ __all__ = [
     "MatMulEpilogueAttr",
     "NCHW16CMulNCAttr",
     "SeqPoolAttr",
+    "SgdAttr",
     "SoftmaxAttr",
     "SqEuclideanAttr",
     "SwigluAttr",
@@ -152,6 +158,8 @@ __all__ = [
     "VSquareAttr",
     "VSubAttr",
     "VTanhAttr",
+    "adam",
+    "adamw",
     "cosine",
     "dot",
     "emb_seq_pool",
@@ -167,6 +175,7 @@ __all__ = [
     "matmul_epilogue",
     "nchw16c_mul_nc",
     "seq_pool",
+    "sgd",
     "softmax",
     "sqeuclidean",
     "swiglu",
@@ -197,6 +206,48 @@ __all__ = [
 ]
 
 def set_num_threads(threads: int) -> None: ...
+def vmul(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vexp(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vsigmoid(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def adam(
+    param: ArrayLike,
+    grad: ArrayLike,
+    mom1: ArrayLike,
+    mom2: ArrayLike,
+    mom2_max: ArrayLike | None = None,
+    lr: float = 0.001,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    eps: float = 1e-08,
+    beta1_pow: float = 0.0,
+    beta2_pow: float = 0.0,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], ...] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], ...]: ...
+def adamw(
+    param: ArrayLike,
+    grad: ArrayLike,
+    mom1: ArrayLike,
+    mom2: ArrayLike,
+    mom2_max: ArrayLike | None = None,
+    lr: float = 0.001,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    eps: float = 1e-08,
+    beta1_pow: float = 0.0,
+    beta2_pow: float = 0.0,
+    coeff: float = 0.01,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], ...] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], ...]: ...
 def emb_seq_pool(
     table: ArrayLike,
     ids: ArrayLike,
@@ -288,22 +339,16 @@ def seq_pool(
     pool: Literal['sum', 'mean', 'sqrt', 'max'] = 'sum',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def sgd(
+    param: ArrayLike,
+    grad: ArrayLike,
+    rows: ArrayLike,
+    lr: float = 0.001,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def softmax(
     x: ArrayLike,
     axis: SupportsIndex = -1,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def vmul(
-    x: ArrayLike,
-    y: ArrayLike,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def vexp(
-    x: ArrayLike,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def vsigmoid(
-    x: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def vgelu(

@@ -229,8 +229,8 @@ class Dispatch:
             limits = (default, values.least, values.most)
             found = [Choice.AN_INT, self._symbols.index(name), int(values.default is not None), *limits]
         elif isinstance(values, Real):
-            nearest = (float(np.dtype(dtype).type(values.default)) for dtype in FLOATS)
-            bits = [struct.unpack("q", struct.pack("d", value))[0] for value in nearest]
+            nearest = [float(np.dtype(dtype).type(values.default)) for dtype in FLOATS]
+            bits = [struct.unpack("q", struct.pack("d", value))[0] for value in (*nearest, values.most)]
             found = [Choice.A_FLOAT, 0, int(values.least >= 0), *bits]
         else:
             kept = [sys.intern(value) if isinstance(value, str) else value for value in values]
@@ -350,10 +350,10 @@ class Dispatch:
 
 
 class Real:
-    """What a float option may be: its default, and the least value."""
+    """What a float option may be: its default, and the least and the largest value."""
 
-    def __init__(self, default: float, least: float) -> None:
-        self.default, self.least = default, least
+    def __init__(self, default: float, least: float, most: float) -> None:
+        self.default, self.least, self.most = default, least, most
 
 
 class Whole:

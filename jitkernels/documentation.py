@@ -54,15 +54,22 @@ def _arguments(row: type[KernelAttr]) -> Iterator[str]:
         yield f"{name}: {which}"
     several = "a tuple of arrays" if len(outputs) > 1 else "an array"
     yield f"out: {several} to write to and to return"
-    yield f"returns {', '.join(f'{argument.name}: {_array(row, argument)}' for argument in outputs)}"
+    results = [f"{a.name}: {_array(row, a)}{_with(row, a)}" for a in outputs]
+    yield f"returns {(', ' if len(results) < 3 else f',{chr(10)}    ').join(results)}"
 
 
 def _missing(row: type[KernelAttr], argument: Argument) -> str:
     """Whether an input may be left out, and with which others."""
     if argument.when is None:
         return ""
-    others = [a.name for a in row.arrays if a.when == argument.when and a is not argument]
+    others = [a.name for a in row.arrays if a.role == "in" and a.when == argument.when and a is not argument]
     return "; may be left out" + (f", together with {' and '.join(others)}" if others else "")
+
+
+def _with(row: type[KernelAttr], output: Argument) -> str:
+    """The input without which a result is not there."""
+    led = [a.name for a in row.arrays if a.role == "in" and a.when == output.when]
+    return f" if {led[0]} is given" if output.when is not None else ""
 
 
 def _kind(row: type[KernelAttr], name: str) -> str:

@@ -102,7 +102,7 @@ class Everyday(launch.Holder):
             shaped = [call.finish(result) for result in shaped]
         if out is None:
             shaped = [np.ascontiguousarray(result) if call.finish else result for result in shaped]
-            return shaped[0] if len(shaped) == 1 else tuple(shaped)
+            return shaped[0] if len(outputs_of(self._attr_class)) == 1 else tuple(shaped)
         for array, result, target in zip(results.several(out), shaped, targets, strict=True):
             if target is None:
                 with np.errstate(all="ignore"):
@@ -246,7 +246,7 @@ def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
             others = [value for value in fields[name].values if value != default]
             options[name] = (default, *others)
         elif fields[name].kind == "float" and name in attr_class.floats:
-            options[name] = Real(default, fields[name].least)
+            options[name] = Real(default, fields[name].least, fields[name].most)
         else:
             return None
     symbols = [name for name, field in fields.items() if field.is_integer]

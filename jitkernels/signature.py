@@ -53,8 +53,9 @@ class Argument:
     dimensions. A leading ``*`` lets everyday calls give any number of dimensions there (none counts as 1); a
     leading ``?`` lets them leave that one out. dtype: the attr's own if None. domain: as in `Array`; its ends may
     name fields.
-    when: a bool field without which the array is not there. turned: a bool field that says that the last two
-    extents are exchanged in memory. read: a field that makes an output an input as well unless it is 0.
+    when: a bool field without which the array is not there; that of an output is an input's as well. turned: a bool
+    field that says that the last two extents are exchanged in memory. read: a field that makes an output an input as
+    well unless it is 0.
     picks: an input of which these numbers name rows, so that a kernel may get those rows alone and their places
     as numbers; nothing else of the row may tell how many rows that input has.
     """
@@ -235,13 +236,10 @@ class Signature:
             for j, (other, against) in enumerate(zip(self.arrays, values, strict=True)):
                 if i == j or not array.output or not np.may_share_memory(value, against):
                     continue
-                same = value.ctypes.data == against.ctypes.data and array.in_place and other.in_place
+                may_be_same = array.in_place and other.in_place and not other.output
+                same = may_be_same and value.ctypes.data == against.ctypes.data
                 if not same and value.size and against.size:
-                    allowed = (
-                        "may only be the same array"
-                        if array.in_place and other.in_place
-                        else "must not overlap"
-                    )
+                    allowed = "may only be the same array" if may_be_same else "must not overlap"
                     raise ArgumentError(
                         f"{kernel}: {array.name} and {other.name} {allowed}, but share memory"
                     )

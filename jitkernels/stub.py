@@ -69,9 +69,10 @@ def _functions() -> Iterator[str]:
 
 
 def _everyday(row: type[KernelAttr]) -> str:
-    outputs = sum(argument.role == "out" for argument in row.arrays)
-    result = ARRAY if outputs == 1 else f"tuple[{', '.join([ARRAY] * outputs)}]"
-    out = f"{ARRAY} | tuple[{ARRAY}]" if outputs == 1 else result
+    outputs = [argument for argument in row.arrays if argument.role == "out"]
+    several = "..." if any(argument.when for argument in outputs) else ", ".join([ARRAY] * (len(outputs) - 1))
+    result = ARRAY if len(outputs) == 1 else f"tuple[{ARRAY}, {several}]"
+    out = f"{ARRAY} | tuple[{ARRAY}]" if len(outputs) == 1 else result
     arguments = [_parameter(row, parameter) for parameter in row.parameters().parameters.values()]
     listed = "".join(f"    {argument},\n" for argument in (*arguments, f"out: {out} | None = None"))
     return f"def {row.kernel_type.name.lower()}(\n{listed}) -> {result}: ..."

@@ -14,7 +14,7 @@ import pytest
 import jitkernels as jk
 from jitkernels import testing
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.errors import JitKernelsError
+from jitkernels.errors import AttrError, JitKernelsError
 from jitkernels.signature import AnyArray
 
 Keywords = dict[str, Any]
@@ -276,13 +276,32 @@ def test_elementwise_shapes_and_broadcasts(row: Row) -> None:
     for _ in range(2):
         assert as_tuple(function_of(row)(**cube))[0].tobytes() == base.tobytes()
     turned = arrays_only(cube, lambda value: value.transpose(2, 0, 1))
-    assert np.array_equal(function_of(row)(**turned), base.reshape(2, 3, 4).transpose(2, 0, 1))
+    result = as_tuple(function_of(row)(**turned))[0]
+    assert np.array_equal(result, base.reshape(2, 3, 4).transpose(2, 0, 1))
     if len(attr.signature().inputs) == 2:
         first, second = (value[:6] for value in given.values())
         crossed = function_of(row)(first[:, np.newaxis], second[np.newaxis])
         rows, columns = np.repeat(first, 6).reshape(6, 6), np.tile(second, (6, 1))
         assert np.array_equal(crossed, function_of(row)(rows, columns))
         assert np.array_equal(function_of(row)(first, 3), function_of(row)(first, np.full_like(first, 3)))
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_floats_beyond_their_bounds(row: Row) -> None:
+    """An option that is a float is refused beyond its bounds, and taken at them, as the attr does."""
+    _, given = example(row)
+    fields = row.known_fields()
+    for name in (name for name in row.options if name != "axis" and fields[name].kind == "float"):
+        function, field = function_of(row), fields[name]
+        for bound, way in ((field.least, -np.inf), (field.most, np.inf)):
+            if np.isinf(bound):
+                continue
+            for _ in range(3):
+                with np.errstate(all="ignore"):
+                    function(**given | {name: bound})
+                beyond = float(np.nextafter(np.float32(bound), np.float32(way)))
+                with pytest.raises(AttrError, match=f"{name}: expected"):
+                    function(**given | {name: beyond})
 
 
 @pytest.mark.parametrize("row", cases.every_row())

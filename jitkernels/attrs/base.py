@@ -74,8 +74,8 @@ class KernelAttr:
 
     arrays: what the kernel takes, inputs first. floats: float fields that the C function takes after the
     integers (all int fields), as ``const double *``. options: what the everyday function takes after its
-    arrays: fields by name, ``axis``, or ``shape`` where no input tells the leading dimensions. beyond: an array, how many
-    dimensions of it this row has room for, and the row whose everyday function serves calls with more. implemented_as:
+    arrays: fields by name, ``axis``, or ``shape`` where no input tells the leading dimensions. beyond: an array, how
+    many dimensions of it this row has room for, and the row whose everyday function serves calls with more. implemented_as:
     the class whose implementations serve this one too, where rows are made when they are met.
     """
 
@@ -194,7 +194,7 @@ class KernelAttr:
             elif field.kind == "whole":
                 changed[name] = getattr(type(self), name, field.least)
             elif field.kind == "float" and changed[name]:
-                usual = getattr(type(self), name, 1.0) or 1.0
+                usual = getattr(type(self), name, 0.0) or (1.0 if field.most >= 1 else field.most / 2)
                 changed[name] = in_dtype(field.label, usual, changed.get("dtype", "float64"))
         return self if changed == self.fields() else type(self)(**changed)
 

@@ -117,6 +117,10 @@ def check_declaration(row: "type[KernelAttr]") -> None:
         for flag in (argument.when, argument.turned):
             if flag is not None:
                 wanted(label, flag, "bool")
+        if argument.role == "out" and argument.when not in (None, *(a.when for a in inputs_of(row))):
+            raise RegistrationError(
+                f"{row.__name__}: {label}: when: expected the flag of an input, got {argument.when!r}"
+            )
         if argument.read is not None:
             wanted(label, argument.read, "float")
         if argument.dtype is None:
@@ -171,7 +175,11 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     moved, finish = _moved(kernel, row, arrays, values)
     lead = _shape(kernel, values[SHAPE]) if SHAPE in row.options else _lead(kernel, present, moved)
     extents, missing = _extents(kernel, row, present, moved, lead, told)
-    results = [_result_shape(argument, extents, lead, missing) for argument in outputs_of(row)]
+    results = [
+        _result_shape(argument, extents, lead, missing)
+        for argument in outputs_of(row)
+        if argument.when is None or flags[argument.when]
+    ]
     if all(0 in shape for shape in results):
         extents |= dict.fromkeys(_spread(row), 0)
     lying = {a.turned: _lies_turned(a, moved[a.name], lead) for a in present if a.turned is not None}

@@ -54,9 +54,16 @@ def choice(*values: str, default: str) -> Any:
     return dataclasses.field(default=default, metadata={"values": values})
 
 
-def real(*, default: float, least: float = -math.inf, samples: tuple[float, ...] = ()) -> Any:
-    """A field that takes finite floats from `least` on; tests try `samples` beside the default."""
-    return dataclasses.field(default=default, metadata={"least": least, "samples": samples})
+def real(
+    *, default: float, least: float = -math.inf, most: float = math.inf, samples: tuple[float, ...] = ()
+) -> Any:
+    """A field that takes finite floats from `least` to `most`; tests try `samples` beside the default.
+
+    `most` is a number of more than 0 that every dtype has, or rounding could go beyond it.
+    """
+    if not 0 < most == float(np.float32(most)):
+        raise RegistrationError(f"most: expected a number of more than 0 that float32 can hold, got {most!r}")
+    return dataclasses.field(default=default, metadata={"least": least, "most": most, "samples": samples})
 
 
 def whole(
@@ -119,7 +126,8 @@ def _field(attr_class: type, field: "dataclasses.Field[Any]", hint: Any) -> Fiel
         return Field(label, "int", _integer(0, MOST_BYTES), is_size=True)
     if hint is float:
         least = given.get("least", -math.inf)
-        return Field(label, "float", _float(least), least=least)
+        most = given.get("most", math.inf)
+        return Field(label, "float", _float(least, most), least=least, most=most)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return Field(label, "choice", _member(hint), lambda m: m.name, lambda n: hint[n], tuple(hint))
     if hint is tuple or origin is tuple:
@@ -184,7 +192,7 @@ def _bool(label: str, value: Any) -> bool:
     return bool(value)
 
 
-def _float(least: float) -> Canonical:
+def _float(least: float, most: float) -> Canonical:
     def check(label: str, value: Any) -> float:
         real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
         try:
@@ -195,6 +203,8 @@ def _float(least: float) -> Canonical:
             raise AttrError(f"{label}: expected a finite number, got {shown(value)}")
         if number < least:
             raise AttrError(f"{label}: expected {least:g} or more, got {number}")
+        if number > most:
+            raise AttrError(f"{label}: expected at most {most:.9g}, got {number}")
         return number + 0.0  # minus zero is zero
 
     return check

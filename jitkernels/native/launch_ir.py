@@ -63,7 +63,8 @@ def pattern_text(pattern: Pattern) -> str:
     for i, output in enumerate(pattern.outputs):
         for j in range(len(arrays)):
             if output and i != j and not (pattern.outputs[j] and j < i):
-                _check_apart(writer, arrays[i], arrays[j], pattern.in_place[i] and pattern.in_place[j])
+                may_be_same = pattern.in_place[i] and pattern.in_place[j] and not pattern.outputs[j]
+                _check_apart(writer, arrays[i], arrays[j], may_be_same)
     if pattern.native:
         first = 8 * (Context.RECORDS + RECORD_WORDS * len(arrays))
         words = [writer.load("i64", "%context", first + 8 * i) for i in range(pattern.words)]

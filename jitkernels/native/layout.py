@@ -17,7 +17,7 @@ MOST_WORDS = 80
 """Arrays and words that a C function may take behind a kernel's launcher."""
 MOST_OPERANDS = 16
 MOST_SYMBOLS = 8
-MOST_FLOATS = 4
+MOST_FLOATS = 8
 MOST_SHAPE = 4
 MOST_CALL_WORDS = MOST_OPERANDS + MOST_SYMBOLS + MOST_FLOATS
 MOST_SLOTS = 32
@@ -127,7 +127,8 @@ class Part(IntEnum):
 class Record(IntEnum):
     """Words of an input or output in a table.
 
-    WHEN: what its presence adds to the options, LEADER: the first input of its optional group, or -1.
+    WHEN: what its presence adds to the options, LEADER: the first input of its optional group, or -1; an output is
+    there where that input is.
     INTEGER: int64 instead of floats. LEADS: has leading dimensions. FIXED: how many others; the last may be
     missing if OPTIONAL, which is 2 where results do not depend on that. TURN: what lying transposed adds to the
     options. SHAPE: factor, symbol and second symbol (or -1 where there is none) of each extent.
@@ -141,9 +142,10 @@ class Choice(IntEnum):
     """Words of an option in a table, and its kinds.
 
     For OF_VALUES the factor in the key, how many objects it may be and these, the default first; for A_FLOAT in
-    COUNT whether it must not be negative, and the default's bits as nearest in float32 and in float64; for AN_INT in
-    FACTOR its symbol, in COUNT whether there is a default, then that, the least and the most; for A_DTYPE in COUNT
-    how many objects stand for a dtype, and these, those of float32 first. A_SHAPE has nothing.
+    COUNT whether it must not be negative, the default's bits as nearest in float32 and in float64, and the bits of the
+    MOST that it may be, which is positive; for AN_INT in FACTOR its symbol, in COUNT whether there is a default, then
+    that, the least and the most; for A_DTYPE in COUNT how many objects stand for a dtype, and these, those of float32
+    first. A_SHAPE has nothing.
     """
 
     KIND, FACTOR, COUNT, VALUES = range(4)

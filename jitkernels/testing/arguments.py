@@ -102,6 +102,12 @@ def check_refusals(attr: KernelAttr, function: Function, *, label: str = "") -> 
                 what = f"{label} with {parameter.name} over {other.name}"
                 assert_refused(function, arrays, parameter.name, what)
                 tried += 1
+                if other.output and other.shape == parameter.shape:
+                    arrays = [*signature.sample()]
+                    arrays[i] = arrays[j]
+                    what = f"{label} with {parameter.name} as {other.name}"
+                    assert_refused(function, arrays, parameter.name, what)
+                    tried += 1
     arrays = [*signature.sample()]
     for given in ([], arrays[:-1], [*arrays, arrays[0]]):
         expected = f"expected {len(arrays)} arrays, got {len(given)}"

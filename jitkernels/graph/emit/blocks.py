@@ -25,7 +25,7 @@ class Block:
     """The inside of a loop, or of a function: its lines, and registers that hold in it and in the loops inside.
 
     `loop` is the loop's number, None for a function; `index` its count; `mask` says which lanes are on, if not all.
-    `streamed`: the word of the array whose lines each step of the block writes whole, and whether past the caches.
+    `streamed`: the words of the arrays whose lines each step of the block writes whole, and whether past the caches.
     """
 
     around: "Block | None" = None
@@ -33,7 +33,7 @@ class Block:
     index: str = ""
     lanes: int = 1
     mask: str = ""
-    streamed: tuple[int, str] | None = None
+    streamed: tuple[frozenset[int], str] | None = None
     lines: list[str] = field(default_factory=list)
     known: dict[Any, Any] = field(default_factory=dict)
 

@@ -1,6 +1,7 @@
 """The text of a loop: whole steps of several vectors, and then vectors of which some lanes may be off."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import product
 
 from jitkernels.graph.emit.blocks import Block
 from jitkernels.graph.emit.loops import Loops, least_steps
@@ -38,9 +39,9 @@ class LoopWriter(Loops):
         begin, end = limits
         reduces = bool(self.order) and any(target.reduction for target in self.targets)
         many, streamed = "", None
-        if self.streamed is not None:
-            begin, many = self._from_line(block, limits, self.streamed)
-            streamed = self.streamed.word, many
+        if arrays := self.streamed:
+            begin, many = self._from_line(block, limits, arrays)
+            streamed = frozenset(array.word for array in arrays), many
         new = self.function.new
         count = new(block, f"sub nsw i64 {end}, {begin}")
         whole = new(block, f"and i64 {count}, {-wide}")
@@ -120,7 +121,7 @@ class LoopWriter(Loops):
         *,
         masked: bool = False,
         enters: bool = False,
-        streamed: tuple[int, str] | None = None,
+        streamed: tuple[frozenset[int], str] | None = None,
     ) -> None:
         """A loop from begin to end, or backwards if that is its direction.
 
@@ -163,17 +164,28 @@ class LoopWriter(Loops):
         before = new(block, f"and i64 {new(block, f'sub nsw i64 {count}, 1')}, {-step}")
         return new(block, f"add nsw i64 {begin}, {before}")
 
-    def _from_line(self, block: Block, limits: tuple[str, str], array: Array) -> tuple[str, str]:
+    def _from_line(self, block: Block, limits: tuple[str, str], arrays: Sequence[Array]) -> tuple[str, str]:
         """Where whole steps begin, and whether they are so many that they go past the caches.
 
-        Those do from a line of the caches on. What is before it the function itself is called for, so that all code is
-        there but once: it is what LLVM takes its time for.
+        Those do from a line of the caches on, on which all the arrays must come to lie, unless one is an array that is
+        read. What is before it the function itself is called for, so that all code is there but once: it is what LLVM
+        takes its time for.
         """
         begin, end = limits
+        array, *others = arrays
         new, reached = self.function.new, self.function.variable("i64")
         count = new(block, f"sub nsw i64 {end}, {begin}")
         least = max(self.variant.stream // NUMBERS[array.dtype].size, 1)
         many = new(block, f"icmp sge i64 {count}, {max(least, LINE)}")
+        for other in others:
+            apart = new(
+                block, f"sub i64 {self._first_of(block, other.word)}, {self._first_of(block, array.word)}"
+            )
+            beyond = new(block, f"and i64 {apart}, {LINE - 1}")
+            many = new(block, f"and i1 {many}, {new(block, f'icmp eq i64 {beyond}, 0')}")
+        for one, word in product(arrays, sorted(self.read_words)):
+            firsts = self._first_of(block, one.word), self._first_of(block, word)
+            many = new(block, f"and i1 {many}, {new(block, 'icmp ne i64 {}, {}'.format(*firsts))}")
         inside = Block(block, -1)
         line = self._line_from(inside, array, begin, end)
         inside.lines.append(f"  call i64 @{self.name}(ptr %frame, i64 {begin}, i64 {line})")
@@ -182,11 +194,15 @@ class LoopWriter(Loops):
         self._where(block, many, inside.lines, seldom=True)
         return new(block, f"load i64, ptr {reached}"), many
 
+    def _first_of(self, block: Block, word: int) -> str:
+        """The address of the array that a word of the frame has."""
+        place = self.function.new(block, f"getelementptr i64, ptr %frame, i64 {word}")
+        return self.function.new(block, f"load i64, ptr {place}")
+
     def _line_from(self, block: Block, array: Array, begin: str, end: str) -> str:
         """The first step from `begin` on that writes to the beginning of a line of the caches."""
         new, size = self.function.new, NUMBERS[array.dtype].size
-        place = new(block, f"getelementptr i64, ptr %frame, i64 {array.word}")
-        first = new(block, f"load i64, ptr {place}")
+        first = self._first_of(block, array.word)
         before = new(block, f"mul i64 {begin}, {size}")
         address = new(block, f"add i64 {first}, {before}")
         back = new(block, f"sub i64 0, {address}")

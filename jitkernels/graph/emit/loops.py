@@ -4,7 +4,7 @@ from jitkernels.graph import cones, extents
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.memory import LINE, Array, is_near
 from jitkernels.graph.emit.scans import loop_of
-from jitkernels.graph.emit.targets import Targets
+from jitkernels.graph.emit.targets import Target, Targets
 from jitkernels.graph.extents import Extent, Number, same
 from jitkernels.graph.ir import Node
 from jitkernels.graph.short import FEW, MANY
@@ -197,23 +197,38 @@ class Loops(Targets):
         return False
 
     @property
-    def streamed(self) -> Array | None:
-        """The result that is written past the caches: the only one of a nest of one loop, in whole lines."""
+    def streamed(self) -> list[Array]:
+        """The results that are written past the caches: all those of a nest of one loop, in whole lines, or none.
+
+        Lines that are read as well are in the caches anyway.
+        """
         loops = [*self.rows, *self.columns]
-        if not self.variant.stream or len(self.targets) != 1 or loops != [self.lane_loop] or self.scanned:
-            return None
-        if self.directions:
-            return None
-        (target,) = self.targets
+        if not self.variant.stream or loops != [self.lane_loop] or self.scanned or self.directions:
+            return []
+        found = [target.array for target in self.targets if self._is_streamed(target, loops[0])]
+        arrays = [array for array in found if array is not None]
+        sizes = {NUMBERS[array.dtype].size for array in arrays}
+        is_read = {array.word for array in arrays} & self.read_words
+        return arrays if len(arrays) == len(self.targets) and len(sizes) == 1 and not is_read else []
+
+    @property
+    def read_words(self) -> set[int]:
+        """The words of the frame that have the arrays that are read."""
+        arrays = self.values.arrays
+        leaves = ((key, leaf) for cone in self.nest.cones for key, leaf in cone.leaves.items())
+        return {arrays[key].word for key, leaf in leaves if leaf.shape and key in arrays}
+
+    def _is_streamed(self, target: Target, loop: int) -> bool:
+        """Whether the steps of a loop fill lines of the target's array one after another."""
         array = target.array
         if array is None or target.reduction is not None or not same(array.first, 0):
-            return None
+            return False
         if target.node.operation == "placed":
-            return None
+            return False
         first, steps = self.values.coefficients(array.strides, target.place)
         _, wide = self.lanes()
-        is_dense = same(first, 0) and len(steps) == 1 and same(steps.get(loops[0], 0), 1)
-        return array if is_dense and wide * NUMBERS[array.dtype].size >= LINE else None
+        is_dense = same(first, 0) and len(steps) == 1 and same(steps.get(loop, 0), 1)
+        return is_dense and wide * NUMBERS[array.dtype].size >= LINE
 
     @property
     def order(self) -> list[int]:

@@ -314,7 +314,7 @@ class Memory:
             block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
             return
         mask = self.mask(block)
-        if same(apart, 1) and not mask and block.streamed and block.streamed[0] == array.word:
+        if same(apart, 1) and not mask and block.streamed and array.word in block.streamed[0]:
             past, into, after = (function.label() for _ in range(3))
             store, line = f"  store {kind} {text}, ptr {pointer}, align", min(lanes * size, LINE)
             block.lines += [

@@ -99,7 +99,7 @@ def one_block(table: int, frame: int, context: int, words: int, start: int, coun
         return 0
     for i in range(inputs, both):
         own = operand(frame, i)
-        if load(own, 8 * Operand.DIRECT) == 0:
+        if load(own, 8 * Operand.ARRAY) != 0 and load(own, 8 * Operand.DIRECT) == 0:
             inner = load(own, 8 * Operand.INNER)
             if load(record(table, i), 8 * Record.LEADS):
                 transfer(own, start * inner, count * inner, 0)

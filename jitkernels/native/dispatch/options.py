@@ -99,6 +99,8 @@ def read_float(entry: int, given: int, frame: int, value: int) -> int:
             return 0
         if bits < 0 and (load(entry, 8 * Choice.COUNT) != 0 or bits << 1 == 0):
             return 0
+        if bits > load(entry, 8 * Choice.MOST):
+            return 0
     return 1
 
 

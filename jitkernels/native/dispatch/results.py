@@ -24,16 +24,26 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
     given = load(slots, 8 * (load(table, 8 * Table.PARAMETERS) - 1))
     if given == address("jk_none"):
         given = 0
+    nothing = 1
+    present = 0
+    for i in range(outputs):
+        own = operand(frame, inputs + i)
+        leader = load(record(table, inputs + i), 8 * Record.LEADER)
+        here = 1
+        if leader >= 0:
+            here = load(operand(frame, leader), 8 * Operand.PRESENT)
+        store(own, 8 * Operand.PRESENT, here)
+        store(own, 8 * Operand.ARRAY, 0)
+        if here:
+            total = natural(table, frame, record(table, inputs + i), own)
+            nothing = nothing and total == 0
+            present += 1
     items = stack(1)
     store(items, 0, given)
     if given != 0 and outputs > 1:
-        if load(given, Offset.TYPE) != address("jk_tuple") or load(given, Offset.TUPLE_SIZE) != outputs:
+        if load(given, Offset.TYPE) != address("jk_tuple") or load(given, Offset.TUPLE_SIZE) != present:
             return 0
         items = given + Offset.TUPLE_ITEMS
-    nothing = 1
-    for i in range(outputs):
-        total = natural(table, frame, record(table, inputs + i), operand(frame, inputs + i))
-        nothing = nothing and total == 0
     if nothing:
         if load(table, 8 * Table.SPREAD) < 0 and load(frame, 8 * Frame.EMPTY) & load(table, 8 * Table.HIDDEN):
             return 0
@@ -41,9 +51,12 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
         return 0
     for i in range(outputs):
         own = operand(frame, inputs + i)
+        if load(own, 8 * Operand.PRESENT) == 0:
+            continue
         if given != 0:
-            if accept(frame, own, load(items, 8 * i)) == 0:
+            if accept(frame, own, load(items)) == 0:
                 return 0
+            items += 8
         else:
             descr = address("jk_float64") if load(frame, 8 * Frame.WIDE) else address("jk_float32")
             Py_IncRef(descr)
@@ -78,12 +91,16 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
         array = load(operand(frame, inputs), 8 * Operand.OWNED)
         store(operand(frame, inputs), 8 * Operand.OWNED, 0)
         return array
-    both = PyTuple_New(outputs)
+    both = PyTuple_New(present)
     if both == 0:
         return Outcome.ERROR
+    place = both + Offset.TUPLE_ITEMS
     for i in range(outputs):
-        store(both, Offset.TUPLE_ITEMS + 8 * i, load(operand(frame, inputs + i), 8 * Operand.OWNED))
-        store(operand(frame, inputs + i), 8 * Operand.OWNED, 0)
+        own = operand(frame, inputs + i)
+        if load(own, 8 * Operand.PRESENT):
+            store(place, 0, load(own, 8 * Operand.OWNED))
+            store(own, 8 * Operand.OWNED, 0)
+            place += 8
     return both
 
 

@@ -1,0 +1,85 @@
+"""Results that go past the caches: the same bits wherever arrays lie, in place or not, one result or several."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitkernels as jk
+from jitkernels.kernel import Kernel
+from jitkernels.registry import implementation
+from jitkernels.signature import AnyArray
+
+N = 300_007
+LINE = 16
+
+
+def kernels(attr: Any) -> list[Kernel]:
+    """All variants of the generated kernel; the first one stores into the caches."""
+    found = implementation(type(attr), "gen")
+    variants = found.variants(attr)
+    assert {variant["stream"] for variant in variants} == {False, True}
+    chosen = [v for v in variants if v["stream"] or v == variants[0]]
+    return [Kernel(attr, found, variant) for variant in chosen]
+
+
+def placed(array: AnyArray, elements: int) -> AnyArray:
+    """A copy that begins so many elements behind a line of the caches."""
+    room = np.zeros(array.size + 3 * LINE, array.dtype)
+    first = (-room.ctypes.data // array.itemsize) % LINE + elements
+    view = room[first : first + array.size]
+    view[...] = array
+    return view
+
+
+@pytest.mark.parametrize("amsgrad", [False, True])
+@pytest.mark.parametrize("places", ["alike", "apart", "first apart"])
+def test_several_results(amsgrad: bool, places: str) -> None:
+    """As ADAM has them: lines of all are filled only where all lie alike."""
+    attr = jk.AdamAttr(n=N, amsgrad=amsgrad)
+    given = attr.signature().sample()
+    inputs = len(attr.signature().inputs)
+    at = {
+        "alike": itertools.repeat(3),
+        "apart": itertools.count(0),
+        "first apart": iter([*[5] * 5, 2, *[1] * 9]),
+    }
+    arrays = [placed(array, next(at[places])) for array in given]
+    plain, *streamed = kernels(attr)
+    plain.callable(*arrays)
+    expected = [array.copy() for array in arrays[inputs:]]
+    for kernel in streamed:
+        for array in arrays[inputs:]:
+            array[...] = np.nan
+        kernel.callable(*arrays)
+        for got, right in zip(arrays[inputs:], expected, strict=True):
+            assert got.tobytes() == right.tobytes(), kernel
+
+
+@pytest.mark.parametrize("which", [(0,), (2, 3), (1,), (0, 2, 3)])
+def test_results_in_place(which: tuple[int, ...]) -> None:
+    """Some of the results, or all, are what is read: of ADAM by its parts param, grad, mom1 and mom2."""
+    attr = jk.AdamAttr(n=N)
+    given = attr.signature().sample()
+    expected = [array.copy() for array in given]
+    plain, *streamed = kernels(attr)
+    plain.callable(*expected)
+    for kernel in streamed:
+        arrays = [placed(array, 1) for array in given]
+        for number, place in enumerate(which):
+            arrays[4 + number] = arrays[place]
+        kernel.callable(*arrays)
+        for got, right in zip(arrays[4:], expected[4:], strict=True):
+            assert got.tobytes() == right.tobytes(), kernel
+
+
+def test_one_result_in_place() -> None:
+    attr = jk.VMulAttr(n=N)
+    x, y, z = attr.signature().sample()
+    plain, *streamed = kernels(attr)
+    plain.callable(x, y, z)
+    for kernel in streamed:
+        own = placed(x, 7)
+        kernel.callable(own, y, own)
+        assert own.tobytes() == z.tobytes(), kernel
