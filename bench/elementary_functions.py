@@ -24,7 +24,7 @@ from jitkernels import machine
 from jitkernels.maths import table
 from jitkernels.more.mkl.library import library
 from jitkernels.native import load
-from jitkernels.native.codegen import STRAIGHT, IRSource
+from jitkernels.native.ir import STRAIGHT, IRSource
 from jitkernels.native.language.alone import externals
 from jitkernels.native.language.lanes import Library
 

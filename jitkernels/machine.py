@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from jitkernels import dtypes, settings
+from jitkernels import dtypes, processor, settings
 from jitkernels.errors import UnknownNameError
 from jitkernels.records import record
 
@@ -49,18 +49,32 @@ def version(package: str) -> str:
 
 
 @functools.cache
+def _host() -> tuple[str, dict[str, bool]]:
+    """LLVM's name of the host CPU, and whether it has each of the features that it has names for."""
+    found = processor.host()
+    if found is None:
+        import llvmlite.binding as llvm
+
+        found = str(llvm.get_host_cpu_name()), dict(llvm.get_host_cpu_features())
+    return found
+
+
+def has_compiler() -> bool:
+    """Whether LLVM is installed, without which there is only what was built before."""
+    return version("llvmlite") != "absent"
+
+
+@functools.cache
 def cpu_name() -> str:
     """LLVM's name of the host CPU, overridden by ``JITKERNELS_CPU_NAME``.
 
-    Raises UnknownNameError for a name that LLVM does not know.
+    Raises UnknownNameError for a name that LLVM does not know, where it is installed.
     """
-    import llvmlite.binding as llvm
-
     asked = settings.read("JITKERNELS_CPU_NAME")
-    if asked and not _is_cpu(asked):
+    if asked and has_compiler() and not _is_cpu(asked):
         expected = settings.SETTINGS["JITKERNELS_CPU_NAME"].expected
         raise UnknownNameError(f"JITKERNELS_CPU_NAME: expected {expected}, got {asked!r}")
-    return asked or str(llvm.get_host_cpu_name())
+    return asked or _host()[0]
 
 
 def _is_cpu(name: str) -> bool:
@@ -105,9 +119,7 @@ def cpu_features() -> frozenset[str]:
     An override can only take features away: code for a feature that the CPU lacks would crash. Raises
     UnknownNameError for a feature that LLVM does not know, or that no code does without.
     """
-    import llvmlite.binding as llvm
-
-    known = llvm.get_host_cpu_features()
+    known = _host()[1]
     found = frozenset(name for name, present in known.items() if present)
     asked = [part.strip() for part in settings.read("JITKERNELS_CPU_FEATURES").split(",") if part.strip()]
     for part in asked:
@@ -121,14 +133,12 @@ def cpu_features() -> frozenset[str]:
 
 def _dependents(removed: set[str]) -> set[str]:
     """The removed features and those that cannot exist without them (avx512* need avx512f, and so on)."""
-    import llvmlite.binding as llvm
-
     gone = set(removed)
     for feature in ("avx", "avx2"):
         if feature in gone:
             gone |= NEEDING[feature]
     if "avx512f" in gone:
-        gone |= {name for name in llvm.get_host_cpu_features() if name.startswith("avx512")}
+        gone |= {name for name in _host()[1] if name.startswith("avx512")}
     return gone
 
 

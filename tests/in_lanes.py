@@ -10,7 +10,7 @@ from translated import Function
 
 from jitkernels import dtypes
 from jitkernels.native import load
-from jitkernels.native.codegen import IRSource
+from jitkernels.native.ir import IRSource
 from jitkernels.native.language.alone import externals
 from jitkernels.native.language.lanes import Definition, Library
 from jitkernels.native.language.types import NUMBERS, register

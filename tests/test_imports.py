@@ -37,6 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "disk",
         "settings",
         "machine",
+        "processor",
         "kernel_types",
         "plugins",
         "patience",

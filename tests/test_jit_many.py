@@ -255,14 +255,14 @@ def test_a_forked_child_has_its_own_pages() -> None:
 LLVM = """
 import numpy as np
 import jitkernels as jk
-from jitkernels.native import load
+from jitkernels.native import linker, load
 load.place = lambda *arguments: None
 x = np.arange(50_000.0)
 for number in range(3):
     function = jk.jit(lambda x: x * 2 + number)
     assert (function(x) == x * 2 + number).all()
 assert abs(jk.vexp(x[:3]) - np.exp(x[:3])).max() < 1e-14
-print(len(load._engines), set(load._held) == set(load._loaded))
+print(len(linker._engines), set(load._held) == set(load._loaded))
 """
 
 

@@ -9,7 +9,7 @@ import pytest
 from translated import Function, built, same, written
 
 from jitkernels import dtypes
-from jitkernels.native.codegen import IRSource
+from jitkernels.native.ir import IRSource
 from jitkernels.native.language import loops, types
 from jitkernels.native.language.types import Value
 from jitkernels.native.source import inlined

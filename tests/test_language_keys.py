@@ -8,7 +8,7 @@ from translated import Function
 
 from jitkernels.errors import BuildError
 from jitkernels.graph.emit import programs
-from jitkernels.native import codegen
+from jitkernels.native import codegen, passes
 from jitkernels.native.code import code_of
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import External, IRFunction, apart, inlined, symbol_of
@@ -218,8 +218,8 @@ def test_how_a_segment_becomes_code_is_in_its_key(monkeypatch: pytest.MonkeyPatc
         ran.append(names)
 
     monkeypatch.setattr(codegen, "_run", run)
-    for names in (codegen.INLINING_PASSES, ("sroa",)):
-        monkeypatch.setattr(codegen, "INLINING_PASSES", names)
+    for names in (passes.INLINING_PASSES, ("sroa",)):
+        monkeypatch.setattr(passes, "INLINING_PASSES", names)
         made.append(programs.fused("one", SEGMENT, 64, (), 3))
         made[-1].object_code("jk_one")
         assert ran.pop() == names, "those run that the text tells of"

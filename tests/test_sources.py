@@ -15,7 +15,7 @@ import jitkernels as jk
 from jitkernels import dtypes, testing
 from jitkernels.errors import BuildError
 from jitkernels.native import c, load, source
-from jitkernels.native.codegen import IRSource
+from jitkernels.native.ir import IRSource
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import External, Source, inlined, parsed, symbol_of
 from jitkernels.registry import implementation, implementations

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.native import load
-from jitkernels.native.codegen import IRSource
+from jitkernels.native.ir import IRSource
 from jitkernels.native.language import loops
 from jitkernels.native.source import inlined, offset, vectors
 

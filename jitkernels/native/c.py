@@ -17,7 +17,7 @@ from typing import ClassVar
 from jitkernels import dtypes, machine
 from jitkernels.errors import BuildError
 from jitkernels.kept import kept_property
-from jitkernels.native import codegen
+from jitkernels.native.intermediates import keep_intermediates, keeps_intermediates
 from jitkernels.native.source import External
 from jitkernels.records import record
 
@@ -125,12 +125,12 @@ class CSource:
             with tempfile.TemporaryDirectory(prefix="jitkernels-") as folder:
                 file, built = Path(folder, "module.c"), Path(folder, "module.so")
                 file.write_text(self.text, encoding="utf-8")
-                kept = ["-save-temps=obj"] if codegen.keeps_intermediates() else []
+                kept = ["-save-temps=obj"] if keeps_intermediates() else []
                 places = [str(file), "-o", str(built)]
                 _run([*command, *OPTIONS, *self.flags, *defined, *kept, *places, *LIBRARIES])
                 assembly = "".join(path.read_text() for path in sorted(Path(folder).glob("*.s")))
                 code = built.read_bytes()
-                codegen.keep_intermediates(symbol, {"c": self.text, "s": assembly}, code)
+                keep_intermediates(symbol, {"c": self.text, "s": assembly}, code)
                 return code
         except OSError as error:
             raise BuildError(f"cannot build {self.name}: {error}") from error

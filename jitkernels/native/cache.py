@@ -27,7 +27,16 @@ def key_of(text: str) -> str:
     return machine.digest([text, _compiler_version(), machine.environment_of_code()])
 
 
-COMPILER = ("source.py", "loop_nest.py", "link.py", "codegen.py", "c.py", "../dtypes.py")
+COMPILER = (
+    "source.py",
+    "loop_nest.py",
+    "link.py",
+    "codegen.py",
+    "passes.py",
+    "ir.py",
+    "c.py",
+    "../dtypes.py",
+)
 
 
 @functools.cache

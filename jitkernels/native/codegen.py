@@ -1,41 +1,16 @@
 """LLVM's optimiser and code generator for this machine, through llvmlite alone."""
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import llvmlite.binding as llvm
 
-from jitkernels import machine, settings
-from jitkernels.disk import say_once
-from jitkernels.native.link import parsed, refuse_undefined
+from jitkernels import machine
+from jitkernels.native import passes
+from jitkernels.native.intermediates import keep_intermediates, keeps_intermediates
+from jitkernels.native.link import refuse_undefined
 from jitkernels.native.source import External
-from jitkernels.records import record
-
-STRAIGHT, HASTY = "; straight\n", "; hasty\n"
-
-
-@record
-class IRSource:
-    """Functions written in LLVM IR alone; ``@entry`` in the text stands for the symbol of the source.
-
-    A text that begins with STRAIGHT is code as it should be, so that LLVM has little to do. One that begins with HASTY
-    seldom runs, or waits most of the time: it is made in a quarter of the time, and takes a third longer.
-    """
-
-    name: str
-    text: str
-    externals: tuple[External, ...] = ()
-    suffix: ClassVar[str] = ".o"
-    has_range: ClassVar[bool] = False
-
-    def object_code(self, symbol: str) -> bytes:
-        """The object file of the functions."""
-        module = parsed(self.name, self.text.replace("@entry(", f"@{symbol}("))
-        if self.text.startswith(HASTY):
-            return finished(module, symbol, self.externals, improve=fuse, level=0)
-        improve = straighten if self.text.startswith(STRAIGHT) else optimise
-        return finished(module, symbol, self.externals, improve=improve)
 
 
 def features_of(target: machine.Target, vector_bytes: int) -> str:
@@ -75,21 +50,6 @@ def optimise(module: Any, target: Any) -> None:
     builder.getModulePassManager().run(module, builder)
 
 
-STRAIGHT_PASSES = (
-    "sroa",  # before inlining, so that less is inlined
-    "simplify_cfg", "always_inliner", "instruction_combine", "new_gvn", "simplify_cfg", "tail_call_elimination",
-)  # fmt: skip
-INLINING_PASSES = "sroa", "always_inliner", "sroa"
-
-
-def recipe(passes: Sequence[str], vector_bytes: int, level: int) -> str:
-    """What decides the machine code beside a text, as a comment that the text begins with.
-
-    Else code that other passes made of the same text would be taken for it.
-    """
-    return f"; {' '.join(passes)}, vectors of {vector_bytes} bytes, level {level}\n"
-
-
 @functools.cache
 def _passes(names: tuple[str, ...]) -> Any:
     """LLVM's passes of these names; made once, since LLVM keeps some memory of each that is made."""
@@ -104,7 +64,7 @@ def straighten(module: Any, target: Any) -> None:
 
     For code without loops that LLVM could make more of: it takes a fraction of the time, and is not the slower for it.
     """
-    _run(STRAIGHT_PASSES, module, target)
+    _run(passes.STRAIGHT_PASSES, module, target)
 
 
 def fuse(module: Any, target: Any) -> None:
@@ -113,7 +73,7 @@ def fuse(module: Any, target: Any) -> None:
     For what is written as it should run, such as loops in vectors: no other pass finds anything in it that the code
     generator does not.
     """
-    _run(INLINING_PASSES, module, target)
+    _run(passes.INLINING_PASSES, module, target)
 
 
 def _run(names: tuple[str, ...], module: Any, target: Any) -> None:
@@ -146,21 +106,3 @@ def finished(
         forms |= {"ll": str(module), "s": target.emit_assembly(module)}
         keep_intermediates(symbol, forms, code)
     return code
-
-
-def keeps_intermediates() -> bool:
-    """Whether ``JITKERNELS_KEEP_INTERM`` asks for the forms between source and object."""
-    return settings.read("JITKERNELS_KEEP_INTERM") != "0"
-
-
-def keep_intermediates(name: str, forms: dict[str, str], code: bytes) -> None:
-    """Write the forms of a source and its object side by side, if that is asked for."""
-    if not keeps_intermediates():
-        return
-    try:
-        place = machine.work_directory()
-        for suffix, text in forms.items():
-            (place / f"{name}.{suffix}").write_text(text)
-        (place / f"{name}.o").write_bytes(code)
-    except OSError as error:
-        say_once("intermediates", f"cannot keep intermediate files ({error}): continuing without them")

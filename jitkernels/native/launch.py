@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.native import c_api, load, parts
-from jitkernels.native.codegen import STRAIGHT, IRSource
+from jitkernels.native.ir import STRAIGHT, IRSource
 from jitkernels.native.known import reason_for_python, word_at
 from jitkernels.native.launch_ir import Pattern, pattern_text
 from jitkernels.native.layout import (

@@ -17,28 +17,6 @@ _loaded: dict[str, Placed] = {}
 """Code that stays as long as the process."""
 _held: "WeakValueDictionary[str, Placed]" = WeakValueDictionary()
 """All code, also what goes when nobody has it any more."""
-_engines: list[Any] = []
-
-
-def _engine() -> Any:
-    """LLVM's in-process linker; it owns the memory of every object and is never closed.
-
-    A signal handler may want it while it is made: there is one for good when one is done.
-    """
-    if not _engines:
-        made = _new_engine()
-        if not _engines:
-            _engines.append(made)
-    return _engines[0]
-
-
-def _new_engine() -> Any:
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_default_triple().create_target_machine(jit=True)
-    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
 
 
 def address_of(source: Source) -> int:
@@ -74,8 +52,7 @@ def placed_of(source: Source, *, cached: bool = True) -> Placed:
 
 def keep_for_good(source: Source) -> None:
     """Let the code of a source be there also when the interpreter has ended."""
-    for holder in (_for_good(source), _engines):
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(holder))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_for_good(source)))
 
 
 def is_built(source: Source) -> bool:
@@ -110,7 +87,12 @@ def _load(source: Source, symbol: str, *, cached: bool) -> Placed:
     try:
         if source.suffix == ".so":
             return _open(content, path, symbol)
-        return place(content, symbol, address) or _mapped(content, symbol, source.externals)
+        placed = place(content, symbol, address)
+        if placed is None:
+            from jitkernels.native import linker
+
+            placed = linker.mapped(content, symbol, source.externals)
+        return placed
     except BuildError:
         raise
     except (OSError, RuntimeError, AttributeError, LookupError) as error:
@@ -120,21 +102,6 @@ def _load(source: Source, symbol: str, *, cached: bool) -> Placed:
 def _of_system(name: str) -> int:
     """A function of C that LLVM calls where no source says so, such as ``memset``."""
     return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
-
-
-def _mapped(content: bytes, symbol: str, externals: tuple[External, ...]) -> Placed:
-    """Let LLVM bring in an object file, for good."""
-    import llvmlite.binding as llvm
-
-    for external in externals:
-        llvm.add_symbol(external.symbol, external.address())
-    engine = _engine()
-    engine.add_object_file(llvm.ObjectFileRef.from_data(content))
-    engine.finalize_object()
-    address = int(engine.get_function_address(symbol))
-    if not address:
-        raise LookupError(f"it does not define {symbol}")
-    return Placed({}, address)
 
 
 def _open(content: bytes, path: Path | None, symbol: str) -> Placed:
@@ -151,7 +118,7 @@ def _open(content: bytes, path: Path | None, symbol: str) -> Placed:
 def functions_of(source: Source, names: tuple[str, ...]) -> dict[str, int]:
     """Addresses of further functions and variables that an already loaded object defines."""
     symbols = _for_good(source).symbols
-    return {name: symbols.get(name) or int(_engine().get_global_value_address(name)) for name in names}
+    return {name: symbols[name] for name in names}
 
 
 def entry_of(source: Source, arguments: tuple[str, ...]) -> Any:

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from jitkernels import dtypes
 from jitkernels.errors import BuildError
 from jitkernels.kept import kept_property
-from jitkernels.native import codegen, entry, openmp, status
-from jitkernels.native.link import linked
+from jitkernels.native import entry, openmp, status
 from jitkernels.native.source import External, LaterIR, Module
 from jitkernels.records import record
 
@@ -146,6 +145,9 @@ class LoopNest:
 
     def object_code(self, symbol: str) -> bytes:
         """The object file: the entry, its range function, no undefined symbol besides the externals."""
+        from jitkernels.native import codegen
+        from jitkernels.native.link import linked
+
         parts: list[str | bytes] = [self.entry.replace("@entry", f"@{symbol}")]
         if callable(self.body) or callable(self.check) or callable(self.workspace):
             parts.append(self._translated())

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from jitkernels import machine
 from jitkernels.native import load, pool, processor_flags, sharing, threads
-from jitkernels.native.codegen import HASTY, STRAIGHT, IRSource
+from jitkernels.native.ir import HASTY, STRAIGHT, IRSource
 from jitkernels.native.source import External
 
 COUNTS = ("omp_get_max_threads", "omp_in_parallel")

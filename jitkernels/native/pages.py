@@ -1,12 +1,14 @@
 """Memory for machine code: whole pages out of large mappings, taken again when nobody can call what was there.
 
-Pages are written first and executed then, never both at once. Mappings are private, so that a forked child has its own
-pages. Neighbours have the same rights, which makes them one mapping to the system, of which it allows 65530.
+Pages are written first and executed then, never both at once; those of data behind them are written to all the time,
+and never executed. Mappings are private, so that a forked child has its own pages. Neighbours have the same rights,
+which makes them one mapping to the system, of which it allows 65530.
 """
 
 import ctypes
 import functools
 import mmap
+import platform
 import sys
 from collections import deque
 from typing import Any
@@ -34,12 +36,23 @@ def _protect(address: int, size: int, rights: int) -> None:
         raise OSError(number, f"no memory for code: error {number} of mprotect")
 
 
+@functools.cache
+def _clear_cache() -> Any:
+    """What lets a processor see code that was written as data: a function of two addresses, None where all do."""
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        return None
+    clear = ctypes.CDLL("libgcc_s.so.1").__clear_cache
+    clear.argtypes, clear.restype = (ctypes.c_void_p, ctypes.c_void_p), None
+    return clear
+
+
 class Pages:
     """Some pages. Whoever holds the object may write to them until they are `closed`, and call what is there then."""
 
-    def __init__(self, size: int) -> None:
-        """Take pages for so many bytes; `making` is held."""
-        self.size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+    def __init__(self, size: int, data: int = 0) -> None:
+        """Take pages for so many bytes of code, and of data behind it; `making` is held."""
+        self.code = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+        self.size = self.code - -data // mmap.PAGESIZE * mmap.PAGESIZE
         self.address = self._again() or self._unused()
 
     def _again(self) -> int:
@@ -66,9 +79,18 @@ class Pages:
         _new.append((begin + self.size, end))
         return begin
 
+    @property
+    def data_address(self) -> int:
+        """Where the pages of data begin."""
+        return self.address + self.code
+
     def close(self) -> None:
-        """Nothing is written here any more."""
-        _protect(self.address, self.size, READ | EXECUTE)
+        """No code is written here any more."""
+        if not self.code:
+            return
+        if _clear_cache() is not None:
+            _clear_cache()(self.address, self.address + self.code)
+        _protect(self.address, self.code, READ | EXECUTE)
 
     def __del__(self, _is_over: Any = sys.is_finalizing, _free: Any = _free, _system: Any = _system) -> None:
         """Give the memory to the system, and the pages to whoever comes next; at any time, so that no lock is taken."""

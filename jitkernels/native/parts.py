@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from jitkernels.native import copying, dispatch, load, moving
+from jitkernels.native import copying, load, moving
 from jitkernels.native.c_api import externals, link
-from jitkernels.native.language.words import WordSource, translated
+from jitkernels.native.ir import WordSource
 from jitkernels.native.layout import ALIGNED, CONTIGUOUS, MOST_CALL_WORDS, WRITEABLE, Part, constants
 from jitkernels.native.source import External
 
@@ -22,6 +22,8 @@ VARIABLES = {"jk_bypass": 1, "jk_missing": 1, "jk_parts": len(Part)}
 call was without, and one; where the parts are."""
 TOGETHER = {"general": (Part.GENERAL,), "converting": (Part.IN_BLOCKS, Part.MIXED, Part.OF_SEQUENCE)}
 """Which parts are one object."""
+DISPATCHER = sorted(map(str, (Path(__file__).parent / "dispatch").glob("*.py")))
+"""The files of what is translated."""
 ARGUMENTS = (6, 12, MOST_CALL_WORDS)
 """A kernel is called with the least of these that is enough: in C a function may be given more than it takes."""
 
@@ -51,7 +53,7 @@ class Parts:
             "INFINITY_BITS": 0x7FF << 52,
         }
         # The translator's own text is in every key (`jitkernels.native.cache`).
-        files = [__file__, *(str(module.__file__) for module in (copying, moving, *dispatch.MODULES))]
+        files = [__file__, *DISPATCHER, *(str(module.__file__) for module in (copying, moving))]
         self._written = "".join([*(Path(file).read_text() for file in files), f"\n{self._constants}\n"])
         self.addresses = self._loaded("launcher", LAUNCHER, owns=VARIABLES)
 
@@ -79,6 +81,9 @@ class Parts:
         """Where the exported functions of an object, and the words that it owns, are in this process."""
 
         def ir() -> str:
+            from jitkernels.native import dispatch
+            from jitkernels.native.language.words import translated
+
             variables = {
                 name: f"@{name} = global [{count} x i64] zeroinitializer\n" for name, count in owns.items()
             }

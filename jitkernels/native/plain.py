@@ -6,7 +6,7 @@ context: callable, number of arguments by position, tuple of names or null, most
 """
 
 from jitkernels.native import c_api
-from jitkernels.native.codegen import STRAIGHT, IRSource
+from jitkernels.native.ir import STRAIGHT, IRSource
 from jitkernels.native.layout import ALIGNED, CONTIGUOUS, IN_FORTRAN_ORDER, Offset
 
 FLAGS = ALIGNED | CONTIGUOUS | IN_FORTRAN_ORDER

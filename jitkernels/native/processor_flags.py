@@ -10,7 +10,7 @@ import functools
 
 from jitkernels import machine
 from jitkernels.native import load
-from jitkernels.native.codegen import IRSource
+from jitkernels.native.ir import IRSource
 
 _X86 = """declare void @llvm.x86.sse.stmxcsr(ptr)
 declare void @llvm.x86.sse.ldmxcsr(ptr)

@@ -21,7 +21,7 @@ from jitkernels import dtypes
 from jitkernels.errors import WorkspaceError
 from jitkernels.native import c_api, floating_errors, known, load, processor_flags, telling
 from jitkernels.native.call_table import CELL, LAST, NAMES, OUT_NAME, UNDER_WAY
-from jitkernels.native.codegen import STRAIGHT, IRSource
+from jitkernels.native.ir import STRAIGHT, IRSource
 from jitkernels.native.layout import Offset
 from jitkernels.native.source import External
 

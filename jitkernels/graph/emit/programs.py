@@ -11,10 +11,9 @@ from typing import ClassVar
 from jitkernels.errors import BuildError
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.extents import Number
-from jitkernels.native import codegen, openmp
+from jitkernels.native import openmp, passes
 from jitkernels.native.language import alone
 from jitkernels.native.language.lanes import Library
-from jitkernels.native.link import parsed
 from jitkernels.native.source import External
 from jitkernels.records import record
 
@@ -48,6 +47,9 @@ class Fused:
 
     def object_code(self, symbol: str) -> bytes:
         """The object file. Raises BuildError where LLVM refuses the text, which is a mistake of the emitter."""
+        from jitkernels.native import codegen
+        from jitkernels.native.link import parsed
+
         module = parsed(self.name, self.text.replace("@entry(", f"@{symbol}("))
         for function in module.functions:
             if (
@@ -61,7 +63,7 @@ class Fused:
 
 def fused(name: str, text: str, vector_bytes: int, externals: tuple[External, ...], level: int = 3) -> Fused:
     """A source of LLVM IR."""
-    whole = f"{codegen.recipe(codegen.INLINING_PASSES, vector_bytes, level)}{text}"
+    whole = f"{passes.recipe(passes.INLINING_PASSES, vector_bytes, level)}{text}"
     return Fused(name, zlib.compress(whole.encode(), 1), vector_bytes, externals, level)
 
 

@@ -6,7 +6,7 @@ It takes the compiler longer than all else: what is left of huge arguments of `s
 import functools
 
 from jitkernels.native import load
-from jitkernels.native.codegen import HASTY, IRSource
+from jitkernels.native.ir import HASTY, IRSource
 from jitkernels.native.language.lanes import Definition, Library
 from jitkernels.native.source import External
 

@@ -6,15 +6,10 @@ vocabulary of `jitkernels.native.words`. Everything else is refused by function 
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
-from jitkernels.native import codegen
 from jitkernels.native.language.control_flow import WEIGHTS, ControlFlow
 from jitkernels.native.language.types import INT64, Value
-from jitkernels.native.link import parsed
-from jitkernels.native.source import External
-from jitkernels.records import record
 
 Function = Callable[..., Any]
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -243,23 +238,3 @@ class _Writer(ControlFlow):
         if name not in self.functions and self.externals.setdefault(name, len(arguments)) != len(arguments):
             raise self.failure(node, "called with another number of arguments before")
         return self.new(f"call i64 @{name}({passed})")
-
-
-@record
-class WordSource:
-    """The source of straight code, such as translated functions: one object that several names may be asked of.
-
-    text: everything that decides the code; `ir` gives the code itself and is asked only when it must be built.
-    """
-
-    name: str
-    text: str
-    ir: Callable[[], str] = field(compare=False, repr=False)
-    externals: tuple[External, ...] = ()
-    suffix: str = ".o"
-    has_range: bool = False
-
-    def object_code(self, symbol: str) -> bytes:
-        """The object file."""
-        module = parsed(self.name, self.ir().replace("@entry(", f"@{symbol}("))
-        return codegen.finished(module, symbol, self.externals, improve=codegen.straighten)

@@ -1,0 +1,59 @@
+"""LLVM's own loader of object files, for formats and machines of which `placing` knows nothing."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from jitkernels.native.placing import Placed
+from jitkernels.native.source import External
+
+_engines: list[Any] = []
+
+
+def _engine() -> Any:
+    """LLVM's in-process linker; it owns the memory of every object and is never closed.
+
+    A signal handler may want it while it is made: there is one for good when one is done.
+    """
+    if not _engines:
+        made = _new_engine()
+        if not _engines:
+            _engines.append(made)
+    return _engines[0]
+
+
+def _new_engine() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+
+
+class _Defined(Mapping[str, int]):
+    """Addresses of what the linker has been given, by name."""
+
+    def __getitem__(self, name: str) -> int:
+        address = int(_engine().get_global_value_address(name))
+        if not address:
+            raise KeyError(name)
+        return address
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def mapped(content: bytes, symbol: str, externals: Sequence[External]) -> Placed:
+    """Let LLVM bring in an object file, for good. Raises LookupError if it does not define the symbol."""
+    for external in externals:
+        llvm.add_symbol(external.symbol, external.address())
+    engine = _engine()
+    engine.add_object_file(llvm.ObjectFileRef.from_data(content))
+    engine.finalize_object()
+    address = int(engine.get_function_address(symbol))
+    if not address:
+        raise LookupError(f"it does not define {symbol}")
+    return Placed(_Defined(), address)
