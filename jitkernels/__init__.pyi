@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from jitkernels import errors as errors
 from jitkernels.attrs.base import KernelAttr as KernelAttr
+from jitkernels.attrs.cdist import CDistAttr as CDistAttr
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
 from jitkernels.attrs.layer_norm import LayerNormAttr as LayerNormAttr
 from jitkernels.attrs.lstm import LSTMCtHtAttr as LSTMCtHtAttr
@@ -14,6 +15,7 @@ from jitkernels.attrs.matmul import MatMulAttr as MatMulAttr
 from jitkernels.attrs.pairs import CosineAttr as CosineAttr
 from jitkernels.attrs.pairs import DotAttr as DotAttr
 from jitkernels.attrs.pairs import SqEuclideanAttr as SqEuclideanAttr
+from jitkernels.attrs.rope import RopeAttr as RopeAttr
 from jitkernels.attrs.seq_pool import SeqPoolAttr as SeqPoolAttr
 from jitkernels.attrs.softmax import SoftmaxAttr as SoftmaxAttr
 from jitkernels.attrs.vector import VExpAttr as VExpAttr
@@ -79,24 +81,28 @@ __all__ = [
     "set_num_threads",
     "tune",
     "use",
+    "CDistAttr",
     "CosineAttr",
     "DotAttr",
     "EmbSeqPoolAttr",
     "LSTMCtHtAttr",
     "LayerNormAttr",
     "MatMulAttr",
+    "RopeAttr",
     "SeqPoolAttr",
     "SoftmaxAttr",
     "SqEuclideanAttr",
     "VExpAttr",
     "VMulAttr",
     "VSigmoidAttr",
+    "cdist",
     "cosine",
     "dot",
     "emb_seq_pool",
     "layer_norm",
     "lstm_ctht",
     "matmul",
+    "rope",
     "seq_pool",
     "softmax",
     "sqeuclidean",
@@ -106,6 +112,27 @@ __all__ = [
 ]
 
 def set_num_threads(threads: int) -> None: ...
+def dot(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def sqeuclidean(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def cosine(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def cdist(
+    x: ArrayLike,
+    y: ArrayLike,
+    metric: Literal['euclidean', 'sqeuclidean', 'cosine', 'dot'] = 'euclidean',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def emb_seq_pool(
     table: ArrayLike,
     ids: ArrayLike,
@@ -133,19 +160,11 @@ def matmul(
     b: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
-def dot(
+def rope(
     x: ArrayLike,
-    y: ArrayLike,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def sqeuclidean(
-    x: ArrayLike,
-    y: ArrayLike,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def cosine(
-    x: ArrayLike,
-    y: ArrayLike,
+    cos: ArrayLike,
+    sin: ArrayLike,
+    interleaved: bool = False,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def seq_pool(
