@@ -10,6 +10,7 @@ from jitkernels import errors as errors
 from jitkernels.attrs.adam import AdamAttr as AdamAttr
 from jitkernels.attrs.adam import AdamWAttr as AdamWAttr
 from jitkernels.attrs.base import KernelAttr as KernelAttr
+from jitkernels.attrs.cdist import CDistAttr as CDistAttr
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
 from jitkernels.attrs.gemv import GEMVAttr as GEMVAttr
 from jitkernels.attrs.gru import GRUH1Attr as GRUH1Attr
@@ -24,6 +25,7 @@ from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr as MatMulEpilogu
 from jitkernels.attrs.pairs import CosineAttr as CosineAttr
 from jitkernels.attrs.pairs import DotAttr as DotAttr
 from jitkernels.attrs.pairs import SqEuclideanAttr as SqEuclideanAttr
+from jitkernels.attrs.rope import RopeAttr as RopeAttr
 from jitkernels.attrs.seq_pool import SeqPoolAttr as SeqPoolAttr
 from jitkernels.attrs.sgd import SgdAttr as SgdAttr
 from jitkernels.attrs.softmax import SoftmaxAttr as SoftmaxAttr
@@ -115,6 +117,7 @@ __all__ = [
     "use",
     "AdamAttr",
     "AdamWAttr",
+    "CDistAttr",
     "CosineAttr",
     "DotAttr",
     "EmbSeqPoolAttr",
@@ -129,6 +132,7 @@ __all__ = [
     "MatMulBatchedAttr",
     "MatMulEpilogueAttr",
     "NCHW16CMulNCAttr",
+    "RopeAttr",
     "SeqPoolAttr",
     "SgdAttr",
     "SoftmaxAttr",
@@ -160,6 +164,7 @@ __all__ = [
     "VTanhAttr",
     "adam",
     "adamw",
+    "cdist",
     "cosine",
     "dot",
     "emb_seq_pool",
@@ -174,6 +179,7 @@ __all__ = [
     "matmul_batched",
     "matmul_epilogue",
     "nchw16c_mul_nc",
+    "rope",
     "seq_pool",
     "sgd",
     "softmax",
@@ -248,6 +254,27 @@ def adamw(
     coeff: float = 0.01,
     out: tuple[np.ndarray[Any, np.dtype[Any]], ...] | None = None,
 ) -> tuple[np.ndarray[Any, np.dtype[Any]], ...]: ...
+def dot(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def sqeuclidean(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def cosine(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def cdist(
+    x: ArrayLike,
+    y: ArrayLike,
+    metric: Literal['euclidean', 'sqeuclidean', 'cosine', 'dot'] = 'euclidean',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def emb_seq_pool(
     table: ArrayLike,
     ids: ArrayLike,
@@ -319,19 +346,11 @@ def matmul_epilogue(
     activation: Literal['identity', 'relu', 'gelu', 'silu', 'tanh', 'sigmoid'] = 'identity',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
-def dot(
+def rope(
     x: ArrayLike,
-    y: ArrayLike,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def sqeuclidean(
-    x: ArrayLike,
-    y: ArrayLike,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def cosine(
-    x: ArrayLike,
-    y: ArrayLike,
+    cos: ArrayLike,
+    sin: ArrayLike,
+    interleaved: bool = False,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def seq_pool(

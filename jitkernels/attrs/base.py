@@ -75,8 +75,8 @@ class KernelAttr:
     arrays: what the kernel takes, inputs first. floats: float fields that the C function takes after the
     integers (all int fields), as ``const double *``. options: what the everyday function takes after its
     arrays: fields by name, ``axis``, or ``shape`` where no input tells the leading dimensions. beyond: an array, how
-    many dimensions of it this row has room for, and the row whose everyday function serves calls with more. implemented_as:
-    the class whose implementations serve this one too, where rows are made when they are met.
+    many dimensions of it this row has room for, and the row whose everyday function serves calls with more.
+    implemented_as: the class whose implementations serve this one too, where rows are made when they are met.
     """
 
     kernel_type: ClassVar[KernelType]

@@ -29,7 +29,8 @@ class DotTile:
     """``C[rows, columns] = A @ B.T + beta * C``; arguments as for any tile.
 
     ``streams_a``: A is the long operand, which comes from memory and is asked for ahead, and not B.
-    ``turned``: C lies transposed, element (r, j) at ``j * c_stride + r``.
+    ``turned``: C lies transposed, element (r, j) at ``j * c_stride + r``.  ``squares`` adds up the squares of
+    differences in place of products.
     """
 
     symbol: str
@@ -40,6 +41,7 @@ class DotTile:
     beta: float
     streams_a: bool
     turned: bool = False
+    squares: bool = False
 
     def text(self, *, declared: bool = False) -> str:
         """Write the IR of ``symbol``, with the declarations that it needs unless they stand already."""
@@ -52,7 +54,7 @@ class _DotText:
     def __init__(self, tile: DotTile) -> None:
         self.symbol, self.dtype, self.lanes, self.beta = tile.symbol, tile.dtype, tile.lanes, tile.beta
         self.rows, self.columns, self.streams_a = tile.rows, tile.columns, tile.streams_a
-        self.turned = tile.turned
+        self.turned, self.squares = tile.turned, tile.squares
         self.out = Text()
         self.kind, self.align = element_type(tile.dtype), element_size(tile.dtype)
         self.vector = f"<{tile.lanes} x {self.kind}>"
@@ -131,9 +133,12 @@ class _DotText:
         for j in range(self.columns):
             b_value = self._load(self.b_rows[j], at, mask)
             for r in range(self.rows):
+                left, right = a_values[r], b_value
+                if self.squares:
+                    left = right = self.out.value(f"fsub {self.vector} {left}, {right}")
                 self.out.lines.append(
                     f"  %acc{r}_{j}_{after} = call {self.vector} @llvm.fmuladd.{self.suffix}("
-                    f"{self.vector} {a_values[r]}, {self.vector} {b_value}, {self.vector} %acc{r}_{j}_{before})"
+                    f"{self.vector} {left}, {self.vector} {right}, {self.vector} %acc{r}_{j}_{before})"
                 )
 
     def _prefetch(self, base: str, at: str) -> None:

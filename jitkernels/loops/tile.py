@@ -87,6 +87,7 @@ class Tile:
     ``mask_c`` limit loads and stores to ``live_columns``; ``guard_rows`` stores only ``live_rows`` rows.
     ``clamp_rows`` reads the last of the live rows in place of those beyond.  ``prefetch`` asks for C before the loop.
     ``prefetch_beside`` asks for what lies to the right of the rows of B, as many elements as the tile has columns.
+    ``squares`` adds up the squares of differences in place of products: of what is near, no digits are lost.
     """
 
     symbol: str
@@ -106,6 +107,7 @@ class Tile:
     unroll: int = 4
     prefetch: bool = False
     prefetch_beside: bool = False
+    squares: bool = False
 
     def text(self, *, declared: bool = False) -> str:
         """Write the IR of ``symbol``, with the declarations that it needs unless they stand already."""
@@ -254,9 +256,12 @@ class _TileText:
                 f"<{tile.lanes} x i32> zeroinitializer"
             )
             for j in range(tile.vectors):
+                left, right = every, b_values[j]
+                if tile.squares:
+                    left = right = out.value(f"fsub {self.vector} {every}, {right}")
                 expression = (
-                    f"call {self.vector} @llvm.fmuladd.{self.suffix}({self.vector} {every}, "
-                    f"{self.vector} {b_values[j]}, {self.vector} {current[r, j]})"
+                    f"call {self.vector} @llvm.fmuladd.{self.suffix}({self.vector} {left}, "
+                    f"{self.vector} {right}, {self.vector} {current[r, j]})"
                 )
                 if last:
                     current[r, j] = f"%acc{r}_{j}_{name}"

@@ -1,0 +1,178 @@
+"""Distances of every row of a matrix from every row of another: tiles in registers, then what makes distances of them.
+
+A panel of rows of y is turned round, so that vectors run along them, and all rows of x are read where they lie. Few
+rows of x are not worth the turning: what they need is added up along the rows of y, which are read once.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.cdist import CDistAttr
+from jitkernels.loops.dot_tile import DotTile
+from jitkernels.loops.matmul_packed import ir_function
+from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
+from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
+from jitkernels.machine import Target
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import inlined, offset
+
+DEPTH_BYTES = 2048
+"""Bytes of each row of y in a panel: more steps along d are done after these."""
+BAND = 96
+"""Rows of x whose distances are finished while they are in the cache; a multiple of what tiles have."""
+FEW = 4
+"""Rows of x up to which nothing is turned round."""
+TOGETHER = 8
+"""Rows of y that are read at once for few rows of x."""
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Sizes: a tile of ``rows x vectors`` registers, whose columns are a panel, and the threads' share of panels."""
+
+    rows: int
+    vectors: int
+    share: int
+
+
+def panels_of(target: Target) -> Panels:
+    """Tiles whose sums, a row of the panel and a difference fit in the registers."""
+    return Panels(rows=12 if target.registers == 32 else 4, vectors=2, share=2)
+
+
+def distance_nest(attr: CDistAttr, target: Target, *, parallel: bool) -> LoopNest:
+    """Make the loop nest ``(x, y, z, m, n, d)``; threads share out the rows of y."""
+    dtype, lanes, size = attr.dtype, target.lanes(attr.dtype), element_size(attr.dtype)
+    panels = panels_of(target)
+    width, depth, rows = panels.vectors * lanes, DEPTH_BYTES // size, panels.rows
+    lengths = depth * width + packing_slack(lanes, width)
+    squares, number = attr.metric in ("euclidean", "sqeuclidean"), np.dtype(dtype).type
+    whole, edge = (_tile(dtype, lanes, panels, squares, is_edge) for is_edge in (False, True))
+    turn = ir_function(
+        "cdist_turn", dtype, PACK_ARGUMENTS, transpose_panel("cdist_turn", dtype, lanes, width)
+    )
+    along, one_along = (_along(dtype, lanes, columns, squares) for columns in (TOGETHER, 1))
+    is_cosine, is_root = attr.metric == "cosine", attr.metric == "euclidean"
+    finish = _finish(number, is_cosine=is_cosine, is_root=is_root)
+    inverse_length = _inverse_length(number)
+
+    @inlined()
+    def few(x: Any, y: Any, z: Any, m: int, n: int, d: int, inverses: Any, begin: int, end: int) -> None:
+        j = begin
+        while j < end:
+            here = TOGETHER if end - j >= TOGETHER else 1
+            if is_cosine:
+                for c in range(here):
+                    inverses[c] = inverse_length(offset(y, (j + c) * d), d)
+            for i in range(m):
+                if here > 1:
+                    along(x, i * d, d, y, j * d, d, z, i * n + j, n, d, 1, 1, here)
+                else:
+                    one_along(x, i * d, d, y, j * d, d, z, i * n + j, n, d, 1, 1, 1)
+                finish(offset(z, i * n + j), inverses, offset(x, i * d), d, here)
+            j += here
+
+    @inlined()
+    def many(x: Any, y: Any, z: Any, m: int, n: int, d: int, panel: Any, begin: int, end: int) -> None:
+        inverses = offset(panel, lengths)
+        for j in range(begin, end, width):
+            here = min(width, end - j)
+            if is_cosine:
+                for c in range(here):
+                    inverses[c] = inverse_length(offset(y, (j + c) * d), d)
+            for p in range(0, max(d, 1), depth):
+                deep, first = min(depth, d - p), 1 if p == 0 else 0
+                turn(y, j * d + p, d, panel, 0, here, deep)
+                for top in range(0, m, BAND):
+                    bottom = min(top + BAND, m)
+                    for i in range(top, bottom, rows):
+                        if here == width and bottom - i >= rows:
+                            whole(x, i * d + p, d, panel, 0, 0, z, i * n + j, n, deep, first, rows, width)
+                        else:
+                            edge(x, i * d + p, d, panel, 0, 0, z, i * n + j, n, deep, first, bottom - i, here)
+                    if (is_cosine or is_root) and p + deep == d:
+                        for i in range(top, bottom):
+                            finish(offset(z, i * n + j), inverses, offset(x, i * d), d, here)
+
+    def body(x: Any, y: Any, z: Any, m: int, n: int, d: int, workspace: Any, begin: int, end: int) -> None:
+        if m == 0:
+            return
+        if m <= FEW:
+            few(x, y, z, m, n, d, workspace, begin, end)
+        else:
+            many(x, y, z, m, n, d, workspace, begin, end)
+
+    signature = attr.signature()
+    return LoopNest(
+        f"cdist_{attr.metric}_{dtype}",
+        signature.c_arguments,
+        body,
+        extent=signature.index("n"),
+        block=panels.share * width,
+        parallel=parallel,
+        workspace=(lengths + width) * size,
+        workspace_dtype=dtype,
+        vector_bytes=lanes * size,
+        flags=("contract",),
+    )
+
+
+def _tile(dtype: str, lanes: int, panels: Panels, squares: bool, is_edge: bool) -> Any:
+    """Sums of rows of x, where they lie, with a panel; at the `edge` not all rows or columns are there."""
+    symbol = f"cdist_{'edge' if is_edge else 'whole'}"
+    tile = Tile(
+        symbol, dtype, lanes, panels.rows, panels.vectors, 0.0, a_by_column=False,
+        b_stride=panels.vectors * lanes, mask_c=is_edge, guard_rows=is_edge, clamp_rows=is_edge, prefetch=not is_edge,
+        squares=squares,
+    )  # fmt: skip
+    return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
+
+
+def _along(dtype: str, lanes: int, columns: int, squares: bool) -> Any:
+    """Sums of one row of x with so many rows of y."""
+    symbol = f"cdist_along_{columns}"
+    tile = DotTile(symbol, dtype, lanes, 1, columns, 0.0, streams_a=False, squares=squares)
+    return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
+
+
+def _inverse_length(number: Any) -> Any:
+    """One over the length of a row."""
+    one = number(1)
+
+    @inlined("reassoc", "contract")
+    def squares_of(row: Any, d: int) -> Any:
+        total = number(0)
+        for p in range(d):
+            total += row[p] * row[p]
+        return total
+
+    @inlined()
+    def inverse_length(row: Any, d: int) -> Any:
+        return one / np.sqrt(squares_of(row, d))
+
+    return inverse_length
+
+
+def _finish(number: Any, *, is_cosine: bool, is_root: bool) -> Any:
+    """The function that makes distances of the sums in a part of a row of z."""
+    zero, one = number(0), number(1)
+    inverse_length = _inverse_length(number)
+
+    @inlined()
+    def angle(product: Any, left: Any, right: Any) -> Any:
+        found = one - product * left * right
+        return zero if found < zero else found
+
+    @inlined()
+    def finish(z: Any, inverses: Any, row: Any, d: int, count: int) -> None:
+        if is_cosine:
+            inverse = inverse_length(row, d)
+            for c in range(count):
+                z[c] = angle(z[c], inverse, inverses[c])
+        elif is_root:
+            for c in range(count):
+                z[c] = np.sqrt(z[c])
+
+    return finish

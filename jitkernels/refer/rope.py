@@ -1,0 +1,13 @@
+"""NumPy reference of ROPE."""
+
+import numpy as np
+
+from jitkernels.attrs.rope import RopeAttr, rotated
+from jitkernels.registry import implements
+from jitkernels.signature import AnyArray
+
+
+@implements(RopeAttr)
+def rope(attr: RopeAttr, x: AnyArray, cos: AnyArray, sin: AnyArray, y: AnyArray) -> None:
+    with np.errstate(all="ignore"):
+        y[...] = rotated(x, cos, sin, interleaved=attr.interleaved)
