@@ -63,6 +63,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("from_reference",),
     ("refer", "gen", "more"),
     ("",),
+    ("contest",),
     ("benchmark",),
     ("cli", "tour", "stub", "__main__"),
 )
