@@ -64,6 +64,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("from_reference",),
     ("refer", "gen", "more"),
     ("",),
+    ("contest",),
     ("benchmark",),
     ("cli", "tour", "stub", "__main__"),
 )

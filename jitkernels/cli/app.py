@@ -74,6 +74,7 @@ def tune(
 def bench(
     *names: str,
     peers: bool = False,
+    contest: bool = False,
     json: Path | None = None,
     report: Path | None = None,
     compare: Annotated[list[Path] | None, Parameter(consume_multiple=False)] = None,
@@ -90,6 +91,8 @@ def bench(
         or what it consists of, such as programs of expressions.
     peers
         Time what NumPy and other packages have, too.
+    contest
+        Let compilers that are installed do whole tasks; names are then tasks such as pi.
     json
         Write every figure, with the machine's stamp, to this file.
     report
@@ -107,7 +110,7 @@ def bench(
     from jitkernels.cli import bench as command
 
     return command.run(
-        names,
+        ["contest", *names] if contest else names,
         peers=peers,
         json=json,
         report=report,

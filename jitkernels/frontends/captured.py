@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from jitkernels.frontends.tracer import NUMPY, PACKAGE
+from jitkernels.frontends.tracer import NUMPY, is_ours
 from jitkernels.graph.construct import UnknownError
 from jitkernels.records import record
 
@@ -195,13 +195,9 @@ def around(function: types.FunctionType) -> dict[str, Any]:
 def is_tracked(frame: types.FrameType) -> str:
     """What a function that is called in a trace reads and no later call would look at again; nothing if nothing."""
     name = frame.f_code.co_filename
-    if name.startswith((NUMPY, PACKAGE, "<frozen")) or (
-        name.startswith(STANDARD) and not name.startswith(OTHERS)
-    ):
+    if name.startswith("<frozen") or _is_of_library(name) or _is_importing(frame):
         return ""
-    if str(frame.f_globals.get("__name__")).partition(".")[0] in ("numpy", "jitkernels") or _is_importing(
-        frame
-    ):
+    if str(frame.f_globals.get("__name__")).partition(".")[0] == "numpy":
         return ""
     names = names_of(frame.f_code)
     if names.refused:
@@ -249,5 +245,10 @@ def refuse_module(module: types.ModuleType) -> None:
 
 def is_library(function: types.FunctionType) -> bool:
     """Whether a function comes from NumPy or Python's own library: it is called as it is."""
-    name = function.__code__.co_filename
-    return name.startswith((NUMPY, PACKAGE)) or (name.startswith(STANDARD) and not name.startswith(OTHERS))
+    return _is_of_library(function.__code__.co_filename)
+
+
+def _is_of_library(file: str) -> bool:
+    if file.startswith(NUMPY) or is_ours(file):
+        return True
+    return file.startswith(STANDARD) and not file.startswith(OTHERS)

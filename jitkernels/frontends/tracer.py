@@ -21,6 +21,8 @@ from jitkernels.graph.ir import Node, sorted_nodes
 
 INT64 = range(-(2**63), 2**63)
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100, PTH120
+PROGRAMS = tuple(f"{PACKAGE}{folder}{os.sep}" for folder in ("benchmark", "contest"))
+"""What is ours as well, but written as users write."""
 NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep  # noqa: PTH100, PTH120
 
 
@@ -217,10 +219,15 @@ def _is_in(name: str, value: Any, expression: str) -> bool:
     return is_traced and re.search(rf"\b{re.escape(name)}\b", expression) is not None
 
 
+def is_ours(file: str) -> bool:
+    """Whether code of a file belongs to the package, other than what stands for that of users."""
+    return file.startswith(PACKAGE) and not file.startswith(PROGRAMS)
+
+
 def user_frame() -> FrameType | None:
     """The nearest frame outside of this package."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 

@@ -7,7 +7,7 @@ from typing import Any
 import jitkernels
 from jitkernels.benchmark import compare
 from jitkernels.benchmark.peaks import Peaks
-from jitkernels.benchmark.report import charts
+from jitkernels.benchmark.report import charts, contest
 from jitkernels.benchmark.report.points import Point, points_of
 from jitkernels.benchmark.report.template import rendered
 from jitkernels.benchmark.saved import Run
@@ -113,9 +113,24 @@ def _group(name: str, lines: Sequence[Line], points: Sequence[Point]) -> dict[st
         if ratios
         else "",
         "late": f"regret: median {median:.1%}, 95th percentile {late:.1%}" if median == median else "",
-        "time": charts.time_against_size(name, own, names) if own else "",
-        "picks": charts.picks(name, own, against) if own and against and ratios else "",
+        "charts": _charts(name, own, names, against if ratios else "")
+        if own
+        else contest.charts_of(name, lines),
     }
+
+
+def _charts(kernel: str, points: Sequence[Point], names: Sequence[str], against: str) -> list[dict[str, str]]:
+    """The charts of a kernel."""
+    found = [
+        {
+            "caption": "Time of a call against the bytes of its arrays.",
+            "svg": charts.time_against_size(kernel, points, names),
+        }
+    ]
+    if against:
+        caption = f"What each pick is, and how many times as fast as {against}."
+        found.append({"caption": caption, "svg": charts.picks(kernel, points, against)})
+    return found
 
 
 def _row(line: Line, names: Sequence[str], against: str) -> dict[str, Any]:
