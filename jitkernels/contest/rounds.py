@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -64,7 +64,11 @@ class Contestant:
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
-        self._process.communicate()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                with suppress(OSError):  # what was not read any more
+                    stream.close()
 
     def begun(self) -> str:
         """Wait until it has what it needs; what went wrong, or nothing."""
@@ -87,7 +91,9 @@ class Contestant:
         line = self._process.stdout.readline()
         if line:
             return dict(json.loads(line))
-        _, errors = self._process.communicate()
+        assert self._process.stderr is not None
+        errors = self._process.stderr.read()
+        self._process.wait()
         last = [text for text in errors.strip().splitlines() if text.strip()][-1:]
         return {"wrong": "".join(last) or f"ended with {self._process.returncode}"}
 
