@@ -267,9 +267,8 @@ def read_options(table: int, slots: int, frame: int) -> int:
             value = frame + 8 * (Frame.FLOATS + floats)
             store(value, 0, load(entry, 8 * (Choice.DEFAULTS + load(frame, 8 * Frame.WIDE))))
             if given != 0:
-                if load(given, Offset.TYPE) != address("jk_float"):
+                if real_number(given, value) == 0:
                     return 0
-                store(value, 0, load(given, Offset.FLOAT_VALUE))
                 if load(frame, 8 * Frame.WIDE) == 0:
                     store(value, 0, nearest_single(load(value)))
                 bits = load(value)
@@ -279,6 +278,23 @@ def read_options(table: int, slots: int, frame: int) -> int:
                     return 0
             floats += 1
     store(frame, 8 * Frame.OPTIONS, options)
+    return 1
+
+
+def real_number(given: int, place: int) -> int:
+    """The number that Python's or NumPy's float or integer is, to a place; 0 for anything else."""
+    kind = load(given, Offset.TYPE)
+    if kind == address("jk_float") or kind == address("jk_float64_type"):
+        store(place, 0, load(given, Offset.FLOAT_VALUE))
+        return 1
+    if kind != address("jk_int") and kind != address("jk_float32_type") and is_integer_of_numpy(given) == 0:
+        return 0
+    number = PyNumber_Float(given)
+    if number == 0:
+        PyErr_Clear()
+        return 0
+    store(place, 0, load(number, Offset.FLOAT_VALUE))
+    Py_DecRef(number)
     return 1
 
 
@@ -298,4 +314,5 @@ FUNCTIONS = (
     lies_strangely,
     read_array,
     read_options,
+    real_number,
 )
