@@ -53,7 +53,9 @@ from jitkernels.attrs.vector_functions import VPowAttr as VPowAttr
 from jitkernels.attrs.vector_functions import VSinAttr as VSinAttr
 from jitkernels.attrs.vector_functions import VTanhAttr as VTanhAttr
 from jitkernels.attrs.vector_number import NCHW16CMulNCAttr as NCHW16CMulNCAttr
+from jitkernels.attrs.vector_number import StrideScalAttr as StrideScalAttr
 from jitkernels.attrs.vector_number import VAddBiasAttr as VAddBiasAttr
+from jitkernels.attrs.vector_number import VBroadcastAttr as VBroadcastAttr
 from jitkernels.attrs.vector_number import VScalAttr as VScalAttr
 from jitkernels.errors import ArgumentError as ArgumentError
 from jitkernels.errors import ArgumentTypeError as ArgumentTypeError
@@ -137,10 +139,12 @@ __all__ = [
     "SgdAttr",
     "SoftmaxAttr",
     "SqEuclideanAttr",
+    "StrideScalAttr",
     "SwigluAttr",
     "VAddAttr",
     "VAddBiasAttr",
     "VAddReluAttr",
+    "VBroadcastAttr",
     "VClipAttr",
     "VCopyAttr",
     "VCosAttr",
@@ -184,10 +188,12 @@ __all__ = [
     "sgd",
     "softmax",
     "sqeuclidean",
+    "stride_scal",
     "swiglu",
     "vadd",
     "vadd_bias",
     "vadd_relu",
+    "vbroadcast",
     "vclip",
     "vcopy",
     "vcos",
@@ -465,6 +471,15 @@ def vscal(
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def vadd_bias(
     a: ArrayLike,
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def stride_scal(
+    a: ArrayLike,
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vbroadcast(
     x: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...

@@ -132,6 +132,8 @@ class Dispatch:
             plain = Plain.ELEMENTWISE
         elif self._is_of_rows(outputs):
             plain = Plain.OF_ROWS
+        elif self._is_of_any_order(outputs):
+            plain = Plain.ANY_ORDER
         picked, picker = self._picking()
         header = {
             Table.INPUTS: len(self._inputs),
@@ -168,6 +170,13 @@ class Dispatch:
             and a.turned is None
             and a.dtype is None
             for a in (*self._inputs, *outputs)
+        )
+
+    def _is_of_any_order(self, outputs: Sequence[Argument]) -> bool:
+        """Whether all arrays are alike but for numbers, so that options alone say what happens to an element."""
+        alike = [a for a in self._inputs if not a.is_number]
+        return bool(alike) and all(
+            a.spreads and not a.fixed and a.when is None and a.dtype is None for a in (*alike, *outputs)
         )
 
     def _is_of_rows(self, outputs: Sequence[Argument]) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels import dtypes, testing
+from jitkernels.attrs.binding import is_everyday
 from jitkernels.attrs.vector import VMulAttr
 from jitkernels.errors import RegistrationError
 from jitkernels.peers import equivalent_of, forms, ordinary_calls_of, peer, peers_of
@@ -25,7 +26,7 @@ def ours() -> list[Any]:
 def test_every_row_has_peers(row: Row) -> None:
     assert "numpy" in peers_of(row)
     assert equivalent_of(row) is not None
-    assert len(ordinary_calls_of(row, 8)) >= 10
+    assert not is_everyday(row) or len(ordinary_calls_of(row, 8)) >= 10
 
 
 @pytest.mark.parametrize("row", cases.every_row())
@@ -48,6 +49,8 @@ def test_peers_agree_with_the_reference(row: Row) -> None:
 @pytest.mark.parametrize("row", cases.every_row())
 def test_ordinary_calls_give_what_numpy_gives(row: Row) -> None:
     """Each of them, into ``out`` or not; integers and halves count as doubles and singles with us."""
+    if not is_everyday(row):
+        return
     for elements in (8, 24, 960):
         _check_ordinary_calls(row, elements)
 

@@ -1,9 +1,10 @@
-"""Elementwise kernels of a vector and something smaller: VSCAL and VADD_BIAS of a number, NCHW16C_MUL_NC of 16."""
+"""Kernels of a vector and something smaller: VSCAL, VADD_BIAS, STRIDE_SCAL, NCHW16C_MUL_NC and VBROADCAST."""
 
 from collections.abc import Iterable
 
 from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
 from jitkernels.attrs.vector import VectorAttr, vector
+from jitkernels.errors import AttrError
 from jitkernels.signature import Argument
 
 
@@ -25,6 +26,56 @@ class VScalAttr(NumberVectorAttr, kernel_type="VSCAL"):
 
 class VAddBiasAttr(NumberVectorAttr, kernel_type="VADD_BIAS"):
     """y = a + x for a number a, element by element."""
+
+
+class StrideScalAttr(NumberVectorAttr, kernel_type="STRIDE_SCAL"):
+    """y[i] = a * x[i] where i % stride == 0, else x[i], for a number a."""
+
+    n: int
+    stride: int
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.stride == 0:
+            raise AttrError("StrideScalAttr: stride: expected at least 1, got 0")
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        ci = [(1, 1), (7, 2), (31, 3), (128, 100), (1000, 7), (1000, 65)]
+        full = [
+            (n, stride) for n in (8, 100, 1000, 4096, 10**5, 10**6) for stride in (1, 2, 3, 8, 10, 64, 1000)
+        ]
+        return cases(
+            [cls(n=n, stride=stride, dtype=dtype) for dtype in FLOATS for n, stride in full],
+            ci=[cls(n=n, stride=stride, dtype=dtype) for dtype in FLOATS for n, stride in ci],
+        )
+
+
+class VBroadcastAttr(KernelAttr, kernel_type="VBROADCAST"):
+    """y[i, j] = x[j]: every row of y is x."""
+
+    h: int
+    w: int
+    dtype: str = "float32"
+    arrays = (Argument("x", "in", "w"), Argument("y", "out", "h w"))
+
+    def tolerance(self) -> Tolerance:
+        return Tolerance(ulp=0)
+
+    def operations(self) -> float:
+        return float(self.h * self.w)
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        ci = [(1, 1), (1, 8), (3, 7), (17, 31), (5, 1000)]
+        full = [
+            (h, w) for h in (1, 4, 16, 64, 256, 1024) for w in (1, 3, 8, 16, 30, 64, 100, 512, 1024, 4096)
+        ]
+        return cases(
+            [cls(h=h, w=w, dtype=dtype) for dtype in FLOATS for h, w in full],
+            ci=[cls(h=h, w=w, dtype=dtype) for dtype in FLOATS for h, w in ci],
+        )
 
 
 class NCHW16CMulNCAttr(KernelAttr, kernel_type="NCHW16C_MUL_NC"):

@@ -99,10 +99,11 @@ class Plain(IntEnum):
     """What an everyday function is, as far as its plain calls go.
 
     ELEMENTWISE: one or two arrays alike and a result alike, no options. OF_ROWS: an array of rows and a result alike,
-    beside which there are vectors of a row's length.
+    beside which there are vectors of a row's length. ANY_ORDER: no plain calls, but elements may be taken in any order,
+    as of arrays alike beside numbers and options.
     """
 
-    NONE, ELEMENTWISE, OF_ROWS = range(3)
+    NONE, ELEMENTWISE, OF_ROWS, ANY_ORDER = range(4)
 
 
 class Outcome(IntEnum):

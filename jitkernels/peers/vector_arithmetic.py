@@ -23,8 +23,10 @@ def relu(x: Any, out: Any = None) -> Any:
 
 
 def copy(x: Any, out: Any = None) -> Any:
+    """A copy in floating-point numbers, as the kernels compute integers in float64."""
     if out is None:
-        return np.array(x)
+        array = np.asarray(x)
+        return np.array(array, array.dtype if array.dtype.kind == "f" else np.float64)
     np.copyto(out, x)
     return out
 

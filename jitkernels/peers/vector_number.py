@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,27 @@ from jitkernels.peers.expressions import elementwise
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
 from jitkernels.signature import AnyArray
 
+
+def stride_scal(a: Any, x: Any, stride: int = 1, out: Any = None) -> Any:
+    """A copy, of which every so many elements are multiplied."""
+    result = np.array(x, np.result_type(a, x)) if out is None else out
+    if out is not None:
+        np.copyto(out, x)
+    result[::stride] *= a
+    return result
+
+
+def vbroadcast(x: Any, h: int, out: Any = None) -> Any:
+    """A copy, as what `numpy.broadcast_to` gives may not be written to."""
+    row = np.asarray(x)
+    if out is None:
+        return np.repeat(row[np.newaxis], h, axis=0)
+    np.copyto(out, row)
+    return out
+
+
+equivalent(rows.StrideScalAttr)(stride_scal)
+equivalent(rows.VBroadcastAttr)(vbroadcast)
 elementwise(rows.VScalAttr, np.multiply, "a * x", lambda torch, a, x, y: partial(torch.mul, x, a, out=y))
 elementwise(rows.VAddBiasAttr, np.add, "a + x", lambda torch, a, x, y: partial(torch.add, x, a, out=y))
 equivalent(rows.NCHW16CMulNCAttr)(np.multiply)
@@ -55,6 +77,23 @@ def blocks(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("empty", (x[:0], y))
     yield from with_outs((x, y), 2, x)
     yield OrdinaryCall("in place", (x, np.ones_like(y), x))
+
+
+@peer(rows.StrideScalAttr)
+def numpy_stride_scal(attr: rows.StrideScalAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> Bound:
+    return partial(stride_scal, a, x, attr.stride, y)
+
+
+@peer(rows.VBroadcastAttr)
+def numpy_broadcast(attr: rows.VBroadcastAttr, x: AnyArray, y: AnyArray) -> Bound:
+    return partial(np.copyto, y, x)
+
+
+@peer(rows.VBroadcastAttr, name="torch")
+def torch_broadcast(attr: rows.VBroadcastAttr, x: AnyArray, y: AnyArray) -> Bound:
+    import torch
+
+    return partial(torch.from_numpy(y).copy_, torch.from_numpy(x))
 
 
 @peer(rows.NCHW16CMulNCAttr)

@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from jitkernels.attrs.vector_number import NCHW16CMulNCAttr, VAddBiasAttr, VScalAttr
+from jitkernels.attrs.vector_number import (
+    NCHW16CMulNCAttr,
+    StrideScalAttr,
+    VAddBiasAttr,
+    VBroadcastAttr,
+    VScalAttr,
+)
 from jitkernels.registry import implements
 from jitkernels.signature import AnyArray
 
@@ -17,6 +23,18 @@ def vscal(attr: VScalAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> None:
 def vadd_bias(attr: VAddBiasAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> None:
     with np.errstate(all="ignore"):
         np.add(a, x, out=y)
+
+
+@implements(StrideScalAttr)
+def stride_scal(attr: StrideScalAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> None:
+    with np.errstate(all="ignore"):
+        y[...] = x
+        y[:: attr.stride] *= a
+
+
+@implements(VBroadcastAttr, compiles=True)
+def vbroadcast(attr: VBroadcastAttr, x: AnyArray, y: AnyArray) -> None:
+    y[...] = x
 
 
 @implements(NCHW16CMulNCAttr, compiles=True)

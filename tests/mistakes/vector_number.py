@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from jitkernels.signature import AnyArray
 
 MISTAKES = {
@@ -20,6 +22,25 @@ MISTAKES = {
         "scales": ("a[0] + x[:main]", "a[0] * x[:main]"),
         "changes the number": ("    main =", "    a[0] += 1; a[0] -= 0.5\n    main ="),
         "adds an element": ("a[0] + x[main:]", "x[0] + x[main:]"),
+    },
+    "stride_scal": {
+        "begins behind the first": ("y[:: attr.stride]", "y[attr.stride - 1 :: attr.stride]"),
+        "scales all": ("y[:: attr.stride]", "y[:]"),
+        "scales the others": ("np.copyto(y, x)", "np.copyto(y, a * x)"),
+        "leaves the others as they were": (
+            "    np.copyto(y, x)\n",
+            "    y[:: attr.stride] = x[:: attr.stride]\n",
+        ),
+        "forgets the last": ("y[:: attr.stride]", "y[: -1 if attr.n > 1 else None : attr.stride]"),
+    },
+    "vbroadcast": {
+        "tail is forgotten": ("y[:, main:] = x[main:]", "pass"),
+        "last row is forgotten": ("y[:, :main] = x[:main]", "y[: max(attr.h - 1, 1), :main] = x[:main]"),
+        "along the other axis": (
+            "y[:, :main] = x[:main]",
+            "y[:, :main] = np.resize(x[:, np.newaxis], (attr.h, main))",
+        ),
+        "rounds to float32": ("y[:, :main] = x[:main]", "y[:, :main] = x[:main].astype('f4')"),
     },
     "nchw16c_mul_nc": {
         "8 channels": ("z[...] = x * y", "z[..., :8] = (x * y)[..., :8]"),
@@ -40,6 +61,17 @@ def vadd_bias(attr: Any, a: AnyArray, x: AnyArray, y: AnyArray) -> None:
     main = attr.n - attr.n % 8
     y[:main] = a[0] + x[:main]
     y[main:] = a[0] + x[main:]
+
+
+def stride_scal(attr: Any, a: AnyArray, x: AnyArray, y: AnyArray) -> None:
+    np.copyto(y, x)
+    y[:: attr.stride] *= a
+
+
+def vbroadcast(attr: Any, x: AnyArray, y: AnyArray) -> None:
+    main = attr.w - attr.w % 8
+    y[:, :main] = x[:main]
+    y[:, main:] = x[main:]
 
 
 def nchw16c_mul_nc(attr: Any, x: AnyArray, y: AnyArray, z: AnyArray) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from jitkernels.signature import AnyArray
 from oracles import oracle
 
@@ -14,6 +16,16 @@ def vscal(attr: Any, a: AnyArray, x: AnyArray) -> list[AnyArray]:
 @oracle
 def vadd_bias(attr: Any, a: AnyArray, x: AnyArray) -> list[AnyArray]:
     return [a[0] + x]
+
+
+@oracle
+def stride_scal(attr: Any, a: AnyArray, x: AnyArray) -> list[AnyArray]:
+    return [np.where(np.arange(attr.n) % attr.stride == 0, a[0] * x, x)]
+
+
+@oracle
+def vbroadcast(attr: Any, x: AnyArray) -> list[AnyArray]:
+    return [np.tile(x, (attr.h, 1))]
 
 
 @oracle

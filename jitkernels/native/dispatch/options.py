@@ -89,9 +89,8 @@ def read_float(entry: int, given: int, frame: int, value: int) -> int:
     """A float, or its default, to where the kernel reads it."""
     store(value, 0, load(entry, 8 * (Choice.DEFAULTS + load(frame, 8 * Frame.WIDE))))
     if given != 0:
-        if load(given, Offset.TYPE) != address("jk_float"):
+        if real_number(given, value) == 0:
             return 0
-        store(value, 0, load(given, Offset.FLOAT_VALUE))
         if load(frame, 8 * Frame.WIDE) == 0:
             store(value, 0, nearest_single(load(value)))
         bits = load(value)
@@ -101,6 +100,23 @@ def read_float(entry: int, given: int, frame: int, value: int) -> int:
             return 0
         if bits > load(entry, 8 * Choice.MOST):
             return 0
+    return 1
+
+
+def real_number(given: int, place: int) -> int:
+    """The number that Python's or NumPy's float or integer is, to a place; 0 for anything else."""
+    kind = load(given, Offset.TYPE)
+    if kind == address("jk_float") or kind == address("jk_float64_type"):
+        store(place, 0, load(given, Offset.FLOAT_VALUE))
+        return 1
+    if kind != address("jk_int") and kind != address("jk_float32_type") and is_integer_of_numpy(given) == 0:
+        return 0
+    number = PyNumber_Float(given)
+    if number == 0:
+        PyErr_Clear()
+        return 0
+    store(place, 0, load(number, Offset.FLOAT_VALUE))
+    Py_DecRef(number)
     return 1
 
 
@@ -153,6 +169,7 @@ FUNCTIONS = (
     an_int,
     is_integer_of_numpy,
     read_float,
+    real_number,
     read_int,
     read_shape,
     read_dtype,

@@ -71,8 +71,9 @@ def bind_inputs(table: int, frame: int) -> int:
             total = total * load(frame, 8 * (Frame.LEAD + d))
         store(frame, 8 * (Frame.EXTENTS + spread), total)
     store(frame, 8 * Frame.FORTRAN, 0)
-    if load(table, 8 * Table.PLAIN) == Plain.ELEMENTWISE and load(frame, 8 * Frame.LEADING) > 1:
-        store(frame, 8 * Frame.FORTRAN, all_fortran(frame, inputs))
+    kind = load(table, 8 * Table.PLAIN)
+    if (kind == Plain.ELEMENTWISE or kind == Plain.ANY_ORDER) and load(frame, 8 * Frame.LEADING) > 1:
+        store(frame, 8 * Frame.FORTRAN, all_fortran(table, frame, inputs))
     for i in range(inputs):
         own = operand(frame, i)
         if load(own, 8 * Operand.PRESENT):
@@ -133,13 +134,13 @@ def broadcast(frame: int, own: int, leading: int) -> int:
     return 1
 
 
-def all_fortran(frame: int, inputs: int) -> int:
-    """Whether all operands of an elementwise kernel lie in Fortran order: that is as good as C order then."""
+def all_fortran(table: int, frame: int, inputs: int) -> int:
+    """Whether all operands of an elementwise kernel, but for numbers, lie in Fortran order: as good as C order then."""
     fortran = 1
     for i in range(inputs):
         own = operand(frame, i)
         array = load(own, 8 * Operand.ARRAY)
-        if (
+        if load(record(table, i), 8 * Record.LEADS) and (
             load(array, Offset.TYPE) != address("jk_ndarray")
             or load(own, 8 * Operand.CONTIGUOUS)
             or load32(array, Offset.ARRAY_FLAGS) & IN_FORTRAN_ORDER == 0
