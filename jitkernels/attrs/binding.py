@@ -104,8 +104,10 @@ def check_declaration(row: "type[KernelAttr]") -> None:
                 wanted(label, flag, "bool")
         if argument.read is not None:
             wanted(label, argument.read, "float")
-        if argument.dtype is None:
+        if argument.dtype is None or argument.unless is not None:
             wanted(label, "dtype", "dtype")
+        if argument.unless is not None:
+            wanted(label, argument.unless, "bool")
         if argument.picks is not None:
             _check_picks(row, argument)
     for name in row.floats:
@@ -139,7 +141,9 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     given.apply_defaults()
     values = given.arguments
     present = _present(kernel, row, values)
-    arrays, dtype = _arrays(kernel, present, values)
+    arrays, dtype = _arrays(kernel, row, present, values)
+    told = _told_dtypes(row, present, arrays, values)
+    arrays = {a.name: _narrowed(kernel, a, arrays[a.name], told) for a in present}
     options = {name: values[name] for name in row.options if name != AXIS}
     flags = {a.when: a in present for a in inputs_of(row) if a.when is not None}
     moved, finish = _moved(kernel, row, arrays, values)
@@ -149,6 +153,7 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     if all(0 in shape for shape in results):
         extents |= dict.fromkeys(_spread(row), 0)
     lying = {a.turned: _lies_turned(a, moved[a.name], lead) for a in present if a.turned is not None}
+    options |= {name: told[name] for name in told if name in row.known_fields()}
     attr = row(
         **extents, **options, **flags, **lying, **({"dtype": dtype} if "dtype" in row.known_fields() else {})
     )
@@ -166,8 +171,46 @@ def _present(kernel: str, row: "type[KernelAttr]", values: dict[str, Any]) -> li
     return [a for a in inputs_of(row) if a.when is None or values[a.name] is not None]
 
 
+def _told_dtypes(
+    row: "type[KernelAttr]", present: Sequence[Argument], arrays: dict[str, AnyArray], values: dict[str, Any]
+) -> dict[str, str]:
+    """The dtypes that inputs tell of by their own, where a field says which of some it is and no option does."""
+    found: dict[str, str] = {}
+    known = row.known_fields()
+    for argument in present:
+        name = argument.dtype or ""
+        field = known.get(name)
+        if field is None or name in row.options:
+            continue
+        array = arrays[argument.name]
+        own, default = array.dtype.name, getattr(row, name)
+        if own not in field.values:
+            own = default
+            if array.size and array.dtype.kind == "i" and int(array.max()) > int(np.iinfo(default).max):
+                own = next(str(v) for v in field.values if v != default)
+        found.setdefault(name, own)
+    return found | {name: values[name] for name in row.options if name in known and known[name].values}
+
+
+def _narrowed(kernel: str, argument: Argument, array: AnyArray, told: dict[str, str]) -> AnyArray:
+    """Integers as those that a row takes. Raises ArgumentError for those that are none of them."""
+    if argument.dtype is None or argument.dtype == "int64":
+        return array
+    wanted = np.dtype(told.get(argument.dtype, argument.dtype))
+    if array.dtype == wanted or not array.size:
+        return array.astype(wanted, copy=False)
+    limits = np.iinfo(wanted)
+    least, most = int(array.min()), int(array.max())
+    if least < limits.min or most > limits.max:
+        came = least if least < limits.min else most
+        raise ArgumentError(
+            f"{kernel}: {argument.name}: expected integers from {limits.min} to {limits.max} ({wanted}), got {came}"
+        )
+    return array.astype(wanted)
+
+
 def _arrays(
-    kernel: str, present: Sequence[Argument], values: dict[str, Any]
+    kernel: str, row: "type[KernelAttr]", present: Sequence[Argument], values: dict[str, Any]
 ) -> tuple[dict[str, AnyArray], str]:
     """Every input as an ndarray of numbers, and the dtype of those that have none of their own."""
     arrays = {a.name: _array(kernel, a, values[a.name]) for a in present}
