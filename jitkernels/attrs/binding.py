@@ -189,7 +189,8 @@ def _told_dtypes(
             if array.size and array.dtype.kind == "i" and int(array.max()) > int(np.iinfo(default).max):
                 own = next(str(v) for v in field.values if v != default)
         found.setdefault(name, own)
-    return found | {name: values[name] for name in row.options if name in known and known[name].values}
+    options = [name for name in row.options if name in known and known[name].values]
+    return found | {name: known[name].canonical(known[name].label, values[name]) for name in options}
 
 
 def _narrowed(kernel: str, argument: Argument, array: AnyArray, told: dict[str, str]) -> AnyArray:

@@ -82,15 +82,15 @@ class Table(IntEnum):
     and floats it has; the symbol of its leading dimensions or -1; which `Plain` function it is; whether there
     may be contexts of exact extents; the hash table of contexts (pairs of key and address) and its mask; where
     the options are described; a bit for each symbol that no output has; the name ``out``; the input of which
-    another names the rows, or -1, and that other; the key of the nest that a call given to Python was without
+    another names the rows, or -1, and that other; whether there are integers that nothing else is converted to; the key of the nest that a call given to Python was without
     (the address is 0 where no kernel was known);
     the key that was last looked for in vain; then the parameters' names and the records.
     """
 
     (
         SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, PLAIN, EXACT, KEYS, MASK, CHOICES,
-        HIDDEN, OUT, PICKED, PICKER, WANTED, MISSED, NAMES,
-    ) = range(20)  # fmt: skip
+        HIDDEN, OUT, PICKED, PICKER, NARROW, WANTED, MISSED, NAMES,
+    ) = range(21)  # fmt: skip
     RECORDS = NAMES + MOST_SLOTS
 
 
@@ -127,12 +127,14 @@ class Record(IntEnum):
     """Words of an input or output in a table.
 
     WHEN: what its presence adds to the options, LEADER: the first input of its optional group, or -1.
-    INTEGER: int64 instead of floats. LEADS: has leading dimensions. FIXED: how many others; the last may be
+    INTEGER: 0 for floats, else one more than NumPy's number of its integers. VARIES: 0, or the factor of the choice in
+    the options that says whether it is the next dtype instead; TELLS: the same where an input tells it. UNLESS: one more
+    than the input with which it holds floats all the same, or 0. LEADS: has leading dimensions. FIXED: how many others; the last may be
     missing if OPTIONAL. TURN: what lying transposed adds to the options. SHAPE: factor, symbol and second
     symbol (or -1) of each extent.
     """
 
-    WHEN, LEADER, INTEGER, LEADS, FIXED, OPTIONAL, TURN, IN_PLACE, SHAPE = range(9)
+    WHEN, LEADER, INTEGER, VARIES, TELLS, UNLESS, LEADS, FIXED, OPTIONAL, TURN, IN_PLACE, SHAPE = range(12)
     WORDS = SHAPE + 3 * MOST_SHAPE
 
 

@@ -11,7 +11,7 @@ MISTAKES = {
         "multiplies by the inverse": ("x / scale[:, None]", "x * (1 / scale[:, None])"),
         "halves are rounded up": ("np.rint(quotient)", "np.floor(quotient + x.dtype.type(0.5))"),
         "cuts what is behind the point": ("np.rint(quotient)", "np.trunc(quotient)"),
-        "wraps where it should saturate": ("np.clip(whole, limits.min, limits.max)", "np.nan_to_num(whole) % 256"),
+        "wraps where it should saturate": ("np.clip(whole, limits.min, limits.max)", "(np.nan_to_num(whole) % 256)"),
         "one less at the lower end": ("limits.min, limits.max)", "limits.min + 1, limits.max)"),
         "zero point is forgotten": ("whole += zero[0].astype(x.dtype)[:, None]", "pass"),
         "NaN becomes the lowest": ("quotient = np.where(np.isnan(quotient), 0, quotient)", "quotient = np.where(np.isnan(quotient), -np.inf, quotient)"),
