@@ -25,6 +25,8 @@ from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr as MatMulEpilogu
 from jitkernels.attrs.pairs import CosineAttr as CosineAttr
 from jitkernels.attrs.pairs import DotAttr as DotAttr
 from jitkernels.attrs.pairs import SqEuclideanAttr as SqEuclideanAttr
+from jitkernels.attrs.quantize import DequantizeAttr as DequantizeAttr
+from jitkernels.attrs.quantize import QuantizeAttr as QuantizeAttr
 from jitkernels.attrs.rope import RopeAttr as RopeAttr
 from jitkernels.attrs.seq_pool import SeqPoolAttr as SeqPoolAttr
 from jitkernels.attrs.sgd import SgdAttr as SgdAttr
@@ -121,6 +123,7 @@ __all__ = [
     "AdamWAttr",
     "CDistAttr",
     "CosineAttr",
+    "DequantizeAttr",
     "DotAttr",
     "EmbSeqPoolAttr",
     "GEMVAttr",
@@ -134,6 +137,7 @@ __all__ = [
     "MatMulBatchedAttr",
     "MatMulEpilogueAttr",
     "NCHW16CMulNCAttr",
+    "QuantizeAttr",
     "RopeAttr",
     "SeqPoolAttr",
     "SgdAttr",
@@ -170,6 +174,7 @@ __all__ = [
     "adamw",
     "cdist",
     "cosine",
+    "dequantize",
     "dot",
     "emb_seq_pool",
     "gemv",
@@ -183,6 +188,7 @@ __all__ = [
     "matmul_batched",
     "matmul_epilogue",
     "nchw16c_mul_nc",
+    "quantize",
     "rope",
     "seq_pool",
     "sgd",
@@ -350,6 +356,19 @@ def matmul_epilogue(
     b: ArrayLike,
     bias: ArrayLike | None = None,
     activation: Literal['identity', 'relu', 'gelu', 'silu', 'tanh', 'sigmoid'] = 'identity',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def quantize(
+    x: ArrayLike,
+    scale: ArrayLike,
+    zero: ArrayLike | None = None,
+    q_dtype: Literal['int8', 'uint8'] = 'int8',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def dequantize(
+    q: ArrayLike,
+    scale: ArrayLike,
+    zero: ArrayLike | None = None,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def rope(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels import bfloat16, dtypes
 from jitkernels.attrs.base import KernelAttr, Tolerance
 from jitkernels.signature import AnyArray
 
@@ -32,7 +33,8 @@ def terms(attr: KernelAttr, arrays: Sequence[AnyArray]) -> list[AnyArray]:
     """
     if not attr.tolerance().terms:
         return [np.broadcast_to(0.0, array.shape) for array in attr.signature().outputs]
-    wide = [array.astype(np.float64) if array.dtype.kind == "f" else array for array in arrays]
+    held = [p.numbers(array) for p, array in zip(attr.signature().arrays, arrays, strict=True)]
+    wide = [array.astype(np.float64) if array.dtype.kind == "f" else array for array in held]
     with np.errstate(all="ignore"):
         found = list(attr.absolute_terms(wide))
         if all(bool(np.isfinite(sums).all()) for sums in found):
@@ -43,9 +45,9 @@ def terms(attr: KernelAttr, arrays: Sequence[AnyArray]) -> list[AnyArray]:
 
 def distance(tolerance: Tolerance, dtype: str, true: AnyArray, sums: AnyArray, slack: float = 1) -> AnyArray:
     """How far results may be from the true ones, which are made of terms with these absolute sums."""
-    if np.dtype(dtype).kind != "f":
+    if not bfloat16.is_float(dtype):
         return np.zeros(true.shape)
-    limits = np.finfo(dtype)
+    limits = bfloat16.limits(dtype)
     with np.errstate(all="ignore"):
         found = max(slack * tolerance.ulp, NEAREST) * unit(true, dtype)
         if not tolerance.terms:
@@ -58,7 +60,11 @@ def distance(tolerance: Tolerance, dtype: str, true: AnyArray, sums: AnyArray, s
 
 def unit(value: AnyArray, dtype: str) -> AnyArray:
     """A unit in the last place: from the number of that dtype at the value to the next larger one."""
-    limits = np.finfo(dtype)
+    limits = bfloat16.limits(dtype)
+    if dtype == bfloat16.NAME:
+        _, exponents = np.frexp(np.where(np.isfinite(value), value, 1).astype(np.float64))
+        found = np.ldexp(1.0, np.maximum(exponents - 8, -133))
+        return np.asarray(np.where(np.isfinite(value), found, limits.max * limits.epsneg))
     with np.errstate(all="ignore"):
         found = np.abs(np.spacing(np.abs(value).astype(dtype))).astype(_wide(value, dtype))
     return np.asarray(
@@ -68,7 +74,7 @@ def unit(value: AnyArray, dtype: str) -> AnyArray:
 
 def _wide(value: AnyArray, dtype: str) -> Any:
     """A type in which differences from the true value are exact enough: double is for numbers of half its size."""
-    return np.float64 if np.dtype(dtype).itemsize < 8 else np.result_type(value.dtype, np.float64).type
+    return np.float64 if dtypes.named(dtype).size < 8 else np.result_type(value.dtype, np.float64).type
 
 
 def beyond(got: AnyArray, true: AnyArray, within: AnyArray) -> Mask:

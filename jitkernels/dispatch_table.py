@@ -35,6 +35,8 @@ from jitkernels.native.layout import (
 from jitkernels.signature import Argument
 
 FLOATS = ("float32", "float64")
+INTEGERS = ("int8", "uint8", "int32", "int64")
+"""Those that the dispatcher takes or gives."""
 _NAMES: dict[int, str] = {dtype.num: dtype.name for dtype in SCALARS}
 _GOLDEN = 0x9E3779B97F4A7C1
 _MASK = (1 << 64) - 1
@@ -54,8 +56,10 @@ class Dispatch:
         outputs: Sequence[Argument],
         symbols: Sequence[str],
         options: Mapping[str, Any],
+        kinds: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         self._inputs, self._symbols, self._options = inputs, list(symbols), dict(options)
+        self._kinds = dict(kinds or {})
         self._names = [sys.intern(name) for name in (*(a.name for a in inputs), *options, "out")]
         self._kept: list[object] = []
         self._factors: dict[str, int] = {}
@@ -87,6 +91,10 @@ class Dispatch:
             if isinstance(values, tuple) and name != DTYPE:
                 self._factors[name] = factor
                 factor *= len(values)
+        for name, values in self._kinds.items():
+            if name not in self._factors:
+                self._factors[name] = factor
+                factor *= len(values)
         if 2 * factor > KEY_BASE:
             raise ValueError("too many options")
 
@@ -115,8 +123,10 @@ class Dispatch:
         for count, most, what in limits:
             if count > most:
                 raise ValueError(f"{count} {what}")
-        if any(a.dtype not in (None, "int64") for a in self._inputs) or any(a.dtype for a in outputs):
+        if any(a.dtype not in (None, *INTEGERS) and a.dtype not in self._kinds for a in arrays):
             raise ValueError("a dtype of its own")
+        if any(values != ("int8", "uint8") for values in self._kinds.values()):
+            raise ValueError("dtypes to choose from")
         if any(e.spread and i for a in arrays for i, e in enumerate(a.extents)):
             raise ValueError("leading dimensions that do not lead")
 
@@ -149,6 +159,7 @@ class Dispatch:
             Table.AT_ONCE: int(not spread or not self._inputs or not all(a.spreads for a in outputs)),
             Table.PICKED: picked,
             Table.PICKER: picker,
+            Table.NARROW: int(any(a.dtype not in (None, "int64") for a in (*self._inputs, *outputs))),
             Table.CHOICES: start,
             Table.HIDDEN: self._hidden(outputs),
         }
@@ -214,7 +225,10 @@ class Dispatch:
         header = {
             Record.WHEN: self._factors[argument.when] if argument.when and leads else 0,
             Record.LEADER: first,
-            Record.INTEGER: int(argument.dtype is not None),
+            Record.INTEGER: self._number(argument) + 1 if argument.dtype is not None else 0,
+            Record.VARIES: self._factors.get(argument.dtype or "", 0),
+            Record.TELLS: self._factors.get(argument.dtype or "", 0) if self._tells(argument) else 0,
+            Record.UNLESS: 1 + [a.when for a in self._inputs].index(argument.unless) if argument.unless else 0,
             Record.LEADS: int(len(fixed) < len(argument.extents)),
             Record.FIXED: len(fixed),
             Record.OPTIONAL: 2 if argument.is_number else int(bool(fixed) and fixed[-1].optional),
@@ -227,6 +241,17 @@ class Dispatch:
             shape += [extent.factor, *[*places, -1, -1][:2]]
         shape += [0] * (3 * MOST_SHAPE - len(shape))
         return [*(header[word] for word in sorted(header)), *shape]
+
+    def _number(self, argument: Argument) -> int:
+        """NumPy's number of an array's integers, of some the first."""
+        name = argument.dtype or ""
+        return int(np.dtype(self._kinds[name][0] if name in self._kinds else name).num)
+
+    def _tells(self, argument: Argument) -> bool:
+        """Whether an input tells which of some dtypes a field is: the first one that could."""
+        if argument.dtype not in self._kinds or argument.dtype in self._options:
+            return False
+        return [a.name for a in self._inputs if a.dtype == argument.dtype][:1] == [argument.name]
 
     def _choice(self, name: str, values: Any) -> list[int]:
         if name == AXIS:
@@ -251,8 +276,7 @@ class Dispatch:
     def key(self, fields: Mapping[str, Any], exact: bool = False) -> int:
         """The key of an attr's fields: of its size class, or of exactly its extents."""
         options = sum(
-            factor * (self._options[name].index(fields[name]) if name in self._options else int(fields[name]))
-            for name, factor in self._factors.items()
+            factor * self._values_of(name).index(fields[name]) for name, factor in self._factors.items()
         )
         key = 2 * options + FLOATS.index(fields["dtype"]) + KEY_BASE
         for symbol in self._sizes:
@@ -279,9 +303,14 @@ class Dispatch:
         options, wide = divmod((key >> 6 * symbols) - KEY_BASE, 2)
         fields["dtype"] = FLOATS[wide]
         for name, factor in self._factors.items():
-            values = self._options.get(name, (False, True))
+            values = self._values_of(name)
             fields[name] = values[options // factor % len(values)]
         return key, fields
+
+    def _values_of(self, name: str) -> tuple[Any, ...]:
+        """What a field that keys tell may be."""
+        found: tuple[Any, ...] = self._options.get(name) or self._kinds.get(name) or (False, True)
+        return found
 
     def can_be_exact(self, fields: Mapping[str, Any]) -> bool:
         """Whether there may be a context for exactly these extents."""

@@ -88,7 +88,10 @@ def _kind(row: type[KernelAttr], name: str) -> str:
 
 
 def _array(row: type[KernelAttr], argument: Argument) -> str:
-    return f"{_shape(argument)} {argument.dtype or ' or '.join(dtypes_of(row))}"
+    field = row.known_fields().get(argument.dtype or "")
+    own = () if argument.dtype is None else (argument.dtype,) if field is None else tuple(map(str, field.values))
+    every = own if argument.dtype and argument.unless is None else (*own, *dtypes_of(row))
+    return f"{_shape(argument)} {' or '.join(every)}"
 
 
 def _shape(argument: Argument) -> str:

@@ -250,14 +250,17 @@ def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
         else:
             return None
     symbols = [name for name, field in fields.items() if field.is_integer]
-    told = {*options, *symbols, "dtype"} | {
+    kinds = {
+        a.dtype: fields[a.dtype].values for a in attr_class.arrays if a.dtype is not None and a.dtype in fields
+    }
+    told = {*options, *symbols, *kinds, "dtype"} | {
         flag for a in attr_class.arrays for flag in (a.when, a.turned) if flag
     }
     fixed = [n for n in fields if n not in told and n not in {a.read for a in attr_class.arrays}]
     if fixed or [name for name in attr_class.options if name in attr_class.floats] != list(attr_class.floats):
         return None
     try:
-        return Dispatch(inputs_of(attr_class), outputs_of(attr_class), symbols, options)
+        return Dispatch(inputs_of(attr_class), outputs_of(attr_class), symbols, options, kinds)
     except ValueError:
         return None
 

@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from jitkernels import dtypes
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import ArgumentTypeError
 from jitkernels.locks import making
@@ -211,9 +212,7 @@ def _text_of(function: Any) -> str:
 
 
 def _singleton(dtype: str) -> Any:
-    import numpy as np
-
-    return np.dtype(dtype)
+    return dtypes.named(dtype).numpy
 
 
 def _words(signature: Signature) -> list[int]:

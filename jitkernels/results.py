@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels import bfloat16
 from jitkernels.attrs.base import Call
 from jitkernels.errors import ArgumentError, ArgumentTypeError, WorkspaceError
 from jitkernels.signature import AnyArray, Array, Signature
@@ -23,7 +24,7 @@ def targets(kernel: str, call: Call, outputs: Sequence[Array], out: Any) -> list
     given = _checked(kernel, out, [output.dtype for output in outputs], shapes)
     found: list[AnyArray | None] = []
     for array, output in zip(given, outputs, strict=True):
-        direct = call.finish is None and array.flags.carray and array.dtype == output.dtype
+        direct = call.finish is None and array.flags.carray and output.takes(array.dtype)
         direct = direct and array.dtype.isnative
         found.append(array.reshape(output.shape) if direct else None)
     return found
@@ -72,7 +73,7 @@ def _checked(
 def new(kernel: str, output: Array) -> AnyArray:
     """Memory for a result. Raises WorkspaceError where there is none."""
     try:
-        return np.empty(output.shape, output.dtype)
+        return np.empty(output.shape, output.numpy)
     except (MemoryError, ValueError) as error:
         raise WorkspaceError(f"{kernel}: {output.name}: no memory for {output.describe()}: {error}") from None
 
@@ -81,7 +82,7 @@ def _check_out(kernel: str, dtype: str, array: Any, shape: tuple[int, ...]) -> N
     expected = f"{kernel}: out: expected a writeable {dtype} array of shape {shape}"
     if not isinstance(array, np.ndarray):
         raise ArgumentTypeError(f"{expected}, got {type(array).__name__}")
-    if array.dtype.kind not in "fc" or not np.can_cast(dtype, array.dtype, "same_kind"):
+    if not _can_hold(array.dtype, dtype):
         raise ArgumentTypeError(f"{expected}, got dtype {array.dtype}")
     if array.shape != shape:
         raise ArgumentError(f"{expected}, got shape {array.shape}")
@@ -89,6 +90,15 @@ def _check_out(kernel: str, dtype: str, array: Any, shape: tuple[int, ...]) -> N
         raise ArgumentError(f"{expected}, got a read-only array")
     if folds(array):
         raise ArgumentError(f"{expected}, got one whose own elements overlap, with strides {array.strides}")
+
+
+def _can_hold(given: "np.dtype[Any]", dtype: str) -> bool:
+    """Whether memory of a dtype takes results of another: floats any floats, integers what loses nothing."""
+    if dtype == bfloat16.NAME:
+        return given == np.uint16 or bfloat16.is_foreign(given)
+    if bfloat16.is_float(dtype):
+        return given.kind in "fc" and np.can_cast(dtype, given, "same_kind")
+    return given.kind in "iufc" and np.can_cast(dtype, given, "safe")
 
 
 def folds(array: AnyArray) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jitkernels import dtypes
+from jitkernels import bfloat16, dtypes
 from jitkernels.errors import ArgumentError, ArgumentTypeError, RegistrationError
 from jitkernels.kept import kept_property
 
@@ -51,8 +51,8 @@ class Argument:
     shape: extents separated by blanks; each is a field of the row, a product such as ``4*d``, or a number. The
     shape ``1`` is that of a number, for which everyday calls may give one of Python's, or an array of no
     dimensions. A leading ``*`` lets everyday calls give any number of dimensions there (none counts as 1); a
-    leading ``?`` lets them leave that one out. dtype: the attr's own if None. domain: as in `Array`; its ends may
-    name fields.
+    leading ``?`` lets them leave that one out. dtype: the attr's own if None; the name of a field says it. unless: a
+    flag with which it is the attr's own all the same. domain: as in `Array`; its ends may name fields.
     when: a bool field without which the array is not there; that of an output is an input's as well. turned: a bool
     field that says that the last two extents are exchanged in memory. read: a field that makes an output an input as
     well unless it is 0.
@@ -70,6 +70,7 @@ class Argument:
     turned: str | None = None
     read: str | None = None
     picks: str | None = None
+    unless: str | None = None
 
     @kept_property
     def extents(self) -> tuple[Extent, ...]:
@@ -101,6 +102,12 @@ class Argument:
         """The shape as documentation prints it, such as ``[rows, n]``."""
         return f"[{', '.join(map(str, self.extents))}]"
 
+    def dtype_in(self, fields: Mapping[str, Any]) -> str:
+        """Its dtype for given values of all fields."""
+        if self.dtype is None or (self.unless is not None and fields[self.unless]):
+            return str(fields["dtype"])
+        return str(fields.get(self.dtype, self.dtype))
+
     def array(self, fields: Mapping[str, Any]) -> "Array | None":
         """The array for given values of all fields, or None where it is not there."""
         if self.when is not None and not fields[self.when]:
@@ -114,7 +121,10 @@ class Argument:
             float(fields[low]) if isinstance(low, str) else low,
             float(fields[high]) if isinstance(high, str) else high,
         )
-        return Array(self.name, role, tuple(shape), self.dtype or fields["dtype"], self.in_place, domain)
+        dtype = self.dtype_in(fields)
+        if dtype == "uint8" and domain[0] < 0:
+            domain = (0.0, domain[1] - domain[0])
+        return Array(self.name, role, tuple(shape), dtype, self.in_place, domain)
 
 
 def _extent(argument: Argument, word: str) -> Extent:
@@ -158,7 +168,7 @@ class Array:
 
     @property
     def nbytes(self) -> int:
-        size = np.dtype(self.dtype).itemsize
+        size = dtypes.named(self.dtype).size
         for extent in self.shape:
             size *= extent
         return size
@@ -166,11 +176,32 @@ class Array:
     def sample(self, generator: "np.random.Generator") -> AnyArray:
         """An array drawn from the domain; outputs are filled with NaN to show what was not written."""
         if self.role == "out":
-            return np.full(self.shape, np.nan if self.dtype.startswith("float") else -1, self.dtype)
-        if self.dtype.startswith("int"):
+            return self.stored(np.full(self.shape, np.nan if self.is_float else 77))
+        if not self.is_float:
             low, high = int(self.domain[0]), int(self.domain[1])
             return generator.integers(low, max(high, low + 1), self.shape, self.dtype)
-        return generator.uniform(*self.domain, self.shape).astype(self.dtype)
+        return self.stored(generator.uniform(*self.domain, self.shape))
+
+    @property
+    def is_float(self) -> bool:
+        return dtypes.named(self.dtype).is_float
+
+    @property
+    def numpy(self) -> "np.dtype[Any]":
+        """The dtype of its arrays, which of bfloat16 is that of their bits."""
+        return dtypes.named(self.dtype).numpy
+
+    def takes(self, dtype: "np.dtype[Any]") -> bool:
+        """Whether arrays of a dtype are of this one; those of another package's bfloat16 have the same bits."""
+        return dtype == self.numpy or (self.dtype == bfloat16.NAME and bfloat16.is_foreign(dtype))
+
+    def numbers(self, array: AnyArray) -> AnyArray:
+        """The values that an array holds."""
+        return bfloat16.numbers(array) if self.dtype == bfloat16.NAME else array
+
+    def stored(self, values: Any) -> AnyArray:
+        """An array of this dtype that holds the values nearest to these."""
+        return bfloat16.stored(values) if self.dtype == bfloat16.NAME else np.asarray(values).astype(self.dtype)
 
     def describe(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
@@ -246,14 +277,14 @@ class Signature:
 
 
 def _check_array(kernel: str, array: Array, value: object) -> None:
-    if type(value) is np.ndarray and value.shape == array.shape and value.dtype == np.dtype(array.dtype):
+    if type(value) is np.ndarray and value.shape == array.shape and array.takes(value.dtype):
         flags = value.flags
         if flags.c_contiguous and flags.aligned and (flags.writeable or not array.output):
             return
     label = f"{kernel}: {array.name}: expected {array.describe()}"
     if not isinstance(value, np.ndarray) or hasattr(value, "mask"):
         raise ArgumentTypeError(f"{label}, got {type(value).__name__}")
-    if value.dtype != np.dtype(array.dtype):
+    if not array.takes(value.dtype):
         raise ArgumentTypeError(f"{label}, got dtype {value.dtype} ({value.dtype.str})")
     if value.ndim != len(array.shape):
         raise ArgumentError(f"{label}, got {value.ndim} dimensions")

@@ -97,10 +97,10 @@ def _may_be_same(one: Array, other: Array) -> bool:
 def _overlapping(signature: Signature, i: int, j: int, distance: int) -> list[AnyArray]:
     """Arguments of which j begins so many elements behind the beginning of i."""
     arrays = signature.sample()
-    item = max(arrays[i].itemsize, arrays[j].itemsize)
+    item, step = max(arrays[i].itemsize, arrays[j].itemsize), arrays[j].itemsize
     room = np.zeros(2 * item + max(arrays[i].nbytes, arrays[j].nbytes) + 64, np.uint8)
     first = item + (-room.ctypes.data) % item
-    for position, offset in ((i, first), (j, first + distance * item)):
+    for position, offset in ((i, first), (j, first + distance * step)):
         shared: AnyArray = np.ndarray(
             arrays[position].shape, arrays[position].dtype, buffer=room, offset=offset
         )
@@ -109,7 +109,7 @@ def _overlapping(signature: Signature, i: int, j: int, distance: int) -> list[An
 
 
 def takes_integers(row: cases.Row) -> bool:
-    return any((argument.dtype or "").startswith("int") for argument in row.arrays)
+    return any(argument.dtype == "int64" for argument in row.arrays)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,8 @@ def test_memory_that_cannot_be_read_at_once(row: Row, form: str) -> None:
             outs = tuple(SAME_VALUES[form](np.zeros_like(result)) for result in right)
             out = outs if len(outs) > 1 else outs[0]
             assert compiled(function_of(row), **strange, out=out) is out
-            assert bits(tuple(result.astype(dtype) for result in outs)) == bits(right)
+            pairs = zip(outs, right, strict=True)
+            assert bits(tuple(result.astype(one.dtype) for result, one in pairs)) == bits(right)
 
 
 @pytest.mark.parametrize("form", ["unaligned", "byte_swapped"])

@@ -30,7 +30,7 @@ from jitkernels.signature import AnyArray
 
 def outs_of(row: Row, given: Keywords) -> tuple[AnyArray, ...]:
     results = as_tuple(function_of(row)(**given))
-    return tuple(np.full_like(result, np.nan) for result in results)
+    return tuple(np.full_like(result, np.nan if result.dtype.kind == "f" else 77) for result in results)
 
 
 def passed(outs: tuple[AnyArray, ...]) -> Any:
@@ -46,9 +46,10 @@ def test_out(row: Row) -> None:
         make = SAME_VALUES.get(form, as_double)
         with failures.gathered(form):
             for _ in range(3):
-                outs = tuple(make(out) for out in outs_of(row, given))
+                plain = outs_of(row, given)
+                outs = tuple(make(out) for out in plain)
                 assert function_of(row)(**given, out=passed(outs)) is passed(outs) or len(outs) > 1
-                results = tuple(out.astype(np.float32) for out in outs)
+                results = tuple(out.astype(one.dtype) for out, one in zip(outs, plain, strict=True))
                 assert_right(row, passed(results), given)
     failures.tell()
 
@@ -88,7 +89,7 @@ def test_wrong_out(row: Row) -> None:
     several = len(outs_of(row, given)) > 1
     wrongs = [
         out.tolist(),
-        out.astype(np.int64),
+        out.astype(np.int64 if out.dtype.kind == "f" else np.bool_),
         out[:-1].copy(),
         out[np.newaxis].copy(),
         read_only(out),

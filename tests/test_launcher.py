@@ -193,7 +193,7 @@ def test_calls_that_fall_back_leak_nothing(row: Row) -> None:
     function = function_of(row)
     outs = tuple(np.zeros_like(result) for result in as_tuple(function(**given)))
     out: Any = outs if len(outs) > 1 else outs[0]
-    wrong = np.zeros(outs[0].shape, np.int8)
+    wrong = np.zeros(outs[0].shape, np.bool_)
     strided = {key: SAME_VALUES["strided"](v) if isinstance(v, np.ndarray) else v for key, v in given.items()}
     watched: list[object] = [*given.values(), *outs, wrong, function]
 

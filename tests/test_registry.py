@@ -49,7 +49,7 @@ def test_row_is_complete(row: Any) -> None:
 @pytest.mark.parametrize("row", cases.every_row())
 def test_integer_inputs_are_checked(row: type[KernelAttr]) -> None:
     """A row that takes indices refuses bad ones; see `testing.check_bad_indices` for its implementations."""
-    integers = [a for a in cases.middles(row)[0].signature().inputs if a.dtype.startswith("int")]
+    integers = [a for a in cases.middles(row)[0].signature().inputs if a.dtype == "int64"]
     assert not integers or row.check_data is not KernelAttr.check_data
 
 

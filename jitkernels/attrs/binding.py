@@ -123,8 +123,10 @@ def check_declaration(row: "type[KernelAttr]") -> None:
             )
         if argument.read is not None:
             wanted(label, argument.read, "float")
-        if argument.dtype is None:
+        if argument.dtype is None or argument.unless is not None:
             wanted(label, "dtype", "dtype")
+        if argument.unless is not None:
+            wanted(label, argument.unless, "bool")
         if argument.picks is not None:
             _check_picks(row, argument)
     for name in row.floats:
@@ -164,8 +166,10 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     given.apply_defaults()
     values = given.arguments
     present = _present(kernel, row, values)
-    arrays, dtype = _arrays(kernel, present, values)
     known = row.known_fields()
+    arrays, dtype = _arrays(kernel, row, present, values)
+    kinds = _told_dtypes(row, present, arrays, values)
+    arrays = {a.name: _narrowed(kernel, a, arrays[a.name], kinds) for a in present}
     told = {name: known[name].canonical(known[name].label, values[name]) for name in wholes_of(row)}
     options = {name: values[name] for name in row.options if name in known and name not in told}
     if DTYPE in options:
@@ -183,6 +187,7 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     if all(0 in shape for shape in results):
         extents |= dict.fromkeys(_spread(row), 0)
     lying = {a.turned: _lies_turned(a, moved[a.name], lead) for a in present if a.turned is not None}
+    options |= {name: kinds[name] for name in kinds if name in known}
     attr = row(**extents, **options, **flags, **lying, **({DTYPE: dtype} if DTYPE in known else {}))
     wanted = {array.name: array for array in attr.signature().arrays}
     inputs = [_flat(kernel, a, moved[a.name], lead, wanted[a.name]) for a in present]
@@ -198,8 +203,47 @@ def _present(kernel: str, row: "type[KernelAttr]", values: dict[str, Any]) -> li
     return [a for a in inputs_of(row) if a.when is None or values[a.name] is not None]
 
 
+def _told_dtypes(
+    row: "type[KernelAttr]", present: Sequence[Argument], arrays: dict[str, AnyArray], values: dict[str, Any]
+) -> dict[str, str]:
+    """The dtypes that inputs tell of by their own, where a field says which of some it is and no option does."""
+    found: dict[str, str] = {}
+    known = row.known_fields()
+    for argument in present:
+        name = argument.dtype or ""
+        field = known.get(name)
+        if field is None or name in row.options:
+            continue
+        array = arrays[argument.name]
+        own, default = array.dtype.name, getattr(row, name)
+        if own not in field.values:
+            own = default
+            if array.size and array.dtype.kind == "i" and int(array.max()) > int(np.iinfo(default).max):
+                own = next(str(v) for v in field.values if v != default)
+        found.setdefault(name, own)
+    options = [name for name in row.options if name in known and known[name].values and name != DTYPE]
+    return found | {name: known[name].canonical(known[name].label, values[name]) for name in options}
+
+
+def _narrowed(kernel: str, argument: Argument, array: AnyArray, told: dict[str, str]) -> AnyArray:
+    """Integers as those that a row takes. Raises ArgumentError for those that are none of them."""
+    if argument.dtype is None or argument.dtype == "int64":
+        return array
+    wanted = np.dtype(told.get(argument.dtype, argument.dtype))
+    if array.dtype == wanted or not array.size:
+        return array.astype(wanted, copy=False)
+    limits = np.iinfo(wanted)
+    least, most = int(array.min()), int(array.max())
+    if least < limits.min or most > limits.max:
+        came = least if least < limits.min else most
+        raise ArgumentError(
+            f"{kernel}: {argument.name}: expected integers from {limits.min} to {limits.max} ({wanted}), got {came}"
+        )
+    return array.astype(wanted)
+
+
 def _arrays(
-    kernel: str, present: Sequence[Argument], values: dict[str, Any]
+    kernel: str, row: "type[KernelAttr]", present: Sequence[Argument], values: dict[str, Any]
 ) -> tuple[dict[str, AnyArray], str]:
     """Every input as an ndarray of numbers, and the dtype of those that have none of their own."""
     arrays = {a.name: _array(kernel, a, values[a.name]) for a in present}

@@ -69,7 +69,7 @@ def _array(
     node = _input(tracer, dtype, shape, np.ones(values, dtype))
     storage = Storage(node, node.options["index"], is_c=True)
     storage.strides = strides
-    own = argument.dtype or fields["dtype"]
+    own = argument.dtype_in(fields)
     if dtype != own:
         storage = Storage(construct.cast(node, own))
     return Traced(tracer, View(storage, shape))

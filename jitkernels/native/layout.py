@@ -83,15 +83,16 @@ class Table(IntEnum):
     may be contexts of exact extents; the hash table of contexts (pairs of key and address) and its mask; where
     the options are described; a bit for each symbol that no output has, and for each that is no size; the name
     ``out``; whether the kernel has to see all leading dimensions of a call at once; the input of which
-    another names the rows, or -1, and that other; the key of the nest that a call given to Python was without
+    another names the rows, or -1, and that other; whether there are integers that nothing else is converted to; the
+    key of the nest that a call given to Python was without
     (the address is 0 where no kernel was known);
     the key that was last looked for in vain; then the parameters' names and the records.
     """
 
     (
         SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, PLAIN, EXACT, KEYS, MASK, CHOICES,
-        HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, WANTED, MISSED, NAMES,
-    ) = range(22)  # fmt: skip
+        HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, WANTED, MISSED, NAMES,
+    ) = range(23)  # fmt: skip
     RECORDS = NAMES + MOST_SLOTS
 
 
@@ -129,13 +130,15 @@ class Record(IntEnum):
     """Words of an input or output in a table.
 
     WHEN: what its presence adds to the options, LEADER: the first input of its optional group, or -1; an output is
-    there where that input is.
-    INTEGER: int64 instead of floats. LEADS: has leading dimensions. FIXED: how many others; the last may be
-    missing if OPTIONAL, which is 2 where results do not depend on that. TURN: what lying transposed adds to the
-    options. SHAPE: factor, symbol and second symbol (or -1 where there is none) of each extent.
+    there where that input is. INTEGER: 0 for floats, else one more than NumPy's number of its integers. VARIES: 0, or
+    the factor of the choice in the options that says whether it is the next dtype instead; TELLS: the same where an
+    input tells it. UNLESS: one more than the input with which it holds floats all the same, or 0. LEADS: has leading
+    dimensions. FIXED: how many others; the last may be missing if OPTIONAL, which is 2 where results do not depend on
+    that. TURN: what lying transposed adds to the options. SHAPE: factor, symbol and second symbol (or -1 where there is
+    none) of each extent.
     """
 
-    WHEN, LEADER, INTEGER, LEADS, FIXED, OPTIONAL, TURN, IN_PLACE, SHAPE = range(9)
+    WHEN, LEADER, INTEGER, VARIES, TELLS, UNLESS, LEADS, FIXED, OPTIONAL, TURN, IN_PLACE, SHAPE = range(12)
     WORDS = SHAPE + 3 * MOST_SHAPE
 
 

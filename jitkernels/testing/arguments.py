@@ -24,7 +24,9 @@ def backwards(value: AnyArray) -> AnyArray:
 
 
 def unaligned(value: AnyArray) -> AnyArray:
-    """The same values at an odd address."""
+    """The same values at an odd address; with gaps where single bytes lie anywhere."""
+    if value.itemsize == 1:
+        return strided(value)
     room = np.zeros(value.nbytes + 1, np.uint8)
     array: AnyArray = np.ndarray(value.shape, value.dtype, buffer=room, offset=1)
     array[...] = value
@@ -50,7 +52,7 @@ def flat(value: AnyArray) -> AnyArray:
 
 def swapped(value: AnyArray) -> AnyArray:
     """The same values in the other order of bytes."""
-    return value.astype(value.dtype.newbyteorder())
+    return value.astype(value.dtype.newbyteorder()) if value.itemsize > 1 else value.astype(np.bool_)
 
 
 WRONG: dict[str, Form] = {
@@ -60,10 +62,10 @@ WRONG: dict[str, Form] = {
     "text": lambda _: "text",
     "a number": lambda value: value.reshape(-1)[0],
     "float16": lambda value: value.astype(np.float16),
-    "the other width": lambda value: value.astype({"f4": "f8", "f8": "f4", "i8": "i4"}[value.dtype.str[1:]]),
+    "the other width": lambda value: value.astype(f"{value.dtype.kind}{4 if value.itemsize == 8 else 2 * value.itemsize}"),
     "complex": lambda value: value.astype(np.complex128),
     "objects": lambda value: value.astype(object),
-    "unsigned": lambda value: value.view(f"u{value.itemsize}"),
+    "other bits": lambda value: value.view(f"{'i' if value.dtype.kind == 'u' else 'u'}{value.itemsize}"),
     "swapped": swapped,
     "longer": lambda value: np.concatenate([value, value]),
     "shorter": lambda value: np.ascontiguousarray(value[:-1]),
@@ -96,7 +98,7 @@ def check_refusals(attr: KernelAttr, function: Function, *, label: str = "") -> 
         for j, other in enumerate(signature.arrays):
             if parameter.output and i != j and other.dtype == parameter.dtype:
                 arrays = [*signature.sample()]
-                room = np.zeros(max(arrays[i].size, arrays[j].size) + 1, parameter.dtype)
+                room = np.zeros(max(arrays[i].size, arrays[j].size) + 1, parameter.numpy)
                 arrays[i] = room[: arrays[i].size].reshape(arrays[i].shape)
                 arrays[j] = room[1 : 1 + arrays[j].size].reshape(arrays[j].shape)
                 what = f"{label} with {parameter.name} over {other.name}"

@@ -125,11 +125,12 @@ def check_special_values(
         with np.errstate(all="ignore"):
             function(*used)
         results = zip(signature.outputs, truth.outputs(used), truth.expected, truth.distances, strict=True)
-        for parameter, got, right, distance in results:
+        for parameter, held, right, distance in results:
+            got = parameter.numbers(held)
             off = accuracy.beyond(got, right, distance)
             if not attr.tolerance().terms and got.dtype.kind == "f":
                 with np.errstate(all="ignore"):
-                    zero = (got == 0) & (right.astype(got.dtype) == 0)
+                    zero = (got == 0) & (parameter.numbers(parameter.stored(right)) == 0)
                 off |= zero & (np.signbit(got) != np.signbit(right))
             asked += int((np.isfinite(distance) | np.isnan(right)).sum())
             if off.any():
@@ -137,7 +138,7 @@ def check_special_values(
                 found = f"{parameter.name}{list(at)} is {got[at]!r}"
                 raise AssertionError(f"{label}: {found}, expected {right[at]!r} for special values")
     due = any(a.nbytes for a in signature.outputs)
-    due &= any(a.nbytes and a.dtype.startswith("float") for a in signature.arrays if a.role != "out")
+    due &= any(a.nbytes and a.is_float for a in signature.arrays if a.role != "out")
     assert asked or not due, f"{label}: nothing was asked of special values"
     return asked
 
@@ -154,6 +155,8 @@ def check_bad_indices(attr: KernelAttr, function: Function, *, label: str = "") 
     """
     signature = attr.signature()
     refused = 0
+    if type(attr).check_data is KernelAttr.check_data:
+        return refused
     for i, parameter in enumerate(signature.arrays):
         if parameter.role == "out" or not parameter.dtype.startswith("int") or not parameter.nbytes:
             continue

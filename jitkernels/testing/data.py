@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from jitkernels import bfloat16
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.signature import AnyArray, Array
 
@@ -48,7 +49,7 @@ def sample(attr: KernelAttr, fill: Fill, seed: int = 0) -> list[AnyArray]:
 
 def special_values(dtype: str) -> AnyArray:
     """NaN, infinities, zeros, subnormals, the ends of the range, and where exp over- and underflows."""
-    limits = np.finfo(dtype)
+    limits = bfloat16.limits(dtype)
     smallest, tiny, largest = (float(v) for v in (limits.smallest_subnormal, limits.tiny, limits.max))
     ends = [smallest, 3 * smallest, tiny - smallest, tiny, 1.0, 1.0 + float(limits.eps), largest / 2, largest]
     ends += [float(np.log(v)) for v in (tiny, largest)] + [
@@ -56,27 +57,29 @@ def special_values(dtype: str) -> AnyArray:
         2 * float(np.log(largest)),
     ]
     values = [float("nan"), float("inf"), 0.0, 0.5, *ends]
-    return np.array([*values, *(-v for v in values)], dtype)
+    found = np.array([*values, *(-v for v in values)])
+    return bfloat16.numbers(bfloat16.stored(found)) if dtype == bfloat16.NAME else found.astype(dtype)
 
 
 def with_special_values(attr: KernelAttr, alone: bool) -> Iterator[list[AnyArray]]:
     """Arrays with special values: each alone, NaN at every position; then all mixed."""
     signature = attr.signature()
-    places = [i for i, p in enumerate(signature.arrays) if p.role != "out" and p.dtype.startswith("float")]
+    places = [i for i, p in enumerate(signature.arrays) if p.role != "out" and p.is_float]
     places = [i for i in places if signature.arrays[i].nbytes]
     for i in places if alone else ():
-        classes = positions(signature.arrays[i].nbytes // np.dtype(signature.arrays[i].dtype).itemsize)
+        classes = positions(math.prod(signature.arrays[i].shape))
         for number, value in enumerate(special_values(signature.arrays[i].dtype)):
             here = classes if np.isnan(value) else [classes[(7 * number) % len(classes)]]
             for place in here:
                 arrays = signature.sample(number)
-                arrays[i].reshape(-1)[place] = value
+                arrays[i].reshape(-1)[place] = signature.arrays[i].stored(value)
                 yield arrays
     for shift in range(8):
         arrays = signature.sample()
         for turn, i in enumerate(places):
             values = special_values(signature.arrays[i].dtype)
-            arrays[i][...] = np.resize(np.roll(values, shift * turn + shift), arrays[i].shape)
+            mixed = np.resize(np.roll(values, shift * turn + shift), arrays[i].shape)
+            arrays[i][...] = signature.arrays[i].stored(mixed)
         yield arrays
 
 
@@ -84,10 +87,10 @@ def _uniform(low: float, high: float) -> Fill:
     """Numbers between two parts of the domain, of which 0 is the lower end or the middle, and 1 the upper end."""
 
     def fill(generator: np.random.Generator, parameter: Array) -> AnyArray:
-        if parameter.dtype.startswith("int"):
+        if not parameter.is_float:
             return parameter.sample(generator)
         bottom, top = (_part(parameter, part) for part in (low, high))
-        return generator.uniform(min(bottom, top), max(bottom, top), parameter.shape).astype(parameter.dtype)
+        return parameter.stored(generator.uniform(min(bottom, top), max(bottom, top), parameter.shape))
 
     return fill
 
@@ -103,7 +106,7 @@ def _around(offset: float) -> Fill:
 
     def fill(generator: np.random.Generator, parameter: Array) -> AnyArray:
         array = parameter.sample(generator)
-        return array if parameter.dtype.startswith("int") else (array + offset).astype(parameter.dtype)
+        return array if not parameter.is_float else parameter.stored(parameter.numbers(array) + offset)
 
     return fill
 
@@ -111,9 +114,9 @@ def _around(offset: float) -> Fill:
 def _scaled(dtype_limit: Callable[[str], float]) -> Fill:
     def fill(generator: np.random.Generator, parameter: Array) -> AnyArray:
         array = parameter.sample(generator)
-        if parameter.dtype.startswith("int"):
+        if not parameter.is_float:
             return array
-        return (array * dtype_limit(parameter.dtype)).astype(parameter.dtype)
+        return parameter.stored(parameter.numbers(array).astype(np.float64) * dtype_limit(parameter.dtype))
 
     return fill
 
@@ -123,9 +126,9 @@ def _constant(value: float | None) -> Fill:
 
     def fill(generator: np.random.Generator, parameter: Array) -> AnyArray:
         low, high = parameter.domain
-        if parameter.dtype.startswith("int"):
+        if not parameter.is_float:
             return np.full(parameter.shape, max(int(high) - 1, int(low)), parameter.dtype)
-        return np.full(parameter.shape, 0.95 * high if value is None else value, parameter.dtype)
+        return parameter.stored(np.full(parameter.shape, 0.95 * high if value is None else value))
 
     return fill
 
@@ -133,9 +136,9 @@ def _constant(value: float | None) -> Fill:
 def _ties(generator: np.random.Generator, parameter: Array) -> AnyArray:
     """Three different numbers, both ends of the domain among them."""
     low, high = parameter.domain
-    if parameter.dtype.startswith("int"):
+    if not parameter.is_float:
         high = max(high - 1, low)
-    few = np.array([low, (low + high) / 4, high]).astype(parameter.dtype)
+    few = parameter.stored(np.array([low, (low + high) / 4, high]))
     return generator.choice(few, parameter.shape)
 
 
@@ -151,21 +154,21 @@ def _peak(base: Fill, top: float, axis: int, place: int) -> Fill:
 
     def fill(generator: np.random.Generator, parameter: Array) -> AnyArray:
         array = base(generator, parameter)
-        if parameter.dtype.startswith("int") or array.ndim <= (axis == 0) or array.shape[axis] <= place:
+        if not parameter.is_float or array.ndim <= (axis == 0) or array.shape[axis] <= place:
             return array
         high = parameter.domain[1] if np.isnan(top) else top
-        np.moveaxis(array, axis, 0)[place] = high if parameter.domain[0] < 0 else abs(high)
+        np.moveaxis(array, axis, 0)[place] = parameter.stored(high if parameter.domain[0] < 0 else abs(high))
         return array
 
     return fill
 
 
 def _subnormal(dtype: str) -> float:
-    return 4 * float(np.finfo(dtype).tiny)
+    return 4 * float(bfloat16.limits(dtype).tiny)
 
 
 def _huge(dtype: str) -> float:
-    return math.sqrt(float(np.finfo(dtype).max)) / 2**10
+    return math.sqrt(float(bfloat16.limits(dtype).max)) / 2**10
 
 
 PLAIN: dict[str, Fill] = {

@@ -16,7 +16,8 @@ Oracle = Callable[[KernelAttr, Sequence[AnyArray]], Sequence[AnyArray]]
 
 def upcast_reference(attr: KernelAttr, arrays: Sequence[AnyArray]) -> list[AnyArray]:
     """The outputs of ``refer`` computed in long double: the oracle of rows that bring none of their own."""
-    wide = [a.astype(np.longdouble) if a.dtype.kind == "f" else a.copy() for a in arrays]
+    held = [p.numbers(a) for p, a in zip(attr.signature().arrays, arrays, strict=True)]
+    wide = [a.astype(np.longdouble) if a.dtype.kind == "f" else a.copy() for a in held]
     implementation(type(attr), "refer").function(attr, *wide)
     return [a for a, parameter in zip(wide, attr.signature().arrays, strict=True) if parameter.output]
 
@@ -57,7 +58,8 @@ class Truth:
         """Every element of every output is as near to the true value as the row promises for these arrays."""
         parameters = self.signature.outputs
         results = zip(parameters, outputs, self.expected, self.distances, strict=True)
-        for parameter, got, right, distance in results:
+        for parameter, held, right, distance in results:
+            got = parameter.numbers(held)
             assert got.shape == right.shape, (
                 f"{label}: the oracle gives {parameter.name} the shape {right.shape}"
             )

@@ -30,7 +30,8 @@ def first_difference(
                 return f"it wrote to {parameter.name}, which is an input"
             continue
         step = max(1, value.size // MOST_COMPARED) | 1  # odd, so that it meets every column
-        some, other, of = (array.reshape(-1)[::-step] for array in (value, right, next(sums)))
+        held = parameter.numbers(value), parameter.numbers(right), next(sums)
+        some, other, of = (array.reshape(-1)[::-step] for array in held)
         # Both sides may be off by the tolerance, in opposite directions.
         off = accuracy.beyond(some, other, accuracy.distance(attr.tolerance(), parameter.dtype, other, of, 2))
         if off.any():

@@ -4,6 +4,7 @@
 from jitkernels.native.layout import (
     ALIGNED,
     CONTIGUOUS,
+    IN_FORTRAN_ORDER,
     MOST_OPERAND_DIMENSIONS,
     NATIVE,
     NO_ORDER,
@@ -45,8 +46,8 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                         PyErr_Clear()
                         return 0
                     store(own, 8 * Operand.OWNED, array)
-            elif lies_strangely(given):
-                array = PyArray_CheckFromAny(given, 0, 0, 0, ALIGNED | NOT_SWAPPED, 0)
+            elif lies_strangely(given) or has_gaps(table, entry, given):
+                array = PyArray_CheckFromAny(given, 0, 0, 0, CONTIGUOUS * load(table, 8 * Table.NARROW) | ALIGNED | NOT_SWAPPED, 0)
                 if array == 0:
                     PyErr_Clear()
                     return 0
@@ -65,6 +66,8 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
             if load(record(table, i), 8 * Record.INTEGER):
                 if weak or kind < 1 or kind > 10:
                     return 0
+                if kind == 2:
+                    options += load(record(table, i), 8 * Record.TELLS)
                 if (kind == 8 or kind == 10) and i != load(table, 8 * Table.PICKER):
                     return 0  # what is too large for int64 would not be refused as a row that does not exist
             elif weak == 0:
@@ -72,6 +75,14 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
     store(frame, 8 * Frame.WIDE, is_wide(widths))
     store(frame, 8 * Frame.OPTIONS, options)
     return 1
+
+
+def has_gaps(table: int, entry: int, array: int) -> int:
+    """Whether integers that nothing is converted to do not lie one behind another: they are copied first."""
+    flags = load32(array, Offset.ARRAY_FLAGS)
+    if load(table, 8 * Table.NARROW) == 0 or flags & CONTIGUOUS or load(entry, 8 * Record.INTEGER) == 0:
+        return 0
+    return load(entry, 8 * Record.TURN) == 0 or flags & IN_FORTRAN_ORDER == 0
 
 
 def width_of(kind: int) -> int:
@@ -225,6 +236,7 @@ def read_array(own: int, array: int) -> int:
 
 FUNCTIONS = (
     read_inputs,
+    has_gaps,
     width_of,
     is_wide,
     is_number,

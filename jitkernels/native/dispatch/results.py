@@ -54,11 +54,12 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
         if load(own, 8 * Operand.PRESENT) == 0:
             continue
         if given != 0:
-            if accept(frame, own, load(items)) == 0:
+            if accept(frame, record(table, inputs + i), own, load(items)) == 0:
                 return 0
             items += 8
         else:
-            descr = address("jk_float64") if load(frame, 8 * Frame.WIDE) else address("jk_float32")
+            kind = wanted_of(frame, record(table, inputs + i))
+            descr = descr_of(kind)
             Py_IncRef(descr)
             array = PyArray_Empty(
                 load(own, 8 * Operand.DIMENSIONS),
@@ -72,12 +73,12 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
             store(own, 8 * Operand.OWNED, array)
             store(own, 8 * Operand.ARRAY, array)
             store(own, 8 * Operand.DATA, load(array, Offset.ARRAY_DATA))
-            store(own, 8 * Operand.KIND, FLOAT32 + load(frame, 8 * Frame.WIDE))
-            store(own, 8 * Operand.ITEM, 4 + 4 * load(frame, 8 * Frame.WIDE))
+            store(own, 8 * Operand.KIND, kind)
+            store(own, 8 * Operand.ITEM, load(descr, Offset.DTYPE_BYTES))
             store(own, 8 * Operand.CONTIGUOUS, 1)
             if load(frame, 8 * Frame.MOVED) >= 0:
                 read_array(own, array)
-        lay_out_result(frame, own)
+        lay_out_result(frame, record(table, inputs + i), own)
     if given != 0:
         if keep_apart(table, frame) == 0:
             return 0
@@ -102,6 +103,19 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
             store(own, 8 * Operand.OWNED, 0)
             place += 8
     return both
+
+
+def descr_of(kind: int) -> int:
+    """NumPy's dtype of a result, by its number."""
+    if kind == FLOAT32:
+        return address("jk_float32")
+    if kind == FLOAT64:
+        return address("jk_float64")
+    if kind == 1:
+        return address("jk_int8")
+    if kind == 2:
+        return address("jk_uint8")
+    return address("jk_int32") if kind == 5 else address("jk_int64")
 
 
 def natural(table: int, frame: int, entry: int, own: int) -> int:
@@ -141,8 +155,8 @@ def natural(table: int, frame: int, entry: int, own: int) -> int:
     return total * inner
 
 
-def accept(frame: int, own: int, array: int) -> int:
-    """A result that the caller gave: right shape, writeable, of a float dtype; 0 if not."""
+def accept(frame: int, entry: int, own: int, array: int) -> int:
+    """A result that the caller gave: right shape, writeable, of a float dtype or the result's own; 0 if not."""
     if load(array, Offset.TYPE) != address("jk_ndarray"):
         return 0
     dimensions = load(own, 8 * Operand.DIMENSIONS)
@@ -151,7 +165,11 @@ def accept(frame: int, own: int, array: int) -> int:
     if read_array(own, array) == 0:
         return 0
     kind = load(own, 8 * Operand.KIND)
-    if kind != FLOAT32 and kind != FLOAT64 and (kind != FLOAT16 or load(frame, 8 * Frame.WIDE)):
+    wanted = wanted_of(frame, entry)
+    if wanted < FLOAT32:
+        if kind != wanted:
+            return 0
+    elif kind != FLOAT32 and kind != FLOAT64 and (kind != FLOAT16 or load(frame, 8 * Frame.WIDE)):
         return 0
     if load(own, 8 * Operand.CONTIGUOUS) == 0:
         if folds(own):
@@ -176,10 +194,10 @@ def folds(own: int) -> int:
     return 0
 
 
-def lay_out_result(frame: int, own: int) -> int:
+def lay_out_result(frame: int, entry: int, own: int) -> int:
     """Loop extents and strides of a result, and whether the kernel can write it as it is."""
     dimensions = load(own, 8 * Operand.DIMENSIONS)
-    wanted = FLOAT32 + load(frame, 8 * Frame.WIDE)
+    wanted = wanted_of(frame, entry)
     store(own, 8 * Operand.WANTED, wanted)
     store(own, 8 * Operand.TURNED, 0)
     direct = load(own, 8 * Operand.KIND) == wanted
@@ -241,10 +259,22 @@ def computed(table: int, frame: int, context: int) -> int:
         own = operand(frame, i)
         if load(own, 8 * Operand.ARRAY) != 0:
             if load(own, 8 * Operand.DIRECT) == 0:
+                if load(table, 8 * Table.NARROW) and lies_narrow(table, frame):
+                    return 0
                 function = part(Part.IN_BLOCKS)
                 return call(function, table, frame, context) if function else 0
             store(own, 8 * Operand.BASE, load(own, 8 * Operand.DATA))
     return launch(table, frame, context, stack(MOST_CALL_WORDS), -1)
+
+
+def lies_narrow(table: int, frame: int) -> int:
+    """Whether an operand that does not lie as the kernel wants it has integers that nothing is converted to."""
+    for i in range(load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.ARRAY) != 0 and load(own, 8 * Operand.DIRECT) == 0:
+            if load(own, 8 * Operand.WANTED) < 7:
+                return 1
+    return 0
 
 
 def launch(table: int, frame: int, context: int, words: int, lead: int) -> int:
@@ -271,11 +301,13 @@ def launch(table: int, frame: int, context: int, words: int, lead: int) -> int:
 
 FUNCTIONS = (
     with_results,
+    descr_of,
     natural,
     accept,
     folds,
     lay_out_result,
     keep_apart,
     computed,
+    lies_narrow,
     launch,
 )

@@ -155,9 +155,7 @@ def lay_out(table: int, frame: int, own: int, entry: int) -> int:
     """Loop extents and strides of an operand (0 where it is broadcast), and whether the kernel takes it as it is."""
     dimensions = load(own, 8 * Operand.DIMENSIONS)
     fixed = load(entry, 8 * Record.FIXED)
-    wanted = 7
-    if load(entry, 8 * Record.INTEGER) == 0:
-        wanted = FLOAT32 + load(frame, 8 * Frame.WIDE)
+    wanted = wanted_of(frame, entry)
     store(own, 8 * Operand.WANTED, wanted)
     inner = 1
     for d in range(dimensions - fixed, dimensions):
@@ -202,6 +200,18 @@ def lay_out(table: int, frame: int, own: int, entry: int) -> int:
             store(frame, 8 * Frame.OPTIONS, load(frame, 8 * Frame.OPTIONS) + load(entry, 8 * Record.TURN))
     store(own, 8 * Operand.DIRECT, direct)
     return 0
+
+
+def wanted_of(frame: int, entry: int) -> int:
+    """NumPy's number of the dtype that the kernel takes or gives."""
+    integer = load(entry, 8 * Record.INTEGER)
+    unless = load(entry, 8 * Record.UNLESS)
+    if integer == 0 or (unless and load(operand(frame, unless - 1), 8 * Operand.PRESENT)):
+        return FLOAT32 + load(frame, 8 * Frame.WIDE)
+    factor = load(entry, 8 * Record.VARIES)
+    if factor and load(frame, 8 * Frame.OPTIONS) // factor & 1:
+        return integer
+    return integer - 1
 
 
 def mirror(own: int) -> int:
@@ -258,6 +268,7 @@ FUNCTIONS = (
     broadcast,
     all_fortran,
     lay_out,
+    wanted_of,
     mirror,
     lies_in_order,
     lies_turned,

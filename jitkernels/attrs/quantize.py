@@ -1,0 +1,90 @@
+"""QUANTIZE and DEQUANTIZE: floats as integers of 8 bits with a scale and a zero point, and back."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
+from jitkernels.signature import AnyArray, Argument
+
+BYTES = ("int8", "uint8")
+"""What numbers are quantized to, the first by default."""
+
+
+class QuantizeAttr(KernelAttr, kernel_type="QUANTIZE"):
+    """q[i, j] = saturate(rint(x[i, j] / scale[i]) + zero[i]): floats to integers of 8 bits.
+
+    The quotient is rounded to the dtype of x and then to an integer, of two equally near to the even one; what is
+    beyond the ends of the integers becomes these; NaN becomes the zero point. Without `shifted` the zero points are 0.
+    Each row has a scale and a zero point: one row is a tensor with one of each, in an everyday call a scale without
+    dimensions. As ONNX defines QuantizeLinear (version 13).
+    """
+
+    rows: int
+    n: int
+    shifted: bool = True
+    q_dtype: str = choice(*BYTES, default="int8")
+    dtype: str = "float32"
+    arrays = (
+        Argument("x", "in", "*rows n"),
+        Argument("scale", "in", "*rows", domain=(0.004, 0.04)),
+        Argument("zero", "in", "*rows", dtype="q_dtype", domain=(-128, 128), when="shifted"),
+        Argument("q", "out", "*rows n", dtype="q_dtype", domain=(-128, 128)),
+    )
+    options = ("q_dtype",)
+
+    def tolerance(self) -> Tolerance:
+        """Integers are exact."""
+        return Tolerance(ulp=0)
+
+    def operations(self) -> float:
+        return 5.0 * self.rows * self.n
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        return _sweep(cls)
+
+
+class DequantizeAttr(KernelAttr, kernel_type="DEQUANTIZE"):
+    """y[i, j] = (q[i, j] - zero[i]) * scale[i]: integers of 8 bits to floats.
+
+    The difference is exact and the product rounded once. Without `shifted` the zero points are 0. Each row has a scale
+    and a zero point: one row is a tensor with one of each, in an everyday call a scale without dimensions. As ONNX
+    defines DequantizeLinear (version 13).
+    """
+
+    rows: int
+    n: int
+    shifted: bool = True
+    q_dtype: str = choice(*BYTES, default="int8")
+    dtype: str = "float32"
+    arrays = (
+        Argument("q", "in", "*rows n", dtype="q_dtype", domain=(-128, 128)),
+        Argument("scale", "in", "*rows"),
+        Argument("zero", "in", "*rows", dtype="q_dtype", domain=(-128, 128), when="shifted"),
+        Argument("y", "out", "*rows n"),
+    )
+
+    def tolerance(self) -> Tolerance:
+        """One product."""
+        return Tolerance(ulp=0)
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """Nothing is added."""
+        return [np.zeros((self.rows, self.n))]
+
+    def operations(self) -> float:
+        return 2.0 * self.rows * self.n
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        return _sweep(cls)
+
+
+def _sweep(row: type[KernelAttr]) -> Iterable[Case]:
+    ci = [(1, 1), (3, 7), (4, 64), (1, 1000), (5, 130)]
+    full = [(1, 1 << 10), (1, 1 << 14), (1, 1 << 20), (1, 1 << 24), (64, 64), (768, 768), (4096, 4096)]
+    return cases(
+        [row(rows=rows, n=n, dtype="float32") for rows, n in full],  # type: ignore[call-arg]  # one of the two above
+        ci=[row(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in ci],  # type: ignore[call-arg]
+    )
