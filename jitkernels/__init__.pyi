@@ -496,10 +496,12 @@ def vadd_bias(
 def stride_scal(
     a: ArrayLike,
     x: ArrayLike,
+    stride: int = 1,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def vbroadcast(
     x: ArrayLike,
+    h: int,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def nchw16c_mul_nc(

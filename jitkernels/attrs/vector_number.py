@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, whole
 from jitkernels.attrs.vector import VectorAttr, vector
-from jitkernels.errors import AttrError
 from jitkernels.signature import Argument
 
 
@@ -32,13 +31,9 @@ class StrideScalAttr(NumberVectorAttr, kernel_type="STRIDE_SCAL"):
     """y[i] = a * x[i] where i % stride == 0, else x[i], for a number a."""
 
     n: int
-    stride: int
+    stride: int = whole(default=1, least=1, samples=(2, 7, 100))
     dtype: str = "float32"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.stride == 0:
-            raise AttrError("StrideScalAttr: stride: expected at least 1, got 0")
+    options = ("stride",)
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:
@@ -55,10 +50,11 @@ class StrideScalAttr(NumberVectorAttr, kernel_type="STRIDE_SCAL"):
 class VBroadcastAttr(KernelAttr, kernel_type="VBROADCAST"):
     """y[i, j] = x[j]: every row of y is x."""
 
-    h: int
+    h: int = whole(samples=(1, 3, 17))
     w: int
     dtype: str = "float32"
     arrays = (Argument("x", "in", "w"), Argument("y", "out", "h w"))
+    options = ("h",)
 
     def tolerance(self) -> Tolerance:
         return Tolerance(ulp=0)
