@@ -11,6 +11,13 @@ from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
 from jitkernels.attrs.layer_norm import LayerNormAttr as LayerNormAttr
 from jitkernels.attrs.lstm import LSTMCtHtAttr as LSTMCtHtAttr
 from jitkernels.attrs.matmul import MatMulAttr as MatMulAttr
+from jitkernels.attrs.reduction import HArgMaxAttr as HArgMaxAttr
+from jitkernels.attrs.reduction import HLogSumExpAttr as HLogSumExpAttr
+from jitkernels.attrs.reduction import HMaxAttr as HMaxAttr
+from jitkernels.attrs.reduction import HMeanAttr as HMeanAttr
+from jitkernels.attrs.reduction import HMinAttr as HMinAttr
+from jitkernels.attrs.reduction import HSumAttr as HSumAttr
+from jitkernels.attrs.reduction import HVarAttr as HVarAttr
 from jitkernels.attrs.seq_pool import SeqPoolAttr as SeqPoolAttr
 from jitkernels.attrs.softmax import SoftmaxAttr as SoftmaxAttr
 from jitkernels.attrs.vector import VExpAttr as VExpAttr
@@ -77,6 +84,13 @@ __all__ = [
     "tune",
     "use",
     "EmbSeqPoolAttr",
+    "HArgMaxAttr",
+    "HLogSumExpAttr",
+    "HMaxAttr",
+    "HMeanAttr",
+    "HMinAttr",
+    "HSumAttr",
+    "HVarAttr",
     "LSTMCtHtAttr",
     "LayerNormAttr",
     "MatMulAttr",
@@ -86,6 +100,13 @@ __all__ = [
     "VMulAttr",
     "VSigmoidAttr",
     "emb_seq_pool",
+    "hargmax",
+    "hlogsumexp",
+    "hmax",
+    "hmean",
+    "hmin",
+    "hsum",
+    "hvar",
     "layer_norm",
     "lstm_ctht",
     "matmul",
@@ -122,6 +143,42 @@ def lstm_ctht(
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def hmax(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def hmin(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def hargmax(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def hsum(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def hmean(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def hvar(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    ddof: float = 0.0,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def hlogsumexp(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def seq_pool(

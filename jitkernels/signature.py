@@ -22,7 +22,7 @@ AnyArray = np.ndarray[Any, np.dtype[Any]]
 class Extent:
     """One extent of a symbolic shape: a number times symbols.
 
-    `spread` (written ``*rows``) stands for any number of leading dimensions and their product; `optional`
+    `spread` (written ``*rows``) stands for any number of leading or trailing dimensions and their product; `optional`
     (written ``?n``) may be missing in an everyday call and is 1 then.
     """
 
@@ -47,8 +47,9 @@ class Argument:
     """One array as a row declares it, such as ``Argument("x", "in", "*rows n")``.
 
     shape: extents separated by blanks; each is a field of the row, or a product such as ``4*d``. A leading
-    ``*`` lets everyday calls give any number of dimensions there (none counts as 1); a leading ``?`` lets
-    them leave that one out. dtype: the attr's own if None. domain: as in `Array`; its ends may name fields.
+    ``*`` lets everyday calls give any number of dimensions there (none counts as 1), before the others or, where it is
+    not the first, behind them; a leading ``?`` lets them leave that one out. dtype: the attr's own if None. domain: as
+    in `Array`; its ends may name fields.
     when: a bool field without which the array is not there. turned: a bool field that says that the last two
     extents are exchanged in memory. read: a field that makes an output an input as well unless it is 0.
     picks: an input of which these numbers name rows, so that a kernel may get those rows alone and their places
@@ -73,13 +74,19 @@ class Argument:
 
     @kept_property
     def fixed(self) -> tuple[Extent, ...]:
-        """The extents but for the leading ones, of which there may be any number."""
+        """The extents but for the leading and trailing ones, of which there may be any number."""
         return tuple(extent for extent in self.extents if not extent.spread)
 
     @kept_property
     def spreads(self) -> bool:
         """Whether there may be leading dimensions."""
-        return len(self.fixed) < len(self.extents)
+        return bool(self.extents) and self.extents[0].spread
+
+    @kept_property
+    def trailing(self) -> str | None:
+        """The symbol of the trailing dimensions, if there may be any."""
+        behind = [extent.symbols[0] for extent in self.extents[1:] if extent.spread]
+        return behind[0] if behind else None
 
     @kept_property
     def _sizes(self) -> tuple[str | Extent, ...]:

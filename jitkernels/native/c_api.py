@@ -26,6 +26,7 @@ OBJECTS: dict[str, object] = {
     "jk_list": list,
     "jk_float32_type": np.float32,
     "jk_float64_type": np.float64, "jk_float32": np.dtype(np.float32), "jk_float64": np.dtype(np.float64),
+    "jk_int64": np.dtype(np.int64),
 }  # fmt: skip
 """What translated code compares with, by the names it has there."""
 SCALARS = tuple(np.dtype(code) for code in "?bBhHiIlLqQfde")

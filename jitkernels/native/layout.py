@@ -82,15 +82,17 @@ class Table(IntEnum):
     and floats it has; the symbol of its leading dimensions or -1; which `Plain` function it is; whether there
     may be contexts of exact extents; the hash table of contexts (pairs of key and address) and its mask; where
     the options are described; a bit for each symbol that no output has; the name ``out``; the input of which
-    another names the rows, or -1, and that other; the key of the nest that a call given to Python was without
-    (the address is 0 where no kernel was known);
-    the key that was last looked for in vain; then the parameters' names and the records.
+    another names the rows, or -1, and that other; the symbol of its trailing dimensions or -1; whether its first
+    input is the only one with other dimensions than a kernel's, so that it may lie the other way round; whether
+    results are without the last extent of the plain rows that go in; the key of the nest that a call given to
+    Python was without (the address is 0 where no kernel was known); the key that was last looked for in vain; then
+    the parameters' names and the records.
     """
 
     (
         SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, PLAIN, EXACT, KEYS, MASK, CHOICES,
-        HIDDEN, OUT, PICKED, PICKER, WANTED, MISSED, NAMES,
-    ) = range(20)  # fmt: skip
+        HIDDEN, OUT, PICKED, PICKER, TRAILING, MIRRORS, REDUCES, WANTED, MISSED, NAMES,
+    ) = range(23)  # fmt: skip
     RECORDS = NAMES + MOST_SLOTS
 
 
@@ -98,7 +100,7 @@ class Plain(IntEnum):
     """What an everyday function is, as far as its plain calls go.
 
     ELEMENTWISE: one or two arrays alike and a result alike, no options. OF_ROWS: an array of rows and a result alike,
-    beside which there are vectors of a row's length.
+    or of a number for each row, beside which there are vectors of a row's length.
     """
 
     NONE, ELEMENTWISE, OF_ROWS = range(3)
@@ -127,12 +129,12 @@ class Record(IntEnum):
     """Words of an input or output in a table.
 
     WHEN: what its presence adds to the options, LEADER: the first input of its optional group, or -1.
-    INTEGER: int64 instead of floats. LEADS: has leading dimensions. FIXED: how many others; the last may be
-    missing if OPTIONAL. TURN: what lying transposed adds to the options. SHAPE: factor, symbol and second
-    symbol (or -1) of each extent.
+    INTEGER: int64 instead of floats. LEADS: has leading dimensions, TRAILS: trailing ones. FIXED: how many others;
+    the last may be missing if OPTIONAL. TURN: what lying transposed adds to the options. SHAPE: factor, symbol and
+    second symbol (or -1) of each extent.
     """
 
-    WHEN, LEADER, INTEGER, LEADS, FIXED, OPTIONAL, TURN, IN_PLACE, SHAPE = range(9)
+    WHEN, LEADER, INTEGER, LEADS, TRAILS, FIXED, OPTIONAL, TURN, IN_PLACE, SHAPE = range(10)
     WORDS = SHAPE + 3 * MOST_SHAPE
 
 
@@ -161,10 +163,11 @@ class Operand(IntEnum):
 
 
 class Frame(IntEnum):
-    """Words of a call while it is served: what holds for all operands."""
+    """Words of a call while it is served: what holds for all operands. BEHIND: how many trailing dimensions."""
 
-    WIDE, OPTIONS, AXIS, MOVED, MISSING, EMPTY, MEMORY, PICKED, FORTRAN, LEADING, LEAD = range(11)
-    EXTENTS = LEAD + MOST_OPERAND_DIMENSIONS
+    WIDE, OPTIONS, AXIS, MOVED, MISSING, EMPTY, MEMORY, PICKED, FORTRAN, BEHIND, LEADING, LEAD = range(12)
+    TRAIL = LEAD + MOST_OPERAND_DIMENSIONS
+    EXTENTS = TRAIL + MOST_OPERAND_DIMENSIONS
     FLOATS = EXTENTS + MOST_SYMBOLS
     WORDS = FLOATS + MOST_FLOATS
 

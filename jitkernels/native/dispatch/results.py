@@ -35,17 +35,20 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
         total = natural(table, frame, record(table, inputs + i), operand(frame, inputs + i))
         nothing = nothing and total == 0
     if nothing:
-        if load(table, 8 * Table.SPREAD) < 0 and load(frame, 8 * Frame.EMPTY) & load(table, 8 * Table.HIDDEN):
+        if load(frame, 8 * Frame.EMPTY) & load(table, 8 * Table.HIDDEN):
             return 0
-    elif context == 0 or (load(frame, 8 * Frame.EMPTY) and load(table, 8 * Table.SPREAD) < 0):
+    elif context == 0 or load(frame, 8 * Frame.EMPTY):
         return 0
     for i in range(outputs):
         own = operand(frame, inputs + i)
         if given != 0:
-            if accept(frame, own, load(items, 8 * i)) == 0:
+            if accept(frame, record(table, inputs + i), own, load(items, 8 * i)) == 0:
                 return 0
         else:
+            kind = wanted_of(frame, record(table, inputs + i))
             descr = address("jk_float64") if load(frame, 8 * Frame.WIDE) else address("jk_float32")
+            if kind == 7:
+                descr = address("jk_int64")
             Py_IncRef(descr)
             array = PyArray_Empty(
                 load(own, 8 * Operand.DIMENSIONS),
@@ -59,12 +62,12 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
             store(own, 8 * Operand.OWNED, array)
             store(own, 8 * Operand.ARRAY, array)
             store(own, 8 * Operand.DATA, load(array, Offset.ARRAY_DATA))
-            store(own, 8 * Operand.KIND, FLOAT32 + load(frame, 8 * Frame.WIDE))
-            store(own, 8 * Operand.ITEM, 4 + 4 * load(frame, 8 * Frame.WIDE))
+            store(own, 8 * Operand.KIND, kind)
+            store(own, 8 * Operand.ITEM, 4 if kind == FLOAT32 else 8)
             store(own, 8 * Operand.CONTIGUOUS, 1)
             if load(frame, 8 * Frame.MOVED) >= 0:
                 read_array(own, array)
-        lay_out_result(frame, own)
+        lay_out_result(frame, record(table, inputs + i), own)
     if given != 0:
         if keep_apart(table, frame) == 0:
             return 0
@@ -108,8 +111,16 @@ def natural(table: int, frame: int, entry: int, own: int) -> int:
         if e < fixed - 1 or load(entry, 8 * Record.OPTIONAL) == 0 or load(frame, 8 * Frame.MISSING) == 0:
             store(own, 8 * (Operand.EXTENTS + dimensions), extent)
             dimensions += 1
+    if load(entry, 8 * Record.TRAILS):
+        for d in range(load(frame, 8 * Frame.BEHIND)):
+            extent = load(frame, 8 * (Frame.TRAIL + d))
+            inner = inner * extent
+            store(own, 8 * (Operand.EXTENTS + dimensions), extent)
+            dimensions += 1
     store(own, 8 * Operand.INNER, inner)
     store(own, 8 * Operand.DIMENSIONS, dimensions)
+    if load(frame, 8 * Frame.FORTRAN) and load(table, 8 * Table.MIRRORS):
+        mirror(own)
     if load(frame, 8 * Frame.MOVED) >= 0:
         # The extent of the axis, now last, back to where the caller has it.
         kept = load(own, 8 * (Operand.EXTENTS + dimensions - 1))
@@ -122,8 +133,8 @@ def natural(table: int, frame: int, entry: int, own: int) -> int:
     return total * inner
 
 
-def accept(frame: int, own: int, array: int) -> int:
-    """A result that the caller gave: right shape, writeable, of a float dtype; 0 if not."""
+def accept(frame: int, entry: int, own: int, array: int) -> int:
+    """A result that the caller gave: right shape, writeable, of a float dtype or the result's own; 0 if not."""
     if load(array, Offset.TYPE) != address("jk_ndarray"):
         return 0
     dimensions = load(own, 8 * Operand.DIMENSIONS)
@@ -132,7 +143,10 @@ def accept(frame: int, own: int, array: int) -> int:
     if read_array(own, array) == 0:
         return 0
     kind = load(own, 8 * Operand.KIND)
-    if kind != FLOAT32 and kind != FLOAT64 and (kind != FLOAT16 or load(frame, 8 * Frame.WIDE)):
+    if load(entry, 8 * Record.INTEGER):
+        if kind != 7 and kind != 9:
+            return 0
+    elif kind != FLOAT32 and kind != FLOAT64 and (kind != FLOAT16 or load(frame, 8 * Frame.WIDE)):
         return 0
     if load(own, 8 * Operand.CONTIGUOUS) == 0:
         if folds(own):
@@ -157,13 +171,13 @@ def folds(own: int) -> int:
     return 0
 
 
-def lay_out_result(frame: int, own: int) -> int:
+def lay_out_result(frame: int, entry: int, own: int) -> int:
     """Loop extents and strides of a result, and whether the kernel can write it as it is."""
     dimensions = load(own, 8 * Operand.DIMENSIONS)
-    wanted = FLOAT32 + load(frame, 8 * Frame.WIDE)
+    wanted = wanted_of(frame, entry)
     store(own, 8 * Operand.WANTED, wanted)
     store(own, 8 * Operand.TURNED, 0)
-    direct = load(own, 8 * Operand.KIND) == wanted
+    direct = load(own, 8 * Operand.KIND) == wanted or load(entry, 8 * Record.INTEGER)
     if load(frame, 8 * Frame.MOVED) >= 0:
         place = dimensions + load(frame, 8 * Frame.AXIS)
         rotate(own + 8 * Operand.EXTENTS, place, dimensions - 1)

@@ -30,6 +30,11 @@ def bind_inputs(table: int, frame: int) -> int:
     store(frame, 8 * Frame.LEADING, 0)
     store(frame, 8 * Frame.MISSING, 0)
     store(frame, 8 * Frame.MOVED, -1)
+    store(frame, 8 * Frame.BEHIND, -1)
+    store(frame, 8 * Frame.FORTRAN, 0)
+    trailing = load(table, 8 * Table.TRAILING)
+    if load(table, 8 * Table.MIRRORS):
+        turn_round(frame)
     spread = load(table, 8 * Table.SPREAD)
     for i in range(inputs):
         own = operand(frame, i)
@@ -38,7 +43,7 @@ def bind_inputs(table: int, frame: int) -> int:
             leads = load(entry, 8 * Record.LEADS)
             fixed = load(entry, 8 * Record.FIXED)
             dimensions = load(own, 8 * Operand.DIMENSIONS)
-            if leads and load(frame, 8 * Frame.AXIS) != -1:
+            if leads and trailing < 0 and load(frame, 8 * Frame.AXIS) != -1:
                 if move_axis(frame, own) == 0:
                     return 0
             if dimensions == fixed - 1 and load(entry, 8 * Record.OPTIONAL):
@@ -48,13 +53,18 @@ def bind_inputs(table: int, frame: int) -> int:
                 dimensions += 1
                 store(own, 8 * Operand.DIMENSIONS, dimensions)
                 store(frame, 8 * Frame.MISSING, 1)
-            if dimensions < fixed or (leads == 0 and dimensions > fixed):
+            own_dimensions = fixed
+            if load(entry, 8 * Record.TRAILS):
+                if trail(table, frame, own, fixed, leads) == 0:
+                    return 0
+                own_dimensions += load(frame, 8 * Frame.BEHIND)
+            if dimensions < own_dimensions or (leads == 0 and dimensions > own_dimensions):
                 return 0
             if leads:
-                if broadcast(frame, own, dimensions - fixed) == 0:
+                if broadcast(frame, own, dimensions - own_dimensions) == 0:
                     return 0
             for e in range(fixed):
-                extent = load(own, 8 * (Operand.EXTENTS + dimensions - fixed + e))
+                extent = load(own, 8 * (Operand.EXTENTS + dimensions - own_dimensions + e))
                 factor = load(entry, 8 * (Record.SHAPE + 3 * e))
                 symbol = frame + 8 * (Frame.EXTENTS + load(entry, 8 * (Record.SHAPE + 3 * e + 1)))
                 if load(symbol) == -1:
@@ -66,13 +76,57 @@ def bind_inputs(table: int, frame: int) -> int:
         for d in range(load(frame, 8 * Frame.LEADING)):
             total = total * load(frame, 8 * (Frame.LEAD + d))
         store(frame, 8 * (Frame.EXTENTS + spread), total)
-    store(frame, 8 * Frame.FORTRAN, 0)
     if load(table, 8 * Table.PLAIN) == Plain.ELEMENTWISE and load(frame, 8 * Frame.LEADING) > 1:
         store(frame, 8 * Frame.FORTRAN, all_fortran(frame, inputs))
     for i in range(inputs):
         own = operand(frame, i)
         if load(own, 8 * Operand.PRESENT):
             lay_out(table, frame, own, record(table, i))
+    return 1
+
+
+def turn_round(frame: int) -> int:
+    """An array in Fortran order is taken as it lies: with its dimensions, and the axis, the other way round."""
+    own = operand(frame, 0)
+    array = load(own, 8 * Operand.ARRAY)
+    dimensions = load(own, 8 * Operand.DIMENSIONS)
+    axis = load(frame, 8 * Frame.AXIS)
+    if load(array, Offset.TYPE) != address("jk_ndarray") or axis >= dimensions or axis < -dimensions:
+        return 0
+    if load(own, 8 * Operand.CONTIGUOUS) or load32(array, Offset.ARRAY_FLAGS) & IN_FORTRAN_ORDER == 0:
+        return 0
+    mirror(own)
+    store(frame, 8 * Frame.AXIS, -1 - axis if axis < 0 else dimensions - 1 - axis)
+    store(frame, 8 * Frame.FORTRAN, 1)
+    return 1
+
+
+def trail(table: int, frame: int, own: int, fixed: int, leads: int) -> int:
+    """The trailing dimensions, which the first operand that has some tells; 0 where those of another are not these."""
+    dimensions = load(own, 8 * Operand.DIMENSIONS)
+    if load(frame, 8 * Frame.BEHIND) < 0:
+        behind = dimensions - fixed
+        if leads:
+            axis = load(frame, 8 * Frame.AXIS)
+            if axis >= dimensions or axis < -dimensions:
+                return 0
+            behind = -1 - axis if axis < 0 else dimensions - 1 - axis
+        if behind < 0:
+            return 0
+        total = 1
+        for d in range(behind):
+            extent = load(own, 8 * (Operand.EXTENTS + dimensions - behind + d))
+            store(frame, 8 * (Frame.TRAIL + d), extent)
+            total = total * extent
+        store(frame, 8 * Frame.BEHIND, behind)
+        store(frame, 8 * (Frame.EXTENTS + load(table, 8 * Table.TRAILING)), total)
+        return 1
+    behind = load(frame, 8 * Frame.BEHIND)
+    if dimensions < behind:
+        return 0
+    for d in range(behind):
+        if load(own, 8 * (Operand.EXTENTS + dimensions - behind + d)) != load(frame, 8 * (Frame.TRAIL + d)):
+            return 0
     return 1
 
 
@@ -150,9 +204,9 @@ def lay_out(table: int, frame: int, own: int, entry: int) -> int:
     """Loop extents and strides of an operand (0 where it is broadcast), and whether the kernel takes it as it is."""
     dimensions = load(own, 8 * Operand.DIMENSIONS)
     fixed = load(entry, 8 * Record.FIXED)
-    wanted = 7
-    if load(entry, 8 * Record.INTEGER) == 0:
-        wanted = FLOAT32 + load(frame, 8 * Frame.WIDE)
+    if load(entry, 8 * Record.TRAILS):
+        fixed += load(frame, 8 * Frame.BEHIND)
+    wanted = wanted_of(frame, entry)
     store(own, 8 * Operand.WANTED, wanted)
     inner = 1
     for d in range(dimensions - fixed, dimensions):
@@ -183,7 +237,7 @@ def lay_out(table: int, frame: int, own: int, entry: int) -> int:
     direct = load(own, 8 * Operand.KIND) == wanted
     if wanted == 7 and load(own, 8 * Operand.KIND) == 9:
         direct = 1
-    if load(frame, 8 * Frame.FORTRAN):
+    if load(frame, 8 * Frame.FORTRAN) and load(table, 8 * Table.MIRRORS) == 0:
         mirror(own)
         same = 1
         store(own, 8 * Operand.CONTIGUOUS, 1)
@@ -197,6 +251,11 @@ def lay_out(table: int, frame: int, own: int, entry: int) -> int:
             store(frame, 8 * Frame.OPTIONS, load(frame, 8 * Frame.OPTIONS) + load(entry, 8 * Record.TURN))
     store(own, 8 * Operand.DIRECT, direct)
     return 0
+
+
+def wanted_of(frame: int, entry: int) -> int:
+    """NumPy's number of the dtype that the kernel takes or gives."""
+    return 7 if load(entry, 8 * Record.INTEGER) else FLOAT32 + load(frame, 8 * Frame.WIDE)
 
 
 def mirror(own: int) -> int:
@@ -235,11 +294,14 @@ FUNCTIONS = (
     operand,
     record,
     bind_inputs,
+    turn_round,
+    trail,
     move_axis,
     rotate,
     broadcast,
     all_fortran,
     lay_out,
+    wanted_of,
     mirror,
     lies_in_order,
     lies_turned,
