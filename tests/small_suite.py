@@ -275,8 +275,7 @@ def check_mistakes(calls: Calls, given: Given) -> None:
                 refused(f"{calls.name}: {key}", calls.name, function, **given | {key: wrong})
         elif not isinstance(value, int):
             refused(f"{calls.name}: {key}", key, function, **given | {key: "no such"})
-    result = function(**given)
-    out = result[0] if isinstance(result, tuple) else result
+    (out, *_) = result if isinstance(result := function(**given), tuple) else (result,)
     wrongs: list[Any] = [
         out.tolist(),
         out.astype(np.int64 if out.dtype.kind == "f" else np.float64),
