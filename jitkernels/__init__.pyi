@@ -27,6 +27,13 @@ from jitkernels.attrs.pairs import DotAttr as DotAttr
 from jitkernels.attrs.pairs import SqEuclideanAttr as SqEuclideanAttr
 from jitkernels.attrs.quantize import DequantizeAttr as DequantizeAttr
 from jitkernels.attrs.quantize import QuantizeAttr as QuantizeAttr
+from jitkernels.attrs.reduction import HArgMaxAttr as HArgMaxAttr
+from jitkernels.attrs.reduction import HLogSumExpAttr as HLogSumExpAttr
+from jitkernels.attrs.reduction import HMaxAttr as HMaxAttr
+from jitkernels.attrs.reduction import HMeanAttr as HMeanAttr
+from jitkernels.attrs.reduction import HMinAttr as HMinAttr
+from jitkernels.attrs.reduction import HSumAttr as HSumAttr
+from jitkernels.attrs.reduction import HVarAttr as HVarAttr
 from jitkernels.attrs.rope import RopeAttr as RopeAttr
 from jitkernels.attrs.seq_pool import SeqPoolAttr as SeqPoolAttr
 from jitkernels.attrs.sgd import SgdAttr as SgdAttr
@@ -130,6 +137,13 @@ __all__ = [
     "GRUH1Attr",
     "GRUHtPart1Attr",
     "GRUHtPart2Attr",
+    "HArgMaxAttr",
+    "HLogSumExpAttr",
+    "HMaxAttr",
+    "HMeanAttr",
+    "HMinAttr",
+    "HSumAttr",
+    "HVarAttr",
     "LSTMC1H1Attr",
     "LSTMCtHtAttr",
     "LayerNormAttr",
@@ -181,6 +195,13 @@ __all__ = [
     "gru_h1",
     "gru_ht_part1",
     "gru_ht_part2",
+    "hargmax",
+    "hlogsumexp",
+    "hmax",
+    "hmean",
+    "hmin",
+    "hsum",
+    "hvar",
     "layer_norm",
     "lstm_c1h1",
     "lstm_ctht",
@@ -369,6 +390,42 @@ def dequantize(
     q: ArrayLike,
     scale: ArrayLike,
     zero: ArrayLike | None = None,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def hmax(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def hmin(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def hargmax(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def hsum(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def hmean(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def hvar(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    ddof: float = 0.0,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def hlogsumexp(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def rope(

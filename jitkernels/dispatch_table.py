@@ -100,7 +100,7 @@ class Dispatch:
 
     def _check(self, outputs: Sequence[Argument]) -> None:
         arrays = [*self._inputs, *outputs]
-        spread = {extent.symbols[0] for a in arrays for extent in a.extents if extent.spread}
+        spread = {a.extents[0].symbols[0] for a in arrays if a.spreads}
         limits = (
             (len(arrays), MOST_OPERANDS, "arrays"),
             (len(self._symbols), MOST_SYMBOLS, "extents"),
@@ -127,7 +127,7 @@ class Dispatch:
             raise ValueError("a dtype of its own")
         if any(values != ("int8", "uint8") for values in self._kinds.values()):
             raise ValueError("dtypes to choose from")
-        if any(e.spread and i for a in arrays for i, e in enumerate(a.extents)):
+        if any(e.spread and i and e.symbols[0] != a.trailing for a in arrays for i, e in enumerate(a.extents)):
             raise ValueError("leading dimensions that do not lead")
 
     def _table(self, outputs: Sequence[Argument]) -> "np.ndarray[Any, np.dtype[np.int64]]":
@@ -136,7 +136,9 @@ class Dispatch:
         start = Table.RECORDS + Record.WORDS * len(records)
         words = np.zeros(start + Choice.WORDS * len(choices), np.int64)
         arrays = (*self._inputs, *outputs)
-        spread = [self._symbols.index(e.symbols[0]) for a in arrays for e in a.extents if e.spread]
+        spread = [self._symbols.index(a.extents[0].symbols[0]) for a in arrays if a.spreads]
+        trailing = [self._symbols.index(a.trailing) for a in self._inputs if a.trailing is not None]
+        free = [a for a in self._inputs if a.spreads or a.trailing is not None]
         plain = Plain.NONE
         if self._is_elementwise(outputs):
             plain = Plain.ELEMENTWISE
@@ -160,6 +162,9 @@ class Dispatch:
             Table.PICKED: picked,
             Table.PICKER: picker,
             Table.NARROW: int(any(a.dtype not in (None, "int64") for a in (*self._inputs, *outputs))),
+            Table.TRAILING: trailing[0] if trailing else -1,
+            Table.MIRRORS: int(bool(trailing) and "axis" in self._options and free == self._inputs[:1]),
+            Table.REDUCES: int(not outputs[0].fixed),
             Table.CHOICES: start,
             Table.HIDDEN: self._hidden(outputs),
         }
@@ -191,17 +196,20 @@ class Dispatch:
         )
 
     def _is_of_rows(self, outputs: Sequence[Argument]) -> bool:
-        """Whether an array of rows goes in first and comes out, beside which there are vectors of a row's length."""
-        if len(self._symbols) != 2 or len(outputs) != 1 or not self._inputs:
+        """Whether an array of rows goes in first, and it or a number for each row comes out.
+
+        Beside it there may be vectors of a row's length, behind the rows trailing dimensions.
+        """
+        if len(outputs) != 1 or not self._inputs or not 2 <= len(self._symbols) <= 3:
             return False
-        first, *others = self._inputs
-        rows, n = self._symbols
-        whole = all(
-            a.shape == f"*{rows} {n}" and a.in_place and a.when is None and a.turned is None
-            for a in (first, *outputs)
-        )
+        (first, *others), (output,) = self._inputs, outputs
+        rows, n, *trailing = self._symbols
+        behind = "".join(f" *{symbol}" for symbol in trailing)
+        whole = first.shape == f"*{rows} {n}{behind}" and first.when is None and first.turned is None
+        alike = output.shape == first.shape and first.in_place and output.in_place and output.dtype is None
+        reduced = output.shape == f"*{rows}{behind}"
         vectors = all(a.shape == n and not a.in_place and a.turned is None for a in others)
-        return whole and vectors and all(a.dtype is None for a in (*self._inputs, *outputs))
+        return whole and (alike or reduced) and vectors and all(a.dtype is None for a in self._inputs)
 
     def _picking(self) -> tuple[int, int]:
         """The input whose rows are named by the numbers in another, and that other; -1 where there are none."""
@@ -229,7 +237,8 @@ class Dispatch:
             Record.VARIES: self._factors.get(argument.dtype or "", 0),
             Record.TELLS: self._factors.get(argument.dtype or "", 0) if self._tells(argument) else 0,
             Record.UNLESS: 1 + [a.when for a in self._inputs].index(argument.unless) if argument.unless else 0,
-            Record.LEADS: int(len(fixed) < len(argument.extents)),
+            Record.LEADS: int(argument.spreads),
+            Record.TRAILS: int(argument.trailing is not None),
             Record.FIXED: len(fixed),
             Record.OPTIONAL: 2 if argument.is_number else int(bool(fixed) and fixed[-1].optional),
             Record.TURN: self._factors[argument.turned] if argument.turned else 0,

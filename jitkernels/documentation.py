@@ -95,7 +95,7 @@ def _array(row: type[KernelAttr], argument: Argument) -> str:
 
 
 def _shape(argument: Argument) -> str:
-    """The shape as users of NumPy write it: dots for leading dimensions, a question mark for what may be missing."""
+    """The shape as users of NumPy write it: dots for any dimensions, a question mark for what may be missing."""
     parts = ["..." if e.spread else f"{e}?" if e.optional else str(e) for e in argument.extents]
     return f"({', '.join(parts)}{',' * (len(parts) == 1 and parts[0] != '...')})"
 

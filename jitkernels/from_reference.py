@@ -15,6 +15,7 @@ import numpy as np
 
 from jitkernels import machine
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.binding import trailing_of
 from jitkernels.errors import BuildError
 from jitkernels.loops.variants import STREAM_BYTES
 from jitkernels.native.loop_nest import LoopNest
@@ -40,6 +41,7 @@ def nest(
 ) -> LoopNest:
     """The loop nest of a row's reference, which runs over the first extent of its last array."""
     row, signature, fields = type(attr), attr.signature(), attr.fields()
+    ones = _ones(attr)
     arguments = [argument for argument in row.arrays if argument.when is None or fields[argument.when]]
     along = _along(row)
     static = {
@@ -55,13 +57,14 @@ def nest(
 
         dtypes = (*reading, *own[len(reading) :])
         try:
-            graph, scope = graph_of(reference, arguments, dtypes, fields, row.floats)
+            graph, scope = graph_of(reference, arguments, dtypes, fields, row.floats, ones)
         except (UnknownError, TypeError, ValueError) as error:
             raise BuildError(f"{row.__name__}: the reference cannot be compiled: {error}") from error
         return body_of(graph, scope, len(arguments), along, Variant(vector_bytes, unroll, stream))
 
     key = [
-        f"; {row.__name__} {static}, {len(arguments)} arrays, along {along}",
+        f"; {row.__name__} {static}, {len(arguments)} arrays, along {along}"
+        + "".join(f", {name} is 1" for name in ones),
         f"; {unroll} vectors at once{', past the caches' if stream else ''}",
         text_of(reference),
     ]
@@ -127,6 +130,12 @@ def register(row: type[KernelAttr], reference: Callable[..., None]) -> None:
         return nest(attr, reference, unroll, vector_bytes, stream, parallel)
 
     implements(row, name="gen", variants=variants)(gen)
+
+
+def _ones(attr: KernelAttr) -> tuple[str, ...]:
+    """Trailing extents that are 1, for which there are nests of their own: such loops are over other elements."""
+    trailing = trailing_of(type(attr))
+    return (trailing,) if trailing is not None and attr.fields()[trailing] == 1 else ()
 
 
 def _along(row: type[KernelAttr]) -> str:

@@ -22,7 +22,7 @@ AnyArray = np.ndarray[Any, np.dtype[Any]]
 class Extent:
     """One extent of a symbolic shape: a number times symbols, or a number alone.
 
-    `spread` (written ``*rows``) stands for any number of leading dimensions and their product; `optional`
+    `spread` (written ``*rows``) stands for any number of leading or trailing dimensions and their product; `optional`
     (written ``?n``) may be missing in an everyday call and is 1 then.
     """
 
@@ -50,9 +50,10 @@ class Argument:
 
     shape: extents separated by blanks; each is a field of the row, a product such as ``4*d``, or a number. The
     shape ``1`` is that of a number, for which everyday calls may give one of Python's, or an array of no
-    dimensions. A leading ``*`` lets everyday calls give any number of dimensions there (none counts as 1); a
-    leading ``?`` lets them leave that one out. dtype: the attr's own if None; the name of a field says it. unless: a
-    flag with which it is the attr's own all the same. domain: as in `Array`; its ends may name fields.
+    dimensions. A leading ``*`` lets everyday calls give any number of dimensions there (none counts as 1), before the
+    others or, where it is not the first, behind them; a leading ``?`` lets them leave that one out. dtype: the attr's
+    own if None; the name of a field says it. unless: a flag with which it is the attr's own all the same. domain: as
+    in `Array`; its ends may name fields.
     when: a bool field without which the array is not there; that of an output is an input's as well. turned: a bool
     field that says that the last two extents are exchanged in memory. read: a field that makes an output an input as
     well unless it is 0.
@@ -79,13 +80,19 @@ class Argument:
 
     @kept_property
     def fixed(self) -> tuple[Extent, ...]:
-        """The extents but for the leading ones, of which there may be any number."""
+        """The extents but for the leading and trailing ones, of which there may be any number."""
         return tuple(extent for extent in self.extents if not extent.spread)
 
     @kept_property
     def spreads(self) -> bool:
         """Whether there may be leading dimensions."""
-        return len(self.fixed) < len(self.extents)
+        return bool(self.extents) and self.extents[0].spread
+
+    @kept_property
+    def trailing(self) -> str | None:
+        """The symbol of the trailing dimensions, if there may be any."""
+        behind = [extent.symbols[0] for extent in self.extents[1:] if extent.spread]
+        return behind[0] if behind else None
 
     @kept_property
     def _sizes(self) -> tuple[str | Extent, ...]:

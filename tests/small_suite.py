@@ -13,7 +13,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 if platform.machine() in ("aarch64", "arm64"):
@@ -169,9 +169,11 @@ class Calls:
         for got, shape, right in zip(results, call.shapes, true, strict=True):
             wanted = call.finish(np.zeros(shape)).shape if call.finish else tuple(shape)
             assert type(got) is np.ndarray, f"gave {type(got)}"
-            assert (got.dtype, got.shape) == (np.dtype(dtype), wanted), f"gave {got.dtype}{got.shape}"
+            own = dtype if right.dtype.kind == "f" else right.dtype
+            assert (got.dtype, got.shape) == (np.dtype(own), wanted), f"gave {got.dtype}{got.shape}"
             back = np.moveaxis(got, plain["axis"], -1) if call.finish else got
-            flat.append(np.ascontiguousarray(back).reshape(right.shape).astype(call.attr.dtype))
+            back = np.ascontiguousarray(back).reshape(right.shape)
+            flat.append(back.astype(call.attr.dtype) if right.dtype.kind == "f" else back)
         testing.assert_close(call.attr, arrays, flat, true, self.name, 2)
 
     def compiled(self, label: str, call: Callable[[], Any]) -> None:
@@ -185,13 +187,9 @@ class Calls:
 
 def example(row: Row, dtype: str) -> Given | None:
     """The arguments by name of an everyday call that comes to one of the attrs, one whose object exists if any."""
-    parameters = row.parameters().parameters
     for attr in [*some_attrs(row, "refer"), *testing.attrs_around(row, SIZES)]:
-        signature = attr.signature()
-        arrays = dict(zip([a.name for a in signature.arrays], signature.sample(1), strict=True))
-        inputs = {a.name: arrays[a.name] for a in signature.arrays if a.role == "in"}
-        given = {key: (attr.fields() | inputs)[key] for key in parameters if key in attr.fields() | inputs}
-        proper = min(min(array.shape, default=1) for array in inputs.values()) > 1
+        given = testing.named(attr, 1)
+        proper = min(min(v.shape, default=1) for v in given.values() if isinstance(v, np.ndarray)) > 1
         if proper and attr.fields()["dtype"] == dtype:
             with contextlib.suppress(JitKernelsError):
                 if row.call(**given).attr == attr:
@@ -230,24 +228,29 @@ def check_everyday(calls: Calls, dtype: str) -> None:
     check_mistakes(calls, given)
 
 
+def unwritten(results: Iterable[AnyArray]) -> tuple[AnyArray, ...]:
+    """Arrays like the results, of what none of them is."""
+    return tuple(np.full_like(result, np.nan if result.dtype.kind == "f" else -1) for result in results)
+
+
 def check_results(calls: Calls, given: Given, dtype: str) -> None:
     """``out`` in every form, by name and position, and over an input."""
     results = calls.function(**given)
     several = isinstance(results, tuple)
     fresh: list[AnyArray] = [*results] if several else [results]
     for name, form in [*COMPILED.items(), *BY_PYTHON.items(), ("double", np.float64)]:
-        if name == "read-only":
+        if name == "read-only" or (name == "double" and fresh[0].dtype.kind != "f"):
             continue
         for _ in range(2):
             with calls.checks.one(f"{calls.name}: out {name}"):
-                outs = tuple(form(np.full_like(result, np.nan)) for result in fresh)
+                outs = tuple(map(form, unwritten(fresh)))
                 calls.function(**given, out=outs if several else outs[0])
-                plain = tuple(np.asarray(out).astype(dtype) for out in outs)
+                plain = tuple(np.asarray(o).astype(dtype if o.dtype.kind == "f" else "int64") for o in outs)
                 calls.compare(plain if several else plain[0], given, dtype)
     parameters = calls.row.parameters().parameters
     every = [given.get(key, parameter.default) for key, parameter in parameters.items()]
     with calls.checks.one(f"{calls.name}: out by position"):
-        outs = tuple(np.full_like(result, np.nan) for result in fresh)
+        outs = unwritten(fresh)
         calls.function(*every, outs if several else outs[0])
         calls.compare(outs if several else outs[0], given, dtype)
     calls.compiled("out", lambda: calls.function(**given, out=results))
@@ -258,7 +261,7 @@ def check_results(calls: Calls, given: Given, dtype: str) -> None:
                 room[: value.size] = value.reshape(-1)
                 shared = room[: value.size].reshape(value.shape)
                 out = room[first : first + fresh[0].size].reshape(fresh[0].shape)
-                outs = (out, *(np.full_like(result, np.nan) for result in fresh[1:]))
+                outs = (out, *unwritten(fresh[1:]))
                 with calls.checks.one(f"{calls.name}: out over {key}"):
                     calls.function(**given | {key: shared}, out=outs if several else out)
                     calls.compare(outs if several else out, given, dtype)
@@ -272,11 +275,10 @@ def check_mistakes(calls: Calls, given: Given) -> None:
                 refused(f"{calls.name}: {key}", calls.name, function, **given | {key: wrong})
         elif not isinstance(value, int):
             refused(f"{calls.name}: {key}", key, function, **given | {key: "no such"})
-    result = function(**given)
-    out = result[0] if isinstance(result, tuple) else result
+    (out, *_) = result if isinstance(result := function(**given), tuple) else (result,)
     wrongs: list[Any] = [
         out.tolist(),
-        out.astype(np.int64),
+        out.astype(np.int64 if out.dtype.kind == "f" else np.float64),
         out[np.newaxis].copy(),
         read_only(out),
         "text",

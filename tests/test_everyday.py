@@ -24,18 +24,11 @@ Row = Any
 
 def example(row: Row, dtype: str = "float32", seed: int = 0) -> tuple[KernelAttr, Keywords]:
     """An attr that an everyday call can ask for, and that call's arguments by name."""
-    parameters = row.parameters().parameters
     attrs = [case.attr for case in testing.ci_cases(row) if case.attr.fields()["dtype"] == dtype]
     for attr in [testing.middle(row, dtype), *reversed(attrs)]:
-        signature = attr.signature()
-        arrays = {
-            p.name: a for p, a in zip(signature.arrays, signature.sample(seed), strict=True) if p.role == "in"
-        }
-        given = {key: attr.fields()[key] for key in parameters if key in attr.fields()} | arrays
-        if "shape" in parameters:
-            given["shape"] = signature.outputs[0].shape
+        given = testing.named(attr, seed)
         if _asks_for(row, given, attr):
-            return attr, {key: given[key] for key in parameters if key in given}
+            return attr, given
     raise AssertionError(f"no ci case of {row.__name__} can be asked for by an everyday call")
 
 
@@ -61,6 +54,11 @@ def arguments_of(row: Row, given: Keywords, dtype: str | None = None) -> list[An
     attr = call.attr if dtype is None else replace(call.attr, dtype=dtype)
     inputs = iter(call.inputs)
     return [next(inputs) if p.role == "in" else np.zeros(p.shape, p.dtype) for p in attr.signature().arrays]
+
+
+def in_dtype(results: Sequence[AnyArray], dtype: str) -> tuple[AnyArray, ...]:
+    """Results in a dtype; integers stay integers."""
+    return tuple(r.astype(dtype if r.dtype.kind == "f" else r.dtype.newbyteorder("=")) for r in results)
 
 
 def as_tuple(results: Any) -> tuple[Any, ...]:
@@ -252,9 +250,11 @@ def test_axis(row: Row) -> None:
     value = np.random.default_rng(1).uniform(-2, 2, (3, 4, 5)).astype(np.float32)
     function = function_of(row)
     for axis in (-3, -2, -1, 0, 1, 2):
-        expected = np.moveaxis(function(**{first: np.moveaxis(value, axis, -1).copy()}), -1, axis)
+        expected = function(**{first: np.moveaxis(value, axis, -1).copy()})
+        if expected.ndim == value.ndim:
+            expected = np.moveaxis(expected, -1, axis)
         np.testing.assert_allclose(function(**{first: value}, axis=axis), expected, rtol=1e-6)
-        out = np.zeros_like(value)
+        out = np.zeros_like(expected)
         assert function(**{first: value}, axis=axis, out=out) is out
         np.testing.assert_allclose(out, expected, rtol=1e-6)
     for wrong in (3, -4, 1.5, "x", None):

@@ -19,6 +19,7 @@ from test_everyday import (
     assert_right,
     example,
     function_of,
+    in_dtype,
     read_only,
 )
 
@@ -126,6 +127,8 @@ def test_out_that_overlaps_itself(row: Row) -> None:
     failures = cases.Failures()
     for number, out in enumerate(outs_of(row, given)):
         for form, make in FOLDED.items():
+            if out.dtype.kind != "f" and form == "in double":
+                continue
             outs = [*outs_of(row, given)]
             outs[number] = make(out)
             if not results.folds(outs[number]):

@@ -281,14 +281,7 @@ def test_alternating_shapes(row: Row) -> None:
     function = function_of(row)
     calls = []
     for attr in testing.attrs_around(row, range(1, 40)):
-        signature = attr.signature()
-        fields = attr.fields()
-        parameters = row.parameters().parameters
-        arrays = {
-            p.name: a for p, a in zip(signature.arrays, signature.sample(), strict=True) if p.role == "in"
-        }
-        given = {key: fields[key] for key in parameters if key in fields} | arrays
-        given = {key: given[key] for key in parameters if key in given}
+        given = testing.named(attr)
         try:
             if row.call(**given).attr != attr:
                 continue

@@ -1,5 +1,6 @@
 """Thousands of sizes: few texts, objects and launchers stand behind them, and no memory for each."""
 
+import contextlib
 import dataclasses
 import gc
 import sys
@@ -16,7 +17,7 @@ import jitkernels as jk
 from jitkernels import functions
 from jitkernels.attrs import binding
 from jitkernels.choosing import choose, is_for_any_size
-from jitkernels.errors import BuildError
+from jitkernels.errors import AttrError, BuildError
 from jitkernels.implementation import Implementation
 from jitkernels.kernel_funcs import LOOK, KernelFuncs
 from jitkernels.native import code, load
@@ -323,5 +324,6 @@ def test_a_call_that_needs_no_kernel_asks_for_none(row: Row, fresh: Path) -> Non
         for a in binding.inputs_of(row)
         if not a.when
     ]
-    function(*empty)
+    with contextlib.suppress(AttrError):  # of a reduction that nothing has
+        function(*empty)
     assert function.__self__._dispatch.missed() == (0, {})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, dataclass_transform
 
-from jitkernels.attrs import binding
+from jitkernels.attrs import binding, declaration
 from jitkernels.attrs.binding import Call
 from jitkernels.attrs.fields import (
     FLOATS,
@@ -96,7 +96,7 @@ class KernelAttr:
             return
         if kernel_type != kernel_type.upper() or not kernel_type.isidentifier():
             raise RegistrationError(f"kernel type {kernel_type!r}: expected an upper-case identifier")
-        binding.check_declaration(cls)
+        declaration.check_declaration(cls)
         cls.kernel_type = KernelType.add(kernel_type)
         if rows.setdefault(cls.kernel_type, cls) is not cls:
             raise RegistrationError(

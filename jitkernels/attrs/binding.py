@@ -7,7 +7,9 @@ serves whatever the compiled dispatcher (`jitkernels.native.dispatch`) leaves to
   booleans count as float64 beside nothing narrower, Python numbers take the dtype of the arrays;
 * leading dimensions (``*rows``) broadcast against each other; all other extents must agree;
 * a number (the shape ``1``) may have no dimension;
-* ``axis`` is moved to the end, and back in the results; a transposed matrix is taken as it lies;
+* where a row has trailing dimensions (``n *remain``), ``axis`` says which one the last extent before them is, so that
+  nothing is moved; elsewhere it is moved to the end, and back in the results;
+* a transposed matrix is taken as it lies;
 * where there are no inputs, ``shape`` tells the leading dimensions, and ``dtype`` the dtype, unless ``out`` does.
 """
 
@@ -25,7 +27,6 @@ from jitkernels.errors import (
     ArgumentError,
     ArgumentTypeError,
     DataIndexError,
-    RegistrationError,
     WorkspaceError,
     shown,
 )
@@ -67,6 +68,11 @@ def outputs_of(row: "type[KernelAttr]") -> list[Argument]:
     return [argument for argument in row.arrays if argument.role == "out"]
 
 
+def trailing_of(row: "type[KernelAttr]") -> str | None:
+    """The symbol of the trailing dimensions of a row's inputs, if they may have any."""
+    return next((a.trailing for a in inputs_of(row) if a.trailing is not None), None)
+
+
 def is_everyday(row: "type[KernelAttr]") -> bool:
     """Whether inputs and options tell all extents, so that a call needs nothing but them."""
     told = {symbol for argument in inputs_of(row) for extent in argument.extents for symbol in extent.symbols}
@@ -96,66 +102,6 @@ def parameters(row: "type[KernelAttr]") -> inspect.Signature:
     return inspect.Signature(found)
 
 
-def check_declaration(row: "type[KernelAttr]") -> None:
-    """Raise RegistrationError for arrays and options that do not fit the fields of a row."""
-    fields = row.known_fields()
-
-    def wanted(what: str, name: str, *kinds: str) -> None:
-        if name not in fields or fields[name].kind not in kinds:
-            raise RegistrationError(
-                f"{row.__name__}: {what}: expected the name of a field of type {kinds[0]}, got {name!r}"
-            )
-
-    names = [argument.name for argument in row.arrays]
-    if len(names) != len(set(names)):
-        raise RegistrationError(f"{row.__name__}: arrays: expected different names, got {', '.join(names)}")
-    for argument in row.arrays:
-        label = f"array {argument.name}"
-        for extent in argument.extents:
-            for symbol in extent.symbols:
-                wanted(label, symbol, "int", "whole")
-        for flag in (argument.when, argument.turned):
-            if flag is not None:
-                wanted(label, flag, "bool")
-        if argument.role == "out" and argument.when not in (None, *(a.when for a in inputs_of(row))):
-            raise RegistrationError(
-                f"{row.__name__}: {label}: when: expected the flag of an input, got {argument.when!r}"
-            )
-        if argument.read is not None:
-            wanted(label, argument.read, "float")
-        if argument.dtype is None or argument.unless is not None:
-            wanted(label, "dtype", "dtype")
-        if argument.unless is not None:
-            wanted(label, argument.unless, "bool")
-        if argument.picks is not None:
-            _check_picks(row, argument)
-    for name in row.floats:
-        wanted("floats", name, "float")
-    for name in row.options:
-        if name not in fields and name not in (AXIS, SHAPE):
-            raise RegistrationError(f"{row.__name__}: options: expected fields or 'axis', got {name!r}")
-    leads = bool(row.arrays) and all(argument.spreads for argument in row.arrays)
-    if {SHAPE, DTYPE} & {*row.options} and (inputs_of(row) or not leads):
-        raise RegistrationError(
-            f"{row.__name__}: options: expected 'shape' and 'dtype' where there are no inputs and all results have "
-            "leading dimensions"
-        )
-
-
-def _check_picks(row: "type[KernelAttr]", argument: Argument) -> None:
-    """Raise RegistrationError unless the numbers of an array can name rows of the other that it picks from."""
-    picked = [a for a in inputs_of(row) if a.name == argument.picks and a is not argument]
-    rows = picked[0].extents[0] if picked else None
-    uses = [e for a in row.arrays for e in a.extents if rows and set(rows.symbols) & set(e.symbols)]
-    plain = rows is not None and len(rows.symbols) == rows.factor == 1 and len(uses) == 1
-    if argument.dtype is None or not plain or any(e.spread for a in (argument, *picked) for e in a.extents):
-        raise RegistrationError(
-            f"{row.__name__}: array {argument.name}: picks: expected the name of an input whose first extent is a "
-            "field that no other extent has, integers to name its rows, and no leading dimensions, got "
-            f"{argument.picks!r}"
-        )
-
-
 def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]) -> Call:
     """The call of a kernel that an everyday call stands for."""
     kernel = row.kernel_type.name.lower()
@@ -176,11 +122,15 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
         dtype = "float64" if options[DTYPE] is None else options[DTYPE]
         del options[DTYPE]
     flags = {a.when: a in present for a in inputs_of(row) if a.when is not None}
-    moved, finish = _moved(kernel, row, arrays, values)
-    lead = _shape(kernel, values[SHAPE]) if SHAPE in row.options else _lead(kernel, present, moved)
-    extents, missing = _extents(kernel, row, present, moved, lead, told)
+    trail: tuple[int, ...] = ()
+    if trailing_of(row) is None:
+        moved, finish = _moved(kernel, row, arrays, values)
+    else:
+        moved, finish, trail = arrays, None, _trail(kernel, row, present, arrays, values)
+    lead = _shape(kernel, values[SHAPE]) if SHAPE in row.options else _lead(kernel, present, moved, len(trail))
+    extents, missing = _extents(kernel, row, present, moved, lead, trail, told)
     results = [
-        _result_shape(argument, extents, lead, missing)
+        _result_shape(argument, extents, lead, missing, trail)
         for argument in outputs_of(row)
         if argument.when is None or flags[argument.when]
     ]
@@ -190,7 +140,7 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     options |= {name: kinds[name] for name in kinds if name in known}
     attr = row(**extents, **options, **flags, **lying, **({DTYPE: dtype} if DTYPE in known else {}))
     wanted = {array.name: array for array in attr.signature().arrays}
-    inputs = [_flat(kernel, a, moved[a.name], lead, wanted[a.name]) for a in present]
+    inputs = [_flat(kernel, a, moved[a.name], lead, wanted[a.name], len(trail)) for a in present]
     return Call(attr, inputs, results, finish)
 
 
@@ -283,6 +233,40 @@ def _is_masked(value: Any) -> bool:
     return "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)
 
 
+def _trail(
+    kernel: str,
+    row: "type[KernelAttr]",
+    present: Sequence[Argument],
+    arrays: dict[str, AnyArray],
+    values: dict[str, Any],
+) -> tuple[int, ...]:
+    """The trailing dimensions, which all inputs that may have some have alike."""
+    first, *others = [a for a in present if a.trailing is not None]
+    shape: tuple[int, ...] = arrays[first.name].shape
+    if AXIS in row.options:
+        count = -1 - _from_end(kernel, first.name, len(shape), values[AXIS])
+    else:
+        count = max(len(shape) - len(first.fixed), 0)
+    trail = shape[len(shape) - count :]
+    for other in others:
+        came = arrays[other.name].shape
+        if len(came) < count or came[len(came) - count :] != trail:
+            raise ArgumentError(
+                f"{kernel}: {other.name}: expected the last dimensions {trail}, as {first.name} has them, got {came}"
+            )
+    return trail
+
+
+def _from_end(kernel: str, name: str, dimensions: int, given: Any) -> int:
+    """An axis of an array, counted from the end."""
+    axis = _index(kernel, given)
+    if dimensions == 0:
+        raise ArgumentError(f"{kernel}: {name}: expected at least 1 dimension, got 0")
+    if not -dimensions <= axis < dimensions:
+        raise ArgumentError(f"{kernel}: axis: expected -{dimensions} to {dimensions - 1}, got {shown(axis)}")
+    return axis % dimensions - dimensions
+
+
 def _index(kernel: str, axis: Any) -> int:
     why: Exception | None = None
     if not isinstance(axis, bool):
@@ -316,16 +300,10 @@ def _moved(
     """The arrays with their axis at the end, and what moves it back in a result (None if it was there)."""
     if AXIS not in row.options:
         return arrays, None
-    axis = _index(kernel, values[AXIS])
     turned = [a.name for a in inputs_of(row) if a.name in arrays and any(e.spread for e in a.extents)]
-    first = arrays[turned[0]]
-    if first.ndim == 0:
-        raise ArgumentError(f"{kernel}: {turned[0]}: expected at least 1 dimension, got 0")
-    if not -first.ndim <= axis < first.ndim:
-        raise ArgumentError(f"{kernel}: axis: expected -{first.ndim} to {first.ndim - 1}, got {shown(axis)}")
-    if axis in (-1, first.ndim - 1):
+    from_end = _from_end(kernel, turned[0], arrays[turned[0]].ndim, values[AXIS])
+    if from_end == -1:
         return arrays, None
-    from_end = axis % first.ndim - first.ndim
     shifted = {
         n: np.moveaxis(arrays[n], from_end, -1) if arrays[n].ndim >= -from_end else arrays[n] for n in turned
     }
@@ -339,13 +317,17 @@ def _fixed(argument: Argument, array: AnyArray) -> int:
     return len(own) - 1 if short else len(own)
 
 
-def _lead(kernel: str, present: Sequence[Argument], arrays: dict[str, AnyArray]) -> tuple[int, ...]:
+def _lead(
+    kernel: str, present: Sequence[Argument], arrays: dict[str, AnyArray], behind: int
+) -> tuple[int, ...]:
     """The common leading dimensions. Raises ArgumentError where they do not broadcast."""
     shapes = {}
     for argument in present:
         array, spreads = arrays[argument.name], argument.spreads
-        fixed = _fixed(argument, array)
+        fixed = _fixed(argument, array) + _behind(argument, behind)
         if array.ndim < fixed or (array.ndim > fixed and not spreads):
+            fixed = len(argument.fixed)
+            spreads = spreads or argument.trailing is not None
             many = f"{'at least ' if spreads else ''}{fixed} dimension{'s' * (fixed != 1)}"
             raise ArgumentError(
                 f"{kernel}: {argument.name}: expected {many} {argument.symbols}, got {array.ndim}"
@@ -370,6 +352,7 @@ def _extents(
     present: Sequence[Argument],
     arrays: dict[str, AnyArray],
     lead: tuple[int, ...],
+    trail: tuple[int, ...],
     told: dict[str, int],
 ) -> tuple[dict[str, int], set[str]]:
     """The value of each symbol, some of which options told, and the symbols whose extents an array left out."""
@@ -377,8 +360,9 @@ def _extents(
     missing: set[str] = set()
     for plain in (True, False):  # plain symbols first, so that the others are checked against them
         for argument in present:
-            shape = arrays[argument.name].shape
-            fixed, own = _fixed(argument, arrays[argument.name]), argument.fixed
+            array = arrays[argument.name]
+            shape = _before(argument, array, len(trail))
+            fixed, own = _fixed(argument, array), argument.fixed
             for extent, size in zip(own, shape[len(shape) - fixed :], strict=False):
                 if len(extent.symbols) == 1 and (extent.factor == 1) == plain and size % extent.factor == 0:
                     values.setdefault(extent.symbols[0], size // extent.factor)
@@ -386,22 +370,42 @@ def _extents(
                 missing.add(own[-1].symbols[0])
                 values.setdefault(own[-1].symbols[0], 1)
     values |= dict.fromkeys(_spread(row), math.prod(lead))
+    behind = trailing_of(row)
+    if behind is not None:
+        values[behind] = math.prod(trail)
     for argument in present:
         array = arrays[argument.name]
         own = argument.fixed[: _fixed(argument, array)]
         known = all(symbol in values for extent in own for symbol in extent.symbols)
         wanted = tuple(extent.value(values) for extent in own) if known else None
-        if array.shape[array.ndim - len(own) :] != wanted:
+        shape = _before(argument, array, len(trail))
+        if shape[len(shape) - len(own) :] != wanted:
             meant = f"shape {argument.symbols}" + (f" = {wanted}" if wanted is not None else "")
             raise ArgumentError(f"{kernel}: {argument.name}: expected {meant}, got {array.shape}")
     return values, missing
 
 
+def _behind(argument: Argument, behind: int) -> int:
+    """How many trailing dimensions an array has where a call has so many."""
+    return behind if argument.trailing is not None else 0
+
+
+def _before(argument: Argument, array: AnyArray, behind: int) -> tuple[int, ...]:
+    """The shape of an array without its trailing dimensions."""
+    shape: tuple[int, ...] = array.shape
+    return shape[: len(shape) - _behind(argument, behind)]
+
+
 def _result_shape(
-    argument: Argument, values: dict[str, int], lead: tuple[int, ...], missing: set[str]
+    argument: Argument,
+    values: dict[str, int],
+    lead: tuple[int, ...],
+    missing: set[str],
+    trail: tuple[int, ...],
 ) -> tuple[int, ...]:
     own = [e for e in argument.fixed if not (e.optional and e.symbols[0] in missing)]
-    return (lead if argument.spreads else ()) + tuple(extent.value(values) for extent in own)
+    fixed = tuple(extent.value(values) for extent in own)
+    return (lead if argument.spreads else ()) + fixed + (trail if argument.trailing is not None else ())
 
 
 def _spread(row: "type[KernelAttr]") -> set[str]:
@@ -418,10 +422,12 @@ def _lies_turned(argument: Argument, array: AnyArray, lead: tuple[int, ...]) -> 
     return bool(array.swapaxes(-1, -2).flags.c_contiguous)
 
 
-def _flat(kernel: str, argument: Argument, array: AnyArray, lead: tuple[int, ...], wanted: Array) -> AnyArray:
+def _flat(
+    kernel: str, argument: Argument, array: AnyArray, lead: tuple[int, ...], wanted: Array, behind: int
+) -> AnyArray:
     """An input in the kernel's own shape: contiguous, aligned, of its dtype; the caller's memory if possible."""
     if argument.spreads:
-        fixed = _fixed(argument, array)
+        fixed = _fixed(argument, array) + _behind(argument, behind)
         whole = lead + array.shape[array.ndim - fixed :]
         array = array if array.shape == whole else np.broadcast_to(array, whole)
     if argument.turned is not None and _lies_turned(argument, array, lead):

@@ -1,6 +1,6 @@
 """The reference of a kernel as a graph: NumPy code that writes to its last arrays, traced once for all sizes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +11,7 @@ from jitkernels.frontends.storage import Storage, View, c_strides
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer, pop, push
 from jitkernels.frontends.whole import Whole
-from jitkernels.graph import construct
+from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Number, Scope
 from jitkernels.graph.ir import Graph, Node
@@ -27,17 +27,19 @@ def graph_of(
     dtypes: Sequence[str],
     fields: Mapping[str, Any],
     floats: Sequence[str],
+    ones: Collection[str] = (),
 ) -> tuple[Graph, Scope]:
     """What a reference computes, for arrays of these dtypes, which may differ from those that it is written for.
 
-    Its inputs are the arrays, then the `floats`; its symbols are those `fields` that are ints. Raises UnknownError
-    where the code would be right for some sizes alone.
+    Its inputs are the arrays, then the `floats`; its symbols are those `fields` that are ints, of which `ones` are
+    taken for 1. Raises UnknownError where the code would be right for some sizes alone.
     """
     tracer = Tracer(())
     symbols: dict[str, Number] = {}
     for name, value in fields.items():
         if type(value) is int:
-            symbols[name] = tracer.scope.symbol(name, SIZES[len(symbols) % len(SIZES)])
+            symbol = tracer.scope.symbol(name, SIZES[len(symbols) % len(SIZES)])
+            symbols[name] = 1 if name in ones else symbol
     push(tracer)
     try:
         given = [
@@ -65,8 +67,7 @@ def _array(
     if argument.turned is not None and fields[argument.turned]:
         shape[-2:] = reversed(shape[-2:])
     strides = c_strides(shape)
-    values = [one if type(one) is int else one.value for one in shape]
-    node = _input(tracer, dtype, shape, np.ones(values, dtype))
+    node = _input(tracer, dtype, shape, np.ones([extents.value_of(one) for one in shape], dtype))
     storage = Storage(node, node.options["index"], is_c=True)
     storage.strides = strides
     own = argument.dtype_in(fields)

@@ -84,15 +84,16 @@ class Table(IntEnum):
     the options are described; a bit for each symbol that no output has, and for each that is no size; the name
     ``out``; whether the kernel has to see all leading dimensions of a call at once; the input of which
     another names the rows, or -1, and that other; whether there are integers that nothing else is converted to; the
-    key of the nest that a call given to Python was without
-    (the address is 0 where no kernel was known);
-    the key that was last looked for in vain; then the parameters' names and the records.
+    symbol of its trailing dimensions or -1; whether its first input is the only one with other dimensions than a
+    kernel's, so that it may lie the other way round; whether results are without the last extent of the plain rows
+    that go in; the key of the nest that a call given to Python was without (the address is 0 where no kernel was
+    known); the key that was last looked for in vain; then the parameters' names and the records.
     """
 
     (
         SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, PLAIN, EXACT, KEYS, MASK, CHOICES,
-        HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, WANTED, MISSED, NAMES,
-    ) = range(23)  # fmt: skip
+        HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, TRAILING, MIRRORS, REDUCES, WANTED, MISSED, NAMES,
+    ) = range(26)  # fmt: skip
     RECORDS = NAMES + MOST_SLOTS
 
 
@@ -100,8 +101,8 @@ class Plain(IntEnum):
     """What an everyday function is, as far as its plain calls go.
 
     ELEMENTWISE: one or two arrays alike and a result alike, no options. OF_ROWS: an array of rows and a result alike,
-    beside which there are vectors of a row's length. ANY_ORDER: no plain calls, but elements may be taken in any order,
-    as of arrays alike beside numbers and options.
+    or of a number for each row, beside which there are vectors of a row's length. ANY_ORDER: no plain calls, but
+    elements may be taken in any order, as of arrays alike beside numbers and options.
     """
 
     NONE, ELEMENTWISE, OF_ROWS, ANY_ORDER = range(4)
@@ -133,12 +134,14 @@ class Record(IntEnum):
     there where that input is. INTEGER: 0 for floats, else one more than NumPy's number of its integers. VARIES: 0, or
     the factor of the choice in the options that says whether it is the next dtype instead; TELLS: the same where an
     input tells it. UNLESS: one more than the input with which it holds floats all the same, or 0. LEADS: has leading
-    dimensions. FIXED: how many others; the last may be missing if OPTIONAL, which is 2 where results do not depend on
-    that. TURN: what lying transposed adds to the options. SHAPE: factor, symbol and second symbol (or -1 where there is
-    none) of each extent.
+    dimensions, TRAILS: trailing ones. FIXED: how many others; the last may be missing if OPTIONAL, which is 2 where
+    results do not depend on that. TURN: what lying transposed adds to the options. SHAPE: factor, symbol and second
+    symbol (or -1 where there is none) of each extent.
     """
 
-    WHEN, LEADER, INTEGER, VARIES, TELLS, UNLESS, LEADS, FIXED, OPTIONAL, TURN, IN_PLACE, SHAPE = range(12)
+    (
+        WHEN, LEADER, INTEGER, VARIES, TELLS, UNLESS, LEADS, TRAILS, FIXED, OPTIONAL, TURN, IN_PLACE, SHAPE,
+    ) = range(13)  # fmt: skip
     WORDS = SHAPE + 3 * MOST_SHAPE
 
 
@@ -171,10 +174,11 @@ class Operand(IntEnum):
 
 
 class Frame(IntEnum):
-    """Words of a call while it is served: what holds for all operands."""
+    """Words of a call while it is served: what holds for all operands. BEHIND: how many trailing dimensions."""
 
-    WIDE, OPTIONS, AXIS, MOVED, MISSING, EMPTY, MEMORY, PICKED, FORTRAN, LEADING, LEAD = range(11)
-    EXTENTS = LEAD + MOST_OPERAND_DIMENSIONS
+    WIDE, OPTIONS, AXIS, MOVED, MISSING, EMPTY, MEMORY, PICKED, FORTRAN, BEHIND, LEADING, LEAD = range(12)
+    TRAIL = LEAD + MOST_OPERAND_DIMENSIONS
+    EXTENTS = TRAIL + MOST_OPERAND_DIMENSIONS
     FLOATS = EXTENTS + MOST_SYMBOLS
     WORDS = FLOATS + MOST_FLOATS
 

@@ -15,6 +15,7 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.kernel import Kernel
 from jitkernels.registry import implementation
 from jitkernels.testing.arguments import check_refusals
+from jitkernels.testing.calls import named
 from jitkernels.testing.checks import (
     Function,
     check_bad_indices,
@@ -48,6 +49,7 @@ __all__ = [
     "long_attrs",
     "middle",
     "middles",
+    "named",
     "special_values",
     "upcast_reference",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jitkernels.attrs.base import Case, KernelAttr
+from jitkernels.attrs.binding import trailing_of
 from jitkernels.errors import AttrError, DataIndexError
 
 SIZES = (*range(34), 47, 64, 65, 100, 127, 255, 257, 513)
@@ -23,11 +24,18 @@ def attrs_around(row: type[KernelAttr], sizes: Sequence[int] = SIZES) -> list[Ke
     and those for which no valid data exist (ids into a table of no rows), are left out.
     """
     found = [case.attr for case in ci_cases(row)]
-    for base in middles(row):
+    for base in [*middles(row), *_alone(row)]:
         changes = ({name: size} for name in integers(base) for size in sizes)
         found += [attr for change in changes if (attr := changed(base, change)) is not None]
         found += flags(base)
     return list(dict.fromkeys(found))
+
+
+def _alone(row: type[KernelAttr]) -> list[KernelAttr]:
+    """The middle cases of a row with trailing dimensions without those, for which there may be code of its own."""
+    trailing = trailing_of(row)
+    changes = [] if trailing is None else [changed(base, {trailing: 1}) for base in middles(row)]
+    return [attr for attr in changes if attr is not None]
 
 
 def long_attrs(row: type[KernelAttr], sizes: Sequence[int] = LONG) -> list[KernelAttr]:

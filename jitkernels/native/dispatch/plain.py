@@ -77,8 +77,12 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
             at += 1
     if out == address("jk_none"):
         out = 0
+    reduces = rows and load(table, 8 * Table.REDUCES)
+    to = descr
+    if reduces and load(record(table, inputs), 8 * Record.INTEGER):
+        to = address("jk_int64")
     if out != 0:
-        if alike(out, descr, dimensions, extents, WRITABLE) == 0:
+        if alike(out, to, dimensions - reduces, extents, WRITABLE) == 0:
             return Outcome.GENERAL
     lead = 1
     for d in range(dimensions - rows):
@@ -89,9 +93,10 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
     wide = descr == address("jk_float64")
     if out != 0:
         data = load(out, Offset.ARRAY_DATA)
-        size = lead * n << (2 + wide)
+        first_size = lead * n << (2 + wide)
+        size = lead << 3 if reduces else first_size
         one = load(words)
-        if one != data and apart(one, size, data, size) == 0:
+        if (one != data or reduces) and apart(one, first_size, data, size) == 0:
             return Outcome.GENERAL
         for i in range(1, at):
             one = load(words, 8 * i)
@@ -102,14 +107,18 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
     if lead * n == 0 or load(table, 8 * Table.EXACT):
         return Outcome.GENERAL
     key = (options * 2 + wide + KEY_BASE) << 6 | class_of(lead)
+    trails = 0
     if rows:
         key = key << 6 | class_of(n)
+        trails = load(table, 8 * Table.TRAILING) >= 0
+        if trails:
+            key = key << 6
     context = context_of(table, key)
     if unlikely(context == 0):
         return Outcome.PYTHON
     if unlikely(due(context)):
         return Outcome.PYTHON
-    out = result_of(out, dimensions, extents, descr)
+    out = result_of(out, dimensions - reduces, extents, to)
     if unlikely(out == 0):
         return Outcome.PYTHON
     store(words, 8 * at, load(out, Offset.ARRAY_DATA))
@@ -118,6 +127,9 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
     if rows:
         store(words, 8 * at, n)
         at += 1
+        if trails:
+            store(words, 8 * at, 1)
+            at += 1
         for i in range(load(table, 8 * Table.OPTIONS) if load(table, 8 * Table.FLOATS) else 0):
             choice = table + 8 * (load(table, 8 * Table.CHOICES) + i * Choice.WORDS)
             if load(choice, 8 * Choice.KIND) == Choice.A_FLOAT:

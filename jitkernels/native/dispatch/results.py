@@ -45,9 +45,9 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
             return 0
         items = given + Offset.TUPLE_ITEMS
     if nothing:
-        if load(table, 8 * Table.SPREAD) < 0 and load(frame, 8 * Frame.EMPTY) & load(table, 8 * Table.HIDDEN):
+        if load(frame, 8 * Frame.EMPTY) & load(table, 8 * Table.HIDDEN):
             return 0
-    elif context == 0 or (load(frame, 8 * Frame.EMPTY) and load(table, 8 * Table.SPREAD) < 0):
+    elif context == 0 or load(frame, 8 * Frame.EMPTY):
         return 0
     for i in range(outputs):
         own = operand(frame, inputs + i)
@@ -141,8 +141,16 @@ def natural(table: int, frame: int, entry: int, own: int) -> int:
         if e < fixed - 1 or load(entry, 8 * Record.OPTIONAL) == 0 or load(frame, 8 * Frame.MISSING) == 0:
             store(own, 8 * (Operand.EXTENTS + dimensions), extent)
             dimensions += 1
+    if load(entry, 8 * Record.TRAILS):
+        for d in range(load(frame, 8 * Frame.BEHIND)):
+            extent = load(frame, 8 * (Frame.TRAIL + d))
+            inner = inner * extent
+            store(own, 8 * (Operand.EXTENTS + dimensions), extent)
+            dimensions += 1
     store(own, 8 * Operand.INNER, inner)
     store(own, 8 * Operand.DIMENSIONS, dimensions)
+    if load(frame, 8 * Frame.FORTRAN) and load(table, 8 * Table.MIRRORS):
+        mirror(own)
     if load(frame, 8 * Frame.MOVED) >= 0:
         # The extent of the axis, now last, back to where the caller has it.
         kept = load(own, 8 * (Operand.EXTENTS + dimensions - 1))
@@ -200,7 +208,7 @@ def lay_out_result(frame: int, entry: int, own: int) -> int:
     wanted = wanted_of(frame, entry)
     store(own, 8 * Operand.WANTED, wanted)
     store(own, 8 * Operand.TURNED, 0)
-    direct = load(own, 8 * Operand.KIND) == wanted
+    direct = load(own, 8 * Operand.KIND) == wanted or load(entry, 8 * Record.INTEGER)
     if load(frame, 8 * Frame.MOVED) >= 0:
         place = dimensions + load(frame, 8 * Frame.AXIS)
         rotate(own + 8 * Operand.EXTENTS, place, dimensions - 1)

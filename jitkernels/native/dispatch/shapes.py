@@ -30,6 +30,11 @@ def bind_inputs(table: int, frame: int) -> int:
     inputs = load(table, 8 * Table.INPUTS)
     store(frame, 8 * Frame.MISSING, 0)
     store(frame, 8 * Frame.MOVED, -1)
+    store(frame, 8 * Frame.BEHIND, -1)
+    store(frame, 8 * Frame.FORTRAN, 0)
+    trailing = load(table, 8 * Table.TRAILING)
+    if load(table, 8 * Table.MIRRORS):
+        turn_round(frame)
     spread = load(table, 8 * Table.SPREAD)
     for i in range(inputs):
         own = operand(frame, i)
@@ -38,7 +43,7 @@ def bind_inputs(table: int, frame: int) -> int:
             leads = load(entry, 8 * Record.LEADS)
             fixed = load(entry, 8 * Record.FIXED)
             dimensions = load(own, 8 * Operand.DIMENSIONS)
-            if leads and load(frame, 8 * Frame.AXIS) != -1:
+            if leads and trailing < 0 and load(frame, 8 * Frame.AXIS) != -1:
                 if move_axis(frame, own) == 0:
                     return 0
             if dimensions == fixed - 1 and load(entry, 8 * Record.OPTIONAL):
@@ -49,13 +54,18 @@ def bind_inputs(table: int, frame: int) -> int:
                 store(own, 8 * Operand.DIMENSIONS, dimensions)
                 if load(entry, 8 * Record.OPTIONAL) == 1:
                     store(frame, 8 * Frame.MISSING, 1)
-            if dimensions < fixed or (leads == 0 and dimensions > fixed):
+            own_dimensions = fixed
+            if load(entry, 8 * Record.TRAILS):
+                if trail(table, frame, own, fixed, leads) == 0:
+                    return 0
+                own_dimensions += load(frame, 8 * Frame.BEHIND)
+            if dimensions < own_dimensions or (leads == 0 and dimensions > own_dimensions):
                 return 0
             if leads:
-                if broadcast(frame, own, dimensions - fixed) == 0:
+                if broadcast(frame, own, dimensions - own_dimensions) == 0:
                     return 0
             for e in range(fixed):
-                extent = load(own, 8 * (Operand.EXTENTS + dimensions - fixed + e))
+                extent = load(own, 8 * (Operand.EXTENTS + dimensions - own_dimensions + e))
                 factor = load(entry, 8 * (Record.SHAPE + 3 * e))
                 place = load(entry, 8 * (Record.SHAPE + 3 * e + 1))
                 if place >= 0:
@@ -70,7 +80,6 @@ def bind_inputs(table: int, frame: int) -> int:
         for d in range(load(frame, 8 * Frame.LEADING)):
             total = total * load(frame, 8 * (Frame.LEAD + d))
         store(frame, 8 * (Frame.EXTENTS + spread), total)
-    store(frame, 8 * Frame.FORTRAN, 0)
     kind = load(table, 8 * Table.PLAIN)
     if (kind == Plain.ELEMENTWISE or kind == Plain.ANY_ORDER) and load(frame, 8 * Frame.LEADING) > 1:
         store(frame, 8 * Frame.FORTRAN, all_fortran(table, frame, inputs))
@@ -78,6 +87,51 @@ def bind_inputs(table: int, frame: int) -> int:
         own = operand(frame, i)
         if load(own, 8 * Operand.PRESENT):
             lay_out(table, frame, own, record(table, i))
+    return 1
+
+
+def turn_round(frame: int) -> int:
+    """An array in Fortran order is taken as it lies: with its dimensions, and the axis, the other way round."""
+    own = operand(frame, 0)
+    array = load(own, 8 * Operand.ARRAY)
+    dimensions = load(own, 8 * Operand.DIMENSIONS)
+    axis = load(frame, 8 * Frame.AXIS)
+    if load(array, Offset.TYPE) != address("jk_ndarray") or axis >= dimensions or axis < -dimensions:
+        return 0
+    if load(own, 8 * Operand.CONTIGUOUS) or load32(array, Offset.ARRAY_FLAGS) & IN_FORTRAN_ORDER == 0:
+        return 0
+    mirror(own)
+    store(frame, 8 * Frame.AXIS, -1 - axis if axis < 0 else dimensions - 1 - axis)
+    store(frame, 8 * Frame.FORTRAN, 1)
+    return 1
+
+
+def trail(table: int, frame: int, own: int, fixed: int, leads: int) -> int:
+    """The trailing dimensions, which the first operand that has some tells; 0 where those of another are not these."""
+    dimensions = load(own, 8 * Operand.DIMENSIONS)
+    if load(frame, 8 * Frame.BEHIND) < 0:
+        behind = dimensions - fixed
+        if leads:
+            axis = load(frame, 8 * Frame.AXIS)
+            if axis >= dimensions or axis < -dimensions:
+                return 0
+            behind = -1 - axis if axis < 0 else dimensions - 1 - axis
+        if behind < 0:
+            return 0
+        total = 1
+        for d in range(behind):
+            extent = load(own, 8 * (Operand.EXTENTS + dimensions - behind + d))
+            store(frame, 8 * (Frame.TRAIL + d), extent)
+            total = total * extent
+        store(frame, 8 * Frame.BEHIND, behind)
+        store(frame, 8 * (Frame.EXTENTS + load(table, 8 * Table.TRAILING)), total)
+        return 1
+    behind = load(frame, 8 * Frame.BEHIND)
+    if dimensions < behind:
+        return 0
+    for d in range(behind):
+        if load(own, 8 * (Operand.EXTENTS + dimensions - behind + d)) != load(frame, 8 * (Frame.TRAIL + d)):
+            return 0
     return 1
 
 
@@ -155,6 +209,8 @@ def lay_out(table: int, frame: int, own: int, entry: int) -> int:
     """Loop extents and strides of an operand (0 where it is broadcast), and whether the kernel takes it as it is."""
     dimensions = load(own, 8 * Operand.DIMENSIONS)
     fixed = load(entry, 8 * Record.FIXED)
+    if load(entry, 8 * Record.TRAILS):
+        fixed += load(frame, 8 * Frame.BEHIND)
     wanted = wanted_of(frame, entry)
     store(own, 8 * Operand.WANTED, wanted)
     inner = 1
@@ -186,7 +242,7 @@ def lay_out(table: int, frame: int, own: int, entry: int) -> int:
     direct = load(own, 8 * Operand.KIND) == wanted
     if wanted == 7 and load(own, 8 * Operand.KIND) == 9:
         direct = 1
-    if load(frame, 8 * Frame.FORTRAN):
+    if load(frame, 8 * Frame.FORTRAN) and load(table, 8 * Table.MIRRORS) == 0:
         mirror(own)
         same = 1
         store(own, 8 * Operand.CONTIGUOUS, 1)
@@ -263,6 +319,8 @@ FUNCTIONS = (
     operand,
     record,
     bind_inputs,
+    turn_round,
+    trail,
     move_axis,
     rotate,
     broadcast,

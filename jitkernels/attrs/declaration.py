@@ -1,0 +1,101 @@
+"""What a row declares, checked when its class is made: arrays, fields and options that fit one another."""
+
+from typing import TYPE_CHECKING
+
+from jitkernels.attrs.binding import AXIS, DTYPE, SHAPE, inputs_of
+from jitkernels.errors import RegistrationError
+from jitkernels.signature import Argument
+
+if TYPE_CHECKING:
+    from jitkernels.attrs.base import KernelAttr
+
+
+def check_declaration(row: "type[KernelAttr]") -> None:
+    """Raise RegistrationError for arrays and options that do not fit the fields of a row."""
+    fields = row.known_fields()
+
+    def wanted(what: str, name: str, *kinds: str) -> None:
+        if name not in fields or fields[name].kind not in kinds:
+            raise RegistrationError(
+                f"{row.__name__}: {what}: expected the name of a field of type {kinds[0]}, got {name!r}"
+            )
+
+    names = [argument.name for argument in row.arrays]
+    if len(names) != len(set(names)):
+        raise RegistrationError(f"{row.__name__}: arrays: expected different names, got {', '.join(names)}")
+    for argument in row.arrays:
+        label = f"array {argument.name}"
+        for extent in argument.extents:
+            for symbol in extent.symbols:
+                wanted(label, symbol, "int", "whole")
+        for flag in (argument.when, argument.turned):
+            if flag is not None:
+                wanted(label, flag, "bool")
+        if argument.role == "out" and argument.when not in (None, *(a.when for a in inputs_of(row))):
+            raise RegistrationError(
+                f"{row.__name__}: {label}: when: expected the flag of an input, got {argument.when!r}"
+            )
+        if argument.read is not None:
+            wanted(label, argument.read, "float")
+        if argument.dtype is None or argument.unless is not None:
+            wanted(label, "dtype", "dtype")
+        if argument.unless is not None:
+            wanted(label, argument.unless, "bool")
+        if argument.picks is not None:
+            _check_picks(row, argument)
+    _check_spread(row)
+    for name in row.floats:
+        wanted("floats", name, "float")
+    for name in row.options:
+        if name not in fields and name not in (AXIS, SHAPE):
+            raise RegistrationError(f"{row.__name__}: options: expected fields or 'axis', got {name!r}")
+    leads = bool(row.arrays) and all(argument.spreads for argument in row.arrays)
+    if {SHAPE, DTYPE} & {*row.options} and (inputs_of(row) or not leads):
+        raise RegistrationError(
+            f"{row.__name__}: options: expected 'shape' and 'dtype' where there are no inputs and all results have "
+            "leading dimensions"
+        )
+
+
+def _check_spread(row: "type[KernelAttr]") -> None:
+    """Raise RegistrationError unless a call tells which dimensions are leading ones and which are trailing."""
+    for argument in row.arrays:
+        places = [i for i, extent in enumerate(argument.extents) if extent.spread]
+        if any(i not in (0, len(argument.extents) - 1) for i in places):
+            raise RegistrationError(
+                f"{row.__name__}: array {argument.name}: expected '*' at the first and the last extent alone, got "
+                f"{argument.shape!r}"
+            )
+    both = [a for a in inputs_of(row) if a.trailing is not None and a.spreads]
+    alone = [a for a in inputs_of(row) if a.trailing is not None and not a.spreads]
+    symbols = {a.trailing for a in row.arrays if a.trailing is not None}
+    axis = AXIS in row.options
+    if (
+        len(symbols) > 1
+        or (both and not axis)
+        or (alone and (both or axis))
+        or (symbols and not (both or alone))
+    ):
+        raise RegistrationError(
+            f"{row.__name__}: arrays: expected one kind of trailing dimensions, and the option 'axis' where there are "
+            "leading ones as well, and nowhere else"
+        )
+    if both and len(both[0].fixed) != 1:
+        raise RegistrationError(
+            f"{row.__name__}: array {both[0].name}: expected one extent between leading and trailing ones, got "
+            f"{both[0].shape!r}"
+        )
+
+
+def _check_picks(row: "type[KernelAttr]", argument: Argument) -> None:
+    """Raise RegistrationError unless the numbers of an array can name rows of the other that it picks from."""
+    picked = [a for a in inputs_of(row) if a.name == argument.picks and a is not argument]
+    rows = picked[0].extents[0] if picked else None
+    uses = [e for a in row.arrays for e in a.extents if rows and set(rows.symbols) & set(e.symbols)]
+    plain = rows is not None and len(rows.symbols) == rows.factor == 1 and len(uses) == 1
+    if argument.dtype is None or not plain or any(e.spread for a in (argument, *picked) for e in a.extents):
+        raise RegistrationError(
+            f"{row.__name__}: array {argument.name}: picks: expected the name of an input whose first extent is a "
+            "field that no other extent has, integers to name its rows, and no leading dimensions, got "
+            f"{argument.picks!r}"
+        )

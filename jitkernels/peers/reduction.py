@@ -1,0 +1,141 @@
+"""What NumPy, torch, numexpr and scipy have for the reductions along one axis."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.reduction import (
+    HArgMaxAttr,
+    HLogSumExpAttr,
+    HMaxAttr,
+    HMeanAttr,
+    HMinAttr,
+    HSumAttr,
+    HVarAttr,
+)
+from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.signature import AnyArray
+
+
+@equivalent(HVarAttr)
+def hvar(x: Any, axis: int = -1, ddof: float = 0.0, out: Any = None) -> Any:
+    return np.var(x, axis=axis, ddof=ddof, out=out)
+
+
+@equivalent(HLogSumExpAttr)
+def hlogsumexp(x: Any, axis: int = -1, out: Any = None) -> Any:
+    x = np.asarray(x)
+    largest = x.max(axis=axis, keepdims=True)
+    return np.add(np.log(np.exp(x - largest).sum(axis=axis)), np.squeeze(largest, axis), out=out)
+
+
+def _of_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(x: Any, axis: int = -1, out: Any = None) -> Any:
+        return function(x, axis=axis, out=out)
+
+    return call
+
+
+PLAIN: dict[type[KernelAttr], Callable[..., Any]] = {
+    HMaxAttr: np.max, HMinAttr: np.min, HArgMaxAttr: np.argmax, HSumAttr: np.sum, HMeanAttr: np.mean,
+}  # fmt: skip
+"""Rows that NumPy has a function of."""
+OF_TORCH: dict[type[KernelAttr], str] = {
+    HMaxAttr: "amax", HMinAttr: "amin", HArgMaxAttr: "argmax", HSumAttr: "sum", HMeanAttr: "mean",
+}  # fmt: skip
+OF_NUMEXPR: dict[type[KernelAttr], str] = {HMaxAttr: "max", HMinAttr: "min", HSumAttr: "sum"}
+
+
+def _numpy(function: Callable[..., Any], attr: Any, x: AnyArray, y: AnyArray) -> Bound:
+    return partial(function, x, 1, out=y)
+
+
+def _torch(name: str, attr: Any, x: AnyArray, y: AnyArray) -> Bound:
+    import torch
+
+    return partial(getattr(torch, name), torch.from_numpy(x), 1, out=torch.from_numpy(y))
+
+
+def _numexpr(name: str, attr: Any, x: AnyArray, y: AnyArray) -> Bound:
+    import numexpr
+
+    return partial(numexpr.evaluate, f"{name}(x, axis=1)", {"x": x}, {}, out=y)
+
+
+@peer(HVarAttr)
+def numpy_hvar(attr: HVarAttr, x: AnyArray, y: AnyArray) -> Bound:
+    return partial(np.var, x, 1, ddof=attr.ddof, out=y)
+
+
+@peer(HVarAttr, name="torch")
+def torch_hvar(attr: HVarAttr, x: AnyArray, y: AnyArray) -> Bound:
+    import torch
+
+    return partial(torch.var, torch.from_numpy(x), 1, correction=attr.ddof, out=torch.from_numpy(y))
+
+
+@peer(HLogSumExpAttr)
+def numpy_hlogsumexp(attr: HLogSumExpAttr, x: AnyArray, y: AnyArray) -> Bound:
+    return partial(hlogsumexp, x, 1, y)
+
+
+@peer(HLogSumExpAttr, name="scipy")
+def scipy_hlogsumexp(attr: HLogSumExpAttr, x: AnyArray, y: AnyArray) -> Bound:
+    from scipy.special import logsumexp
+
+    def into(x: AnyArray, y: AnyArray) -> None:
+        y[...] = logsumexp(x, axis=1)
+
+    return partial(into, x, y)
+
+
+@peer(HLogSumExpAttr, name="torch")
+def torch_hlogsumexp(attr: HLogSumExpAttr, x: AnyArray, y: AnyArray) -> Bound:
+    import torch
+
+    return partial(torch.logsumexp, torch.from_numpy(x), 1, out=torch.from_numpy(y))
+
+
+def reductions(row: type[KernelAttr], elements: int) -> Iterator[OrdinaryCall]:
+    """Vectors, matrices and more, along every axis, in every form."""
+    x, y = values(elements), values(shape(elements, 2))
+    result = np.zeros(y.shape[0], np.int64 if row is HArgMaxAttr else y.dtype)
+    yield OrdinaryCall("2-D", (y,))
+    yield OrdinaryCall("1-D", (x,))
+    yield OrdinaryCall("axis by position", (y, -1))
+    for dimensions in (2, 3, 4):
+        cube = values(shape(elements, dimensions))
+        for axis in range(dimensions):
+            yield OrdinaryCall(f"{dimensions}-D, axis={axis}", (cube,), {"axis": axis})
+            yield OrdinaryCall(
+                f"{dimensions}-D, Fortran, axis={axis}", (np.asfortranarray(cube),), {"axis": axis}
+            )
+    for dtype in DTYPES[:-1]:
+        yield OrdinaryCall(dtype, (y.astype(dtype),))
+        yield OrdinaryCall(f"{dtype}, axis=0", (y.astype(dtype),), {"axis": 0})
+    for name, form in LAYOUTS.items():
+        yield OrdinaryCall(name, (form(y),))
+        yield OrdinaryCall(f"{name}, axis=0", (form(y),), {"axis": 0})
+    yield OrdinaryCall("one row", (x[np.newaxis],))
+    yield OrdinaryCall("one column", (x[:, np.newaxis],))
+    yield OrdinaryCall("one column, axis=0", (x[:, np.newaxis],), {"axis": 0})
+    yield OrdinaryCall("empty", (y[:0],))
+    if row is HArgMaxAttr:
+        yield OrdinaryCall("out", (y,), {"out": result})
+    else:
+        yield from with_outs((y, -1), 99, result)
+    yield OrdinaryCall("axis=0, out", (y,), {"axis": 0, "out": np.zeros(y.shape[1], result.dtype)})
+
+
+for _row in (*PLAIN, HVarAttr, HLogSumExpAttr):
+    ordinary_calls(_row)(partial(reductions, _row))
+for _row, _function in PLAIN.items():
+    equivalent(_row)(_of_numpy(_function))
+    peer(_row)(partial(_numpy, _function))
+    peer(_row, name="torch")(partial(_torch, OF_TORCH[_row]))
+    if _row in OF_NUMEXPR:
+        peer(_row, name="numexpr")(partial(_numexpr, OF_NUMEXPR[_row]))
