@@ -8,10 +8,19 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from jitkernels import errors as errors
 from jitkernels.attrs.base import KernelAttr as KernelAttr
+from jitkernels.attrs.counting import CumsumAttr as CumsumAttr
+from jitkernels.attrs.counting import HistogramAttr as HistogramAttr
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
 from jitkernels.attrs.layer_norm import LayerNormAttr as LayerNormAttr
 from jitkernels.attrs.lstm import LSTMCtHtAttr as LSTMCtHtAttr
 from jitkernels.attrs.matmul import MatMulAttr as MatMulAttr
+from jitkernels.attrs.movement import GatherAttr as GatherAttr
+from jitkernels.attrs.movement import ScatterAddAttr as ScatterAddAttr
+from jitkernels.attrs.movement import TransposeAttr as TransposeAttr
+from jitkernels.attrs.ordering import SortAttr as SortAttr
+from jitkernels.attrs.ordering import TopkAttr as TopkAttr
+from jitkernels.attrs.random_numbers import NormalAttr as NormalAttr
+from jitkernels.attrs.random_numbers import UniformAttr as UniformAttr
 from jitkernels.attrs.seq_pool import SeqPoolAttr as SeqPoolAttr
 from jitkernels.attrs.softmax import SoftmaxAttr as SoftmaxAttr
 from jitkernels.attrs.vector import VExpAttr as VExpAttr
@@ -77,27 +86,57 @@ __all__ = [
     "set_num_threads",
     "tune",
     "use",
+    "CumsumAttr",
     "EmbSeqPoolAttr",
+    "GatherAttr",
+    "HistogramAttr",
     "LSTMCtHtAttr",
     "LayerNormAttr",
     "MatMulAttr",
+    "NormalAttr",
+    "ScatterAddAttr",
     "SeqPoolAttr",
     "SoftmaxAttr",
+    "SortAttr",
+    "TopkAttr",
+    "TransposeAttr",
+    "UniformAttr",
     "VExpAttr",
     "VMulAttr",
     "VSigmoidAttr",
+    "cumsum",
     "emb_seq_pool",
+    "gather",
+    "histogram",
     "layer_norm",
     "lstm_ctht",
     "matmul",
+    "normal",
+    "scatter_add",
     "seq_pool",
     "softmax",
+    "sort",
+    "topk",
+    "transpose",
+    "uniform",
     "vexp",
     "vmul",
     "vsigmoid",
 ]
 
 def set_num_threads(threads: int) -> None: ...
+def cumsum(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def histogram(
+    x: ArrayLike,
+    bins: int = 10,
+    low: float = 0.0,
+    high: float = 1.0,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def emb_seq_pool(
     table: ArrayLike,
     ids: ArrayLike,
@@ -123,6 +162,46 @@ def lstm_ctht(
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def transpose(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def gather(
+    table: ArrayLike,
+    ids: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def scatter_add(
+    table: ArrayLike,
+    ids: ArrayLike,
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def sort(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def topk(
+    x: ArrayLike,
+    k: int,
+    axis: SupportsIndex = -1,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
+def uniform(
+    shape: int | Sequence[int],
+    seed: int = 0,
+    offset: int = 0,
+    dtype: DTypeLike | None = None,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def normal(
+    shape: int | Sequence[int],
+    seed: int = 0,
+    offset: int = 0,
+    dtype: DTypeLike | None = None,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def seq_pool(

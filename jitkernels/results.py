@@ -81,7 +81,8 @@ def _check_out(kernel: str, dtype: str, array: Any, shape: tuple[int, ...]) -> N
     expected = f"{kernel}: out: expected a writeable {dtype} array of shape {shape}"
     if not isinstance(array, np.ndarray):
         raise ArgumentTypeError(f"{expected}, got {type(array).__name__}")
-    if array.dtype.kind not in "fc" or not np.can_cast(dtype, array.dtype, "same_kind"):
+    kinds = "iufc" if np.dtype(dtype).kind == "i" else "fc"
+    if array.dtype.kind not in kinds or not np.can_cast(dtype, array.dtype, "same_kind"):
         raise ArgumentTypeError(f"{expected}, got dtype {array.dtype}")
     if array.shape != shape:
         raise ArgumentError(f"{expected}, got shape {array.shape}")

@@ -73,7 +73,8 @@ def assert_right(row: Row, results: Any, given: Keywords, dtype: str = "float32"
     expected = true_results(row, given)
     for got, right, parameter in zip(as_tuple(results), expected, attr.signature().outputs, strict=True):
         assert type(got) is np.ndarray
-        assert (got.dtype, got.shape) == (np.dtype(dtype), right.shape)
+        wanted = dtype if parameter.dtype.startswith("float") else parameter.dtype
+        assert (got.dtype, got.shape) == (np.dtype(wanted), right.shape)
         flat = right.reshape(parameter.shape)
         one = replace_outputs(attr, arguments_of(row, given), parameter.name)
         one(got.reshape(parameter.shape), flat, slack)
