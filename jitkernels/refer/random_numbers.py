@@ -53,6 +53,7 @@ def uniform(attr: UniformAttr, y: AnyArray) -> None:
 @implements(NormalAttr)
 def normal(attr: NormalAttr, y: AnyArray) -> None:
     words, start = blocks(attr, 4 if attr.dtype == "float32" else 2)
+    turns: AnyArray | tuple[AnyArray, AnyArray]
     if attr.dtype == "float32":
         lengths, turns = words.T[:, ::2], words.T[:, 1::2].astype(np.float64) * 2.0**-32
         u = ((lengths >> np.uint64(1)).astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-31)
