@@ -12,15 +12,19 @@ from jitkernels import machine
 from jitkernels.attrs.ordering import SortAttr, TopkAttr
 from jitkernels.loops.keys import FLOAT_OF, INTEGER, KEY, RANK
 from jitkernels.loops.memory import given_back, is_nothing, taken
-from jitkernels.loops.sorting_network import network
+from jitkernels.loops.sorting_network import against, merge, network
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.native import status
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import apart, inlined, offset
 from jitkernels.registry import Variant, implements
 
-SHORT = 256
+TOGETHER = 256
 """Elements that are sorted in registers at most."""
+SHORT = 8192
+"""Elements up to which it takes less to merge these than to go digit by digit."""
+TOP_DIGIT = 11
+"""Bits by which those are told that may be among many."""
 DIGIT = 256
 FEW = 32
 """How many are found as they come: of more than these the whole row is sorted."""
@@ -55,8 +59,28 @@ def sort(attr: SortAttr, **variant: Any) -> LoopNest:
     largest = integer(np.iinfo(integer).max)
     top, eight, mask = unsigned(1 << bits - 1), unsigned(8), unsigned(DIGIT - 1)
     sort_16, sort_32, sort_64 = (network(bits, count, min(lanes, count)) for count in (16, 32, 64))
-    sort_128, sort_256 = (network(bits, count, lanes) for count in (128, 256))
+    sort_128, sort_256 = (network(bits, count, lanes) for count in (128, TOGETHER))
+    merge_256 = merge(bits, TOGETHER, lanes)
+    turn, compare = against(bits, lanes, turned=True), against(bits, lanes, turned=False)
     no_memory = np.int64(status.no_memory_for(f"sort_{dtype}"))
+
+    @apart()
+    def sort_merging(keys: Any, room: int) -> None:
+        """Parts in registers, then twice as many at a time, the second of two from behind."""
+        for start in range(0, room, TOGETHER):
+            sort_256(offset(keys, start))
+        count = 2 * TOGETHER
+        while count <= room:
+            for start in range(0, room, count):
+                turn(offset(keys, start), count // 2)
+                distance = count // 4
+                while distance >= TOGETHER:
+                    for part in range(start, start + count, 2 * distance):
+                        compare(offset(keys, part), distance)
+                    distance = distance // 2
+                for part in range(start, start + count, TOGETHER):
+                    merge_256(offset(keys, part))
+            count *= 2
 
     @inlined()
     def sort_short(x: Any, y: Any, n: int, keys: Any) -> None:
@@ -75,8 +99,10 @@ def sort(attr: SortAttr, **variant: Any) -> LoopNest:
             sort_64(keys)
         elif room == 128:
             sort_128(keys)
-        else:
+        elif room == TOGETHER:
             sort_256(keys)
+        else:
+            sort_merging(keys, room)
         for j in range(n):
             y[j] = float_of(keys[j])
 
@@ -198,26 +224,40 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
     def place_of(rank: int, shift: Any) -> int:
         return int(((unsigned(rank) ^ top) >> shift) & mask)
 
+    @inlined()
+    def first_of(rank: int) -> int:
+        return int((unsigned(rank) ^ top) >> unsigned(bits - TOP_DIGIT))
+
     @apart()
     def find_many(
         x: Any, values: Any, indices: Any, n: int, k: int, counts: Any, places: Any, other: Any
     ) -> None:
-        """All places, in the order of what is there: the last digit first."""
+        """The places of those whose first bits are among the largest, in order, the last digit first."""
+        for i in range(1 << TOP_DIGIT):
+            counts[i] = 0
         for j in range(n):
-            places[j] = j
+            counts[first_of(int(rank_of(x[j])))] += 1
+        limit, total = 0, counts[0]
+        while total < k:
+            limit += 1
+            total += counts[limit]
+        m = 0
+        for j in range(n):
+            places[m] = j
+            m += 1 if first_of(int(rank_of(x[j]))) <= limit else 0
         turned, shift = 0, unsigned(0)
         for _ in range(digits):
             for i in range(DIGIT):
                 counts[i] = 0
-            for j in range(n):
-                counts[place_of(int(rank_of(x[j])), shift)] += 1
-            if counts[place_of(int(rank_of(x[0])), shift)] != n:
+            for j in range(m):
+                counts[place_of(int(rank_of(x[places[j] if turned == 0 else other[j]])), shift)] += 1
+            if counts[place_of(int(rank_of(x[places[0] if turned == 0 else other[0]])), shift)] != m:
                 total = 0
                 for i in range(DIGIT):
                     here = counts[i]
                     counts[i] = total
                     total += here
-                for j in range(n):
+                for j in range(m):
                     one = places[j] if turned == 0 else other[j]
                     place = place_of(int(rank_of(x[one])), shift)
                     if turned == 0:
@@ -266,7 +306,7 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
         body,
         extent=signature.index("rows"),
         block=_rows(attr) if variant.get("parallel") else 1,
-        workspace=8 * DIGIT,
+        workspace=8 << TOP_DIGIT,
         workspace_dtype="int64",
         flags=(),
         reads_first=True,
