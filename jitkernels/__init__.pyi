@@ -11,6 +11,8 @@ from jitkernels.attrs.adam import AdamAttr as AdamAttr
 from jitkernels.attrs.adam import AdamWAttr as AdamWAttr
 from jitkernels.attrs.base import KernelAttr as KernelAttr
 from jitkernels.attrs.cdist import CDistAttr as CDistAttr
+from jitkernels.attrs.counting import CumsumAttr as CumsumAttr
+from jitkernels.attrs.counting import HistogramAttr as HistogramAttr
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
 from jitkernels.attrs.gemv import GEMVAttr as GEMVAttr
 from jitkernels.attrs.gru import GRUH1Attr as GRUH1Attr
@@ -22,11 +24,18 @@ from jitkernels.attrs.lstm import LSTMCtHtAttr as LSTMCtHtAttr
 from jitkernels.attrs.matmul import MatMulAttr as MatMulAttr
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr as MatMulBatchedAttr
 from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr as MatMulEpilogueAttr
+from jitkernels.attrs.movement import GatherAttr as GatherAttr
+from jitkernels.attrs.movement import ScatterAddAttr as ScatterAddAttr
+from jitkernels.attrs.movement import TransposeAttr as TransposeAttr
+from jitkernels.attrs.ordering import SortAttr as SortAttr
+from jitkernels.attrs.ordering import TopkAttr as TopkAttr
 from jitkernels.attrs.pairs import CosineAttr as CosineAttr
 from jitkernels.attrs.pairs import DotAttr as DotAttr
 from jitkernels.attrs.pairs import SqEuclideanAttr as SqEuclideanAttr
 from jitkernels.attrs.quantize import DequantizeAttr as DequantizeAttr
 from jitkernels.attrs.quantize import QuantizeAttr as QuantizeAttr
+from jitkernels.attrs.random_numbers import NormalAttr as NormalAttr
+from jitkernels.attrs.random_numbers import UniformAttr as UniformAttr
 from jitkernels.attrs.reduction import HArgMaxAttr as HArgMaxAttr
 from jitkernels.attrs.reduction import HLogSumExpAttr as HLogSumExpAttr
 from jitkernels.attrs.reduction import HMaxAttr as HMaxAttr
@@ -130,6 +139,7 @@ __all__ = [
     "AdamWAttr",
     "CDistAttr",
     "CosineAttr",
+    "CumsumAttr",
     "DequantizeAttr",
     "DotAttr",
     "EmbSeqPoolAttr",
@@ -137,6 +147,7 @@ __all__ = [
     "GRUH1Attr",
     "GRUHtPart1Attr",
     "GRUHtPart2Attr",
+    "GatherAttr",
     "HArgMaxAttr",
     "HLogSumExpAttr",
     "HMaxAttr",
@@ -144,6 +155,7 @@ __all__ = [
     "HMinAttr",
     "HSumAttr",
     "HVarAttr",
+    "HistogramAttr",
     "LSTMC1H1Attr",
     "LSTMCtHtAttr",
     "LayerNormAttr",
@@ -151,14 +163,20 @@ __all__ = [
     "MatMulBatchedAttr",
     "MatMulEpilogueAttr",
     "NCHW16CMulNCAttr",
+    "NormalAttr",
     "QuantizeAttr",
     "RopeAttr",
+    "ScatterAddAttr",
     "SeqPoolAttr",
     "SgdAttr",
     "SoftmaxAttr",
+    "SortAttr",
     "SqEuclideanAttr",
     "StrideScalAttr",
     "SwigluAttr",
+    "TopkAttr",
+    "TransposeAttr",
+    "UniformAttr",
     "VAddAttr",
     "VAddBiasAttr",
     "VAddReluAttr",
@@ -188,14 +206,17 @@ __all__ = [
     "adamw",
     "cdist",
     "cosine",
+    "cumsum",
     "dequantize",
     "dot",
     "emb_seq_pool",
+    "gather",
     "gemv",
     "gru_h1",
     "gru_ht_part1",
     "gru_ht_part2",
     "hargmax",
+    "histogram",
     "hlogsumexp",
     "hmax",
     "hmean",
@@ -209,14 +230,20 @@ __all__ = [
     "matmul_batched",
     "matmul_epilogue",
     "nchw16c_mul_nc",
+    "normal",
     "quantize",
     "rope",
+    "scatter_add",
     "seq_pool",
     "sgd",
     "softmax",
+    "sort",
     "sqeuclidean",
     "stride_scal",
     "swiglu",
+    "topk",
+    "transpose",
+    "uniform",
     "vadd",
     "vadd_bias",
     "vadd_relu",
@@ -308,6 +335,18 @@ def cdist(
     metric: Literal['euclidean', 'sqeuclidean', 'cosine', 'dot'] = 'euclidean',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def cumsum(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def histogram(
+    x: ArrayLike,
+    bins: int = 10,
+    low: float = 0.0,
+    high: float = 1.0,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def emb_seq_pool(
     table: ArrayLike,
     ids: ArrayLike,
@@ -379,6 +418,32 @@ def matmul_epilogue(
     activation: Literal['identity', 'relu', 'gelu', 'silu', 'tanh', 'sigmoid'] = 'identity',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def transpose(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def gather(
+    table: ArrayLike,
+    ids: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def scatter_add(
+    table: ArrayLike,
+    ids: ArrayLike,
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def sort(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def topk(
+    x: ArrayLike,
+    k: int,
+    axis: SupportsIndex = -1,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
 def quantize(
     x: ArrayLike,
     scale: ArrayLike,
@@ -390,6 +455,20 @@ def dequantize(
     q: ArrayLike,
     scale: ArrayLike,
     zero: ArrayLike | None = None,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def uniform(
+    shape: int | Sequence[int],
+    seed: int = 0,
+    offset: int = 0,
+    dtype: DTypeLike | None = None,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def normal(
+    shape: int | Sequence[int],
+    seed: int = 0,
+    offset: int = 0,
+    dtype: DTypeLike | None = None,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def hmax(

@@ -93,9 +93,9 @@ def _check_picks(row: "type[KernelAttr]", argument: Argument) -> None:
     rows = picked[0].extents[0] if picked else None
     uses = [e for a in row.arrays for e in a.extents if rows and set(rows.symbols) & set(e.symbols)]
     plain = rows is not None and len(rows.symbols) == rows.factor == 1 and len(uses) == 1
-    if argument.dtype is None or not plain or any(e.spread for a in (argument, *picked) for e in a.extents):
+    if argument.dtype is None or not plain or any(e.spread for a in picked for e in a.extents):
         raise RegistrationError(
             f"{row.__name__}: array {argument.name}: picks: expected the name of an input whose first extent is a "
-            "field that no other extent has, integers to name its rows, and no leading dimensions, got "
+            "field that no other extent has, no leading dimension, and integers to name its rows, got "
             f"{argument.picks!r}"
         )

@@ -18,6 +18,8 @@ def pick_rows(table: int, frame: int, context: int) -> int:
     numbers = operand(frame, load(table, 8 * Table.PICKER))
     extent = frame + 8 * (Frame.EXTENTS + load(record(table, picked), 8 * (Record.SHAPE + 1)))
     count = load(numbers, 8 * Operand.INNER)
+    if load(record(table, load(table, 8 * Table.PICKER)), 8 * Record.LEADS):
+        count = count * load(frame, 8 * (Frame.EXTENTS + load(table, 8 * Table.SPREAD)))
     if load(rows, 8 * Operand.DIRECT) or load(context, 8 * Known.EXACT) or count >= load(extent):
         return 1
     width = load(rows, 8 * Operand.INNER) // load(extent)

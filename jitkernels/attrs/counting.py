@@ -1,0 +1,95 @@
+"""CUMSUM and HISTOGRAM: running sums, and how many elements lie where."""
+
+from collections.abc import Iterable, Sequence
+from typing import Self
+
+import numpy as np
+
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real, whole
+from jitkernels.errors import AttrError
+from jitkernels.signature import AnyArray, Argument
+
+
+class CumsumAttr(KernelAttr, kernel_type="CUMSUM"):
+    """y[i, j] = the sum of x[i, 0] to x[i, j].
+
+    What rounding takes from the sum carried along a row is carried as well, so that the error does not grow with the
+    length of the row, as that of NumPy's does.
+    """
+
+    rows: int
+    n: int
+    dtype: str = "float32"
+    arrays = (
+        Argument("x", "in", "*rows n", in_place=True),
+        Argument("y", "out", "*rows n", in_place=True),
+    )
+    options = ("axis",)
+
+    def tolerance(self) -> Tolerance:
+        """Ten additions one after another at most."""
+        return Tolerance(ulp=1, terms=10)
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """The running sums of |x|."""
+        return [np.cumsum(np.abs(arrays[0]), axis=-1)]
+
+    def operations(self) -> float:
+        return float(self.rows * self.n)
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        ci = [(1, 1), (1, 8), (3, 7), (2, 64), (5, 1000)]
+        full = [(rows, n) for rows in (1, 16, 256) for n in (8, 64, 1000, 4096)] + [
+            (1, 10**5),
+            (1, 10**6),
+            (1, 10**7),
+        ]
+        return cases(
+            [cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in full],
+            ci=[cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in ci],
+        )
+
+
+class HistogramAttr(KernelAttr, kernel_type="HISTOGRAM"):
+    """counts[i] = how many x have edges[i] <= x < edges[i + 1], of the last bin x = high as well.
+
+    edges = np.linspace(low, high, bins + 1) in the dtype of x, as in ``np.histogram(x, bins, range=(low, high))``.
+    What lies outside low..high is not counted, nor is NaN.
+    """
+
+    n: int
+    bins: int = whole(default=10, least=1, most=1 << 48, samples=(1, 3, 64, 5000))
+    low: float = real(default=0.0, samples=(-1.0, -0.3))
+    high: float = real(default=1.0, samples=(1.5, 0.7))
+    dtype: str = "float32"
+    arrays = (Argument("x", "in", "*n"), Argument("counts", "out", "bins", dtype="int64"))
+    floats = ("low", "high")
+    options = ("bins", "low", "high")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.low < self.high or not np.isfinite(self.high - self.low):
+            raise AttrError(
+                f"HistogramAttr: high: expected more than low, which is {self.low}, got {self.high}"
+            )
+
+    def tolerance(self) -> Tolerance:
+        return Tolerance(ulp=0)
+
+    def operations(self) -> float:
+        return 5.0 * self.n
+
+    def tuning_class(self) -> Self:
+        """Where the bins lie is nothing to those who measure."""
+        fields = self.fields() | {"low": 0.0, "high": 1.0}
+        return super(HistogramAttr, type(self)(**fields)).tuning_class()
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        ci = [(1, 1), (7, 3), (64, 10), (1000, 64)]
+        full = [(n, bins) for n in (8, 100, 1000, 10**4, 10**5, 10**6, 10**7) for bins in (10, 256, 10_000)]
+        return cases(
+            [cls(n=n, bins=bins, dtype=dtype) for dtype in FLOATS for n, bins in full],
+            ci=[cls(n=n, bins=bins, low=-1.0, dtype=dtype) for dtype in FLOATS for n, bins in ci],
+        )

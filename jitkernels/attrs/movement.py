@@ -1,0 +1,137 @@
+"""TRANSPOSE, GATHER and SCATTER_ADD: elements that change their places."""
+
+from collections.abc import Iterable, Sequence
+from typing import Self
+
+import numpy as np
+
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.errors import DataIndexError
+from jitkernels.signature import AnyArray, Argument
+
+MOST_ROWS = 1 << 16
+"""Rows of a table that tuning looks at: beyond that only its cache misses count."""
+
+
+def check_ids(kernel: str, ids: AnyArray, rows: int) -> None:
+    """Raise DataIndexError for the first number that names no row of a table."""
+    wrong = np.argwhere((ids < 0) | (ids >= rows))
+    if wrong.size:
+        at = tuple(int(i) for i in wrong[0])
+        known = f"0 to {rows - 1} (the rows of table)" if rows else "none (table has no rows)"
+        raise DataIndexError(f"{kernel}: ids: expected {known}, got {int(ids[at])} at {list(at)}")
+
+
+class TransposeAttr(KernelAttr, kernel_type="TRANSPOSE"):
+    """y[b, j, i] = x[b, i, j]: the last two axes change places, in new memory."""
+
+    batch: int
+    rows: int
+    n: int
+    dtype: str = "float32"
+    arrays = (Argument("x", "in", "*batch rows n"), Argument("y", "out", "*batch n rows"))
+
+    def tolerance(self) -> Tolerance:
+        return Tolerance(ulp=0)
+
+    def operations(self) -> float:
+        return float(self.batch * self.rows * self.n)
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        ci = [(1, 1, 1), (1, 8, 8), (2, 3, 7), (1, 17, 33), (3, 40, 16)]
+        full = [(1, n, n) for n in (8, 16, 31, 64, 100, 256, 500, 1024, 2048, 4099)]
+        full += [(1, 3, 100_000), (1, 100_000, 3), (64, 64, 64), (1000, 8, 8), (12, 197, 64)]
+        return cases(
+            [cls(batch=b, rows=m, n=n, dtype=dtype) for dtype in FLOATS for b, m, n in full],
+            ci=[cls(batch=b, rows=m, n=n, dtype=dtype) for dtype in FLOATS for b, m, n in ci],
+        )
+
+
+class GatherAttr(KernelAttr, kernel_type="GATHER"):
+    """y[i] = table[ids[i]]: rows looked up.
+
+    Every id must lie in 0..table_rows - 1, otherwise nothing is written; none counts from the end, as a negative one
+    does in NumPy. While the kernel runs no other thread may write to ids.
+    """
+
+    table_rows: int
+    n: int
+    count: int
+    dtype: str = "float32"
+    arrays = (
+        Argument("table", "in", "table_rows n"),
+        Argument("ids", "in", "*count", dtype="int64", domain=(0, "table_rows"), picks="table"),
+        Argument("y", "out", "*count n"),
+    )
+
+    def tolerance(self) -> Tolerance:
+        return Tolerance(ulp=0)
+
+    def operations(self) -> float:
+        return float(self.count * self.n)
+
+    def tuning_class(self) -> Self:
+        """As for all kernels, the table cut."""
+        found = super().tuning_class()
+        return type(self)(**found.fields() | {"table_rows": min(found.table_rows, MOST_ROWS)})
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        ci = [(1, 1, 1), (10, 7, 3), (100, 8, 9), (50, 33, 17), (100, 1, 100)]
+        full = [(10_000, n, count) for n in (1, 4, 16, 64, 256) for count in (1, 16, 256, 4096)]
+        return cases(
+            [cls(table_rows=h, n=n, count=count, dtype=dtype) for dtype in FLOATS for h, n, count in full],
+            ci=[cls(table_rows=h, n=n, count=count, dtype=dtype) for dtype in FLOATS for h, n, count in ci],
+        )
+
+    def check_data(self, arrays: Sequence[AnyArray]) -> None:
+        check_ids(self.name, arrays[1], self.table_rows)
+
+
+class ScatterAddAttr(KernelAttr, kernel_type="SCATTER_ADD"):
+    """y = table, but that for each i in turn y[ids[i]] += x[i]: rows added into a table, for equal ids all of them.
+
+    Every id must lie in 0..table_rows - 1, otherwise nothing is written; none counts from the end. y may be the table.
+    Rows are added in the order of ids, whatever the number of threads. While the kernel runs no other thread may write
+    to ids.
+    """
+
+    table_rows: int
+    n: int
+    count: int
+    dtype: str = "float32"
+    arrays = (
+        Argument("table", "in", "table_rows n", in_place=True),
+        Argument("ids", "in", "count", dtype="int64", domain=(0, "table_rows")),
+        Argument("x", "in", "count n"),
+        Argument("y", "out", "table_rows n", in_place=True),
+    )
+
+    def tolerance(self) -> Tolerance:
+        """One sum in a row: of so many as name the same row."""
+        return Tolerance(ulp=0.5, terms=max(1.0, float(self.count)))
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """|table| + the sum of |x[i]| over all i whose id is the row's, times their share of all ids."""
+        table, ids, x = arrays[:3]
+        sums = np.abs(table)
+        np.add.at(sums, ids, np.abs(x))
+        terms = np.bincount(ids, minlength=self.table_rows)[:, np.newaxis]
+        scaled = np.where(terms == 0, 0, sums * terms / max(1, self.count))
+        return [np.where(sums < float(np.finfo(self.dtype).max), scaled, np.inf)]
+
+    def operations(self) -> float:
+        return float((self.table_rows + self.count) * self.n)
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        ci = [(1, 1, 1), (10, 7, 3), (5, 8, 9), (50, 33, 17), (100, 1, 100)]
+        full = [(rows, n, count) for rows in (64, 4096) for n in (1, 16, 256) for count in (1, 64, 4096)]
+        return cases(
+            [cls(table_rows=h, n=n, count=count, dtype=dtype) for dtype in FLOATS for h, n, count in full],
+            ci=[cls(table_rows=h, n=n, count=count, dtype=dtype) for dtype in FLOATS for h, n, count in ci],
+        )
+
+    def check_data(self, arrays: Sequence[AnyArray]) -> None:
+        check_ids(self.name, arrays[1], self.table_rows)

@@ -1,0 +1,78 @@
+"""SORT and TOPK: elements of rows in the order of their values."""
+
+from collections.abc import Iterable
+
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, whole
+from jitkernels.errors import AttrError
+from jitkernels.signature import Argument
+
+
+class SortAttr(KernelAttr, kernel_type="SORT"):
+    """y[i] = the elements of x[i] in ascending order, NaN behind all others as in NumPy; -0.0 stands before 0.0."""
+
+    rows: int
+    n: int
+    dtype: str = "float32"
+    arrays = (
+        Argument("x", "in", "*rows n", in_place=True),
+        Argument("y", "out", "*rows n", in_place=True),
+    )
+    options = ("axis",)
+
+    def tolerance(self) -> Tolerance:
+        return Tolerance(ulp=0)
+
+    def operations(self) -> float:
+        return 2.0 * self.rows * self.n * max(1, self.n.bit_length())
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        ci = [(1, 1), (3, 7), (4, 64), (2, 130), (2, 1000)]
+        full = [(1, n) for n in (2, 8, 16, 31, 64, 100, 256, 1000, 4096, 10_007, 100_000, 1_000_000)]
+        full += [(rows, n) for rows in (16, 256) for n in (8, 64, 500, 4096)]
+        return cases(
+            [cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in full],
+            ci=[cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in ci],
+        )
+
+
+class TopkAttr(KernelAttr, kernel_type="TOPK"):
+    """values[i] = the k largest of x[i], largest first, and indices[i] their places.
+
+    Of equal ones the one of the lower index comes first; NaN counts as larger than all numbers, as in NumPy's order,
+    and 0.0 and -0.0 are equal.
+    """
+
+    rows: int
+    n: int
+    k: int = whole(samples=(1, 2, 7, 100))
+    dtype: str = "float32"
+    arrays = (
+        Argument("x", "in", "*rows n"),
+        Argument("values", "out", "*rows k"),
+        Argument("indices", "out", "*rows k", dtype="int64"),
+    )
+    options = ("k", "axis")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.k > self.n:
+            raise AttrError(f"TopkAttr: k: expected at most {self.n}, the length of a row, got {self.k}")
+
+    def tolerance(self) -> Tolerance:
+        return Tolerance(ulp=0)
+
+    def operations(self) -> float:
+        return 2.0 * self.rows * (self.n + self.k * max(1, self.k.bit_length()))
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        ci = [(1, 1, 1), (3, 7, 2), (4, 64, 5), (2, 130, 130), (2, 1000, 9)]
+        full = [
+            (1, n, k) for n in (16, 100, 1000, 10_000, 100_000, 1_000_000) for k in (1, 5, 50, 1000) if k <= n
+        ]
+        full += [(64, n, k) for n in (128, 1000, 50_257) for k in (1, 8, 50)]
+        return cases(
+            [cls(rows=rows, n=n, k=k, dtype=dtype) for dtype in FLOATS for rows, n, k in full],
+            ci=[cls(rows=rows, n=n, k=k, dtype=dtype) for dtype in FLOATS for rows, n, k in ci],
+        )

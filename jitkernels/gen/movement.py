@@ -1,0 +1,178 @@
+"""Generated TRANSPOSE, GATHER and SCATTER_ADD."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.movement import GatherAttr, ScatterAddAttr, TransposeAttr
+from jitkernels.loops.matmul_packed import is_same
+from jitkernels.loops.transposing import transposed_tiles
+from jitkernels.loops.variants import widths_and_threads
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import inlined, offset
+from jitkernels.registry import Variant, implements
+
+WORK = 1 << 15
+"""Elements that a thread gets at least."""
+LINE = 64
+"""Bytes that a cache moves at once: a part of the result is written line by line."""
+SQUARE = 8
+"""Rows and columns that are turned in registers: a part has as many at least."""
+STRIP = 64
+"""Columns of a table that a thread adds to at least."""
+
+
+def _block(elements: int) -> int:
+    """Steps of so many elements that a thread gets at least, a power of two so that few objects serve all shapes."""
+    return 1 << max(0, (WORK // max(elements, 1)).bit_length() - 1)
+
+
+def _along(attr: TransposeAttr) -> tuple[str, int]:
+    """What threads share, and how much of it they get at least: matrices, or columns of one."""
+    if attr.batch > 1:
+        return "batch", _block(attr.rows * attr.n)
+    return "n", max(LINE, _block(attr.rows))
+
+
+def transpose_variants(attr: TransposeAttr) -> list[Variant]:
+    along, block = _along(attr)
+    return widths_and_threads(attr.fields()[along] // block)
+
+
+@implements(TransposeAttr, variants=transpose_variants)
+def transpose(attr: TransposeAttr, **variant: Any) -> LoopNest:
+    size = np.dtype(attr.dtype).itemsize
+    side, tiles = LINE // size, transposed_tiles(attr.dtype)
+    along, block = _along(attr)
+    is_batch = along == "batch"
+
+    @inlined()
+    def turn(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
+        """Columns `begin` to `end` of a matrix."""
+        if (rows < SQUARE) | (end - begin < SQUARE):
+            for j in range(begin, end):
+                for i in range(rows):
+                    y[j * rows + i] = x[i * n + j]
+            return
+        left = begin
+        while left < end:
+            width = side if end - left >= side + SQUARE else end - left
+            first = 0
+            while first < rows:
+                height = side if rows - first >= side + SQUARE else rows - first
+                tiles(offset(y, left * rows + first), rows, offset(x, first * n + left), n, height, width)
+                first += height
+            left += width
+
+    def body(x: Any, y: Any, batch: int, rows: int, n: int, begin: int, end: int) -> None:
+        if is_batch:
+            for one in range(begin, end):
+                turn(offset(x, one * rows * n), offset(y, one * rows * n), rows, n, 0, n)
+        else:
+            for one in range(batch):
+                turn(offset(x, one * rows * n), offset(y, one * rows * n), rows, n, begin, end)
+
+    signature = attr.signature()
+    return LoopNest(
+        f"transpose_{attr.dtype}",
+        signature.c_arguments,
+        body,
+        extent=signature.index(along),
+        block=block,
+        reads_first=True,
+        **variant,
+    )
+
+
+def gather_check(table: Any, ids: Any, y: Any, table_rows: int, n: int, count: int) -> int:
+    """How many ids lie outside the table; without a branch per id, so that LLVM vectorises it."""
+    wrong = 0
+    for i in range(count):
+        wrong += (ids[i] < 0) | (ids[i] >= table_rows)
+    return wrong
+
+
+def gather_variants(attr: GatherAttr) -> list[Variant]:
+    return widths_and_threads(attr.count // _block(attr.n))
+
+
+@implements(GatherAttr, variants=gather_variants)
+def gather(attr: GatherAttr, **variant: Any) -> LoopNest:
+    def body(table: Any, ids: Any, y: Any, table_rows: int, n: int, count: int, begin: int, end: int) -> None:
+        if n == 1:
+            for i in range(begin, end):
+                y[i] = table[ids[i]]
+            return
+        for i in range(begin, end):
+            row, to = offset(table, ids[i] * n), offset(y, i * n)
+            for j in range(n):
+                to[j] = row[j]
+
+    signature = attr.signature()
+    return LoopNest(
+        f"gather_{attr.dtype}",
+        signature.c_arguments,
+        body,
+        extent=signature.index("count"),
+        block=_block(attr.n) if variant.get("parallel") else 1,
+        reads_first=True,
+        check=gather_check,
+        **variant,
+    )
+
+
+def scatter_check(table: Any, ids: Any, x: Any, y: Any, table_rows: int, n: int, count: int) -> int:
+    """How many ids lie outside the table."""
+    wrong = 0
+    for i in range(count):
+        wrong += (ids[i] < 0) | (ids[i] >= table_rows)
+    return wrong
+
+
+def scatter_variants(attr: ScatterAddAttr) -> list[Variant]:
+    """Threads share columns, so that each row is added to in the order of ids."""
+    large = (attr.table_rows + attr.count) * attr.n >= 4 * WORK
+    return widths_and_threads(attr.n // STRIP if large else 0)
+
+
+@implements(ScatterAddAttr, variants=scatter_variants)
+def scatter_add(attr: ScatterAddAttr, **variant: Any) -> LoopNest:
+    def body(
+        table: Any,
+        ids: Any,
+        x: Any,
+        y: Any,
+        table_rows: int,
+        n: int,
+        count: int,
+        begin: int,
+        end: int,
+    ) -> None:
+        if not is_same(table, y):
+            if end - begin == n:
+                for i in range(table_rows * n):
+                    y[i] = table[i]
+            else:
+                for i in range(table_rows):
+                    for j in range(i * n + begin, i * n + end):
+                        y[j] = table[j]
+        if n == 1:
+            for i in range(count):
+                y[ids[i]] += x[i]
+            return
+        for i in range(count):
+            row, added = offset(y, ids[i] * n), offset(x, i * n)
+            for j in range(begin, end):
+                row[j] += added[j]
+
+    signature = attr.signature()
+    return LoopNest(
+        f"scatter_add_{attr.dtype}",
+        signature.c_arguments,
+        body,
+        extent=signature.index("n"),
+        block=STRIP,
+        flags=(),
+        check=scatter_check,
+        **variant,
+    )

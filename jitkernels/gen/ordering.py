@@ -1,0 +1,314 @@
+"""Generated SORT and TOPK.
+
+Short rows are sorted in registers. Longer ones go digit by digit from one place to another and back, which takes the
+same time for any data, and none for digits that all have in common.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels import machine
+from jitkernels.attrs.ordering import SortAttr, TopkAttr
+from jitkernels.loops.keys import FLOAT_OF, INTEGER, KEY, RANK
+from jitkernels.loops.memory import given_back, is_nothing, taken
+from jitkernels.loops.sorting_network import against, merge, network
+from jitkernels.loops.variants import widths_and_threads
+from jitkernels.native import status
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import apart, inlined, offset
+from jitkernels.registry import Variant, implements
+
+TOGETHER = 256
+"""Elements that are sorted in registers at most."""
+SHORT = 8192
+"""Elements up to which it takes less to merge these than to go digit by digit."""
+TOP_DIGIT = 11
+"""Bits by which those are told that may be among many."""
+DIGIT = 256
+FEW = 32
+"""How many are found as they come: of more than these the whole row is sorted."""
+RUN = 64
+"""Elements that are looked at together."""
+WORK = 1 << 15
+"""Elements that a thread gets at least."""
+
+
+def _rows(attr: SortAttr | TopkAttr) -> int:
+    """Rows that a thread gets at least, a power of two so that few objects serve all shapes."""
+    return 1 << max(0, (WORK // max(attr.n, 1)).bit_length() - 1)
+
+
+def variants(attr: SortAttr | TopkAttr) -> list[Variant]:
+    return widths_and_threads(attr.rows // _rows(attr))
+
+
+def _unsigned(dtype: str) -> Any:
+    return {"float32": np.uint32, "float64": np.uint64}[dtype]
+
+
+@implements(SortAttr, variants=variants)
+def sort(attr: SortAttr, **variant: Any) -> LoopNest:
+    dtype = attr.dtype
+    integer, unsigned = np.dtype(INTEGER[dtype]).type, _unsigned(dtype)
+    size = np.dtype(dtype).itemsize
+    digits, bits = size, 8 * size
+    lanes = variant.get("vector_bytes", machine.target().vector_bytes) // size
+    key_of, float_of = KEY[dtype], FLOAT_OF[dtype]
+    memory, words = taken(f"int{bits}_t"), taken("int64_t")
+    largest = integer(np.iinfo(integer).max)
+    top, eight, mask = unsigned(1 << bits - 1), unsigned(8), unsigned(DIGIT - 1)
+    sort_16, sort_32, sort_64 = (network(bits, count, min(lanes, count)) for count in (16, 32, 64))
+    sort_128, sort_256 = (network(bits, count, lanes) for count in (128, TOGETHER))
+    merge_256 = merge(bits, TOGETHER, lanes)
+    turn, compare = against(bits, lanes, turned=True), against(bits, lanes, turned=False)
+    no_memory = np.int64(status.no_memory_for(f"sort_{dtype}"))
+
+    @apart()
+    def sort_merging(keys: Any, room: int) -> None:
+        """Parts in registers, then twice as many at a time, the second of two from behind."""
+        for start in range(0, room, TOGETHER):
+            sort_256(offset(keys, start))
+        count = 2 * TOGETHER
+        while count <= room:
+            for start in range(0, room, count):
+                turn(offset(keys, start), count // 2)
+                distance = count // 4
+                while distance >= TOGETHER:
+                    for part in range(start, start + count, 2 * distance):
+                        compare(offset(keys, part), distance)
+                    distance = distance // 2
+                for part in range(start, start + count, TOGETHER):
+                    merge_256(offset(keys, part))
+            count *= 2
+
+    @inlined()
+    def sort_short(x: Any, y: Any, n: int, keys: Any) -> None:
+        room = 16
+        while room < n:
+            room *= 2
+        for j in range(n):
+            keys[j] = key_of(x[j])
+        for j in range(n, room):
+            keys[j] = largest
+        if room == 16:
+            sort_16(keys)
+        elif room == 32:
+            sort_32(keys)
+        elif room == 64:
+            sort_64(keys)
+        elif room == 128:
+            sort_128(keys)
+        elif room == TOGETHER:
+            sort_256(keys)
+        else:
+            sort_merging(keys, room)
+        for j in range(n):
+            y[j] = float_of(keys[j])
+
+    @inlined()
+    def place_of(key: Any, shift: Any) -> int:
+        return int(((key.view(unsigned) ^ top) >> shift) & mask)
+
+    @apart()
+    def sort_long(x: Any, y: Any, n: int, counts: Any, keys: Any, other: Any) -> None:
+        for i in range(digits * DIGIT):
+            counts[i] = 0
+        for j in range(n):
+            key = key_of(x[j])
+            keys[j] = key
+            rest = key.view(unsigned) ^ top
+            for digit in range(digits):
+                place = DIGIT * digit + int(rest & mask)
+                counts[place] += 1
+                rest = rest >> eight
+        turned, shift = 0, unsigned(0)
+        for digit in range(digits):
+            own = offset(counts, DIGIT * digit)
+            first = keys[0] if turned == 0 else other[0]
+            if own[place_of(first, shift)] != n:
+                total = 0
+                for i in range(DIGIT):
+                    here = own[i]
+                    own[i] = total
+                    total += here
+                if turned == 0:
+                    for j in range(n):
+                        key = keys[j]
+                        place = place_of(key, shift)
+                        other[own[place]] = key
+                        own[place] += 1
+                else:
+                    for j in range(n):
+                        key = other[j]
+                        place = place_of(key, shift)
+                        keys[own[place]] = key
+                        own[place] += 1
+                turned = 1 - turned
+            shift += eight
+        if turned == 0:
+            for j in range(n):
+                y[j] = float_of(keys[j])
+        else:
+            for j in range(n):
+                y[j] = float_of(other[j])
+
+    def body(x: Any, y: Any, rows: int, n: int, workspace: Any, begin: int, end: int) -> Any:
+        if n <= SHORT:
+            for row in range(begin, end):
+                sort_short(offset(x, row * n), offset(y, row * n), n, workspace)
+            return 0
+        keys, counts = memory(2 * n * size), words(8 * digits * DIGIT)
+        if is_nothing(keys) | is_nothing(counts):
+            given_back(keys)
+            given_back(counts)
+            return no_memory
+        for row in range(begin, end):
+            sort_long(offset(x, row * n), offset(y, row * n), n, counts, keys, offset(keys, n))
+        given_back(keys)
+        given_back(counts)
+        return 0
+
+    signature = attr.signature()
+    return LoopNest(
+        f"sort_{dtype}",
+        signature.c_arguments,
+        body,
+        extent=signature.index("rows"),
+        block=_rows(attr) if variant.get("parallel") else 1,
+        workspace=SHORT * size,
+        workspace_dtype=INTEGER[dtype],
+        flags=(),
+        reads_first=True,
+        **variant,
+    )
+
+
+@implements(TopkAttr, variants=variants)
+def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
+    dtype = attr.dtype
+    integer, unsigned = np.dtype(INTEGER[dtype]).type, _unsigned(dtype)
+    size = np.dtype(dtype).itemsize
+    digits, bits = size, 8 * size
+    rank_of, memory = RANK[dtype], taken("int64_t")
+    least, eight, mask = integer(np.iinfo(integer).min), unsigned(8), unsigned(DIGIT - 1)
+    top = unsigned((1 << bits - 1) - 1)
+    no_memory = np.int64(status.no_memory_for(f"topk_{dtype}"))
+
+    @inlined()
+    def find_few(x: Any, values: Any, indices: Any, n: int, k: int, ranks: Any) -> None:
+        """The largest so far, in order; runs of which none is larger than the last of them are passed over."""
+        found, start = 0, 0
+        while start < n:
+            stop = min(start + RUN, n)
+            most = least
+            for j in range(start, stop):
+                most = max(most, rank_of(x[j]))
+            if (found < k) | (int(most) > ranks[k - 1]):
+                for j in range(start, stop):
+                    rank = int(rank_of(x[j]))
+                    if found < k or rank > ranks[k - 1]:
+                        place = min(found, k - 1)
+                        while place > 0 and ranks[max(place - 1, 0)] < rank:
+                            ranks[place] = ranks[place - 1]
+                            indices[place] = indices[place - 1]
+                            place -= 1
+                        ranks[place] = rank
+                        indices[place] = j
+                        found = min(found + 1, k)
+            start = stop
+        for i in range(k):
+            values[i] = x[indices[i]]
+
+    @inlined()
+    def place_of(rank: int, shift: Any) -> int:
+        return int(((unsigned(rank) ^ top) >> shift) & mask)
+
+    @inlined()
+    def first_of(rank: int) -> int:
+        return int((unsigned(rank) ^ top) >> unsigned(bits - TOP_DIGIT))
+
+    @apart()
+    def find_many(
+        x: Any, values: Any, indices: Any, n: int, k: int, counts: Any, places: Any, other: Any
+    ) -> None:
+        """The places of those whose first bits are among the largest, in order, the last digit first."""
+        for i in range(1 << TOP_DIGIT):
+            counts[i] = 0
+        for j in range(n):
+            counts[first_of(int(rank_of(x[j])))] += 1
+        limit, total = 0, counts[0]
+        while total < k:
+            limit += 1
+            total += counts[limit]
+        m = 0
+        for j in range(n):
+            places[m] = j
+            m += 1 if first_of(int(rank_of(x[j]))) <= limit else 0
+        turned, shift = 0, unsigned(0)
+        for _ in range(digits):
+            for i in range(DIGIT):
+                counts[i] = 0
+            for j in range(m):
+                counts[place_of(int(rank_of(x[places[j] if turned == 0 else other[j]])), shift)] += 1
+            if counts[place_of(int(rank_of(x[places[0] if turned == 0 else other[0]])), shift)] != m:
+                total = 0
+                for i in range(DIGIT):
+                    here = counts[i]
+                    counts[i] = total
+                    total += here
+                for j in range(m):
+                    one = places[j] if turned == 0 else other[j]
+                    place = place_of(int(rank_of(x[one])), shift)
+                    if turned == 0:
+                        other[counts[place]] = one
+                    else:
+                        places[counts[place]] = one
+                    counts[place] += 1
+                turned = 1 - turned
+            shift += eight
+        for i in range(k):
+            one = places[i] if turned == 0 else other[i]
+            indices[i] = one
+            values[i] = x[one]
+
+    def body(
+        x: Any, values: Any, indices: Any, rows: int, n: int, k: int, workspace: Any, begin: int, end: int
+    ) -> Any:
+        if k <= FEW:
+            if k > 0:
+                for row in range(begin, end):
+                    find_few(
+                        offset(x, row * n), offset(values, row * k), offset(indices, row * k), n, k, workspace
+                    )
+            return 0
+        places = memory(16 * n)
+        if is_nothing(places):
+            return no_memory
+        for row in range(begin, end):
+            find_many(
+                offset(x, row * n),
+                offset(values, row * k),
+                offset(indices, row * k),
+                n,
+                k,
+                workspace,
+                places,
+                offset(places, n),
+            )
+        given_back(places)
+        return 0
+
+    signature = attr.signature()
+    return LoopNest(
+        f"topk_{dtype}",
+        signature.c_arguments,
+        body,
+        extent=signature.index("rows"),
+        block=_rows(attr) if variant.get("parallel") else 1,
+        workspace=8 << TOP_DIGIT,
+        workspace_dtype="int64",
+        flags=(),
+        reads_first=True,
+        **variant,
+    )

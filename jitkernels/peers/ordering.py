@@ -1,0 +1,100 @@
+"""What NumPy and torch have for SORT and TOPK."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.ordering import SortAttr, TopkAttr
+from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.signature import AnyArray
+
+
+@equivalent(SortAttr)
+def sort(x: Any, axis: int = -1, out: Any = None) -> Any:
+    if out is None:
+        return np.sort(x, axis)
+    if out is not x:
+        out[...] = x
+    out.sort(axis)
+    return out
+
+
+@equivalent(TopkAttr)
+def topk(x: Any, k: int, axis: int = -1, out: Any = None) -> Any:
+    """Of equal ones any; those of lower places first would take NumPy a stable sort of all."""
+    x = np.asarray(x)
+    first = x.shape[axis] - k
+    order = np.argpartition(x, min(first, x.shape[axis] - 1), axis)
+    order = np.take(order, np.arange(first, x.shape[axis]), axis)
+    found = np.take_along_axis(x, order, axis)
+    descending = np.flip(np.argsort(found, axis), axis)
+    results = np.take_along_axis(found, descending, axis), np.take_along_axis(order, descending, axis)
+    if out is None:
+        return results
+    for to, result in zip(out, results, strict=True):
+        to[...] = result
+    return out
+
+
+@peer(SortAttr)
+def numpy_sort(attr: SortAttr, x: AnyArray, y: AnyArray) -> Bound:
+    return partial(np.sort, x)
+
+
+@peer(SortAttr, name="torch")
+def torch_sort(attr: SortAttr, x: AnyArray, y: AnyArray) -> Bound:
+    import torch
+
+    places = torch.empty(y.shape, dtype=torch.int64)
+    return partial(torch.sort, torch.from_numpy(x), dim=-1, out=(torch.from_numpy(y), places))
+
+
+@peer(TopkAttr)
+def numpy_topk(attr: TopkAttr, x: AnyArray, values: AnyArray, indices: AnyArray) -> Bound:
+    return partial(topk, x, attr.k, -1, (values, indices))
+
+
+@peer(TopkAttr, name="torch")
+def torch_topk(attr: TopkAttr, x: AnyArray, values: AnyArray, indices: AnyArray) -> Bound:
+    import torch
+
+    return partial(
+        torch.topk, torch.from_numpy(x), attr.k, out=(torch.from_numpy(values), torch.from_numpy(indices))
+    )
+
+
+@ordinary_calls(SortAttr)
+def sorts(elements: int) -> Iterator[OrdinaryCall]:
+    x = values(shape(elements, 2))
+    yield OrdinaryCall("2-D", (x,))
+    yield OrdinaryCall("1-D", (values(elements),))
+    for axis in (0, 1, -1):
+        yield OrdinaryCall(f"axis={axis}", (x,), {"axis": axis})
+    yield OrdinaryCall("axis by position", (x, 0))
+    for name, form in LAYOUTS.items():
+        yield OrdinaryCall(name, (form(x),))
+    for dtype in DTYPES:
+        yield OrdinaryCall(dtype, (x.astype(dtype),))
+    yield OrdinaryCall("empty", (x[:0],))
+    yield from with_outs((x, -1), 2, x)
+
+
+@ordinary_calls(TopkAttr)
+def topks(elements: int) -> Iterator[OrdinaryCall]:
+    x = values(shape(elements, 2))
+    k = min(5, x.shape[-1])
+    yield OrdinaryCall("k by name", (x,), {"k": k})
+    yield OrdinaryCall("k by position", (x, k))
+    yield OrdinaryCall("k=1", (x, 1))
+    yield OrdinaryCall("all", (x, x.shape[-1]))
+    yield OrdinaryCall("1-D", (values(elements), k))
+    yield OrdinaryCall("axis=0", (x, 2), {"axis": 0})
+    for name, form in LAYOUTS.items():
+        yield OrdinaryCall(name, (form(x), k))
+    for dtype in DTYPES:
+        yield OrdinaryCall(dtype, (x.astype(dtype), k))
+    found = topk(x, k)
+    yield OrdinaryCall("out", (x, k), {"out": tuple(result.copy() for result in found)})

@@ -1,0 +1,22 @@
+"""NumPy references of CUMSUM and HISTOGRAM."""
+
+import numpy as np
+
+from jitkernels.attrs.counting import CumsumAttr, HistogramAttr
+from jitkernels.registry import implements
+from jitkernels.signature import AnyArray
+
+
+@implements(CumsumAttr)
+def cumsum(attr: CumsumAttr, x: AnyArray, y: AnyArray) -> None:
+    """In long double, as float64 has no wider type of NumPy's own, and sums are rounded once."""
+    with np.errstate(all="ignore"):
+        wide = np.float64 if attr.dtype == "float32" else np.longdouble
+        y[...] = np.cumsum(x, axis=-1, dtype=wide)
+
+
+@implements(HistogramAttr)
+def histogram(attr: HistogramAttr, x: AnyArray, counts: AnyArray) -> None:
+    number = x.dtype.type
+    inside = x[(x >= number(attr.low)) & (x <= number(attr.high))]
+    counts[...] = np.histogram(inside, attr.bins, (attr.low, attr.high))[0]

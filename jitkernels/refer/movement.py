@@ -1,0 +1,27 @@
+"""NumPy references of TRANSPOSE, GATHER and SCATTER_ADD."""
+
+import numpy as np
+
+from jitkernels.attrs.movement import GatherAttr, ScatterAddAttr, TransposeAttr
+from jitkernels.registry import implements
+from jitkernels.signature import AnyArray
+
+
+@implements(TransposeAttr)
+def transpose(attr: TransposeAttr, x: AnyArray, y: AnyArray) -> None:
+    y[...] = x.swapaxes(-1, -2)
+
+
+@implements(GatherAttr)
+def gather(attr: GatherAttr, table: AnyArray, ids: AnyArray, y: AnyArray) -> None:
+    attr.check_data((table, ids))
+    if ids.size:
+        np.take(table, ids, axis=0, out=y, mode="clip")
+
+
+@implements(ScatterAddAttr)
+def scatter_add(attr: ScatterAddAttr, table: AnyArray, ids: AnyArray, x: AnyArray, y: AnyArray) -> None:
+    attr.check_data((table, ids))
+    with np.errstate(all="ignore"):
+        y[...] = table
+        np.add.at(y, ids, x)

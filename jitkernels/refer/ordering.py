@@ -1,0 +1,25 @@
+"""NumPy references of SORT and TOPK."""
+
+import numpy as np
+
+from jitkernels.attrs.ordering import SortAttr, TopkAttr
+from jitkernels.registry import implements
+from jitkernels.signature import AnyArray
+
+
+@implements(SortAttr)
+def sort(attr: SortAttr, x: AnyArray, y: AnyArray) -> None:
+    """Zeros are ordered by their signs, which np.sort leaves to chance."""
+    y[...] = np.sort(x, axis=-1)
+    zeros = y == 0
+    negative = ((x == 0) & np.signbit(x)).sum(axis=-1, keepdims=True)
+    y[zeros & (np.cumsum(zeros, axis=-1) <= negative)] = -0.0
+    y[zeros & (np.cumsum(zeros, axis=-1) > negative)] = 0.0
+
+
+@implements(TopkAttr)
+def topk(attr: TopkAttr, x: AnyArray, values: AnyArray, indices: AnyArray) -> None:
+    """Ascending from behind, so that of equal ones the last comes last."""
+    order = attr.n - 1 - np.argsort(x[:, ::-1], axis=-1, kind="stable")[:, ::-1]
+    indices[...] = order[:, : attr.k]
+    values[...] = np.take_along_axis(x, indices, axis=-1)
