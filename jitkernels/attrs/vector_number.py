@@ -28,12 +28,20 @@ class VAddBiasAttr(NumberVectorAttr, kernel_type="VADD_BIAS"):
 
 
 class StrideScalAttr(NumberVectorAttr, kernel_type="STRIDE_SCAL"):
-    """y[i] = a * x[i] where i % stride == 0, else x[i], for a number a."""
+    """y[i] = a * x[i] where i % stride == 0, else x[i], for a number a.
+
+    What happens to an element hangs on its place, so that arrays have one dimension.
+    """
 
     n: int
     stride: int = whole(default=1, least=1, samples=(2, 7, 100))
     dtype: str = "float32"
     options = ("stride",)
+    arrays = (
+        Argument("a", "in", "1"),
+        Argument("x", "in", "n", in_place=True),
+        Argument("y", "out", "n", in_place=True),
+    )
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:

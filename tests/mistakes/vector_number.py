@@ -21,7 +21,7 @@ MISTAKES = {
         "tail is forgotten": ("    y[main:] = a[0] + x[main:]", ""),
         "scales": ("a[0] + x[:main]", "a[0] * x[:main]"),
         "changes the number": ("    main =", "    a[0] += 1; a[0] -= 0.5\n    main ="),
-        "adds an element": ("a[0] + x[main:]", "x[0] + x[main:]"),
+        "adds an element": ("a[0] + x[main:]", "x[-1:] + x[main:]"),
     },
     "stride_scal": {
         "begins behind the first": ("y[:: attr.stride]", "y[attr.stride - 1 :: attr.stride]"),

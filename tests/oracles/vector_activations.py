@@ -2,27 +2,18 @@
 
 from typing import Any
 
-import mpmath  # type: ignore[import-untyped]
 import numpy as np
 
 from jitkernels.signature import AnyArray
 from oracles import WIDE, oracle, sigmoid
-from oracles.vector_functions import by_mpmath
-
-
-def normal_distribution(x: AnyArray) -> AnyArray:
-    """Phi(x), also where it is far below 1."""
-    found = np.where(np.isnan(x), x, np.where(x < 0, WIDE(0), WIDE(1)))
-    middle = np.abs(x) < 60
-    found[middle] = by_mpmath("ncdf", x[middle])
-    return found
+from oracles.vector_functions import ROOT_OF_PI, erfc
 
 
 @oracle
 def vgelu(attr: Any, x: AnyArray) -> list[AnyArray]:
     if attr.form == "erf":
-        return [x * normal_distribution(x)]
-    root = np.sqrt(2 / WIDE(mpmath.nstr(mpmath.pi, 30)))
+        return [x * erfc(-x * np.sqrt(WIDE(0.5))) / 2]
+    root = np.sqrt(WIDE(2)) / ROOT_OF_PI
     return [x * sigmoid(2 * root * (x + WIDE("0.044715") * x**3))]
 
 
