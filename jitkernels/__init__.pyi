@@ -11,6 +11,8 @@ from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
 from jitkernels.attrs.layer_norm import LayerNormAttr as LayerNormAttr
 from jitkernels.attrs.lstm import LSTMCtHtAttr as LSTMCtHtAttr
 from jitkernels.attrs.matmul import MatMulAttr as MatMulAttr
+from jitkernels.attrs.normalisation import BatchNormAttr as BatchNormAttr
+from jitkernels.attrs.normalisation import RmsNormAttr as RmsNormAttr
 from jitkernels.attrs.reduction import HArgMaxAttr as HArgMaxAttr
 from jitkernels.attrs.reduction import HLogSumExpAttr as HLogSumExpAttr
 from jitkernels.attrs.reduction import HMaxAttr as HMaxAttr
@@ -19,6 +21,8 @@ from jitkernels.attrs.reduction import HMinAttr as HMinAttr
 from jitkernels.attrs.reduction import HSumAttr as HSumAttr
 from jitkernels.attrs.reduction import HVarAttr as HVarAttr
 from jitkernels.attrs.seq_pool import SeqPoolAttr as SeqPoolAttr
+from jitkernels.attrs.softmax import CrossEntropyAttr as CrossEntropyAttr
+from jitkernels.attrs.softmax import LogSoftmaxAttr as LogSoftmaxAttr
 from jitkernels.attrs.softmax import SoftmaxAttr as SoftmaxAttr
 from jitkernels.attrs.vector import VExpAttr as VExpAttr
 from jitkernels.attrs.vector import VMulAttr as VMulAttr
@@ -83,6 +87,8 @@ __all__ = [
     "set_num_threads",
     "tune",
     "use",
+    "BatchNormAttr",
+    "CrossEntropyAttr",
     "EmbSeqPoolAttr",
     "HArgMaxAttr",
     "HLogSumExpAttr",
@@ -93,12 +99,16 @@ __all__ = [
     "HVarAttr",
     "LSTMCtHtAttr",
     "LayerNormAttr",
+    "LogSoftmaxAttr",
     "MatMulAttr",
+    "RmsNormAttr",
     "SeqPoolAttr",
     "SoftmaxAttr",
     "VExpAttr",
     "VMulAttr",
     "VSigmoidAttr",
+    "batch_norm",
+    "cross_entropy",
     "emb_seq_pool",
     "hargmax",
     "hlogsumexp",
@@ -108,8 +118,10 @@ __all__ = [
     "hsum",
     "hvar",
     "layer_norm",
+    "log_softmax",
     "lstm_ctht",
     "matmul",
+    "rms_norm",
     "seq_pool",
     "softmax",
     "vexp",
@@ -143,6 +155,22 @@ def lstm_ctht(
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def rms_norm(
+    x: ArrayLike,
+    scale: ArrayLike | None = None,
+    axis: SupportsIndex = -1,
+    eps: float = 1e-05,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def batch_norm(
+    x: ArrayLike,
+    mean: ArrayLike,
+    var: ArrayLike,
+    scale: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    eps: float = 1e-05,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def hmax(
@@ -189,6 +217,16 @@ def seq_pool(
 def softmax(
     x: ArrayLike,
     axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def log_softmax(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def cross_entropy(
+    logits: ArrayLike,
+    labels: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def vmul(

@@ -251,7 +251,10 @@ def test_dispatcher_takes_the_second_call(row: Row, monkeypatch: pytest.MonkeyPa
     arrays = plain(row, {k: v for k, v in given.items() if isinstance(v, np.ndarray)})
     if arrays is None:
         return
-    call = row.call(*arrays)
+    try:
+        call = row.call(*arrays)
+    except jk.errors.JitKernelsError:  # which needs an option
+        return
     if call.finish is not None or len(call.inputs) != len(arrays):
         return
     first = function(*arrays)
