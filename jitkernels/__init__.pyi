@@ -27,6 +27,8 @@ from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr as MatMulEpilogu
 from jitkernels.attrs.movement import GatherAttr as GatherAttr
 from jitkernels.attrs.movement import ScatterAddAttr as ScatterAddAttr
 from jitkernels.attrs.movement import TransposeAttr as TransposeAttr
+from jitkernels.attrs.normalisation import BatchNormAttr as BatchNormAttr
+from jitkernels.attrs.normalisation import RmsNormAttr as RmsNormAttr
 from jitkernels.attrs.ordering import SortAttr as SortAttr
 from jitkernels.attrs.ordering import TopkAttr as TopkAttr
 from jitkernels.attrs.pairs import CosineAttr as CosineAttr
@@ -46,6 +48,8 @@ from jitkernels.attrs.reduction import HVarAttr as HVarAttr
 from jitkernels.attrs.rope import RopeAttr as RopeAttr
 from jitkernels.attrs.seq_pool import SeqPoolAttr as SeqPoolAttr
 from jitkernels.attrs.sgd import SgdAttr as SgdAttr
+from jitkernels.attrs.softmax import CrossEntropyAttr as CrossEntropyAttr
+from jitkernels.attrs.softmax import LogSoftmaxAttr as LogSoftmaxAttr
 from jitkernels.attrs.softmax import SoftmaxAttr as SoftmaxAttr
 from jitkernels.attrs.vector import VExpAttr as VExpAttr
 from jitkernels.attrs.vector import VMulAttr as VMulAttr
@@ -137,8 +141,10 @@ __all__ = [
     "use",
     "AdamAttr",
     "AdamWAttr",
+    "BatchNormAttr",
     "CDistAttr",
     "CosineAttr",
+    "CrossEntropyAttr",
     "CumsumAttr",
     "DequantizeAttr",
     "DotAttr",
@@ -159,12 +165,14 @@ __all__ = [
     "LSTMC1H1Attr",
     "LSTMCtHtAttr",
     "LayerNormAttr",
+    "LogSoftmaxAttr",
     "MatMulAttr",
     "MatMulBatchedAttr",
     "MatMulEpilogueAttr",
     "NCHW16CMulNCAttr",
     "NormalAttr",
     "QuantizeAttr",
+    "RmsNormAttr",
     "RopeAttr",
     "ScatterAddAttr",
     "SeqPoolAttr",
@@ -204,8 +212,10 @@ __all__ = [
     "VTanhAttr",
     "adam",
     "adamw",
+    "batch_norm",
     "cdist",
     "cosine",
+    "cross_entropy",
     "cumsum",
     "dequantize",
     "dot",
@@ -224,6 +234,7 @@ __all__ = [
     "hsum",
     "hvar",
     "layer_norm",
+    "log_softmax",
     "lstm_c1h1",
     "lstm_ctht",
     "matmul",
@@ -232,6 +243,7 @@ __all__ = [
     "nchw16c_mul_nc",
     "normal",
     "quantize",
+    "rms_norm",
     "rope",
     "scatter_add",
     "seq_pool",
@@ -433,6 +445,22 @@ def scatter_add(
     x: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def rms_norm(
+    x: ArrayLike,
+    scale: ArrayLike | None = None,
+    axis: SupportsIndex = -1,
+    eps: float = 1e-05,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def batch_norm(
+    x: ArrayLike,
+    mean: ArrayLike,
+    var: ArrayLike,
+    scale: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    eps: float = 1e-05,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def sort(
     x: ArrayLike,
     axis: SupportsIndex = -1,
@@ -529,6 +557,16 @@ def sgd(
 def softmax(
     x: ArrayLike,
     axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def log_softmax(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def cross_entropy(
+    logits: ArrayLike,
+    labels: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def vgelu(

@@ -13,6 +13,11 @@ from jitkernels.native.source import offset
 from jitkernels.registry import Variant
 
 
+def of_rows(attr: SoftmaxAttr) -> bool | str:
+    """Whether it is along the last axis, as it is here."""
+    return attr.remain == 1 or "its loops are over rows without gaps"
+
+
 def softmax_threads(attr: SoftmaxAttr) -> list[Variant]:
     """Variants of SOFTMAX."""
     return threads(attr.rows // (2 * rows_at_once(attr.n, PIECE)))
@@ -29,7 +34,7 @@ def softmax_nest(
     row_maximum = row_maximum_float32 if attr.dtype == "float32" else row_maximum_float64
     sum_of = row_sum(attr.dtype)
 
-    def body(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> int:
+    def body(x: Any, y: Any, rows: int, n: int, remain: int, begin: int, end: int) -> int:
         status = 0
         together = rows_of_piece(end - begin, n, PIECE)
         token = enter()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.softmax import SoftmaxAttr
+from jitkernels.attrs.softmax import CrossEntropyAttr, LogSoftmaxAttr, SoftmaxAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
 from jitkernels.signature import AnyArray
@@ -19,9 +19,25 @@ def softmax(x: Any, axis: int = -1, out: Any = None) -> Any:
     return np.divide(e, e.sum(axis=axis, keepdims=True), out=out)
 
 
+@equivalent(LogSoftmaxAttr)
+def log_softmax(x: Any, axis: int = -1, out: Any = None) -> Any:
+    x = np.asarray(x)
+    differences = x - x.max(axis=axis, keepdims=True)
+    return np.subtract(differences, np.log(np.exp(differences).sum(axis=axis, keepdims=True)), out=out)
+
+
+@equivalent(CrossEntropyAttr)
+def cross_entropy(logits: Any, labels: Any, out: Any = None) -> Any:
+    losses = log_softmax(logits)
+    mine = np.take_along_axis(losses, np.broadcast_to(labels, losses.shape[:-1])[..., np.newaxis], axis=-1)[
+        ..., 0
+    ]
+    return np.negative(mine, out=out)
+
+
 @peer(SoftmaxAttr)
 def numpy_softmax(attr: SoftmaxAttr, x: AnyArray, y: AnyArray) -> Bound:
-    return partial(softmax, x, -1, y)
+    return partial(softmax, x, 1, y)
 
 
 @peer(SoftmaxAttr, name="scipy")
@@ -29,7 +45,7 @@ def scipy_softmax(attr: SoftmaxAttr, x: AnyArray, y: AnyArray) -> Bound:
     from scipy.special import softmax
 
     def into(x: AnyArray, y: AnyArray) -> None:
-        y[...] = softmax(x, axis=-1)
+        y[...] = softmax(x, axis=1)
 
     return partial(into, x, y)
 
@@ -38,9 +54,47 @@ def scipy_softmax(attr: SoftmaxAttr, x: AnyArray, y: AnyArray) -> Bound:
 def torch_softmax(attr: SoftmaxAttr, x: AnyArray, y: AnyArray) -> Bound:
     import torch
 
-    return partial(torch.softmax, torch.from_numpy(x), -1, out=torch.from_numpy(y))
+    return partial(torch.softmax, torch.from_numpy(x), 1, out=torch.from_numpy(y))
 
 
+@peer(LogSoftmaxAttr)
+def numpy_log_softmax(attr: LogSoftmaxAttr, x: AnyArray, y: AnyArray) -> Bound:
+    return partial(log_softmax, x, 1, y)
+
+
+@peer(LogSoftmaxAttr, name="scipy")
+def scipy_log_softmax(attr: LogSoftmaxAttr, x: AnyArray, y: AnyArray) -> Bound:
+    from scipy.special import log_softmax
+
+    def into(x: AnyArray, y: AnyArray) -> None:
+        y[...] = log_softmax(x, axis=1)
+
+    return partial(into, x, y)
+
+
+@peer(LogSoftmaxAttr, name="torch")
+def torch_log_softmax(attr: LogSoftmaxAttr, x: AnyArray, y: AnyArray) -> Bound:
+    import torch
+
+    return partial(torch.log_softmax, torch.from_numpy(x), 1, out=torch.from_numpy(y))
+
+
+@peer(CrossEntropyAttr)
+def numpy_cross_entropy(attr: CrossEntropyAttr, logits: AnyArray, labels: AnyArray, loss: AnyArray) -> Bound:
+    return partial(cross_entropy, logits, labels, loss)
+
+
+@peer(CrossEntropyAttr, name="torch")
+def torch_cross_entropy(attr: CrossEntropyAttr, logits: AnyArray, labels: AnyArray, loss: AnyArray) -> Bound:
+    import torch
+
+    def into(logits: Any, labels: Any, loss: Any) -> None:
+        loss.copy_(torch.nn.functional.cross_entropy(logits, labels, reduction="none"))
+
+    return partial(into, torch.from_numpy(logits), torch.from_numpy(labels), torch.from_numpy(loss))
+
+
+@ordinary_calls(LogSoftmaxAttr)
 @ordinary_calls(SoftmaxAttr)
 def distributions(elements: int) -> Iterator[OrdinaryCall]:
     x, y = values(elements), values(shape(elements, 2))
@@ -65,3 +119,25 @@ def distributions(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("in place", (y,), {"out": y})
     room = values(elements + 1)
     yield OrdinaryCall("out overlaps", (room[:-1],), {"out": room[1:]})
+
+
+@ordinary_calls(CrossEntropyAttr)
+def classified(elements: int) -> Iterator[OrdinaryCall]:
+    y = values(shape(elements, 2))
+    rows, n = y.shape
+    labels = np.random.default_rng(1).integers(0, n, rows)
+    yield OrdinaryCall("2-D", (y, labels))
+    yield OrdinaryCall("1-D", (y[0], labels[0]))
+    yield OrdinaryCall("one label", (y, 0))
+    yield OrdinaryCall("by name", (y,), {"labels": labels})
+    cube = values(shape(elements, 3))
+    yield OrdinaryCall("3-D", (cube, np.zeros(cube.shape[:-1], np.int64)))
+    for dtype in DTYPES[:-1]:
+        yield OrdinaryCall(dtype, (y.astype(dtype), labels))
+    yield OrdinaryCall("int32 labels", (y, labels.astype(np.int32)))
+    for name, form in LAYOUTS.items():
+        yield OrdinaryCall(name, (form(y), labels))
+        yield OrdinaryCall(f"labels {name}", (y, form(labels)))
+    yield OrdinaryCall("transposed", (y.T, np.zeros(n, np.int64)))
+    yield OrdinaryCall("empty", (y[:0], labels[:0]))
+    yield from with_outs((y, labels), 2, np.zeros(rows, y.dtype))

@@ -1,6 +1,6 @@
 """Values of nodes in a nest: loads, scalar code in lanes, each computed in the outermost loop that it depends on."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,8 +40,11 @@ class Values(Memory):
     multiplies: bool = field(default_factory=is_possible)
     is_delicate: bool = False
 
-    def needed(self, node: Node, place: IndexMap) -> list[Pair]:
-        """What computing a node takes, each behind its inputs; kept nodes and reductions are not looked into."""
+    def needed(self, node: Node, place: IndexMap, known: Collection[int] = ()) -> list[Pair]:
+        """What computing a node takes, each behind its inputs; kept nodes and reductions are not looked into.
+
+        Nor are nodes that are `known` by their ids.
+        """
         done: dict[Any, Pair] = {}
         stack: list[tuple[Node, IndexMap, bool]] = [(node, place, False)]
         while stack:
@@ -49,7 +52,7 @@ class Values(Memory):
             key = self.key(one, where)
             if key in done:
                 continue
-            if expanded or self.is_leaf(one, where):
+            if expanded or id(one) in known or self.is_leaf(one, where):
                 done[key] = (one, where)
                 continue
             stack.append((one, where, True))

@@ -1,0 +1,107 @@
+"""Generated BATCH_NORM, by hand: the factors of some channels first, then all rows of these.
+
+What the reference makes is two loop nests, as factors that serve all rows are worth an array.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels import machine
+from jitkernels.attrs.normalisation import BatchNormAttr
+from jitkernels.loops.variants import widths_and_threads
+from jitkernels.maths.exact import times_plus
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import inlined, offset, vectors
+from jitkernels.registry import Variant, implements
+
+BLOCK_ELEMENTS = 16384
+"""Elements that a thread gets at least."""
+TOGETHER = 1024
+"""Channels whose factors are kept."""
+
+
+def variants(attr: BatchNormAttr) -> list[Variant]:
+    return widths_and_threads(attr.rows // _block(attr))
+
+
+def _block(attr: BatchNormAttr) -> int:
+    """Rows per block, a power of two so that few objects serve all shapes."""
+    return 1 << max(0, (BLOCK_ELEMENTS // max(attr.channels * attr.inner, 1)).bit_length() - 1)
+
+
+@implements(BatchNormAttr, variants=variants)
+def batch_norm(attr: BatchNormAttr, **variant: Any) -> LoopNest:
+    number: Any = np.dtype(attr.dtype).type
+    zero, one = number(0), number(1)
+    width = min(variant.get("vector_bytes", 64), machine.target().vector_bytes)
+    lanes = machine.target().masked_lanes(attr.dtype, width)
+    is_affine = attr.affine
+
+    @inlined()
+    def factor_of(var: Any, scale: Any, eps: Any) -> Any:
+        return scale / np.sqrt(var + eps) if is_affine else one / np.sqrt(var + eps)
+
+    @inlined()
+    def scaled(x: Any, mean: Any, factor: Any, bias: Any) -> Any:
+        return times_plus(x - mean, factor, bias) if is_affine else (x - mean) * factor
+
+    @inlined()
+    def alone(
+        x: Any, mean: Any, var: Any, scale: Any, bias: Any, y: Any, channels: int, eps: Any, factors: Any,
+        begin: int, end: int,
+    ) -> None:  # fmt: skip
+        for first in range(0, channels, TOGETHER):
+            count = min(TOGETHER, channels - first)
+            for j in vectors(0, count, lanes):
+                factors[j] = factor_of(var[first + j], scale[first + j], eps)
+            for row in range(begin, end):
+                xs, ys = offset(x, row * channels + first), offset(y, row * channels + first)
+                for j in vectors(0, count, lanes):
+                    ys[j] = scaled(xs[j], mean[first + j], factors[j], bias[first + j])
+
+    @inlined()
+    def in_planes(
+        x: Any, mean: Any, var: Any, scale: Any, bias: Any, y: Any, channels: int, inner: int, eps: Any,
+        begin: int, end: int,
+    ) -> None:  # fmt: skip
+        for row in range(begin, end):
+            for channel in range(channels):
+                at = (row * channels + channel) * inner
+                xs, ys, middle = offset(x, at), offset(y, at), mean[channel]
+                factor = factor_of(var[channel], scale[channel], eps)
+                shift = bias[channel] if is_affine else zero
+                for k in vectors(0, inner, lanes):
+                    ys[k] = scaled(xs[k], middle, factor, shift)
+
+    def affine(
+        x: Any, mean: Any, var: Any, scale: Any, bias: Any, y: Any, rows: int, channels: int, inner: int,
+        eps: Any, factors: Any, begin: int, end: int,
+    ) -> None:  # fmt: skip
+        if inner == 1:
+            alone(x, mean, var, scale, bias, y, channels, number(eps[0]), factors, begin, end)
+        else:
+            in_planes(x, mean, var, scale, bias, y, channels, inner, number(eps[0]), begin, end)
+
+    def plain(
+        x: Any, mean: Any, var: Any, y: Any, rows: int, channels: int, inner: int, eps: Any, factors: Any,
+        begin: int, end: int,
+    ) -> None:  # fmt: skip
+        if inner == 1:
+            alone(x, mean, var, var, mean, y, channels, number(eps[0]), factors, begin, end)
+        else:
+            in_planes(x, mean, var, var, mean, y, channels, inner, number(eps[0]), begin, end)
+
+    signature = attr.signature()
+    return LoopNest(
+        f"batch_norm_{attr.dtype}",
+        signature.c_arguments,
+        affine if is_affine else plain,
+        extent=signature.index("rows"),
+        block=_block(attr) if variant.get("parallel") else 1,
+        workspace=TOGETHER * np.dtype(attr.dtype).itemsize,
+        workspace_dtype=attr.dtype,
+        flags=(),
+        reads_first=True,
+        **variant,
+    )

@@ -1,0 +1,131 @@
+"""What NumPy and torch have for RMS_NORM and BATCH_NORM."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.normalisation import BatchNormAttr, RmsNormAttr
+from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.signature import AnyArray
+
+
+@equivalent(RmsNormAttr)
+def rms_norm(x: Any, scale: Any = None, axis: int = -1, eps: float = 1e-5, out: Any = None) -> Any:
+    x = np.asarray(x)
+    y = x / np.sqrt(np.mean(x * x, axis=axis, keepdims=True) + eps)
+    if scale is None:
+        return np.positive(y, out=out)
+    behind = -1 - axis if axis < 0 else x.ndim - 1 - axis
+    return np.multiply(y, np.reshape(scale, (-1,) + (1,) * behind), out=out)
+
+
+@equivalent(BatchNormAttr)
+def batch_norm(
+    x: Any, mean: Any, var: Any, scale: Any = None, bias: Any = None, eps: float = 1e-5, out: Any = None
+) -> Any:
+    x = np.asarray(x)
+    turned = (-1,) + (1,) * (x.ndim - 2)
+    factor = 1 / np.sqrt(np.asarray(var) + eps)
+    if scale is None:
+        return np.multiply(x - np.reshape(mean, turned), factor.reshape(turned), out=out)
+    y = (x - np.reshape(mean, turned)) * (factor * scale).reshape(turned)
+    return np.add(y, np.reshape(bias, turned), out=out)
+
+
+@peer(RmsNormAttr)
+def numpy_rms_norm(attr: RmsNormAttr, x: AnyArray, *rest: AnyArray) -> Bound:
+    *scale, y = rest
+    return partial(rms_norm, x, scale[0] if scale else None, 1, attr.eps, y)
+
+
+@peer(RmsNormAttr, name="torch")
+def torch_rms_norm(attr: RmsNormAttr, x: AnyArray, *rest: AnyArray) -> Bound | None:
+    import torch
+
+    *scale, y = rest
+    if attr.remain != 1:
+        return None
+
+    def into(x: Any, scale: Any, y: Any) -> None:
+        y.copy_(torch.nn.functional.rms_norm(x, (attr.n,), scale, attr.eps))
+
+    weight = torch.from_numpy(scale[0]) if scale else None
+    return partial(into, torch.from_numpy(x[:, :, 0]), weight, torch.from_numpy(y[:, :, 0]))
+
+
+@peer(BatchNormAttr)
+def numpy_batch_norm(
+    attr: BatchNormAttr, x: AnyArray, mean: AnyArray, var: AnyArray, *rest: AnyArray
+) -> Bound:
+    *affine, y = rest
+    scale, bias = affine or (None, None)
+    return partial(batch_norm, x, mean, var, scale, bias, attr.eps, y)
+
+
+@peer(BatchNormAttr, name="torch")
+def torch_batch_norm(
+    attr: BatchNormAttr, x: AnyArray, mean: AnyArray, var: AnyArray, *rest: AnyArray
+) -> Bound:
+    import torch
+
+    *affine, y = map(torch.from_numpy, rest)
+    scale, bias = affine or (None, None)
+    given, of_mean, of_var = (torch.from_numpy(one) for one in (x, mean, var))
+
+    def into(x: Any, y: Any) -> None:
+        y.copy_(torch.nn.functional.batch_norm(x, of_mean, of_var, scale, bias, eps=attr.eps))
+
+    return partial(into, given, y)
+
+
+@ordinary_calls(RmsNormAttr)
+def rows(elements: int) -> Iterator[OrdinaryCall]:
+    y = values(shape(elements, 2))
+    scale = values(y.shape[1])
+    yield OrdinaryCall("2-D", (y, scale))
+    yield OrdinaryCall("without scale", (y,))
+    yield OrdinaryCall("1-D", (y[0], scale))
+    yield OrdinaryCall("eps", (y, scale), {"eps": 1e-3})
+    for dimensions in (2, 3, 4):
+        cube = values(shape(elements, dimensions))
+        for axis in range(dimensions):
+            yield OrdinaryCall(
+                f"{dimensions}-D, axis={axis}", (cube, values(cube.shape[axis])), {"axis": axis}
+            )
+    for dtype in DTYPES[:-1]:
+        yield OrdinaryCall(dtype, (y.astype(dtype), scale))
+    for name, form in LAYOUTS.items():
+        yield OrdinaryCall(name, (form(y), scale))
+        yield OrdinaryCall(f"{name}, axis=0", (form(y), values(y.shape[0])), {"axis": 0})
+    yield OrdinaryCall("transposed", (y.T, values(y.shape[0])))
+    yield OrdinaryCall("empty", (y[:0], scale))
+    yield from with_outs((y, scale, -1, 1e-5), 4, y)
+    yield OrdinaryCall("in place", (y, scale), {"out": y})
+
+
+@ordinary_calls(BatchNormAttr)
+def channels(elements: int) -> Iterator[OrdinaryCall]:
+    y = values(shape(elements, 2))
+
+    def four(count: int) -> tuple[AnyArray, ...]:
+        return tuple(values(count) + i for i in range(4))
+
+    each = four(y.shape[1])
+    yield OrdinaryCall("2-D", (y, *each))
+    yield OrdinaryCall("without scale", (y, *each[:2]))
+    yield OrdinaryCall("eps", (y, *each), {"eps": 1e-3})
+    for dimensions in (3, 4, 5):
+        cube = values(shape(elements, dimensions))
+        yield OrdinaryCall(f"{dimensions}-D", (cube, *four(cube.shape[1])))
+        yield OrdinaryCall(f"{dimensions}-D, Fortran", (np.asfortranarray(cube), *four(cube.shape[1])))
+    for dtype in DTYPES[:-1]:
+        yield OrdinaryCall(dtype, (y.astype(dtype), *each))
+    for name, form in LAYOUTS.items():
+        yield OrdinaryCall(name, (form(y), *each))
+    yield OrdinaryCall("transposed", (y.T, *four(y.shape[0])))
+    yield OrdinaryCall("empty", (y[:0], *each))
+    yield from with_outs((y, *each, 1e-5), 6, y)
+    yield OrdinaryCall("in place", (y, *each), {"out": y})
