@@ -23,7 +23,7 @@ def check(
     param: Any, grad: Any, rows: Any, out: Any, height: int, width: int, count: int, lr: Any
 ) -> int:  # fmt: skip
     """How many row numbers lie outside; without a branch for each, so that LLVM vectorises it."""
-    wrong = 0
+    wrong: int = 0
     for i in range(count):
         wrong += (rows[i] < 0) | (rows[i] >= height)
     return wrong
