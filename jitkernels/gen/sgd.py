@@ -45,7 +45,7 @@ def _block(attr: SgdAttr, along: str) -> int:
     """Columns or rows that a thread gets at least, a power of two so that few objects serve all shapes."""
     elements = attr.selected_rows_size * attr.param_width // max(getattr(attr, along), 1)
     least = 64 if along == "param_width" else 1  # threads have lines of the caches of their own
-    return max(least, 1 << max(0, (BLOCK_ELEMENTS // max(elements, 1)).bit_length() - 1))
+    return max(least, int(1 << max(0, (BLOCK_ELEMENTS // max(elements, 1)).bit_length() - 1)))
 
 
 @implements(SgdAttr, variants=variants)

@@ -1,0 +1,171 @@
+"""What this machine can do at most: fused multiply-adds in registers, and bytes between memory and the cores.
+
+Both are measured beside what is compared with them, by loops that do nothing else.
+"""
+
+import ctypes
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitkernels import dtypes, machine
+from jitkernels.native.load import address_of
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.tuning.timer import measure
+
+CHAINS, ROUNDS = 12, 20000
+"""Sums that go on side by side, enough to hide the latency of each, and additions to each of them."""
+TRIAD_ELEMENTS = 1 << 24
+"""Of each of three arrays, beyond every cache."""
+ARRAYS = 3
+PAGE = 4096
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Operations a second by dtype, a multiply-add counted as two, and bytes a second of a triad, on some threads."""
+
+    threads: int
+    operations: dict[str, float]
+    bandwidth: float
+
+
+def measured(threads: int, seconds: float = 0.5) -> Peaks:
+    """The limits of so many threads, which takes a few times `seconds`."""
+    parallel = threads > 1
+    operations = {
+        dtype: work / _least(run, seconds, parallel)
+        for dtype in ("float32", "float64")
+        for run, work in [multiply_adds(dtype, threads)]
+    }
+    triads = [triad(past=past, parallel=parallel) for past in (False, True)]
+    return Peaks(threads, operations, max(nbytes / _least(run, seconds, parallel) for run, nbytes in triads))
+
+
+def _least(run: Callable[[], object], seconds: float, threaded: bool) -> float:
+    timings = measure({"run": run}, {"run": ()}, threaded={"run": threaded}, budget=seconds, rounds=(3, 21))
+    return timings["run"].seconds
+
+
+def multiply_adds(dtype: str, threads: int = 1) -> tuple[Callable[[], object], float]:
+    """A call that does nothing but fused multiply-adds in the widest registers, and how many operations it does."""
+    element = dtypes.named(dtype)
+    lanes = machine.target().vector_bytes // element.size
+    parts = 2 * threads if threads > 1 else 1
+    nest = LoopNest(
+        f"multiply_adds_{dtype}",
+        (f"{dtype}*", "int64", "int64"),
+        _chains(element.llvm, lanes),
+        extent=2,
+        parallel=threads > 1,
+        vector_bytes=machine.target().vector_bytes,
+    )
+    sums = np.full(lanes * parts, 0.5, dtype)
+    call = functools.partial(_function(nest), sums.ctypes.data, ROUNDS, parts)
+    return _holding(call, sums), 2.0 * lanes * CHAINS * ROUNDS * parts
+
+
+def triad(*, past: bool, parallel: bool) -> tuple[Callable[[], object], float]:
+    """A call of a[i] = b[i] + s * c[i] over arrays beyond the caches, and the bytes that it reads and writes.
+
+    `past`: stores go past the caches, which saves the memory from being read before it is written.
+    """
+    width = machine.target().vector_bytes
+    lanes = width // 4
+    nest = LoopNest(
+        f"triad{'_past' if past else ''}",
+        ("float* restrict", "float* restrict", "float* restrict", "int64"),
+        _triad(lanes, past),
+        extent=3,
+        block=TRIAD_ELEMENTS // 64,
+        parallel=parallel,
+        vector_bytes=width,
+    )
+    arrays = [_aligned(TRIAD_ELEMENTS) for _ in range(ARRAYS)]
+    call = functools.partial(_function(nest), *[one.ctypes.data for one in arrays], TRIAD_ELEMENTS)
+    return _holding(call, *arrays), ARRAYS * 4.0 * TRIAD_ELEMENTS
+
+
+def _aligned(elements: int) -> Any:
+    """Ones, from the start of a page on."""
+    room = np.ones(elements + PAGE // 4, np.float32)
+    return room[-(room.ctypes.data // 4) % (PAGE // 4) :][:elements]
+
+
+def _function(nest: LoopNest) -> Callable[..., int]:
+    kinds = [ctypes.c_void_p if "*" in text else ctypes.c_int64 for text in nest.arguments]
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(address_of(nest))
+
+
+def _holding(call: Callable[[], object], *memory: Any) -> Callable[[], object]:
+    """The call, and its memory for as long as anybody has the call."""
+
+    def run() -> object:
+        assert memory
+        return call()
+
+    return run
+
+
+def _chains(llvm: str, lanes: int) -> str:
+    """So many rounds for each part of the range; the sums are stored, or LLVM would not compute them."""
+    vector, name = f"<{lanes} x {llvm}>", f"llvm.fma.v{lanes}{'f32' if llvm == 'float' else 'f64'}"
+    ones = ", ".join([f"{llvm} 1.0"] * lanes)
+    phis = "\n".join(f"  %x{i} = phi {vector} [ <{ones}>, %start ], [ %y{i}, %loop ]" for i in range(CHAINS))
+    steps = "\n".join(
+        f"  %y{i} = call {vector} @{name}({vector} %x{i}, {vector} %m, {vector} %m)" for i in range(CHAINS)
+    )
+    sums = "\n".join(
+        f"  %s{i} = fadd {vector} %{'y0' if i == 1 else f's{i - 1}'}, %y{i}" for i in range(1, CHAINS)
+    )
+    return f"""declare {vector} @{name}({vector}, {vector}, {vector})
+define i64 @body(ptr %p, i64 %rounds, i64 %n, i64 %begin, i64 %end) {{
+start:
+  %at = getelementptr {vector}, ptr %p, i64 %begin
+  %m = load {vector}, ptr %at, align 4
+  %parts = sub i64 %end, %begin
+  %all = mul i64 %parts, %rounds
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %start ], [ %next, %loop ]
+{phis}
+{steps}
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %all
+  br i1 %more, label %loop, label %done
+done:
+{sums}
+  store {vector} %s{CHAINS - 1}, ptr %at, align 4
+  ret i64 0
+}}
+"""
+
+
+def _triad(lanes: int, past: bool) -> str:
+    """Whole vectors, at addresses that are multiples of them."""
+    vector, width = f"<{lanes} x float>", 4 * lanes
+    scale = ", ".join(["float 3.0"] * lanes)
+    return f"""declare {vector} @llvm.fma.v{lanes}f32({vector}, {vector}, {vector})
+define i64 @body(ptr noalias %a, ptr noalias %b, ptr noalias %c, i64 %n, i64 %begin, i64 %end) {{
+start:
+  br label %loop
+loop:
+  %i = phi i64 [ %begin, %start ], [ %next, %loop ]
+  %bi = getelementptr float, ptr %b, i64 %i
+  %ci = getelementptr float, ptr %c, i64 %i
+  %ai = getelementptr float, ptr %a, i64 %i
+  %x = load {vector}, ptr %bi, align {width}
+  %y = load {vector}, ptr %ci, align {width}
+  %z = call {vector} @llvm.fma.v{lanes}f32({vector} %y, {vector} <{scale}>, {vector} %x)
+  store {vector} %z, ptr %ai, align {width}{", !nontemporal !0" if past else ""}
+  %next = add i64 %i, {lanes}
+  %more = icmp slt i64 %next, %end
+  br i1 %more, label %loop, label %done
+done:
+  ret i64 0
+}}
+!0 = !{{i32 1}}
+"""
