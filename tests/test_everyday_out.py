@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -214,3 +215,26 @@ def test_a_first_call_with_out_is_remembered_too(fresh: Path) -> None:
         jk.vmul(*arguments, **named)
         assert holder._dispatch is not None
         assert len(holder._dispatch._listed) == 1
+
+
+def test_results_that_are_not_there_leave_nothing_behind() -> None:
+    """A call with fewer results than the one before is served by machine code, whatever lay where they were."""
+    p, g, m, v, most = np.random.default_rng(0).random((5, 100), np.float32)
+    served: list[Any] = []
+
+    def watch(_: Any, event: str, called: Any) -> None:
+        if event == "call":
+            served.append(called)
+
+    for _ in range(3):
+        jk.adam(p, g, m, v, most, out=(p, m, v, most))
+        jk.adam(most, g, m, v, out=(most, m, v))
+    functions = [jk.adam] * 20
+    sys.setprofile(watch)
+    try:
+        for function in functions:
+            function(p, g, m, v, most, out=(p, m, v, most))
+            function(most, g, m, v, out=(most, m, v))
+    finally:
+        sys.setprofile(None)
+    assert not served

@@ -23,7 +23,7 @@ def check(
     param: Any, grad: Any, rows: Any, out: Any, height: int, width: int, count: int, lr: Any
 ) -> int:  # fmt: skip
     """How many row numbers lie outside; without a branch for each, so that LLVM vectorises it."""
-    wrong = 0
+    wrong: int = 0
     for i in range(count):
         wrong += (rows[i] < 0) | (rows[i] >= height)
     return wrong
@@ -45,7 +45,7 @@ def _block(attr: SgdAttr, along: str) -> int:
     """Columns or rows that a thread gets at least, a power of two so that few objects serve all shapes."""
     elements = attr.selected_rows_size * attr.param_width // max(getattr(attr, along), 1)
     least = 64 if along == "param_width" else 1  # threads have lines of the caches of their own
-    return max(least, 1 << max(0, (BLOCK_ELEMENTS // max(elements, 1)).bit_length() - 1))
+    return max(least, int(1 << max(0, (BLOCK_ELEMENTS // max(elements, 1)).bit_length() - 1)))
 
 
 @implements(SgdAttr, variants=variants)

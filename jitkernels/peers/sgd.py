@@ -36,7 +36,8 @@ def torch_sgd(attr: SgdAttr, param: AnyArray, grad: AnyArray, rows: AnyArray, ou
     def into(result: Any, param: Any, rows: Any, grad: Any, factor: float) -> None:
         result.copy_(param).index_add_(0, rows, grad, alpha=factor)
 
-    return partial(into, *map(torch.from_numpy, (out, param, rows, grad)), -attr.lr)
+    made = torch.from_numpy
+    return partial(into, made(out), made(param), made(rows), made(grad), -attr.lr)
 
 
 @peer(SgdAttr, name="numba")

@@ -242,6 +242,8 @@ def keep_apart(table: int, frame: int) -> int:
             store(own, 8 * Operand.HIGH, high)
     for o in range(inputs, both):
         out = operand(frame, o)
+        if load(out, 8 * Operand.ARRAY) == 0:
+            continue
         for i in range(both):
             own = operand(frame, i)
             if i != o and load(own, 8 * Operand.ARRAY) != 0:

@@ -1,0 +1,105 @@
+"""``jitkernels bench streaming``: kernels over arrays beyond the caches, against the bandwidth that a triad reaches.
+
+"triad" is the time in which a[i] = b[i] + s * c[i], measured in the same rounds, moves as many bytes as the kernel has
+in its arrays, each read or written once. ``--threads`` says how many share the memory.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.benchmark import peaks
+from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmark.table import time_calls
+from jitkernels.errors import AttrError
+from jitkernels.kernel import Kernel
+from jitkernels.kernel_funcs import KernelFuncs, get_refer
+from jitkernels.measuring import tune_class
+from jitkernels.peers import Bound
+from jitkernels.registry import implementation
+from jitkernels.tuning.classes import nbytes
+from jitkernels.tuning.timer import Timing
+
+TRIAD, PICK, STATIC, NUMPY = "triad", "pick", "static", "refer"
+ELEMENTS = 1 << 24
+SHAPES: Mapping[int, tuple[tuple[int, ...], ...]] = {1: ((ELEMENTS,),), 2: ((4096, 4096),)}
+"""Extents by their number."""
+NAMED: Mapping[str, tuple[tuple[int, ...], ...]] = {
+    "SEQ_POOL": ((4096, 4096), (16, 1 << 20)),
+    "SGD": ((1, ELEMENTS, 1),),
+}
+"""Those of kernels whose extents are no matter of course."""
+MOST_OPERATIONS = 4.0
+"""For each byte: what computes more is not to be measured by memory."""
+PROMISED = 0.9
+
+
+def verdict(lines: Sequence[Line]) -> Verdict:
+    shares = {f"{line.group} {line.case}": line.figures["share"] for line in lines}
+    behind = sorted((share, name) for name, share in shares.items() if share < PROMISED)
+    text = f"share of the triad's bandwidth: lowest {min(shares.values(), default=0.0):.2f} (promised: {PROMISED})"
+    return Verdict("\n".join([text, *(f"  {share:.2f} {name}" for share, name in behind)]), not behind)
+
+
+def attrs(row: type[KernelAttr], elements: int = ELEMENTS) -> Iterator[KernelAttr]:
+    """The attrs of a row that stream through so many elements; none of a row that does not, or takes indices."""
+    extents = [name for name, field in row.known_fields().items() if field.kind == "int"]
+    for shape in NAMED.get(row.kernel_type.name, SHAPES.get(len(extents), ())):
+        smaller = [max(size * elements // ELEMENTS, 1) if size == max(shape) else size for size in shape]
+        fields: dict[str, Any] = dict(zip(extents, smaller, strict=True))
+        usual = next(
+            (case.attr for case in row.sweep() if case.attr.fields().get("dtype") == "float32"), None
+        )
+        if usual is None:
+            continue
+        try:
+            attr = type(usual)(**usual.fields() | fields)
+        except AttrError:
+            continue
+        takes_indices = any(array.dtype.startswith("int") for array in attr.signature().inputs)
+        if takes_indices and row.kernel_type.name not in NAMED:
+            continue
+        if attr.operations() <= MOST_OPERATIONS * nbytes(attr):
+            yield attr
+
+
+@benchmark("streaming", verdict=verdict, against=TRIAD)
+def streaming(settings: Settings) -> Iterator[Line]:
+    """Kernels at 2 ** 24 elements, measured picks, against the bandwidth of a triad."""
+    parallel = settings.threads > 1
+    triads = [peaks.triad(past=past, parallel=parallel) for past in (False, True)]
+    for row in settings.rows:
+        for attr in attrs(row):
+            yield line(attr, triads, settings.seconds)
+
+
+def line(attr: KernelAttr, triads: Sequence[tuple[Any, float]], seconds: float) -> Line:
+    """One attr, after its class was measured."""
+    tune_class(attr, budget=4 * seconds)
+    arrays = attr.signature().sample()
+    static = implementation(type(attr), "gen")
+    calls: dict[str, Bound] = {f"{TRIAD} {i}": partial(run) for i, (run, _) in enumerate(triads)}
+    calls[PICK] = partial(KernelFuncs.cache().at(attr), *arrays)
+    calls[STATIC] = partial(Kernel(attr, static, static.variants(attr)[0]).callable, *arrays)
+    calls[NUMPY] = partial(get_refer(attr), *arrays)
+    timings = time_calls(calls, seconds=20 * seconds, rounds=(7, 60))
+    work = nbytes(attr)
+    least = min((timings.pop(f"{TRIAD} {i}") for i in range(len(triads))), key=lambda timing: timing.seconds)
+    scale = work / triads[0][1]
+    timings[TRIAD] = Timing(least.seconds * scale, least.spread * scale)
+    figures = {
+        "share": timings[TRIAD].seconds / timings[PICK].seconds,
+        "GB/s": work / timings[PICK].seconds / 1e9,
+    }
+    extents = " x ".join(str(extent) for extent in attr.extents().values())
+    return Line(attr.name, extents, timings, PICK, figures=figures, detail=_picked(attr))
+
+
+def _picked(attr: KernelAttr) -> str:
+    """What the pick is."""
+    from jitkernels.choosing import choose
+
+    choice = choose(attr)
+    variant = ",".join(f"{name}={value}" for name, value in choice.variant.items())
+    return f"{choice.implementation.name}[{variant}]"

@@ -1,0 +1,193 @@
+"""Arrays of more than 2 ** 31 elements: every index is computed in 64 bits, in every implementation of every row.
+
+The arrays are memory that nobody has touched. Of each kernel its range function computes what lies at the end of them,
+so that a few pages come to be there; the truth is the reference of the same slices. Implementations in C have no such
+function: their text is read. What is computed of whole arrays is computed of a sparse file.
+"""
+
+import ctypes
+import mmap
+import re
+from pathlib import Path
+from typing import Any
+
+import cases
+import numpy as np
+import pytest
+
+import jitkernels as jk
+from jitkernels import accuracy, more, testing
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.errors import AttrError
+from jitkernels.native import load
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import symbol_of
+from jitkernels.registry import implementations
+from jitkernels.signature import AnyArray, Argument
+
+MOST_INT32 = 1 << 31
+DEPENDS_ON_PLACE = {"STRIDE_SCAL", "STRIDE_ASUM"}
+"""Rows whose results hang on where they are in an array, beside what is in it: a slice has another reference."""
+NOT_CUT: dict[str, str] = {}
+"""Rows of which no implementation has a range over an extent."""
+MOST_STEPS = 1 << 18
+"""Of a part that is computed."""
+FEW = {"seq_pool.c": {"v", "count", "whole"}}
+"""Narrow integers of C code that count the registers of a step."""
+Row = Any
+
+
+def untouched(shape: tuple[int, ...], dtype: str) -> AnyArray:
+    """An array of zeros that takes no memory before it is written."""
+    size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000)
+    found: AnyArray = np.frombuffer(
+        mmap.mmap(-1, max(size, 1), flags=flags), dtype, size // np.dtype(dtype).itemsize
+    )
+    return found.reshape(shape)
+
+
+def enlarged(attr: KernelAttr, name: str) -> KernelAttr | None:
+    """The attr with an extent so long that some array has more elements than an int32 counts."""
+    own = getattr(attr, name)
+    longest = max(
+        (a for a in arguments_of(attr) if symbol_in(a, name)), key=lambda a: size_of(a, attr), default=None
+    )
+    if longest is None or not own:
+        return None
+    rest = size_of(longest, attr) // own
+    try:
+        return type(attr)(**attr.fields() | {name: MOST_INT32 // rest + 1003})
+    except AttrError:
+        return None
+
+
+def arguments_of(attr: KernelAttr) -> list[Argument]:
+    fields = attr.fields()
+    return [a for a in type(attr).arrays if a.when is None or fields[a.when]]
+
+
+def symbol_in(argument: Argument, name: str) -> bool:
+    return any(name in extent.symbols for extent in argument.extents)
+
+
+def size_of(argument: Argument, attr: KernelAttr) -> int:
+    array = argument.array(attr.fields())
+    return int(np.prod(array.shape, dtype=np.int64)) if array else 0
+
+
+def part(array: AnyArray, argument: Argument, attr: KernelAttr, name: str, begin: int, end: int) -> AnyArray:
+    """What of an array belongs to a part of an extent: a view."""
+    extents = list(argument.extents)
+    if argument.turned is not None and attr.fields()[argument.turned]:
+        extents[-2:] = reversed(extents[-2:])
+    shape: list[int] = []
+    index: list[Any] = []
+    for extent in extents:
+        if extent.factor != 1 or not extent.symbols:
+            shape.append(extent.factor)
+            index.append(slice(None))
+        for symbol in extent.symbols:
+            shape.append(getattr(attr, symbol))
+            index.append(slice(begin, end) if symbol == name else slice(None))
+    view: AnyArray = array.reshape(shape)[tuple(index)]
+    return view
+
+
+def nests(attr: KernelAttr) -> list[tuple[str, LoopNest]]:
+    """The loop nests of the usable implementations: some variants, none of threads, whose ranges are the same."""
+    found = []
+    for name, one in implementations(type(attr)).items():
+        if one.is_reference or one.reason_against(attr) is not None:
+            continue
+        serial = [variant for variant in one.variants(attr) if not variant.get("parallel")]
+        for variant in dict(
+            zip(map(str, serial[:2] + serial[-1:]), serial[:2] + serial[-1:], strict=True)
+        ).values():
+            source = one.source(attr, variant)
+            if isinstance(source, LoopNest) and not source.exact:
+                found.append((f"{name}{variant}", source))
+    return found
+
+
+def check_end(attr: KernelAttr, label: str, nest: LoopNest) -> bool:
+    """The last part of a nest's range, in arrays beyond int32; whether there was one."""
+    signature = attr.signature()
+    place = nest.extent - len(signature.arrays)
+    integers = [name for name, _ in signature.integers]
+    if not 0 <= place < len(integers):
+        return False
+    name = integers[place]
+    big = enlarged(attr, name)
+    if big is None:
+        return False
+    extent = getattr(big, name)
+    begin = (extent - 5) // nest.block * nest.block
+    if extent - begin > MOST_STEPS:
+        return True  # it is one part, or few: too much to compute
+    small = type(attr)(**attr.fields() | {name: extent - begin})
+    arguments = arguments_of(attr)
+    given = small.signature().sample(7)
+    arrays = [untouched(a.shape, a.dtype) for a in big.signature().arrays]
+    for array, argument, values in zip(arrays, arguments, given, strict=True):
+        view = part(array, argument, big, name, begin, extent)
+        view[...] = values.reshape(view.shape)
+    expected = [value.copy() for value in given]
+    jk.get_refer(small)(*expected)
+    symbol = f"{symbol_of(nest)}_range"
+    words = [a.ctypes.data for a in arrays] + [int(v) for _, v in big.signature().integers]
+    floats = [ctypes.c_double(value) for _, value in big.signature().floats]
+    words += [ctypes.addressof(value) for value in floats] + [begin, extent]
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(
+        load.functions_of(nest, (symbol,))[symbol]
+    )
+    assert function(*words) == 0, label
+    results = [
+        np.ascontiguousarray(part(array, argument, big, name, begin, extent)).reshape(value.shape)
+        for array, argument, value in zip(arrays, arguments, given, strict=True)
+        if argument.role == "out"
+    ]
+    true = [e for e, a in zip(expected, arguments, strict=True) if a.role == "out"]
+    allowed = accuracy.allowed(small, given, true, slack=2)
+    for got, right, within in zip(results, true, allowed, strict=True):
+        assert not accuracy.beyond(got, right, within).any(), f"{label} of {big} at {begin} of {name}"
+    return True
+
+
+@pytest.mark.skipif(np.dtype(np.intp).itemsize < 8, reason="addresses of 64 bits")
+@pytest.mark.parametrize("row", cases.every_row())
+def test_indices_beyond_int32(row: Row) -> None:
+    if row.kernel_type.name in DEPENDS_ON_PLACE:
+        return
+    for attr in testing.middles(row)[:1]:
+        checked = [check_end(attr, label, nest) for label, nest in nests(attr)]
+        assert any(checked) or row.kernel_type.name in NOT_CUT, "no implementation was looked at"
+
+
+def test_c_has_no_narrow_indices() -> None:
+    """C code reaches its arrays by integers of 64 bits: none of fewer stands in brackets or beside a pointer."""
+    declared = re.compile(r"\b(?:unsigned|int|int32_t|uint32_t|long)\b +([a-z_]+) *[=,;)]")
+    for path in sorted(Path(next(iter(more.__path__))).rglob("*.[ch]")):
+        text = re.sub(r"//[^\n]*|/\*.*?\*/|typedef[^\n]*", "", path.read_text(), flags=re.DOTALL)
+        for name in set(declared.findall(text)) - FEW.get(path.name, set()):
+            used = re.search(rf"\[[^]]*\b{name}\b|[+*] *{name}\b|\b{name} *[+*] *[a-z]", text)
+            assert used is None, f"{path.name}: {name} in {used and used[0]!r}"
+
+
+def test_rows_of_a_sparse_file(tmp_path: Path) -> None:
+    """Everyday calls on a file with holes, whose last rows lie beyond int32: what is there comes out, in place too."""
+    width = 64
+    height = MOST_INT32 // width + 40
+    table = np.memmap(tmp_path / "table", np.float32, "w+", shape=(height, width))
+    last = np.arange(height - 20, height)
+    steps = np.random.default_rng(0).random((20, width), np.float32)
+    table[last] = 1.0
+    assert jk.sgd(np.asarray(table), steps, last, lr=0.5, out=np.asarray(table)) is not None
+    np.testing.assert_allclose(table[last], 1 - 0.5 * steps, rtol=1e-6)
+    assert not table[last[0] - 1].any()
+    pooled = jk.emb_seq_pool(np.asarray(table), last[:, np.newaxis])
+    np.testing.assert_allclose(pooled, (1 - 0.5 * steps).sum(axis=0), rtol=1e-5)
+    flat = np.asarray(table).reshape(-1)
+    np.testing.assert_allclose(jk.vmul(flat[-100:], flat[-100:]), flat[-100:] ** 2, rtol=1e-6)
+    strided = flat[:: 1 << 26]
+    assert jk.vmul(strided, 2.0).size == strided.size
