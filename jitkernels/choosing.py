@@ -1,12 +1,15 @@
 """Which implementation computes an attr: the lookup order. It looks and answers; it builds and keeps nothing."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from jitkernels import pins, settings, shipped
+from jitkernels import machine, pins, settings, shipped
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.disk import say_once
 from jitkernels.errors import ArgumentTypeError, NotUsableError, shown
+from jitkernels.native import load
 from jitkernels.native.threads import get_num_threads
+from jitkernels.records import record
 from jitkernels.registry import Implementation, Variant, implementations
 from jitkernels.tuning import store
 from jitkernels.tuning.classes import class_of, has_elements, measured_member
@@ -14,7 +17,7 @@ from jitkernels.tuning.nearby import nearest
 from jitkernels.tuning.store import Measured, Record
 
 
-@dataclass(frozen=True)
+@record
 class Choice:
     """What the lookup order came to: an implementation, its variant, the rule, and the record if there is one."""
 
@@ -41,7 +44,7 @@ def choose(attr: KernelAttr) -> Choice:
     found = pins.pinned(checked(attr))
     if found is not None:
         return Choice(found, best_variant(attr, found), "pinned")
-    return next(_preferences(attr))
+    return _first_to_be_had(attr, preferences(attr))
 
 
 def choose_for_class(attr: KernelAttr) -> Choice:
@@ -53,8 +56,9 @@ def choose_for_class(attr: KernelAttr) -> Choice:
     found = pins.pinned(attr)
     if found is not None:
         found.demand(attr)
-    offered = (c for c in _preferences(attr) if found is None or c.implementation is found)
-    choice = next((choice for choice in offered if is_for_any_size(attr, choice)), None)
+    offered = (c for c in preferences(attr) if found is None or c.implementation is found)
+    suiting = (choice for choice in offered if is_for_any_size(attr, choice))
+    choice = _first_to_be_had(attr, suiting) if found is None else next(suiting, None)
     if choice is None:
         name = found.name if found else "any implementation"
         raise NotUsableError(
@@ -63,6 +67,25 @@ def choose_for_class(attr: KernelAttr) -> Choice:
         )
     rule = choice.rule if found is None else "pinned"
     return Choice(choice.implementation, choice.variant, rule, choice.record, for_class=True)
+
+
+def _first_to_be_had(attr: KernelAttr, offered: Iterator[Choice]) -> Choice:
+    """The first choice; without LLVM the first whose code was built before, of which the reference has none."""
+    if machine.has_compiler():
+        return next(offered)
+    best: Choice | None = None
+    for choice in offered:
+        best = best or choice
+        found = choice.implementation
+        if found.is_reference or load.is_built(found.source(attr, choice.variant)):
+            if found.is_reference and not best.implementation.is_reference:
+                say_once(
+                    f"without {attr.name}",
+                    f"{attr.name} is left to NumPy: neither the cache nor a pack has its code for {attr.text()}, and "
+                    "llvmlite, which makes it, is not installed",
+                )
+            return choice
+    raise AssertionError("the reference can always be used")
 
 
 def choose_again(attr: KernelAttr, choice: Choice) -> Choice:
@@ -86,7 +109,7 @@ _exact: dict[tuple[object, ...], bool] = {}
 
 def best_variant(attr: KernelAttr, found: Implementation) -> Variant:
     """The variant of an implementation that measured best, else the shipped, else its static one."""
-    return next(choice.variant for choice in _preferences(attr) if choice.implementation is found)
+    return next(choice.variant for choice in preferences(attr) if choice.implementation is found)
 
 
 def choose_component(attr: KernelAttr) -> Choice:
@@ -94,7 +117,7 @@ def choose_component(attr: KernelAttr) -> Choice:
 
     Steps 2 to 5; pins do not count, because the kernel around it is kept beyond their block.
     """
-    return next(choice for choice in _preferences(attr) if _can_be_inside(choice))
+    return next(choice for choice in preferences(attr) if _can_be_inside(choice))
 
 
 def _can_be_inside(choice: Choice) -> bool:
@@ -127,7 +150,7 @@ def checked(attr: KernelAttr) -> KernelAttr:
     return attr
 
 
-def _preferences(attr: KernelAttr) -> Iterator[Choice]:
+def preferences(attr: KernelAttr) -> Iterator[Choice]:
     """Everything that steps 2 to 5 have to offer, best first; step 5 offers every usable variant."""
     if tuning_mode() != "off" and has_elements(attr):
         measured = nearest(class_of(attr), get_num_threads())

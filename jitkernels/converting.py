@@ -10,6 +10,7 @@ from jitkernels.attrs.base import Tolerance
 from jitkernels.disk import say_once
 from jitkernels.errors import BuildError
 from jitkernels.kernel import Kernel
+from jitkernels.native import load
 from jitkernels.native.code import Code, code_of
 from jitkernels.registry import implementations
 
@@ -28,7 +29,8 @@ def nest_of(kernel: Kernel, names: Sequence[str]) -> Code | None:
     source = found.source(attr, found.variants(attr)[0])  # what measured best did so without converting
     if not getattr(source, "converts", False) or not all(name in dtypes.TABLE for name in names):
         return None
-    return code_of(source.reading(names))
+    nest = code_of(source.reading(names))
+    return nest if load.can_be_had(nest.source) else None
 
 
 def address_of(nest: Code) -> int:

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import os
-import tempfile
 from pathlib import Path
 from stat import S_ISREG
 
@@ -29,7 +28,9 @@ def publish(path: Path, content: bytes) -> bool:
     """Write a whole file or nothing. False, with one log line, when the disk does not take it."""
     name = None
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
+        free = path.parent / f".unfinished-{os.urandom(8).hex()}"
+        handle = os.open(free, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        name = free
         with os.fdopen(handle, "wb") as file:
             file.write(content)
         os.replace(name, path)

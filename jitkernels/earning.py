@@ -11,7 +11,7 @@ from time import perf_counter
 
 import numpy as np
 
-from jitkernels import locks
+from jitkernels import locks, machine
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.choosing import Choice, choose_again, has_newcomers, tuning_mode
 from jitkernels.kernel import Kernel
@@ -27,7 +27,6 @@ from jitkernels.tuning.classes import (
     share_of_smallest,
     smallest_member,
 )
-from jitkernels.tuning.timer import Stopwatch
 
 LEAST_CALL = 3e-8
 """Seconds of a call that does nothing."""
@@ -41,7 +40,7 @@ def open_account(attr: KernelAttr, choice: Choice) -> "Account | None":
 
     Cheap: nothing is read, built or measured.
     """
-    if tuning_mode() != "auto" or choice.rule == "pinned":
+    if tuning_mode() != "auto" or choice.rule == "pinned" or not machine.has_compiler():
         return None
     if choice.record and choice.record.complete and not has_newcomers(attr, choice.record):
         return None
@@ -135,6 +134,8 @@ def _seconds_per_call(attr: KernelAttr, choice: Choice) -> float:
         smallest_member(attr) if choice.for_class else attr
     )  # nobody knows which sizes, so the cheapest counts
     kernel = Kernel(called, choice.implementation, choice.variant)
+    with locks.making:  # for which a fork waits
+        from jitkernels.tuning.timer import Stopwatch
     watch = Stopwatch(kernel.callable, [_some(array) for array in called.signature().arrays])
     taken = min(watch.call(), watch.call())
     if taken < 1e-4:

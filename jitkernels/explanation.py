@@ -1,17 +1,17 @@
 """Why an attr is computed by what it is computed by."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.choosing import choose, known_record
 from jitkernels.errors import ArgumentTypeError
+from jitkernels.records import record
 from jitkernels.registry import implementations, row
 from jitkernels.tuning.store import Measured
 
 
-@dataclass(frozen=True)
+@record
 class Line:
     """One implementation: usable or why not, and its measured seconds if there are any."""
 
@@ -21,7 +21,7 @@ class Line:
     error: str | None
 
 
-@dataclass(frozen=True)
+@record
 class Explanation:
     """What `explain` answers: a line per implementation, the winner, its variant and the rule that chose it."""
 

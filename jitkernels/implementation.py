@@ -7,11 +7,11 @@ where the answer of an author's function is used, so that the order in which mod
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import NotUsableError, RegistrationError
+from jitkernels.records import record
 
 PLAIN = frozenset({int, float, str, bool})
 """Types of what stands in a variant; types derived from them will do as well."""
@@ -20,7 +20,7 @@ Usable = Callable[[Any], bool | str]
 Variants = Callable[[Any], Sequence[Variant]]
 
 
-@dataclass(frozen=True)
+@record
 class Implementation:
     """One way to compute a kernel.
 

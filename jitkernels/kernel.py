@@ -81,6 +81,8 @@ class Kernel(launch.Holder):
         if not launch.fits(self._parameters, self._words):
             return self.run
         self._context = self._new_context()
+        if not launch.is_launched(self._context):
+            return self.run
         launch.set_countdown(self._context, self.calls_until_due)
         return launch.launcher(self.attr.name, type(self.attr).__doc__ or "", self) or self.run
 

@@ -11,6 +11,7 @@ from jitkernels.disk import say_once
 from jitkernels.errors import BuildError
 from jitkernels.kernel import Kernel, kernel_of
 from jitkernels.locks import making
+from jitkernels.native import load
 from jitkernels.native.code import LOAD, Code, code_of
 from jitkernels.registry import Implementation, implementation, implementations
 from jitkernels.tuning.classes import class_of
@@ -107,7 +108,10 @@ class KernelFuncs:
         choice = choose(attr)
         if is_for_any_size(attr, choice):
             return None
-        cost = code_of(choice.implementation.source(attr, choice.variant)).seconds
+        code = code_of(choice.implementation.source(attr, choice.variant))
+        if not load.can_be_had(code.source):
+            return None
+        cost = code.seconds
         if cost <= LOAD or attr._key in self._told:
             return 0.0
         self._told.add(attr._key)

@@ -4,20 +4,24 @@ Candidates are measured when they are paid for, the cheapest to build first, eac
 Every contest is stored at once, so what one process did not come to is left to the next.
 """
 
+import functools
 from collections.abc import Sequence
 from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.choosing import Choice, known_record
 from jitkernels.kept import kept_property
-from jitkernels.measuring import candidates, keep, reference
+from jitkernels.locks import making
 from jitkernels.native.code import LOAD, code_of
 from jitkernels.native.threads import get_num_threads
 from jitkernels.patience import saying
 from jitkernels.registry import implementation
 from jitkernels.tuning.classes import class_of, measured_member, nbytes
 from jitkernels.tuning.store import Record
-from jitkernels.tuning.tuner import Candidate, contest
+
+if TYPE_CHECKING:
+    from jitkernels.tuning.tuner import Candidate
 
 SAFETY = 1.3
 """Calls have to have cost so many times the estimate of what is bought with them, because it is one."""
@@ -27,6 +31,15 @@ DUEL = 0.1
 """Seconds of looking at threads as users see them."""
 LISTING = 0.04
 """Seconds of finding out what candidates there are, which loads libraries, and which of them are built."""
+
+
+@functools.cache
+def _tools() -> Any:
+    """What measures. Most processes come to nothing that is to be measured; a fork waits for the import."""
+    with making:
+        from jitkernels import measuring
+
+        return measuring
 
 
 class Ledger:
@@ -83,10 +96,12 @@ class Ledger:
                 self._hold([*self._incumbents(choice), *bought])
             self._slowness = max(1.0, (perf_counter() - begun) / price)
 
-    def _hold(self, entrants: Sequence[Candidate]) -> None:
+    def _hold(self, entrants: "Sequence[Candidate]") -> None:
         """One contest: its order first, then whoever lost before."""
         started = perf_counter()
-        found = contest(self._member, entrants, reference(self._member).callable(), budget=BUDGET)
+        found = _tools().contest(
+            self._member, entrants, _tools().reference(self._member).callable(), budget=BUDGET
+        )
         if not found.candidates or found.candidates[0].seconds is None:
             self._queue = []  # not even the reference can be measured
             return
@@ -96,19 +111,21 @@ class Ledger:
         everyone.sort(key=lambda measured: measured.seconds is None)  # stable: those that failed go last
         self._record = Record(tuple(everyone), complete=not self._queue)
         self.contests += 1
-        keep(self._member, self._record, perf_counter() - started)
+        _tools().keep(self._member, self._record, perf_counter() - started)
 
-    def _listed(self, choice: Choice) -> list[tuple[float, Candidate]]:
+    def _listed(self, choice: Choice) -> "list[tuple[float, Candidate]]":
         """Who is yet to be measured, those first that cost least to build."""
         self._record = known_record(self._member)
         known = {measured.label for measured in self._record.candidates} if self._record else set()
         known |= {candidate.label for candidate in self._incumbents(choice)}
-        waiting = [candidate for candidate in candidates(self._member) if candidate.label not in known]
+        waiting = [
+            candidate for candidate in _tools().candidates(self._member) if candidate.label not in known
+        ]
         return sorted(((self._cost(c), c) for c in waiting), key=lambda entry: entry[0])
 
-    def _incumbents(self, choice: Choice) -> list[Candidate]:
+    def _incumbents(self, choice: Choice) -> "list[Candidate]":
         """Who is to be beaten: the best so far; at the first contest the present choice, and the reference."""
-        offered = candidates(self._member)
+        offered = _tools().candidates(self._member)
         if self._record is not None:
             best = [c for c in offered if c.label == self._record.pick.label]
             if best:
@@ -116,7 +133,7 @@ class Ledger:
         named = [c for c in offered if c.implementation == choice.implementation.name]
         return list({c.label: c for c in (*named[:1], offered[-1])}.values())
 
-    def _cost(self, candidate: Candidate) -> float:
+    def _cost(self, candidate: "Candidate") -> float:
         """Estimated seconds of building and loading a candidate, and of looking at its threads."""
         found = implementation(type(self._member), candidate.implementation)
         threads = DUEL if candidate.variant.get("parallel") else 0.0

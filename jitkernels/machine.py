@@ -12,7 +12,7 @@ import os
 import platform
 import stat
 import sys
-import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from jitkernels import dtypes, processor, settings
@@ -79,6 +79,8 @@ def cpu_name() -> str:
 
 def _is_cpu(name: str) -> bool:
     """Whether LLVM knows a CPU. It goes on without, and says so on standard error alone."""
+    import tempfile
+
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -257,13 +259,19 @@ def cache_root() -> Path | None:
     chosen = settings.read("JITKERNELS_CACHE_DIR")
     if chosen:
         return private(Path(chosen).absolute())
+    return next((place for place in _places() if place.is_absolute() and private(place)), None)
+
+
+def _places() -> Iterator[Path]:
+    """Where the cache may be, if nobody says."""
     import platformdirs
 
-    user = str(os.getuid()) if hasattr(os, "getuid") else "user"
-    places = [Path(tempfile.gettempdir()) / f"jitkernels-{user}"]
     with contextlib.suppress(RuntimeError):  # a user without a home, as in many containers
-        places.insert(0, Path(platformdirs.user_cache_dir("jitkernels")))
-    return next((place for place in places if place.is_absolute() and private(place)), None)
+        yield Path(platformdirs.user_cache_dir("jitkernels"))
+    import tempfile
+
+    user = str(os.getuid()) if hasattr(os, "getuid") else "user"
+    yield Path(tempfile.gettempdir()) / f"jitkernels-{user}"
 
 
 def private(place: Path) -> Path | None:

@@ -11,9 +11,11 @@ import importlib
 import importlib.util
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jitkernels import plugins
+from jitkernels.attrs import import_all, import_family
 from jitkernels.attrs.base import KernelAttr, rows
 from jitkernels.disk import say_once
 from jitkernels.errors import RegistrationError, UnknownNameError
@@ -66,7 +68,7 @@ def implements(
     compiled as one loop nest, as ``gen``. Raises RegistrationError if the row already has that name, or for what
     cannot be an implementation.
     """
-    if attr_class not in rows.values() and getattr(attr_class, "implemented_as", False) is not attr_class:
+    if not _is_row(attr_class) and getattr(attr_class, "implemented_as", False) is not attr_class:
         shown = getattr(attr_class, "__name__", repr(attr_class))
         raise RegistrationError(
             f"@implements({shown}): expected the class of a row, as from class VMulAttr(..., kernel_type=...)"
@@ -101,6 +103,10 @@ def implements(
         return function
 
     return register
+
+
+def _is_row(attr_class: object) -> bool:
+    return any(found is attr_class for found in rows.known())
 
 
 def implementations(attr_class: type[KernelAttr]) -> dict[str, Implementation]:
@@ -144,20 +150,20 @@ def row(name: str) -> type[KernelAttr]:
 
 def known_row(name: str) -> type[KernelAttr] | None:
     """The row whose kernel type has that name, which may be of another package, or None."""
-    return _found(lambda row: row.kernel_type.name == name)
+    return _found(name, lambda row: row.kernel_type.name == name)
 
 
 def named_row(name: str) -> type[KernelAttr] | None:
     """The row of that name itself, which may be of another package, or None."""
-    return _found(lambda row: row.__name__ == name)
+    return _found(name, lambda row: row.__name__ == name)
 
 
-def _found(fits: Callable[[type[KernelAttr]], bool]) -> type[KernelAttr] | None:
-    """A row: other packages are imported only where it is none of ours."""
-    for look_further in (False, True):
-        if look_further:
-            _load_plugins()
-        for found in rows.values():
+def _found(name: str, fits: Callable[[type[KernelAttr]], bool]) -> type[KernelAttr] | None:
+    """A row: its family is imported if that is known, else all families, and other packages where it is in none."""
+    for look in (lambda: None, partial(import_family, name), import_all, _load_plugins):
+        with making:  # a fork waits for what is imported
+            look()
+        for found in rows.known():
             if fits(found):
                 return found
     return None
@@ -203,8 +209,11 @@ def _load_plugins() -> None:
         if plugins.GROUP in _discovered:
             return
         _discovered.add(plugins.GROUP)
+        entry_points = plugins.installed()
+        if not entry_points:
+            return
         own = set(rows.values())
-        for entry_point in plugins.installed():
+        for entry_point in entry_points:
             _load(entry_point)
         for found in set(rows.values()) - own:
             if "refer" not in _implementations.get(found, {}):
@@ -245,4 +254,11 @@ def _forget_foreign(known: dict[str, Implementation], before: Mapping[str, Imple
             del known[name]
 
 
-KernelType.look_further = _load_plugins
+def _look_further() -> None:
+    """Import every row there is."""
+    with making:
+        import_all()
+    _load_plugins()
+
+
+KernelType.look_further = _look_further

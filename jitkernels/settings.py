@@ -72,6 +72,12 @@ SETTINGS = {
             "a folder",
             "your cache folder",
         ),
+        Setting(
+            "JITKERNELS_PACK",
+            "packs of built kernels and measurements, read where the cache has none (`cache pack`)",
+            "files, with colons between them",
+            "none",
+        ),
         _of_words(
             "JITKERNELS_KEEP_INTERM",
             "whether to keep the LLVM IR, assembly and objects of what is built, with readable names",

@@ -6,7 +6,6 @@ A row declares each array once, as an `Argument` with a symbolic shape; an attr 
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -14,11 +13,12 @@ import numpy as np
 from jitkernels import bfloat16, dtypes
 from jitkernels.errors import ArgumentError, ArgumentTypeError, RegistrationError
 from jitkernels.kept import kept_property
+from jitkernels.records import record
 
 AnyArray = np.ndarray[Any, np.dtype[Any]]
 
 
-@dataclass(frozen=True)
+@record
 class Extent:
     """One extent of a symbolic shape: a number times symbols, or a number alone.
 
@@ -44,7 +44,7 @@ class Extent:
         )
 
 
-@dataclass(frozen=True)
+@record
 class Argument:
     """One array as a row declares it, such as ``Argument("x", "in", "*rows n")``.
 
@@ -148,7 +148,7 @@ def _extent(argument: Argument, word: str) -> Extent:
     return Extent(symbols, factor, spread, optional)
 
 
-@dataclass(frozen=True)
+@record
 class Array:
     """One array argument, C-contiguous and aligned.
 
@@ -214,7 +214,7 @@ class Array:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
-@dataclass(frozen=True)
+@record
 class Signature:
     """All arguments of a kernel: arrays (inputs, then outputs), then integers, then floats.
 

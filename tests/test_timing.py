@@ -254,10 +254,10 @@ def test_a_hit_meets_no_other_attr_with_a_hundred_rows(many_rows: list[type[Kern
     How long a hit takes then is told by ``jitkernels bench at-hit``.
     """
     cache = KernelFuncs.cache()
-    attrs = [row(n=64) for row in many_rows]  # type: ignore[call-arg]  # fields of the base class
+    attrs = [row(n=64) for row in many_rows]
     assert len({hash(attr) for attr in attrs}) == 100
     cache._found.update({attr._key: print for attr in attrs})
-    own, equal = attrs[-1], many_rows[-1](n=64)  # type: ignore[call-arg]
+    own, equal = attrs[-1], many_rows[-1](n=64)
     assert own == equal
     assert cache.at(own) is print
     assert cache.at(equal) is print

@@ -3,11 +3,12 @@
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self, dataclass_transform
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
+from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
+from dataclasses import Field as DataclassField
+from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
 
-from jitkernels.attrs import binding, declaration
+from jitkernels.attrs import binding, declaration, import_all
 from jitkernels.attrs.binding import Call
 from jitkernels.attrs.fields import (
     FLOATS,
@@ -23,6 +24,8 @@ from jitkernels.attrs.fields import (
 )
 from jitkernels.errors import ArgumentTypeError, AttrError, RegistrationError
 from jitkernels.kernel_types import KernelType
+from jitkernels.locks import making
+from jitkernels.records import record
 from jitkernels.signature import AnyArray, Argument, Signature
 
 __all__ = [
@@ -30,10 +33,44 @@ __all__ = [
     "sum_error", "whole",
 ]  # fmt: skip
 
-rows: dict[KernelType, type["KernelAttr"]] = {}
+
+class _Rows(dict[KernelType, "type[KernelAttr]"]):
+    """The rows by their kernels. Whoever goes through them gets those of all families, which are imported first."""
+
+    def __iter__(self) -> Iterator[KernelType]:
+        self._complete()
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        self._complete()
+        return super().__len__()
+
+    def keys(self) -> KeysView[KernelType]:  # type: ignore[override]  # a dict's own view
+        self._complete()
+        return super().keys()
+
+    def values(self) -> ValuesView["type[KernelAttr]"]:  # type: ignore[override]  # a dict's own view
+        self._complete()
+        return super().values()
+
+    def items(self) -> ItemsView[KernelType, "type[KernelAttr]"]:  # type: ignore[override]  # a dict's own view
+        self._complete()
+        return super().items()
+
+    def known(self) -> list["type[KernelAttr]"]:
+        """Those that were imported."""
+        return list(super().values())
+
+    @staticmethod
+    def _complete() -> None:
+        with making:  # a fork waits for what is imported
+            import_all()
 
 
-@dataclass(frozen=True)
+rows = _Rows()
+
+
+@record
 class Tolerance:
     """How far a result may be from the true one, whatever finite numbers the arguments hold.
 
@@ -54,7 +91,7 @@ def sum_error(count: int) -> float:
     return 8.0 + 2.0 * math.log2(max(count, 1))
 
 
-@dataclass(frozen=True)
+@record
 class Case:
     """A named attr of a sweep; "ci" cases run everywhere, "full" ones where there is time."""
 
@@ -85,13 +122,18 @@ class KernelAttr:
     options: ClassVar[tuple[str, ...]] = ()
     beyond: ClassVar[tuple[str, int, str] | None] = None
     implemented_as: "ClassVar[type[KernelAttr] | None]" = None
+    __signature__: ClassVar[Any]
+    _needed: ClassVar[frozenset[str]]
+    _given: ClassVar[dict[str, Any]]
     _key: tuple[Any, ...]
     _hash: int
     _signature: Signature
 
     def __init_subclass__(cls, kernel_type: str | None = None) -> None:
-        dataclass(frozen=True, kw_only=True, eq=False)(cls)  # equality and hash are those below
-        cls.__init__ = _naming_fields(cls.__init__)  # type: ignore[method-assign]  # the dataclass's own
+        # All that it would compile from text, which takes long for so many classes, is below.
+        dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
+        cls.__signature__ = _Fields()
+        cls._needed, cls._given = _by_default(fields(cls))  # type: ignore[arg-type]  # it is one now
         if kernel_type is None:
             return
         if kernel_type != kernel_type.upper() or not kernel_type.isidentifier():
@@ -103,7 +145,27 @@ class KernelAttr:
                 f"kernel type {kernel_type} already has the row {rows[cls.kernel_type].__name__}"
             )
 
+    def __init__(self, *arguments: Any, **given: Any) -> None:
+        if arguments or not self._needed <= given.keys() <= self._needed | self._given.keys():
+            self._refuse(arguments, given)
+        self.__dict__.update(self._given)
+        self.__dict__.update(given)
+        self.__post_init__()
+
+    def _refuse(self, arguments: Sequence[Any], given: Mapping[str, Any]) -> NoReturn:
+        """Raise ArgumentTypeError where fields are missing, unknown or not given by name."""
+        known = inspect.signature(type(self))
+        listed = ", ".join(
+            p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in known.parameters.values()
+        )
+        try:
+            known.bind(*arguments, **given)
+        except TypeError as error:
+            raise ArgumentTypeError(f"{type(self).__name__}: expected {listed}, by name: {error}") from None
+        raise AssertionError("fields that are neither missing nor unknown")
+
     def __post_init__(self) -> None:
+        """Make all values what they are for good, and all that follows from them. Raises AttrError for a wrong one."""
         values = self.__dict__
         known = self.known_fields()
         for name, field in known.items():
@@ -120,6 +182,16 @@ class KernelAttr:
         values["_signature"] = Signature(tuple(arrays), tuple(integers), tuple(floats))
         values["_key"] = key = (type(self), *[values[name] for name in known])
         values["_hash"] = hash(key)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def __repr__(self) -> str:
+        shown = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr]  # type: ignore[arg-type]
+        return f"{type(self).__qualname__}({', '.join(shown)})"
 
     def __eq__(self, other: object) -> bool:
         """Of the same class and equal in every field."""
@@ -241,26 +313,27 @@ class KernelAttr:
             raise AttrError(f"{cls.__name__}: cannot be read from {content!r}: {error}") from error
 
 
-def _naming_fields(init: Callable[..., None]) -> Callable[..., None]:
-    """The constructor, with an error of ours where fields are missing, unknown or not given by name."""
+def _by_default(known: "Sequence[DataclassField[Any]]") -> tuple[frozenset[str], dict[str, Any]]:
+    """The fields without a default, and those that have one, which never changes."""
+    defaults = {field.name: _default(field) for field in known}
+    needed = frozenset(name for name, value in defaults.items() if value is inspect.Parameter.empty)
+    return needed, {name: value for name, value in defaults.items() if name not in needed}
 
-    @functools.wraps(init)
-    def made(self: KernelAttr, *arguments: Any, **fields: Any) -> None:
-        try:
-            init(self, *arguments, **fields)
-        except TypeError:
-            name, known = type(self).__name__, inspect.signature(type(self))
-            try:
-                known.bind(*arguments, **fields)
-            except TypeError as error:
-                listed = ", ".join(
-                    p.name if p.default is p.empty else f"{p.name}={p.default!r}"
-                    for p in known.parameters.values()
-                )
-                raise ArgumentTypeError(f"{name}: expected {listed}, by name: {error}") from None
-            raise
 
-    return made
+class _Fields:
+    """``__signature__`` of a class: its fields by name, worked out for the few who ask."""
+
+    def __get__(self, instance: Any, owner: type[Any]) -> inspect.Signature:
+        kind = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Signature(
+            [inspect.Parameter(f.name, kind, default=_default(f), annotation=f.type) for f in fields(owner)]
+        )
+
+
+def _default(field: "DataclassField[Any]") -> Any:
+    if field.default is not MISSING:
+        return field.default
+    return inspect.Parameter.empty if field.default_factory is MISSING else field.default_factory()
 
 
 def _remade(attr_class: type[KernelAttr], fields: dict[str, Any]) -> KernelAttr:

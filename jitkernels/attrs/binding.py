@@ -18,7 +18,6 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from jitkernels.errors import (
     WorkspaceError,
     shown,
 )
+from jitkernels.records import record
 from jitkernels.signature import AnyArray, Argument, Array
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ WEAK = (bool, int, float)
 """Python's numbers, which have no dtype of their own."""
 
 
-@dataclass(frozen=True)
+@record
 class Call:
     """An everyday call in terms of a kernel: its attr, its input arrays, and what the caller gets back.
 

@@ -10,12 +10,12 @@ import enum
 import math
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jitkernels.errors import AttrError, RegistrationError, shown
+from jitkernels.records import record
 
 FLOATS = ("float32", "float64")
 MOST_BYTES = 1 << 62
@@ -23,7 +23,7 @@ MOST_WHOLE = (1 << 63) - 1
 Canonical = Callable[[str, Any], Any]
 
 
-@dataclass(frozen=True)
+@record
 class Field:
     """How one field is checked, stored and read back.
 

@@ -178,6 +178,23 @@ def verify() -> int:
 
 
 @cache.command
+def pack(file: Path, *names: str) -> int:
+    """Put built kernels and measurements in one file, which JITKERNELS_PACK names where there is no compiler.
+
+    Parameters
+    ----------
+    file
+        The file to write.
+    names
+        Kernels; or module:function, which is called, without arguments, and all that it uses is packed. All
+        kernels if there are none.
+    """
+    from jitkernels.cli import cache as command
+
+    return command.pack(file, names)
+
+
+@cache.command
 def clear(*, older: Annotated[bool, Parameter(name="--other-environments")] = False) -> int:
     """Delete built kernels and measurements.
 

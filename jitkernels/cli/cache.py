@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from jitkernels.cli import output
 from jitkernels.errors import JitKernelsError
 from jitkernels.native import cache
 from jitkernels.native.threads import get_num_threads
-from jitkernels.registry import row
+from jitkernels.packing import Packing
+from jitkernels.registry import all_rows, row
 from jitkernels.tuning import store
 
 BUILT = (".o", ".so")
@@ -77,6 +78,24 @@ def _wrong_with_record(path: Path) -> str | None:
     except (OSError, ValueError, KeyError, TypeError, JitKernelsError) as error:
         return f"it is not a measurement: {error}"
     return None if store.read(path, attr, None) else f"it is not a whole measurement of {attr}"
+
+
+def pack(place: Path, names: Sequence[str]) -> int:
+    """Write a pack of some kernels, and of what some functions use, or of all kernels."""
+    chosen = names or [found.kernel_type.name.lower() for found in all_rows()]
+    functions = [name for name in chosen if ":" in name]
+    kernels = [row(name).kernel_type.name.lower() for name in chosen if name not in functions]
+    with Packing() as packing:
+        packing.add_launcher()
+        for name in kernels:
+            packing.add_row(name)
+        for name in functions:
+            packing.add_function(name)
+    size = packing.write(place)
+    out = output.console()
+    told = f"{len(packing.objects)} objects and {len(packing.records)} measurements, {output.size(size)}"
+    out.print(escape(f"{place}: {told}"), soft_wrap=True)
+    return 0
 
 
 def clear(*, only_others: bool) -> int:

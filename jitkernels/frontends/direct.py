@@ -48,6 +48,11 @@ CHOICES = (str, bool, type(None), type)
 """Types of arguments by which functions choose what to do."""
 
 
+def has_plain_links() -> bool:
+    """Whether there is the code of such links, or it can be built."""
+    return load.can_be_had(plain.source())
+
+
 class Plain:
     """A link by which calls like one are the plain function's at once, which takes less time than looking for code.
 

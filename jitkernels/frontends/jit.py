@@ -45,7 +45,11 @@ MOST_FORMS = 16
 """Ways of passing the same arguments, by position or by name, that are linked."""
 
 
-_base: Any = links.base or object
+class _Unlinked:
+    """The base of functions whose calls Python serves all."""
+
+
+_base: Any = links.base or _Unlinked
 
 
 class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this is imported
@@ -65,7 +69,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         self._takes_out = self._signature.takes("out")
         self._links = links.Links(self, self._from_python, takes_out=self._takes_out)
 
-    if _base is object or TYPE_CHECKING:
+    if _base is _Unlinked or TYPE_CHECKING:
 
         @overload
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
@@ -144,7 +148,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def _link_plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, most: int) -> None:
         """Let calls like this one be the plain function's without more ado, up to so many elements of an array."""
-        if _base is object or out is not None or self._links.are_many:
+        if _base is _Unlinked or out is not None or self._links.are_many or not direct.has_plain_links():
             return
         kinds = {type(one) for one in (*args, *kwargs.values())}
         if most == MANY_ELEMENTS or kinds <= direct.NUMBERS:
@@ -163,7 +167,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             if self._links.are_many:
                 self._unlink()
                 found.direct[form] = False
-            if _base is object or self.config.sees_calls or type(function) not in direct.CALLABLES:
+            if _base is _Unlinked or self.config.sees_calls or type(function) not in direct.CALLABLES:
                 return False
             structure, leaves = self._structure(args, kwargs)
             bound = self._signature.ordered(args, kwargs)
@@ -329,7 +333,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
                 one.direct = {}
 
 
-if _base is not object:
+if _base is not _Unlinked:
     vectorcall.prepare(JitFunction)
 
 

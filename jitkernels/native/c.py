@@ -9,7 +9,6 @@ import functools
 import os
 import shlex
 import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -109,14 +108,21 @@ class CSource:
             f"  return {self.function}({', '.join(names)});\n}}\n"
         )
 
+    @property
+    def built_by(self) -> str:
+        """The compiler. It is part of the key in the cache, but of no name, as packs go where there is none."""
+        return _identity()
+
     @kept_property
     def text(self) -> str:
-        """Everything that decides the machine code: compiler, options, code, entry."""
+        """Everything that decides what the machine code does: options, code, entry."""
         options = shlex.join([*OPTIONS, *self.flags, *LIBRARIES])
-        return f"// {_identity()}\n// {options}\n#include <stdint.h>\n{self.code}\n{self.entry}"
+        return f"// {options}\n#include <stdint.h>\n{self.code}\n{self.entry}"
 
     def object_code(self, symbol: str) -> bytes:
         """A shared library that shows the entry and nothing else."""
+        import tempfile
+
         command, reason = compiler()
         if not command:
             raise BuildError(f"cannot build {self.name}: {reason}")

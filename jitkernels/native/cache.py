@@ -8,14 +8,13 @@ A cache that cannot be written (read-only, full, foreign) costs a rebuild and on
 
 import contextlib
 import fcntl
-import functools
 import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from jitkernels import machine
+from jitkernels import machine, packs
 from jitkernels.disk import content_of, publish, say_once
 from jitkernels.locks import making
 
@@ -24,27 +23,7 @@ CHECKSUM_BYTES = 32
 
 def key_of(text: str) -> str:
     """The file name of what is built from a text in this environment by this version of the compiler."""
-    return machine.digest([text, _compiler_version(), machine.environment_of_code()])
-
-
-COMPILER = (
-    "source.py",
-    "loop_nest.py",
-    "link.py",
-    "codegen.py",
-    "passes.py",
-    "ir.py",
-    "c.py",
-    "../dtypes.py",
-)
-
-
-@functools.cache
-def _compiler_version() -> str:
-    """Hash of the modules that turn a text into code, so that an edit of the compiler is a miss too."""
-    here = Path(__file__).parent
-    modules = [*sorted((here / "language").glob("*.py")), *(here / name for name in COMPILER)]
-    return hashlib.sha256(b"".join(module.read_bytes() for module in modules)).hexdigest()
+    return machine.digest([text, packs.compiler_version(), machine.environment_of_code()])
 
 
 def objects_directory() -> Path | None:

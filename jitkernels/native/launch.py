@@ -17,6 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jitkernels import machine
+from jitkernels.disk import say_once
+from jitkernels.errors import BuildError
 from jitkernels.native import c_api, load, parts
 from jitkernels.native.ir import STRAIGHT, IRSource
 from jitkernels.native.known import reason_for_python, word_at
@@ -75,10 +78,18 @@ def _slot_offset() -> int:
 @functools.cache
 def _loaded() -> "parts.Parts | str":
     """The compiled launcher, or the reason why the slow path serves all."""
-    slot = _slot_offset()
-    return reason_for_python() or (
-        parts.Parts(slot) if slot >= 0 else "slots of objects are nowhere to be found"
-    )
+    slot, reason = _slot_offset(), reason_for_python()
+    if reason is None and slot < 0:
+        reason = "slots of objects are nowhere to be found"
+    if reason is not None:
+        return reason
+    try:
+        return parts.Parts(slot)
+    except BuildError as error:
+        if machine.has_compiler():
+            raise
+        say_once("launcher", f"calls are served by Python: {error}")
+        return str(error)
 
 
 def reason_for_slow_path() -> str | None:
@@ -91,6 +102,13 @@ def bring_missing() -> bool:
     """Load what the dispatcher was without at its last call; whether that is another than before now."""
     found = _loaded()
     return not isinstance(found, str) and found.bring_missing()
+
+
+def bring_all() -> None:
+    """Load all that any call may need of the dispatcher. Raises BuildError when it cannot be had."""
+    found = _loaded()
+    if not isinstance(found, str):
+        found.bring_all()
 
 
 def context(
@@ -152,11 +170,17 @@ def replace(
 
 @functools.cache
 def _pattern_address(pattern: Pattern) -> int:
-    """The compiled checks and call of a pattern; 0 where Python serves all calls."""
+    """The compiled checks and call of a pattern; 0 where Python serves all calls, or these."""
     if reason_for_slow_path() is not None:
         return 0
     text = pattern_text(pattern)
-    return load.address_of(IRSource("call", f"{STRAIGHT}{text}", c_api.externals()))
+    source = IRSource("call", f"{STRAIGHT}{text}", c_api.externals())
+    return load.address_of(source) if load.can_be_had(source) else 0
+
+
+def is_launched(words: "np.ndarray[Any, np.dtype[np.int64]]") -> bool:
+    """Whether compiled code takes the calls of a context."""
+    return int(words[Context.CALL]) != 0
 
 
 def fits(parameters: Sequence[Parameter], words: Sequence[int]) -> bool:

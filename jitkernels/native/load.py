@@ -1,12 +1,13 @@
 """From a source to the address of its machine code in this process: built once, kept, mapped, remembered."""
 
 import ctypes
-import tempfile
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from jitkernels import settings
+from jitkernels import machine, packs, settings
 from jitkernels.errors import BuildError
 from jitkernels.locks import making
 from jitkernels.native import cache
@@ -15,6 +16,8 @@ from jitkernels.native.source import External, Source, symbol_of
 
 _loaded: dict[str, Placed] = {}
 """Code that stays as long as the process."""
+watchers: list[Callable[[Source, bytes], None]] = []
+"""Who is told of each object that is brought into the process, and of its content."""
 _held: "WeakValueDictionary[str, Placed]" = WeakValueDictionary()
 """All code, also what goes when nobody has it any more."""
 
@@ -62,28 +65,43 @@ def is_built(source: Source) -> bool:
 
 def is_kept(source: Source) -> bool:
     """Whether what is built from a source lies in the cache."""
+    if any(pack_key(source) in pack.objects for pack in packs.opened()):
+        return True
     place = cache.objects_directory()
     return place is not None and (place / f"{cache.key_of(_key(source))}{source.suffix}").exists()
 
 
+def can_be_had(source: Source) -> bool:
+    """Whether there is what a source becomes, or it can be built: without LLVM there is only what was built before."""
+    return machine.has_compiler() or is_built(source)
+
+
 def _key(source: Source) -> str:
     """The symbol is part of the key: two names of one text are two objects."""
-    return f"{symbol_of(source)}\n{source.text}"
+    return f"{symbol_of(source)}\n{getattr(source, 'built_by', '')}{source.text}"
+
+
+def pack_key(source: Source) -> str:
+    """The key of what is built from a source in packs."""
+    return packs.key_of(symbol_of(source), source.text, source.suffix)
+
+
+def packed(source: Source) -> bytes | None:
+    """What a source becomes, if a pack has it."""
+    given = packs.opened()
+    key = pack_key(source) if given else ""
+    return next(filter(None, (pack.find(key) for pack in given)), None)
 
 
 def _load(source: Source, symbol: str, *, cached: bool) -> Placed:
     """Find or build what a source becomes, and bring it into the process."""
     settings.read("JITKERNELS_KEEP_INTERM")  # so that a wrong value is said also where nothing is built
-
-    def build() -> bytes:
-        return source.object_code(symbol)
-
     addresses = {one.symbol: one.address for one in source.externals}
 
     def address(name: str) -> int:
         return addresses[name]() if name in addresses else _of_system(name)
 
-    content, path = cache.fetch(_key(source), source.suffix, build) if cached else (build(), None)
+    content, path = built(source, cached=cached)
     try:
         if source.suffix == ".so":
             return _open(content, path, symbol)
@@ -99,6 +117,31 @@ def _load(source: Source, symbol: str, *, cached: bool) -> Placed:
         raise BuildError(f"cannot load {source.name} ({path or 'not cached'}): {error}") from error
 
 
+def built(source: Source, *, cached: bool = True) -> tuple[bytes, Path | None]:
+    """What a source becomes, out of a pack or the cache or built now, and the file that the cache has of it.
+
+    Raises BuildError when it cannot be built.
+    """
+    symbol = symbol_of(source)
+
+    def build() -> bytes:
+        try:
+            return source.object_code(symbol)
+        except ImportError as error:
+            raise BuildError(
+                f"{source.name} cannot be built, and neither the cache nor a pack has it: {error}"
+            ) from error
+
+    found = packed(source) if cached else None
+    if found is not None:
+        content, path = found, None
+    else:
+        content, path = cache.fetch(_key(source), source.suffix, build) if cached else (build(), None)
+    for watch in watchers:
+        watch(source, content)
+    return content, path
+
+
 def _of_system(name: str) -> int:
     """A function of C that LLVM calls where no source says so, such as ``memset``."""
     return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
@@ -106,7 +149,17 @@ def _of_system(name: str) -> int:
 
 def _open(content: bytes, path: Path | None, symbol: str) -> Placed:
     """Let the system open a shared library, which takes a file."""
+    if path is None and hasattr(os, "memfd_create"):
+        memory = os.memfd_create(symbol, os.MFD_CLOEXEC)
+        try:
+            with os.fdopen(memory, "wb", closefd=False) as whole:
+                whole.write(content)
+            return _open(content, Path(f"/proc/self/fd/{memory}"), symbol)
+        finally:
+            os.close(memory)
     if path is None:
+        import tempfile
+
         with tempfile.TemporaryDirectory(prefix="jitkernels-") as folder:
             file = Path(folder, f"{symbol}.so")
             file.write_bytes(content)

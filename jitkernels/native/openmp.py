@@ -104,10 +104,19 @@ def _libc(name: str) -> int:
     return ctypes.cast(ctypes.CDLL(None)[name], ctypes.c_void_p).value or 0
 
 
+def runtime_sources() -> tuple[IRSource, ...]:
+    """The code of the threads where there is OpenMP and where there is none: what is built here may run elsewhere."""
+    return (_source(True), _source(False)) if has_threads() else (_runtime_source(),)
+
+
 def _runtime_source() -> IRSource:
     if not has_threads():
         return IRSource("threads", f"{STRAIGHT}{ALONE}{sharing.ALONE}")
-    target, has_openmp = machine.target(), runtime()[0] is not None
+    return _source(runtime()[0] is not None)
+
+
+def _source(has_openmp: bool) -> IRSource:
+    target = machine.target()
     needed = (
         External("jk_limit", "int64", (), lambda: ctypes.addressof(threads.limit)),
         External("jk_used", "int64", (), lambda: ctypes.addressof(_used)),

@@ -63,13 +63,21 @@ class Parts:
         number, missing.value = missing.value - 1, 0
         for title, parts in TOGETHER.items():
             if number in parts:
-                names = [part.name.lower() for part in parts]
-                links = [link(name, partial(self.addresses.__getitem__, name)) for name in VARIABLES]
-                found = self._loaded(title, names, links)
-                for part, name in zip(parts, names, strict=True):
-                    ctypes.c_int64.from_address(self.addresses["jk_parts"] + 8 * part).value = found[name]
+                self._bring(title, parts)
                 return True
         return False
+
+    def bring_all(self) -> None:
+        """Load every part. Raises BuildError when one cannot be had."""
+        for title, parts in TOGETHER.items():
+            self._bring(title, parts)
+
+    def _bring(self, title: str, parts: Sequence[Part]) -> None:
+        names = [part.name.lower() for part in parts]
+        links = [link(name, partial(self.addresses.__getitem__, name)) for name in VARIABLES]
+        found = self._loaded(title, names, links)
+        for part, name in zip(parts, names, strict=True):
+            ctypes.c_int64.from_address(self.addresses["jk_parts"] + 8 * part).value = found[name]
 
     def _loaded(
         self,

@@ -5,6 +5,8 @@ context: callable, number of arguments by position, tuple of names or null, most
     others the very object that it has to be, or null
 """
 
+import functools
+
 from jitkernels.native import c_api
 from jitkernels.native.ir import STRAIGHT, IRSource
 from jitkernels.native.layout import ALIGNED, CONTIGUOUS, IN_FORTRAN_ORDER, Offset
@@ -105,5 +107,6 @@ no:
 """
 
 
+@functools.cache
 def source() -> IRSource:
     return IRSource("plain_call", f"{STRAIGHT}{TEXT}", c_api.externals())

@@ -98,8 +98,14 @@ TAKE = """define i32 @entry() nounwind {
 
 
 @functools.cache
+def source() -> IRSource:
+    """The function that takes the flags."""
+    return IRSource("flags", text() + TAKE)
+
+
+@functools.cache
 def _taking() -> "ctypes._CFunctionType":
-    return ctypes.CFUNCTYPE(ctypes.c_int32)(load.address_of(IRSource("flags", text() + TAKE)))
+    return ctypes.CFUNCTYPE(ctypes.c_int32)(load.address_of(source()))
 
 
 def take() -> int:

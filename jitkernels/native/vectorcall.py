@@ -258,13 +258,20 @@ def externals() -> tuple[External, ...]:
 
 
 @functools.cache
+def source() -> IRSource:
+    """The function that calls begin with."""
+    text = f"{STRAIGHT}{TEXT}{telling.TEXT}{processor_flags.text()}"
+    return IRSource("vectorcall", text, externals())
+
+
+@functools.cache
 def base() -> type | None:
     """The type, from which others may be derived; None where Python serves all calls."""
     if known.reason_for_python() is not None or not floating_errors.is_word_known():
         return None
-    entry = load.address_of(
-        IRSource("vectorcall", f"{STRAIGHT}{TEXT}{telling.TEXT}{processor_flags.text()}", externals())
-    )
+    if not load.can_be_had(source()):
+        return None
+    entry = load.address_of(source())
     members = (_Member * 2)(
         _Member(b"__vectorcalloffset__", 19, VECTORCALL, 1, None),
         _Member(None, 0, 0, 0, None),

@@ -8,7 +8,7 @@ from operator import sub
 from pathlib import Path
 from typing import Any
 
-from jitkernels import machine
+from jitkernels import machine, packs
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import AttrError
 from jitkernels.tuning import store
@@ -24,8 +24,40 @@ def nearest(attr: KernelAttr, threads: int) -> tuple[KernelAttr, Record] | None:
     That is the attr itself if it has one. What is no whole record is passed over; no file is opened twice.
     """
     place = machine.timings_directory(threads)
-    if place is None:
-        return None
+    if packs.opened():
+        return _nearest_with_packs(attr, threads, place)
+    return None if place is None else _nearest_below(attr, threads, place)
+
+
+def _nearest_with_packs(
+    attr: KernelAttr, threads: int, place: Path | None
+) -> tuple[KernelAttr, Record] | None:
+    """As `nearest`: what is of the very class comes first, and of what is near that which is not packed."""
+    found = None if place is None else _nearest_below(attr, threads, place)
+    if found is not None and found[0] == attr:
+        return found
+    own = store.load(attr, threads)
+    if own is not None:
+        return attr, own
+    if found is not None:
+        return found
+    family, octaves = store.family_of(attr), _octaves_of(attr.extents().values())
+    names = [name.removeprefix(family) for name in packs.record_names(threads) if name.startswith(family)]
+    known = [extents for extents in map(_extents_of, names) if len(extents) == len(octaves)]
+    apart = sorted((sum(map(abs, map(sub, octaves, _octaves_of(extents)))), extents) for extents in known)
+    for distance, extents in apart:
+        if distance > FARTHEST:
+            break
+        fields = attr.fields() | dict(zip(attr.extents(), extents, strict=True))
+        near: Any = type(attr)
+        kept = _kept(near, tuple(fields.items()), threads, ())
+        if kept is not None:
+            return kept
+    return None
+
+
+def _nearest_below(attr: KernelAttr, threads: int, place: Path) -> tuple[KernelAttr, Record] | None:
+    """As `nearest`, of what is in a folder."""
     family, sizes = store.family_of(attr), attr.extents()
     own = tuple(sizes.values())
     found = _record_of(attr, own, place, threads)

@@ -6,13 +6,14 @@ Whatever is not a whole record of this attr in this environment is a miss with o
 import functools
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
-from jitkernels import machine
+from jitkernels import machine, packs
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.disk import content_of, publish, say_once
+from jitkernels.records import record
 
 FORMAT = 1
 DAY = 86400
@@ -20,7 +21,7 @@ saved = 0
 """How often this process has written a record, which a folder does not always show: clocks stand for milliseconds."""
 
 
-@dataclass(frozen=True)
+@record
 class Measured:
     """One candidate of a record: its time, or why it has none."""
 
@@ -37,7 +38,7 @@ class Measured:
         return f"{self.implementation}[{variant}]" if variant else self.implementation
 
 
-@dataclass(frozen=True)
+@record
 class Record:
     """What was measured for one attr, fastest pick first.
 
@@ -59,11 +60,11 @@ def _key(attr: KernelAttr) -> dict[str, Any]:
 def path_of(attr: KernelAttr, threads: int) -> Path | None:
     """The file of an attr's record."""
     place = machine.timings_directory(threads)
-    return place and place / _name_of(attr)
+    return place and place / name_of(attr)
 
 
 @functools.lru_cache(maxsize=256)
-def _name_of(attr: KernelAttr) -> str:
+def name_of(attr: KernelAttr) -> str:
     """Extents stand in the name, so that the files of classes nearby are found by their names."""
     return file_name(family_of(attr), attr.extents().values())
 
@@ -90,13 +91,7 @@ def save(attr: KernelAttr, record: Record, threads: int) -> None:
     path = path_of(attr, threads)
     if path is None:
         return
-    content = {
-        "format": FORMAT,
-        "attr": _key(attr),
-        "environment": machine.environment_of_timings(threads),
-        "complete": record.complete,
-        "candidates": [asdict(candidate) for candidate in record.candidates],
-    }
+    content = content_of_record(attr, record, threads)
     place = path.parent
     if machine.private(place.parent) is None or machine.private(place) is None:
         say_once("tuning", f"{place} cannot be written, or is not private: measurements are not kept")
@@ -106,16 +101,42 @@ def save(attr: KernelAttr, record: Record, threads: int) -> None:
     saved += 1
 
 
+def content_of_record(attr: KernelAttr, record: Record, threads: int) -> dict[str, Any]:
+    """What the file of a record holds."""
+    return {
+        "format": FORMAT,
+        "attr": _key(attr),
+        "environment": machine.environment_of_timings(threads),
+        "complete": record.complete,
+        "candidates": [asdict(candidate) for candidate in record.candidates],
+    }
+
+
 def load(attr: KernelAttr, threads: int) -> Record | None:
     """The record of an attr, or None."""
     path = path_of(attr, threads)
-    return None if path is None else read(path, attr, machine.environment_of_timings(threads))
+    found = None if path is None else read(path, attr, machine.environment_of_timings(threads))
+    if found is not None or not packs.opened():
+        return found
+    content = packs.record_of(name_of(attr), threads)
+    return None if content is None else _checked(content, attr, None, f"{name_of(attr)} of a pack")
 
 
 def read(path: Path, attr: KernelAttr, environment: dict[str, str] | None) -> Record | None:
     """The record in a file if there is one, whole and of that attr and environment (any, if None)."""
     try:
         content = json.loads(content_of(path))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        say_once(str(path), f"ignoring the measurement {path}: {error}")
+        return None
+    return _checked(content, attr, environment, str(path))
+
+
+def _checked(content: Any, attr: KernelAttr, environment: dict[str, str] | None, where: str) -> Record | None:
+    """The record that a file, or a pack, holds."""
+    try:
         if content["format"] != FORMAT or content["attr"] != _key(attr):
             raise ValueError("it is of another attr or format")
         if environment is not None and content["environment"] != environment:
@@ -124,10 +145,8 @@ def read(path: Path, attr: KernelAttr, environment: dict[str, str] | None) -> Re
         if not candidates or candidates[0].seconds is None:
             raise ValueError("it has no timing")
         return Record(candidates, bool(content["complete"]))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        say_once(str(path), f"ignoring the measurement {path}: {error}")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        say_once(where, f"ignoring the measurement {where}: {error}")
         return None
 
 
