@@ -70,7 +70,7 @@ def test_the_truth_may_depend_on_the_arguments() -> None:
         ([1.0, np.nan], [1.0, np.nan], 0.0),
         ([np.inf], [np.inf], 0.0),
         ([], [], 0.0),
-        (np.uint8([3]), np.uint8([5]), 2.0),
+        (np.array([3], np.uint8), np.array([5], np.uint8), 2.0),
         (1e-30, 0, 1e-30),
     ],
 )
