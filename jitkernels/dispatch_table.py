@@ -127,7 +127,9 @@ class Dispatch:
             raise ValueError("a dtype of its own")
         if any(values != ("int8", "uint8") for values in self._kinds.values()):
             raise ValueError("dtypes to choose from")
-        if any(e.spread and i and e.symbols[0] != a.trailing for a in arrays for i, e in enumerate(a.extents)):
+        if any(
+            e.spread and i and e.symbols[0] != a.trailing for a in arrays for i, e in enumerate(a.extents)
+        ):
             raise ValueError("leading dimensions that do not lead")
 
     def _table(self, outputs: Sequence[Argument]) -> "np.ndarray[Any, np.dtype[np.int64]]":
@@ -236,7 +238,9 @@ class Dispatch:
             Record.INTEGER: self._number(argument) + 1 if argument.dtype is not None else 0,
             Record.VARIES: self._factors.get(argument.dtype or "", 0),
             Record.TELLS: self._factors.get(argument.dtype or "", 0) if self._tells(argument) else 0,
-            Record.UNLESS: 1 + [a.when for a in self._inputs].index(argument.unless) if argument.unless else 0,
+            Record.UNLESS: 1 + [a.when for a in self._inputs].index(argument.unless)
+            if argument.unless
+            else 0,
             Record.LEADS: int(argument.spreads),
             Record.TRAILS: int(argument.trailing is not None),
             Record.FIXED: len(fixed),

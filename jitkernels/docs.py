@@ -7,6 +7,7 @@ from typing import Any
 
 from jitkernels import dtypes
 from jitkernels.attrs.base import KernelAttr, rows
+from jitkernels.coverage import attrs_by_dtype
 from jitkernels.documentation import everyday_line
 from jitkernels.registry import implementations
 from jitkernels.signature import Argument, Signature
@@ -18,7 +19,8 @@ Generated from the rows of the registry by `jitkernels docs --write docs/kernels
 
 Every kernel has an attr (what it is specialised by), an everyday function, and implementations in C calling
 convention. C functions return 0, or the number of an error; arrays are C-contiguous and aligned. Which
-implementations can be used depends on the machine: `jitkernels explain KERNEL field=value...` says so.
+implementations can be used depends on the machine: `jitkernels info --kernels` says so for all of them, and
+`jitkernels explain KERNEL field=value...` for one attr.
 Tolerances are how far any implementation may be from the true result, whatever finite numbers the arguments hold:
 units in the last place (ulp), plus so many units of precision (eps: from 1 to the next number) of the sum of the
 absolute terms that the result is made of.
@@ -28,8 +30,23 @@ absolute terms that the result is made of.
 def page() -> str:
     """The whole page, the same on every machine."""
     own = [row for row in rows.values() if row.__module__.startswith("jitkernels.")]
-    listed = [f"* [{row.kernel_type.name}](#{row.kernel_type.name.lower()})" for row in own]
-    return "\n".join([HEADER, *listed, "", *("\n".join(_section(row)) for row in own)])
+    own.sort(key=lambda row: row.__module__)  # in whatever order the families were imported
+    return "\n".join([HEADER, *_coverage(own), "", *("\n".join(_section(row)) for row in own)])
+
+
+def _coverage(own: list[type[KernelAttr]]) -> Iterator[str]:
+    """A table of all kernels: which implementations there are, and for which dtypes."""
+    yield "| kernel | dtypes | implementations |\n|---|---|---|"
+    for row in own:
+        name = row.kernel_type.name
+        dtypes_of = ", ".join(filter(None, attrs_by_dtype(row))) or "its own"
+        yield f"| [{name}](#{name.lower()}) | {dtypes_of} | {', '.join(_implementations(row))} |"
+
+
+def _implementations(row: type[KernelAttr]) -> list[str]:
+    """The names of ours, the generated one first and the reference last."""
+    found = implementations(row).items()
+    return [name for name, one in found if one.function.__module__.startswith("jitkernels.")]
 
 
 def _section(row: type[KernelAttr]) -> Iterator[str]:
@@ -53,12 +70,7 @@ def _section(row: type[KernelAttr]) -> Iterator[str]:
     )
     if tolerance.terms:
         yield f"{inspect.getdoc(row.absolute_terms)}\n"
-    names = [
-        name
-        for name, found in implementations(row).items()
-        if found.function.__module__.startswith("jitkernels.")
-    ]
-    yield f"Implementations: {', '.join(names)}.\n"
+    yield f"Implementations: {', '.join(_implementations(row))}.\n"
 
 
 def _role(argument: Argument) -> str:

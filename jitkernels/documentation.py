@@ -89,7 +89,13 @@ def _kind(row: type[KernelAttr], name: str) -> str:
 
 def _array(row: type[KernelAttr], argument: Argument) -> str:
     field = row.known_fields().get(argument.dtype or "")
-    own = () if argument.dtype is None else (argument.dtype,) if field is None else tuple(map(str, field.values))
+    own = (
+        ()
+        if argument.dtype is None
+        else (argument.dtype,)
+        if field is None
+        else tuple(map(str, field.values))
+    )
     every = own if argument.dtype and argument.unless is None else (*own, *dtypes_of(row))
     return f"{_shape(argument)} {' or '.join(every)}"
 

@@ -37,7 +37,16 @@ _made: dict[str, "Everyday"] = {}
 class Everyday(launch.Holder):
     """The Python side of one everyday function; `callable` is what users get."""
 
-    __slots__ = ("_attr_class", "_dispatch", "_looks", "_place_beyond", "_signature", "_slow", "callable", "name")
+    __slots__ = (
+        "_attr_class",
+        "_dispatch",
+        "_looks",
+        "_place_beyond",
+        "_signature",
+        "_slow",
+        "callable",
+        "name",
+    )
 
     def __init__(self, attr_class: type[KernelAttr]) -> None:
         self._attr_class = attr_class
@@ -251,7 +260,9 @@ def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
             return None
     symbols = [name for name, field in fields.items() if field.is_integer]
     kinds = {
-        a.dtype: fields[a.dtype].values for a in attr_class.arrays if a.dtype is not None and a.dtype in fields
+        a.dtype: fields[a.dtype].values
+        for a in attr_class.arrays
+        if a.dtype is not None and a.dtype in fields
     }
     told = {*options, *symbols, *kinds, "dtype"} | {
         flag for a in attr_class.arrays for flag in (a.when, a.turned) if flag

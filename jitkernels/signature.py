@@ -208,7 +208,9 @@ class Array:
 
     def stored(self, values: Any) -> AnyArray:
         """An array of this dtype that holds the values nearest to these."""
-        return bfloat16.stored(values) if self.dtype == bfloat16.NAME else np.asarray(values).astype(self.dtype)
+        return (
+            bfloat16.stored(values) if self.dtype == bfloat16.NAME else np.asarray(values).astype(self.dtype)
+        )
 
     def describe(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"

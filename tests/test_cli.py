@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from jitkernels import tour
+from jitkernels import registry, tour
 from jitkernels.attrs.base import KernelAttr, custom
-from jitkernels.cli import explain
+from jitkernels.cli import explain, main
 from jitkernels.cli.explain import attr_of
 from jitkernels.cli.output import duration, size
 from jitkernels.errors import AttrError
@@ -351,3 +351,20 @@ def test_durations_and_sizes() -> None:
         "12.3 s",
     ]
     assert [size(count) for count in (12, 1500, 2.5e6, 3e9)] == ["12 bytes", "1.5 kB", "2.5 MB", "3.0 GB"]
+
+
+def test_info_of_kernels(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every kernel has a line for each implementation, which says yes or why not."""
+    with pytest.raises(SystemExit, match="0"):
+        main(["info", "--kernels", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert {entry["kernel"] for entry in found} == {row.kernel_type.name for row in registry.all_rows()}
+    assert all(
+        set(entry["dtypes"].values()) == {None} for entry in found if entry["implementation"] == "refer"
+    )
+    monkeypatch.setattr("jitkernels.more.mkl.library.library", lambda: (None, "it is not here"))
+    with pytest.raises(SystemExit, match="0"):
+        main(["info", "--kernels"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["VEXP", "mkl", *["it", "is", "not", "here"] * 2] in lines
+    assert ["VEXP", "gen", "yes", "yes"] in lines

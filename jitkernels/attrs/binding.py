@@ -127,7 +127,9 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
         moved, finish = _moved(kernel, row, arrays, values)
     else:
         moved, finish, trail = arrays, None, _trail(kernel, row, present, arrays, values)
-    lead = _shape(kernel, values[SHAPE]) if SHAPE in row.options else _lead(kernel, present, moved, len(trail))
+    lead = (
+        _shape(kernel, values[SHAPE]) if SHAPE in row.options else _lead(kernel, present, moved, len(trail))
+    )
     extents, missing = _extents(kernel, row, present, moved, lead, trail, told)
     results = [
         _result_shape(argument, extents, lead, missing, trail)

@@ -18,17 +18,19 @@ app.command(cache)
 
 
 @app.command
-def info(*, json: bool = False) -> int:
+def info(*, json: bool = False, kernels: bool = False) -> int:
     """Show this machine, the threads, the launcher, the libraries found or why not, and the cache.
 
     Parameters
     ----------
     json
-        One JSON object instead of a table.
+        JSON instead of a table.
+    kernels
+        Instead, for each kernel, implementation and dtype, whether it can be used here or why not.
     """
     from jitkernels.cli import info as command
 
-    return command.run(json=json)
+    return command.run_kernels(json=json) if kernels else command.run(json=json)
 
 
 @app.command

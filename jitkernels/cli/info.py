@@ -11,7 +11,7 @@ from rich.markup import escape
 
 import jitkernels
 import jitkernels.more
-from jitkernels import machine, settings
+from jitkernels import coverage, machine, settings
 from jitkernels.cli import cache, output
 from jitkernels.native import c, launch, openmp, threads
 
@@ -28,6 +28,21 @@ def run(*, json: bool) -> int:
     place = f"{kept['place'] or 'none: no private folder can be had'}, {output.size(kept['bytes'])}"
     for name, value in {**found, "cache": place}.items():
         table.add_row(name.replace("_", " "), escape(_text(value)))
+    output.show(table)
+    return 0
+
+
+def run_kernels(*, json: bool) -> int:
+    """Print what can be used here, as a table or as JSON."""
+    found = list(coverage.coverage())
+    if json:
+        print(json_text.dumps([coverage.as_json(one) for one in found], indent=1))
+        return 0
+    dtypes = list(dict.fromkeys(dtype for one in found for dtype in one.reasons))
+    table = output.table("kernel", "implementation", *(dtype or "its own" for dtype in dtypes))
+    for one in found:
+        cells = ((one.reasons[dtype] or "yes") if dtype in one.reasons else "" for dtype in dtypes)
+        table.add_row(*map(escape, (one.kernel, one.implementation, *cells)))
     output.show(table)
     return 0
 

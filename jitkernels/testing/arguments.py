@@ -63,7 +63,9 @@ WRONG: dict[str, Form] = {
     "text": lambda _: "text",
     "a number": lambda value: value.reshape(-1)[0],
     "float16": lambda value: value.astype(np.float16),
-    "the other width": lambda value: value.astype(f"{value.dtype.kind}{4 if value.itemsize == 8 else 2 * value.itemsize}"),
+    "the other width": lambda value: value.astype(
+        f"{value.dtype.kind}{4 if value.itemsize == 8 else 2 * value.itemsize}"
+    ),
     "complex": lambda value: value.astype(np.complex128),
     "objects": lambda value: value.astype(object),
     "other bits": lambda value: value.view(f"{'i' if value.dtype.kind == 'u' else 'u'}{value.itemsize}"),

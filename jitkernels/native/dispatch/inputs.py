@@ -47,7 +47,9 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                         return 0
                     store(own, 8 * Operand.OWNED, array)
             elif lies_strangely(given) or has_gaps(table, entry, given):
-                array = PyArray_CheckFromAny(given, 0, 0, 0, CONTIGUOUS * load(table, 8 * Table.NARROW) | ALIGNED | NOT_SWAPPED, 0)
+                array = PyArray_CheckFromAny(
+                    given, 0, 0, 0, CONTIGUOUS * load(table, 8 * Table.NARROW) | ALIGNED | NOT_SWAPPED, 0
+                )
                 if array == 0:
                     PyErr_Clear()
                     return 0
