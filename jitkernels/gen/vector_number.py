@@ -28,7 +28,8 @@ def stride_scal(attr: StrideScalAttr, **variant: Any) -> LoopNest:
     def body(a: Any, x: Any, y: Any, n: int, stride: int, workspace: Any, begin: int, end: int) -> None:
         factor = a[0]
         if stride <= MOST:
-            period = stride * (MOST // stride) * LANES
+            shortest = stride * LANES
+            period = shortest * max(1, min(MOST // stride, (end - begin) // (16 * shortest)))
             known = min(period, end - begin)
             for i in range(known):
                 workspace[i] = one
