@@ -266,7 +266,8 @@ def attr_of(function: str, dtype: str) -> Any:
 
     if function != "tanh":
         name, _, form = function.partition("_")
-        return row(name)(n=CHUNK, dtype=dtype, **({"form": form} if form else {}))
+        fields: dict[str, Any] = {"n": CHUNK, "dtype": dtype}
+        return row(name)(**fields, **({"form": form} if form else {}))
     return jk.LSTMCtHtAttr(d=CHUNK, act_gate="identity", act_cand=function, act_cell="identity", dtype=dtype)
 
 

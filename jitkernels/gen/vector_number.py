@@ -13,7 +13,7 @@ from jitkernels.registry import Variant, implements
 LANES = 16
 """A multiple of so many elements is one of whole vectors."""
 MOST = 64
-"""The largest stride for which factors of LANES strides are written down: then their products are whole vectors."""
+"""The largest stride for which factors of up to LANES * MOST elements are written down, LANES strides or more."""
 
 
 def variants(attr: StrideScalAttr) -> list[Variant]:
@@ -28,7 +28,8 @@ def stride_scal(attr: StrideScalAttr, **variant: Any) -> LoopNest:
     def body(a: Any, x: Any, y: Any, n: int, stride: int, workspace: Any, begin: int, end: int) -> None:
         factor = a[0]
         if stride <= MOST:
-            period = stride * LANES
+            shortest = stride * LANES
+            period = shortest * max(1, min(MOST // stride, (end - begin) // (16 * shortest)))
             known = min(period, end - begin)
             for i in range(known):
                 workspace[i] = one

@@ -19,7 +19,7 @@ ROOT = math.sqrt(2 / math.pi)
 
 
 def silu(x: Any, out: Any = None) -> Any:
-    return np.divide(x, 1 + np.exp(np.negative(x)), out=out)
+    return np.divide(x, 1 + np.exp(np.subtract(0, x)), out=out)  # NumPy negates no bools
 
 
 def softplus(x: Any, out: Any = None) -> Any:
