@@ -675,7 +675,7 @@ def stride_scal(
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def vbroadcast(
     x: ArrayLike,
-    h: int,
+    h: int = 1,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def nchw16c_mul_nc(

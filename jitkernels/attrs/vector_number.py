@@ -58,8 +58,8 @@ class StrideScalAttr(NumberVectorAttr, kernel_type="STRIDE_SCAL"):
 class VBroadcastAttr(KernelAttr, kernel_type="VBROADCAST"):
     """y[i, j] = x[j]: every row of y is x."""
 
-    h: int = whole(samples=(1, 3, 17))
     w: int
+    h: int = whole(default=1, samples=(3, 17))
     dtype: str = "float32"
     arrays = (Argument("x", "in", "w"), Argument("y", "out", "h w"))
     options = ("h",)

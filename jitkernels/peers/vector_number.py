@@ -15,18 +15,20 @@ from jitkernels.signature import AnyArray
 
 def stride_scal(a: Any, x: Any, stride: int = 1, out: Any = None) -> Any:
     """A copy, of which every so many elements are multiplied."""
-    result = np.array(x, np.result_type(a, x)) if out is None else out
-    if out is not None:
+    if out is None:
+        array = np.asarray(x)
+        out = np.array(array, np.result_type(array, a if array.dtype.kind == "f" else np.float64))
+    else:
         np.copyto(out, x)
-    result[::stride] *= a
-    return result
+    out.reshape(-1)[::stride] *= a
+    return out
 
 
-def vbroadcast(x: Any, h: int, out: Any = None) -> Any:
+def vbroadcast(x: Any, h: int = 1, out: Any = None) -> Any:
     """A copy, as what `numpy.broadcast_to` gives may not be written to."""
     row = np.asarray(x)
     if out is None:
-        return np.repeat(row[np.newaxis], h, axis=0)
+        out = np.empty((h, row.size), row.dtype if row.dtype.kind == "f" else np.float64)
     np.copyto(out, row)
     return out
 
@@ -62,6 +64,47 @@ def scaled(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("in place", (1.0, x, x))
     room = values(elements + 1)
     yield OrdinaryCall("out overlaps", (1.0, room[:-1]), {"out": room[1:]})
+
+
+@ordinary_calls(rows.StrideScalAttr)
+def strided_scales(elements: int) -> Iterator[OrdinaryCall]:
+    x = values(elements)
+    yield OrdinaryCall("1-D", (np.array(2, np.float32), x))
+    for stride in (1, 2, 3, 10, 100):
+        yield OrdinaryCall(f"stride {stride}", (2.0, x, stride))
+    yield OrdinaryCall("by name", (2.0, x), {"stride": 4})
+    yield OrdinaryCall("np.int64", (2.0, x, np.int64(4)))
+    for name, number in {"int": 3, "0-d array": np.array(2, np.float32), "np.float64": np.float64(2)}.items():
+        yield OrdinaryCall(name, (number, x, 2))
+    for dtype in DTYPES:
+        yield OrdinaryCall(f"float and {dtype}", (1.5, x.astype(dtype), 3))
+    yield OrdinaryCall("every second", (2.0, values(2 * elements)[::2], 3))
+    yield OrdinaryCall("reversed", (2.0, x[::-1], 3))
+    yield OrdinaryCall("empty", (2.0, x[:0], 3))
+    yield OrdinaryCall("out", (2.0, x, 3), {"out": np.zeros_like(x)})
+    yield OrdinaryCall("out by position", (2.0, x, 3, np.zeros_like(x)))
+    yield OrdinaryCall("out=float64", (2.0, x, 3), {"out": np.zeros(elements)})
+    yield OrdinaryCall("in place", (1.0, x, 3, x))
+
+
+@ordinary_calls(rows.VBroadcastAttr)
+def repeated(elements: int) -> Iterator[OrdinaryCall]:
+    h, w = shape(elements, 2)
+    x = values(w)
+    yield OrdinaryCall("one row by default", (x,))
+    yield OrdinaryCall("rows", (x, h))
+    yield OrdinaryCall("by name", (x,), {"h": h})
+    yield OrdinaryCall("one row", (values(elements), 1))
+    yield OrdinaryCall("one column", (values(1), elements))
+    for dtype in DTYPES:
+        yield OrdinaryCall(dtype, (x.astype(dtype), h))
+    yield OrdinaryCall("strided", (values(2 * w)[::2], h))
+    yield OrdinaryCall("reversed", (x[::-1], h))
+    yield OrdinaryCall("list", (x.tolist(), h))
+    yield OrdinaryCall("empty", (x[:0], h))
+    yield OrdinaryCall("no rows", (x, 0))
+    result = np.zeros((h, w), np.float32)
+    yield from with_outs((x, h), 2, result)
 
 
 @ordinary_calls(rows.NCHW16CMulNCAttr)
