@@ -51,7 +51,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tuning",),
     ("maths",),
     ("loops",),
-    ("shipped", "pins"),
+    ("shipped", "tables", "pins"),
     ("choosing",),
     ("kernel", "explanation", "documentation"),
     ("kernel_funcs", "converting"),
