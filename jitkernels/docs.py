@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from jitkernels import dtypes
+from jitkernels import coverage, dtypes
 from jitkernels.attrs.base import KernelAttr, rows
 from jitkernels.documentation import everyday_line
 from jitkernels.registry import implementations
@@ -24,12 +24,20 @@ units in the last place (ulp), plus so many units of precision (eps: from 1 to t
 absolute terms that the result is made of.
 """
 
+COVERAGE = """\
+## Coverage
+
+The dtypes for which there is an implementation of a kernel; whether it can be used on a machine, or why not, and for
+which dtypes, says `jitkernels info --kernels`.
+"""
+
 
 def page() -> str:
     """The whole page, the same on every machine."""
     own = [row for row in rows.values() if row.__module__.startswith("jitkernels.")]
     listed = [f"* [{row.kernel_type.name}](#{row.kernel_type.name.lower()})" for row in own]
-    return "\n".join([HEADER, *listed, "", *("\n".join(_section(row)) for row in own)])
+    table = [COVERAGE, *coverage.page_lines()]
+    return "\n".join([HEADER, *listed, "", *table, "", *("\n".join(_section(row)) for row in own)])
 
 
 def _section(row: type[KernelAttr]) -> Iterator[str]:

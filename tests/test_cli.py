@@ -57,6 +57,26 @@ def refuses(done: "subprocess.CompletedProcess[str]") -> str:
     return lines[0]
 
 
+def test_coverage(command: Command) -> None:
+    """Every implementation of every kernel for every dtype: usable, or with a reason."""
+    found = json.loads(prints(command("info", "--kernels", "--json")))
+    assert {"VMUL", "ADAM", "SGD", "MATMUL"} <= {entry["kernel"] for entry in found}
+    assert all(entry["usable"] or entry["why"] for entry in found)
+    assert all(entry["usable"] for entry in found if entry["implementation"] in ("gen", "refer"))
+    lines = {(entry["kernel"], entry["implementation"]) for entry in found}
+    text = prints(command("info", "--kernels"))
+    assert all(kernel in text and name in text for kernel, name in lines)
+
+
+def test_tables_of_measurements(command: Command, tmp_path: Path) -> None:
+    assert "found none" in refuses(command("tune", "--export", str(tmp_path / "none.json"), "vexp"))
+    prints(command("tune", "sgd", "--tag", "ci", "--seconds", "0.001"))
+    table = tmp_path / "table.json"
+    assert "written to" in prints(command("tune", "--export", str(table)))
+    assert "0 refused" in prints(command("tune", "--import", str(table)))
+    assert "expected a table" in refuses(command("tune", "--import", str(tmp_path / "nowhere.json")))
+
+
 def test_info(command: Command, private_cache: Path) -> None:
     found = json.loads(prints(command("info", "--json")))
     assert found["cache"]["place"] == str(private_cache)

@@ -55,7 +55,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("choosing",),
     ("kernel", "explanation", "documentation"),
     ("kernel_funcs", "converting"),
-    ("functions", "results", "dispatch_table", "testing", "docs", "measuring"),
+    ("functions", "results", "dispatch_table", "testing", "coverage", "docs", "measuring"),
     ("ledger", "building"),
     ("earning",),
     ("graph",),

@@ -18,17 +18,19 @@ app.command(cache)
 
 
 @app.command
-def info(*, json: bool = False) -> int:
+def info(*, kernels: bool = False, json: bool = False) -> int:
     """Show this machine, the threads, the launcher, the libraries found or why not, and the cache.
 
     Parameters
     ----------
+    kernels
+        Every implementation of every kernel instead, by dtype: usable here, or why not.
     json
-        One JSON object instead of a table.
+        JSON instead of a table.
     """
     from jitkernels.cli import info as command
 
-    return command.run(json=json)
+    return command.kernels(json=json) if kernels else command.run(json=json)
 
 
 @app.command

@@ -2,16 +2,18 @@
 
 import importlib
 import importlib.util
+import itertools
 import json as json_text
 import pkgutil
 import platform
+from dataclasses import asdict
 from typing import Any
 
 from rich.markup import escape
 
 import jitkernels
 import jitkernels.more
-from jitkernels import machine, settings
+from jitkernels import coverage, machine, settings
 from jitkernels.cli import cache, output
 from jitkernels.native import c, launch, openmp, threads
 
@@ -28,6 +30,24 @@ def run(*, json: bool) -> int:
     place = f"{kept['place'] or 'none: no private folder can be had'}, {output.size(kept['bytes'])}"
     for name, value in {**found, "cache": place}.items():
         table.add_row(name.replace("_", " "), escape(_text(value)))
+    output.show(table)
+    return 0
+
+
+def kernels(*, json: bool) -> int:
+    """Print the table of coverage: every implementation of every kernel by dtype, usable here or why not."""
+    found = list(coverage.covered())
+    if json:
+        print(json_text.dumps([asdict(entry) for entry in found], indent=1))
+        return 0
+    table = output.table("kernel", "implementation", "dtypes usable here", "why not")
+    for (kernel, name), entries in itertools.groupby(
+        found, lambda entry: (entry.kernel, entry.implementation)
+    ):
+        listed = list(entries)
+        usable = " ".join(entry.dtype for entry in listed if entry.usable)
+        reasons = dict.fromkeys(f"{entry.dtype}: {entry.why}" for entry in listed if entry.why)
+        table.add_row(kernel, name, usable, escape("\n".join(reasons)))
     output.show(table)
     return 0
 
