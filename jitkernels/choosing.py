@@ -34,7 +34,7 @@ def choose(attr: KernelAttr) -> Choice:
     1. pinned: by ``jk.use(...)`` in this context, then by ``JITKERNELS_USE``, in its best known variant;
     2. measured: the stored record of the attr's tuning class on this machine and these versions;
     3. nearby: the record of the class whose extents are nearest, if that is not far;
-    4. shipped: the table that came with the package for this family of CPUs;
+    4. shipped: the table for this family of CPUs that was imported, or came with the package: of that class or nearby;
     5. static: the first usable of gen, more, refer.
 
     Nothing is measured here: under ``JITKERNELS_TUNE=auto`` the calls of a kernel earn its record (see
@@ -160,14 +160,22 @@ def preferences(attr: KernelAttr) -> Iterator[Choice]:
                 yield from _offered(attr, record.candidates, "measured", record)
             else:
                 yield from _offered_nearby(attr, near, record)
-        yield from _offered(attr, shipped.order(attr), "shipped")
+        found_in_table = shipped.nearest(attr, get_num_threads())
+        if found_in_table is not None:
+            near, record = found_in_table
+            if near == class_of(attr):
+                yield from _offered(attr, record.candidates, "shipped")
+            else:
+                yield from _offered_nearby(attr, near, record, "shipped")
     for found in implementations(type(attr)).values():
         if found.reason_against(attr) is None:
             for variant in found.variants(attr):
                 yield Choice(found, variant, "static")
 
 
-def _offered_nearby(attr: KernelAttr, near: KernelAttr, record: Record) -> Iterator[Choice]:
+def _offered_nearby(
+    attr: KernelAttr, near: KernelAttr, record: Record, rule: str = "nearby"
+) -> Iterator[Choice]:
     """What the nearest class has to offer.
 
     Threads that were worth it for four times the work may not be for less, and what won without them at a third of it
@@ -177,7 +185,7 @@ def _offered_nearby(attr: KernelAttr, near: KernelAttr, record: Record) -> Itera
     if work > 3 * known and get_num_threads() > 1 and _is_for_threads(attr):
         return
     ranked = [_serial(measured) if 4 * work < known else measured for measured in record.candidates]
-    yield from _offered(attr, ranked, "nearby", at=near)
+    yield from _offered(attr, ranked, rule, at=near)
 
 
 def _is_for_threads(attr: KernelAttr) -> bool:

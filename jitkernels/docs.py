@@ -5,9 +5,8 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from jitkernels import dtypes
-from jitkernels.attrs.base import KernelAttr, rows
-from jitkernels.coverage import attrs_by_dtype
+from jitkernels import coverage, dtypes
+from jitkernels.attrs.base import KernelAttr
 from jitkernels.documentation import everyday_line
 from jitkernels.registry import implementations
 from jitkernels.signature import Argument, Signature
@@ -26,27 +25,20 @@ units in the last place (ulp), plus so many units of precision (eps: from 1 to t
 absolute terms that the result is made of.
 """
 
+COVERAGE = """\
+## Coverage
+
+The dtypes for which there is an implementation of a kernel; whether it can be used on a machine, or why not, and for
+which dtypes, says `jitkernels info --kernels`.
+"""
+
 
 def page() -> str:
     """The whole page, the same on every machine."""
-    own = [row for row in rows.values() if row.__module__.startswith("jitkernels.")]
-    own.sort(key=lambda row: row.__module__)  # in whatever order the families were imported
-    return "\n".join([HEADER, *_coverage(own), "", *("\n".join(_section(row)) for row in own)])
-
-
-def _coverage(own: list[type[KernelAttr]]) -> Iterator[str]:
-    """A table of all kernels: which implementations there are, and for which dtypes."""
-    yield "| kernel | dtypes | implementations |\n|---|---|---|"
-    for row in own:
-        name = row.kernel_type.name
-        dtypes_of = ", ".join(filter(None, attrs_by_dtype(row))) or "its own"
-        yield f"| [{name}](#{name.lower()}) | {dtypes_of} | {', '.join(_implementations(row))} |"
-
-
-def _implementations(row: type[KernelAttr]) -> list[str]:
-    """The names of ours, the generated one first and the reference last."""
-    found = implementations(row).items()
-    return [name for name, one in found if one.function.__module__.startswith("jitkernels.")]
+    own = [row for row in coverage.own_rows() if row.__module__.startswith("jitkernels.")]
+    listed = [f"* [{row.kernel_type.name}](#{row.kernel_type.name.lower()})" for row in own]
+    table = [COVERAGE, *coverage.page_lines()]
+    return "\n".join([HEADER, *listed, "", *table, "", *("\n".join(_section(row)) for row in own)])
 
 
 def _section(row: type[KernelAttr]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The benchmark suite: its table, what it keeps, how it compares, and that each entry runs and can say no."""
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 from jitkernels.attrs.vector import VExpAttr, VMulAttr
 from jitkernels.benchmark import compare, saved, stamp, table
-from jitkernels.benchmark.entries import beside_numpy, new_sizes, random_attrs
+from jitkernels.benchmark.entries import beside_numpy, new_sizes, random_attrs, streaming
 from jitkernels.benchmark.saved import Run
 from jitkernels.benchmark.suite import Benchmark, Line, Settings, Verdict, benchmark, benchmarks
 from jitkernels.cli import bench, main
@@ -280,3 +281,29 @@ def test_broken_promises_are_the_exit_code(
         "threads": None,
     }
     assert bench.run(["launch"], **given, seconds=0.1) == code
+
+
+def test_streaming_attrs_are_large_and_compute_little() -> None:
+    """Rows of one extent or two; MATMUL computes too much, EMB_SEQ_POOL looks up what it likes."""
+    found = {row.kernel_type.name: list(streaming.attrs(row)) for row in all_rows()}
+    for name in ("VMUL", "ADAM", "SGD", "SOFTMAX", "SEQ_POOL"):
+        assert found[name]
+        for attr in found[name]:
+            assert max(math.prod(array.shape) for array in attr.signature().arrays) >= streaming.ELEMENTS
+    assert not found["MATMUL"]
+    assert not found["EMB_SEQ_POOL"]
+
+
+def test_streaming_promises_a_share_of_the_triad() -> None:
+    timings = {"pick": Timing(1.0, 0.0), "triad": Timing(1.0, 0.0)}
+    for share, holds in ((0.95, True), (0.5, False)):
+        lines = [Line("vmul", "n", timings, "pick", figures={"share": share})]
+        assert streaming.verdict(lines).holds == holds
+
+
+def test_a_line_of_streaming() -> None:
+    """On arrays that are small, and triads that do nothing."""
+    (attr,) = streaming.attrs(VMulAttr, 1000)
+    found = streaming.line(attr, [(lambda: None, 1e3)], 1e-4)
+    assert {"pick", "static", "refer", "triad"} == set(found.timings)
+    assert found.figures["share"] > 0

@@ -57,6 +57,26 @@ def refuses(done: "subprocess.CompletedProcess[str]") -> str:
     return lines[0]
 
 
+def test_coverage(command: Command) -> None:
+    """Every implementation of every kernel for every dtype: usable, or with a reason."""
+    found = json.loads(prints(command("info", "--kernels", "--json")))
+    assert {"VMUL", "ADAM", "SGD", "MATMUL"} <= {entry["kernel"] for entry in found}
+    assert all(entry["usable"] or entry["why"] for entry in found)
+    assert all(entry["usable"] for entry in found if entry["implementation"] in ("gen", "refer"))
+    lines = {(entry["kernel"], entry["implementation"]) for entry in found}
+    text = prints(command("info", "--kernels"))
+    assert all(kernel in text and name in text for kernel, name in lines)
+
+
+def test_tables_of_measurements(command: Command, tmp_path: Path) -> None:
+    assert "found none" in refuses(command("tune", "--export", str(tmp_path / "none.json"), "vexp"))
+    prints(command("tune", "sgd", "--tag", "ci", "--seconds", "0.001"))
+    table = tmp_path / "table.json"
+    assert "written to" in prints(command("tune", "--export", str(table)))
+    assert "0 refused" in prints(command("tune", "--import", str(table)))
+    assert "expected a table" in refuses(command("tune", "--import", str(tmp_path / "nowhere.json")))
+
+
 def test_info(command: Command, private_cache: Path) -> None:
     found = json.loads(prints(command("info", "--json")))
     assert found["cache"]["place"] == str(private_cache)
@@ -351,20 +371,3 @@ def test_durations_and_sizes() -> None:
         "12.3 s",
     ]
     assert [size(count) for count in (12, 1500, 2.5e6, 3e9)] == ["12 bytes", "1.5 kB", "2.5 MB", "3.0 GB"]
-
-
-def test_info_of_kernels(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every kernel has a line for each implementation, which says yes or why not."""
-    with pytest.raises(SystemExit, match="0"):
-        main(["info", "--kernels", "--json"])
-    found = json.loads(capsys.readouterr().out)
-    assert {entry["kernel"] for entry in found} == {row.kernel_type.name for row in registry.all_rows()}
-    assert all(
-        set(entry["dtypes"].values()) == {None} for entry in found if entry["implementation"] == "refer"
-    )
-    monkeypatch.setattr("jitkernels.more.mkl.library.library", lambda: (None, "it is not here"))
-    with pytest.raises(SystemExit, match="0"):
-        main(["info", "--kernels"])
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["VEXP", "mkl", *["it", "is", "not", "here"] * 2] in lines
-    assert ["VEXP", "gen", "yes", "yes"] in lines

@@ -18,19 +18,19 @@ app.command(cache)
 
 
 @app.command
-def info(*, json: bool = False, kernels: bool = False) -> int:
+def info(*, kernels: bool = False, json: bool = False) -> int:
     """Show this machine, the threads, the launcher, the libraries found or why not, and the cache.
 
     Parameters
     ----------
+    kernels
+        Every implementation of every kernel instead, by dtype: usable here, or why not.
     json
         JSON instead of a table.
-    kernels
-        Instead, for each kernel, implementation and dtype, whether it can be used here or why not.
     """
     from jitkernels.cli import info as command
 
-    return command.run_kernels(json=json) if kernels else command.run(json=json)
+    return command.kernels(json=json) if kernels else command.run(json=json)
 
 
 @app.command
@@ -53,8 +53,12 @@ def tune(
     tag: Literal["full", "ci"] = "full",
     force: bool = False,
     seconds: float = 0.04,
+    export: Path | None = None,
+    imported: Annotated[Path | None, Parameter(name="--import")] = None,
 ) -> int:
     """Measure every implementation of kernels and keep the results. Interrupted, it goes on where it was.
+
+    With --export or --import nothing is measured: a table of what was measured goes to a file, or comes from one.
 
     Parameters
     ----------
@@ -66,9 +70,15 @@ def tune(
         Measure again what has been measured already.
     seconds
         Time for timing one attr; building its candidates comes on top.
+    export
+        Write what was measured here to this file, for other machines of this family of CPUs, which `info` names.
+    imported
+        Take the picks of such a file for what is not measured here, after checking that they exist.
     """
     from jitkernels.cli import tune as command
 
+    if export is not None or imported is not None:
+        return command.tables(kernels, export=export, imported=imported)
     return command.run(kernels, tag=tag, force=force, seconds=seconds)
 
 

@@ -2,9 +2,11 @@
 
 import importlib
 import importlib.util
+import itertools
 import json as json_text
 import pkgutil
 import platform
+from dataclasses import asdict
 from typing import Any
 
 from rich.markup import escape
@@ -32,17 +34,20 @@ def run(*, json: bool) -> int:
     return 0
 
 
-def run_kernels(*, json: bool) -> int:
-    """Print what can be used here, as a table or as JSON."""
-    found = list(coverage.coverage())
+def kernels(*, json: bool) -> int:
+    """Print the table of coverage: every implementation of every kernel by dtype, usable here or why not."""
+    found = list(coverage.covered())
     if json:
-        print(json_text.dumps([coverage.as_json(one) for one in found], indent=1))
+        print(json_text.dumps([asdict(entry) for entry in found], indent=1))
         return 0
-    dtypes = list(dict.fromkeys(dtype for one in found for dtype in one.reasons))
-    table = output.table("kernel", "implementation", *(dtype or "its own" for dtype in dtypes))
-    for one in found:
-        cells = ((one.reasons[dtype] or "yes") if dtype in one.reasons else "" for dtype in dtypes)
-        table.add_row(*map(escape, (one.kernel, one.implementation, *cells)))
+    table = output.table("kernel", "implementation", "dtypes usable here", "why not")
+    for (kernel, name), entries in itertools.groupby(
+        found, lambda entry: (entry.kernel, entry.implementation)
+    ):
+        listed = list(entries)
+        usable = " ".join(entry.dtype for entry in listed if entry.usable)
+        reasons = dict.fromkeys(f"{entry.dtype}: {entry.why}" for entry in listed if entry.why)
+        table.add_row(kernel, name, usable, escape("\n".join(reasons)))
     output.show(table)
     return 0
 

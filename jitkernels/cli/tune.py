@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.markup import escape
 
@@ -10,8 +11,11 @@ from jitkernels.building import build_all
 from jitkernels.choosing import tuning_mode
 from jitkernels.cli import measured, output
 from jitkernels.errors import ArgumentError, UnknownNameError
+from jitkernels.machine import cpu_name
 from jitkernels.measuring import tune_class
 from jitkernels.registry import all_rows, row
+from jitkernels.tables import export as export_to
+from jitkernels.tables import import_from
 from jitkernels.tuning.classes import OUTER_BYTES, measured_member, nbytes
 from jitkernels.tuning.store import Record
 
@@ -51,6 +55,20 @@ def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int
     out = output.console()
     output.show(measured.table(records.items()))
     out.print(f"{len(waiting)} measured now, {len(attrs) - len(waiting)} had been measured before")
+    return 0
+
+
+def tables(kernels: Sequence[str], *, export: Path | None, imported: Path | None) -> int:
+    """Write a table of what was measured here, or keep what one from elsewhere says."""
+    out = output.console()
+    if imported is not None:
+        found = import_from(imported)
+        for why in found.refused:
+            out.print(escape(f"refused: {why}"))
+        out.print(f"{found.kept} classes kept, {len(found.refused)} refused")
+    if export is not None:
+        count = export_to(export, [row(kernel) for kernel in kernels] or all_rows())
+        out.print(escape(f"{count} classes of {cpu_name()} written to {export}"))
     return 0
 
 

@@ -66,7 +66,7 @@ def _nearest_below(attr: KernelAttr, threads: int, place: Path) -> tuple[KernelA
         return found
     octaves = _octaves_of(own)
     known = _octaves_in(place, (folder.st_mtime_ns, store.saved), family)
-    apart = [(sum(map(abs, map(sub, octaves, o))), e) for e, o in known.items() if len(e) == len(own)]
+    apart = [(_apart(octaves, o), e) for e, o in known.items() if len(e) == len(own)]
     near = sorted(entry for entry in apart if entry[0] <= FARTHEST)
     records = (_record_of(attr, extents, place, threads) for _, extents in near)
     return next(filter(None, records), None)
@@ -83,6 +83,15 @@ def _record_of(
     version = file.st_ino, file.st_mtime_ns, file.st_size
     known_class: Any = type(attr)  # which is hashable, whatever type checkers say
     return _kept(known_class, tuple(fields.items()), threads, version)
+
+
+def distance(one: Iterable[int], other: Iterable[int]) -> int:
+    """Powers of two between classes of these extents, over all of them."""
+    return _apart(_octaves_of(one), _octaves_of(other))
+
+
+def _apart(one: Iterable[int], other: Iterable[int]) -> int:
+    return sum(map(abs, map(sub, one, other)))
 
 
 def _octaves_of(extents: Iterable[int]) -> tuple[int, ...]:

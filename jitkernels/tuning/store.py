@@ -141,7 +141,7 @@ def _checked(content: Any, attr: KernelAttr, environment: dict[str, str] | None,
             raise ValueError("it is of another attr or format")
         if environment is not None and content["environment"] != environment:
             raise ValueError("it is of another environment")
-        candidates = tuple(_measured(**candidate) for candidate in content["candidates"])
+        candidates = tuple(measured_of(**candidate) for candidate in content["candidates"])
         if not candidates or candidates[0].seconds is None:
             raise ValueError("it has no timing")
         return Record(candidates, bool(content["complete"]))
@@ -150,7 +150,7 @@ def _checked(content: Any, attr: KernelAttr, environment: dict[str, str] | None,
         return None
 
 
-def _measured(**content: Any) -> Measured:
+def measured_of(**content: Any) -> Measured:
     """A candidate as it was stored; raises ValueError if a value is of a type that none could have had."""
     measured = Measured(**content)
     numbers = (measured.seconds, measured.spread)

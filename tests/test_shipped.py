@@ -1,0 +1,129 @@
+"""Tables of measurements: written, checked and kept, and what a machine without measurements picks by them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from picks import chosen
+
+import jitkernels as jk
+from jitkernels import machine, shipped, tables
+from jitkernels.errors import ArgumentError
+from jitkernels.native.threads import get_num_threads
+from jitkernels.tuning import store
+from jitkernels.tuning.store import Measured, Record
+
+CLASS = jk.VMulAttr(n=1024)
+VARIANT = {"unroll": 4, "vector_bytes": machine.target().widths[0], "stream": False, "parallel": False}
+
+
+@pytest.fixture
+def table(fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # a cache of its own
+    """The table of a machine that has measured one class, whose own cache has been emptied."""
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    shipped.forget()
+    best = Measured("gen", VARIANT, 1e-6, 1e-8), Measured("gen", {**VARIANT, "unroll": 1}, 2e-6, 1e-8)
+    record = Record((*best, Measured("refer", {}, 3e-6, 1e-8), Measured("mkl", error="it is wrong")))
+    threads = get_num_threads()
+    store.save(CLASS, record, threads)
+    path = tmp_path / "table.json"
+    assert tables.export(path, [jk.VMulAttr, jk.VExpAttr]) == 1
+    own = store.path_of(CLASS, threads)
+    assert own is not None
+    own.unlink()
+    return path
+
+
+def test_a_fresh_machine_starts_with_tuned_picks(table: Path) -> None:
+    """For the class itself and those nearby; nothing is said of other dtypes."""
+    assert chosen(jk.VMulAttr(n=1000)).rule == "static"
+    assert tables.import_from(table) == tables.Imported(1, ())
+    for n in (1000, 1024, 600, 5000):
+        kernel = chosen(jk.VMulAttr(n=n))
+        assert (kernel.rule, kernel.implementation) == ("shipped", "gen")
+        assert kernel.variant == VARIANT
+    assert chosen(jk.VMulAttr(n=1 << 20)).rule == "static"
+    assert chosen(jk.VMulAttr(n=1000, dtype="float64")).rule == "static"
+    shipped.forget()
+
+
+def test_a_table_has_one_variant_of_each_implementation(table: Path) -> None:
+    (entry,) = json.loads(table.read_text())["entries"]
+    assert [c["implementation"] for c in entry["candidates"]] == ["gen", "refer"]
+    assert entry["candidates"][0]["variant"] == VARIANT
+
+
+def test_measurements_go_before_tables(table: Path) -> None:
+    tables.import_from(table)
+    store.save(CLASS, Record((Measured("refer", {}, 1e-6, 1e-8),)), get_num_threads())
+    assert chosen(CLASS).rule == "measured"
+    shipped.forget()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cpu": "z80"}, "expected a table of this family of CPUs"),
+        ({"format": 99}, "expected format 1, got 99"),
+        ({"entries": None}, "expected a table of measurements"),
+        (None, "expected a table of measurements"),
+    ],
+)
+def test_what_is_no_table_for_this_machine_is_refused(table: Path, change: Any, message: str) -> None:
+    content = json.loads(table.read_text())
+    table.write_text("torn {" if change is None else json.dumps(content | change))
+    with pytest.raises(ArgumentError, match=message):
+        tables.import_from(table)
+    folder = shipped.imported_folder()
+    assert folder is None or not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"attr": {"kernel": "NONE_SUCH"}}, "there is no kernel NONE_SUCH"),
+        ({"attr": {"kernel": "VMUL", "n": 1000, "dtype": "float32"}}, "is no class"),
+        ({"attr": {"kernel": "VMUL", "n": -1, "dtype": "float32"}}, "expected 0 or more"),
+        ({"threads": 0}, "is no number of threads"),
+        ({"candidates": []}, "has no timing"),
+        (
+            {"candidates": [{"implementation": "gen", "variant": {"unroll": 99}, "seconds": 1.0}]},
+            "there is no gen\\[unroll=99\\]",
+        ),
+        ({"candidates": [{"implementation": "gen", "seconds": "soon"}]}, "not a number of seconds"),
+        ({"candidates": [{"nonsense": 1}]}, "unexpected keyword"),
+    ],
+)
+def test_entries_that_do_not_hold_here_are_left_out(table: Path, change: Any, message: str) -> None:
+    content = json.loads(table.read_text())
+    content["entries"].append(content["entries"][0] | change)
+    table.write_text(json.dumps(content))
+    found = tables.import_from(table)
+    assert found.kept == 1
+    (why,) = found.refused
+    assert message.replace("\\", "") in why
+    shipped.forget()
+
+
+def test_a_torn_table_is_a_miss(table: Path) -> None:
+    tables.import_from(table)
+    folder = shipped.imported_folder()
+    assert folder is not None
+    (folder / machine.cpu_name() / "vmul.json").write_text("{")
+    shipped.forget()
+    assert chosen(CLASS).rule == "static"
+    shipped.forget()
+
+
+def test_nothing_measured_is_nothing_to_export(fresh: Path, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="found none"):
+        tables.export(tmp_path / "table.json", [jk.VExpAttr])
+
+
+def test_tables_of_the_package_hold_where_they_are_for() -> None:
+    """Each is of a known format, and of rows that there are; on its own family every variant exists."""
+    for path in shipped.FOLDER.glob("*/*.json"):
+        assert json.loads(path.read_text())["format"] == shipped.FORMAT
+        assert shipped._read(path)
+        assert path.stem in {row.kernel_type.name.lower() for row in jk.registry.all_rows()}
