@@ -62,7 +62,12 @@ def _section(row: type[KernelAttr]) -> Iterator[str]:
     )
     if tolerance.terms:
         yield f"{inspect.getdoc(row.absolute_terms)}\n"
-    yield f"Implementations: {', '.join(_implementations(row))}.\n"
+    names = [
+        name
+        for name, found in implementations(row).items()
+        if found.function.__module__.startswith("jitkernels.")
+    ]
+    yield f"Implementations: {', '.join(names)}.\n"
 
 
 def _role(argument: Argument) -> str:

@@ -39,7 +39,7 @@ def quantize(attr: Any, x: AnyArray, scale: AnyArray, *rest: AnyArray) -> None:
     whole = np.rint(quotient)
     if zero:
         whole += zero[0].astype(x.dtype)[:, None]
-    q[...] = (np.clip(whole, limits.min, limits.max).astype(q.dtype))
+    q[...] = np.clip(whole, limits.min, limits.max).astype(q.dtype)
 
 
 def dequantize(attr: Any, q: AnyArray, scale: AnyArray, *rest: AnyArray) -> None:

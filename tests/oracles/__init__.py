@@ -27,7 +27,11 @@ def expected(attr: KernelAttr, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]
     oracle = _oracles.get(attr.name)
     if oracle is None:
         return testing.upcast_reference(attr, arrays)
-    named = {p.name: wide(p.numbers(a)) for p, a in zip(attr.signature().arrays, arrays, strict=True) if p.role != "out"}
+    named = {
+        p.name: wide(p.numbers(a))
+        for p, a in zip(attr.signature().arrays, arrays, strict=True)
+        if p.role != "out"
+    }
     with np.errstate(all="ignore"):
         return oracle(attr, **named)
 
