@@ -128,7 +128,6 @@ def classified(elements: int) -> Iterator[OrdinaryCall]:
     labels = np.random.default_rng(1).integers(0, n, rows)
     yield OrdinaryCall("2-D", (y, labels))
     yield OrdinaryCall("1-D", (y[0], labels[0]))
-    yield OrdinaryCall("one label", (y, 0))
     yield OrdinaryCall("by name", (y,), {"labels": labels})
     cube = values(shape(elements, 3))
     yield OrdinaryCall("3-D", (cube, np.zeros(cube.shape[:-1], np.int64)))
