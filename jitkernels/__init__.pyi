@@ -13,6 +13,7 @@ from jitkernels.attrs.base import KernelAttr as KernelAttr
 from jitkernels.attrs.cdist import CDistAttr as CDistAttr
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
 from jitkernels.attrs.gemv import GEMVAttr as GEMVAttr
+from jitkernels.attrs.group_norm import GroupNormAttr as GroupNormAttr
 from jitkernels.attrs.gru import GRUH1Attr as GRUH1Attr
 from jitkernels.attrs.gru import GRUHtPart1Attr as GRUHtPart1Attr
 from jitkernels.attrs.gru import GRUHtPart2Attr as GRUHtPart2Attr
@@ -38,6 +39,7 @@ from jitkernels.attrs.rope import RopeAttr as RopeAttr
 from jitkernels.attrs.seq_pool import SeqPoolAttr as SeqPoolAttr
 from jitkernels.attrs.sgd import SgdAttr as SgdAttr
 from jitkernels.attrs.softmax import SoftmaxAttr as SoftmaxAttr
+from jitkernels.attrs.stride_asum import StrideASumAttr as StrideASumAttr
 from jitkernels.attrs.vector import VExpAttr as VExpAttr
 from jitkernels.attrs.vector import VMulAttr as VMulAttr
 from jitkernels.attrs.vector import VSigmoidAttr as VSigmoidAttr
@@ -137,6 +139,7 @@ __all__ = [
     "GRUH1Attr",
     "GRUHtPart1Attr",
     "GRUHtPart2Attr",
+    "GroupNormAttr",
     "HArgMaxAttr",
     "HLogSumExpAttr",
     "HMaxAttr",
@@ -157,6 +160,7 @@ __all__ = [
     "SgdAttr",
     "SoftmaxAttr",
     "SqEuclideanAttr",
+    "StrideASumAttr",
     "StrideScalAttr",
     "SwigluAttr",
     "VAddAttr",
@@ -192,6 +196,7 @@ __all__ = [
     "dot",
     "emb_seq_pool",
     "gemv",
+    "group_norm",
     "gru_h1",
     "gru_ht_part1",
     "gru_ht_part2",
@@ -215,6 +220,7 @@ __all__ = [
     "sgd",
     "softmax",
     "sqeuclidean",
+    "stride_asum",
     "stride_scal",
     "swiglu",
     "vadd",
@@ -319,6 +325,21 @@ def gemv(
     x: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def layer_norm(
+    x: ArrayLike,
+    scale: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    eps: float = 1e-05,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def group_norm(
+    x: ArrayLike,
+    scale: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    groups: int = 1,
+    eps: float = 1e-05,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def gru_h1(
     gates: ArrayLike,
     act_gate: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'sigmoid',
@@ -336,13 +357,6 @@ def gru_ht_part2(
     ht_1: ArrayLike,
     act_gate: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'sigmoid',
     act_cand: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'tanh',
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def layer_norm(
-    x: ArrayLike,
-    scale: ArrayLike | None = None,
-    bias: ArrayLike | None = None,
-    eps: float = 1e-05,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def lstm_ctht(
@@ -450,6 +464,11 @@ def sgd(
 def softmax(
     x: ArrayLike,
     axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def stride_asum(
+    x: ArrayLike,
+    stride: int = 1,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def vgelu(
