@@ -15,6 +15,7 @@ from jitkernels.attrs.counting import CumsumAttr as CumsumAttr
 from jitkernels.attrs.counting import HistogramAttr as HistogramAttr
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
 from jitkernels.attrs.gemv import GEMVAttr as GEMVAttr
+from jitkernels.attrs.group_norm import GroupNormAttr as GroupNormAttr
 from jitkernels.attrs.gru import GRUH1Attr as GRUH1Attr
 from jitkernels.attrs.gru import GRUHtPart1Attr as GRUHtPart1Attr
 from jitkernels.attrs.gru import GRUHtPart2Attr as GRUHtPart2Attr
@@ -51,6 +52,7 @@ from jitkernels.attrs.sgd import SgdAttr as SgdAttr
 from jitkernels.attrs.softmax import CrossEntropyAttr as CrossEntropyAttr
 from jitkernels.attrs.softmax import LogSoftmaxAttr as LogSoftmaxAttr
 from jitkernels.attrs.softmax import SoftmaxAttr as SoftmaxAttr
+from jitkernels.attrs.stride_asum import StrideASumAttr as StrideASumAttr
 from jitkernels.attrs.vector import VExpAttr as VExpAttr
 from jitkernels.attrs.vector import VMulAttr as VMulAttr
 from jitkernels.attrs.vector import VSigmoidAttr as VSigmoidAttr
@@ -154,6 +156,7 @@ __all__ = [
     "GRUHtPart1Attr",
     "GRUHtPart2Attr",
     "GatherAttr",
+    "GroupNormAttr",
     "HArgMaxAttr",
     "HLogSumExpAttr",
     "HMaxAttr",
@@ -180,6 +183,7 @@ __all__ = [
     "SoftmaxAttr",
     "SortAttr",
     "SqEuclideanAttr",
+    "StrideASumAttr",
     "StrideScalAttr",
     "SwigluAttr",
     "TopkAttr",
@@ -222,6 +226,7 @@ __all__ = [
     "emb_seq_pool",
     "gather",
     "gemv",
+    "group_norm",
     "gru_h1",
     "gru_ht_part1",
     "gru_ht_part2",
@@ -251,6 +256,7 @@ __all__ = [
     "softmax",
     "sort",
     "sqeuclidean",
+    "stride_asum",
     "stride_scal",
     "swiglu",
     "topk",
@@ -370,6 +376,21 @@ def gemv(
     x: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def layer_norm(
+    x: ArrayLike,
+    scale: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    eps: float = 1e-05,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def group_norm(
+    x: ArrayLike,
+    scale: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    groups: int = 1,
+    eps: float = 1e-05,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def gru_h1(
     gates: ArrayLike,
     act_gate: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'sigmoid',
@@ -387,13 +408,6 @@ def gru_ht_part2(
     ht_1: ArrayLike,
     act_gate: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'sigmoid',
     act_cand: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'tanh',
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def layer_norm(
-    x: ArrayLike,
-    scale: ArrayLike | None = None,
-    bias: ArrayLike | None = None,
-    eps: float = 1e-05,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def lstm_ctht(
@@ -567,6 +581,11 @@ def log_softmax(
 def cross_entropy(
     logits: ArrayLike,
     labels: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def stride_asum(
+    x: ArrayLike,
+    stride: int = 1,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def vgelu(

@@ -38,7 +38,8 @@ def of_many_sizes(row: Row) -> Sequence[jk.KernelAttr]:
         sizes = [name for name, field in row.known_fields().items() if field.kind == "int"]
         for i, extent in enumerate(EXTENTS):
             others = {name: EXTENTS[(i + 3 * k) % len(EXTENTS)] for k, name in enumerate(sizes)}
-            found[row(**fields | others | {sizes[-1]: extent})] = None
+            with contextlib.suppress(AttrError):  # for extents that do not go together
+                found[row(**fields | others | {sizes[-1]: extent})] = None
     return in_turn(row, list(found))
 
 

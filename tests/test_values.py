@@ -110,7 +110,11 @@ def _large(attr: KernelAttr) -> KernelAttr:
     turn = 0
     while attr.operations() < 2**18:
         name = names[turn % len(names)]
-        attr = type(attr)(**attr.fields() | {name: 2 * max(1, attr.fields()[name]) + 1})
+        for size in (2 * max(1, attr.fields()[name]) + 1, 2 * attr.fields()[name]):
+            larger = testing.changed(attr, {name: size})
+            if larger is not None:
+                attr = larger
+                break
         turn += 1
     return attr
 

@@ -9,6 +9,24 @@ from jitkernels.errors import AttrError
 from jitkernels.signature import AnyArray, Argument
 
 
+def normalised_terms(x: AnyArray, eps: float, dtype: str) -> AnyArray:
+    """The absolute terms of rows less their mean and divided by their deviation.
+
+    A mean that is rounded once is off by a unit of itself at most, by nothing where the row is constant.
+    Where the squares overflow or underflow nothing is promised.
+    """
+    n, limits = x.shape[1], np.finfo(dtype)
+    centred = x - x[:, :1]  # exact where a row is constant
+    centred -= centred.mean(axis=-1, keepdims=True)
+    squares = np.square(centred).sum(axis=-1, keepdims=True)
+    deviation = np.sqrt(squares / n + eps)
+    shift = np.abs(x).mean(axis=-1, keepdims=True) / deviation * (squares > 0)
+    z = np.abs(centred) / deviation
+    lost = shift**2 * float(limits.eps) + float(limits.tiny) / deviation**2
+    allowed = z * (1 + lost) + z.mean(axis=-1, keepdims=True) + shift / sum_error(n)
+    return np.asarray(np.where(squares < float(limits.max), allowed, np.inf))
+
+
 class LayerNormAttr(KernelAttr, kernel_type="LAYER_NORM"):
     """y[i, j] = (x[i, j] - mean(x[i])) / sqrt(var(x[i]) + eps) * scale[j] + bias[j], with the biased variance.
 
@@ -39,24 +57,11 @@ class LayerNormAttr(KernelAttr, kernel_type="LAYER_NORM"):
         return Tolerance(ulp=2, terms=8 + sum_error(self.n))
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """|scale| * (|z| + the mean of |z| + what rounding the mean does) + |bias|, where z * scale + bias is y.
-
-        A mean that is rounded once is off by a unit of itself at most, by nothing where the row is constant.
-        Where the squares overflow or underflow nothing is promised.
-        """
+        """|scale| * (|z| + the mean of |z| + what rounding the mean does) + |bias|, where z * scale + bias is y."""
         x, *affine = arrays[:-1]
         if x.size == 0:
             return [x]
-        limits = np.finfo(self.dtype)
-        centred = x - x[:, :1]  # exact where a row is constant
-        centred -= centred.mean(axis=-1, keepdims=True)
-        squares = np.square(centred).sum(axis=-1, keepdims=True)
-        deviation = np.sqrt(squares / self.n + self.eps)
-        shift = np.abs(x).mean(axis=-1, keepdims=True) / deviation * (squares > 0)
-        z = np.abs(centred) / deviation
-        lost = shift**2 * float(limits.eps) + float(limits.tiny) / deviation**2
-        allowed = z * (1 + lost) + z.mean(axis=-1, keepdims=True) + shift / sum_error(self.n)
-        allowed = np.where(squares < float(limits.max), allowed, np.inf)
+        allowed = normalised_terms(x, self.eps, self.dtype)
         return [allowed * np.abs(affine[0]) + np.abs(affine[1]) if affine else allowed]
 
     def operations(self) -> float:

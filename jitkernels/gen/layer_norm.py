@@ -2,48 +2,25 @@
 
 What the reference makes takes two to three times as long, as that computes in the next wider type, which is not there
 for float64.
-
-Rows that lie far from zero for their spread, or whose squares leave the range of the type, are gone through
-again, with the mean corrected by the mean distance from it and the row scaled by a power of two.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jitkernels import machine
 from jitkernels.attrs.layer_norm import LayerNormAttr
-from jitkernels.loops.row_reduction import row_squares, row_sum
+from jitkernels.loops.row_moments import careful_moments, moments
 from jitkernels.loops.variants import widths_and_threads
-from jitkernels.maths.exact import distance, lost_in, plus, settled, times, times_plus
+from jitkernels.maths.exact import distance, times, times_plus
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import apart, inlined, offset, vectors
+from jitkernels.native.source import inlined, offset, vectors
 from jitkernels.registry import Variant, implements
 
 BLOCK_ELEMENTS = 8192
 """Elements that a thread gets at least."""
-SUMMED = 4096
-"""Elements of a row that are added up before they are joined to the sum."""
 SHORT_BYTES = 96
 """Rows up to this size are done in vectors of 32 bytes, whose lanes are added up sooner."""
-SPREAD = 16.0
-"""A mean whose square is more than so many variances is corrected: its rounding would show in the result."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Sums of squares that lost nothing to underflow or overflow, and what brings a row of others there."""
-
-    smallest: float
-    largest: float
-    unit: float
-
-
-LIMITS = {
-    "float32": Limits(2.0**-90, 2.0**120, 2.0**84),
-    "float64": Limits(2.0**-900, 2.0**1000, 2.0**530),
-}
 
 
 def variants(attr: LayerNormAttr) -> list[Variant]:
@@ -58,62 +35,12 @@ def _block(attr: LayerNormAttr) -> int:
 @implements(LayerNormAttr, variants=variants)
 def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
     number = np.dtype(attr.dtype).type
-    limits = LIMITS[attr.dtype]
-    zero, one, spread = number(0), number(1), number(SPREAD)
-    smallest, largest, near = number(limits.smallest), number(limits.largest), number(limits.smallest**0.5)
-    tiny = np.finfo(attr.dtype).tiny
-    up, down = number(limits.unit), number(1 / limits.unit)
-
-    @apart("reassoc", "contract")
-    def measures_with_care(x: Any, first: int, n: int, eps: Any) -> Any:
-        last, count = first + n, number(n)
-        share = count / spread
-        mean, unit, passes = zero, one, 3
-        while True:
-            total, total_lost, squares, squares_lost = zero, zero, zero, zero
-            for start in range(first, last, SUMMED):
-                part, part_squares = zero, zero
-                for i in range(start, min(start + SUMMED, last)):
-                    from_mean = distance(x[i], unit, mean)
-                    part += from_mean
-                    part_squares += from_mean * from_mean
-                total_lost += lost_in(total, part)
-                total = plus(total, part)
-                squares_lost += lost_in(squares, part_squares)
-                squares = plus(squares, part_squares)
-            total = settled(total, total_lost)
-            mean = plus(mean, total / count)
-            squares = settled(squares, squares_lost) - total / count * total
-            passes -= 1
-            if passes == 2:
-                continue  # the squares were not about the mean
-            if (squares - mean * mean * share >= smallest) & (squares <= largest):
-                return unit, mean, one / np.sqrt(squares / count + eps)
-            if unit == one and not squares <= largest:
-                # An eps that is not zero stays so: of a constant row there is nothing else.
-                eps = max(times(times(eps, down), down), tiny) if eps > zero else zero
-                mean, unit, passes = zero, down, 3
-            elif unit == one and (squares < smallest) & (abs(mean) < near) & (eps < near * near):
-                mean, unit, eps, passes = zero, up, times(times(eps, up), up), 3
-            elif passes == 0:
-                return unit, mean, one / np.sqrt(squares / count + eps)
+    with_care = careful_moments(attr.dtype)
 
     def rows_in_vectors(width: int) -> Any:
         """The loop over rows in vectors of so many bytes."""
         lanes = machine.target().masked_lanes(attr.dtype, width)
-        sum_of, squares_of = row_sum(attr.dtype, width), row_squares(attr.dtype, width)
-
-        @inlined("reassoc", "contract")
-        def measures(x: Any, n: int, eps: Any) -> Any:
-            """What a row is multiplied by, what is then subtracted, and by what the distances are multiplied."""
-            if n <= SUMMED:
-                share = one / number(n)
-                mean = times(sum_of(x, n), share)
-                squares = squares_of(x, n, mean)
-                is_near = squares - mean * mean * (number(n) / spread) >= smallest
-                if is_near & (squares <= largest) | (n == 1):  # the mean of one element is exact
-                    return one, mean, one / np.sqrt(times(squares, share) + eps)
-            return measures_with_care(x, 0, n, eps)
+        measures = moments(attr.dtype, width, with_care)
 
         # By `times`, as LLVM would divide every element by the root if it saw that the factor is one over it.
         @inlined()

@@ -1,0 +1,78 @@
+"""GROUP_NORM over groups of channels and all that is behind them."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real, sum_error, whole
+from jitkernels.attrs.layer_norm import normalised_terms
+from jitkernels.errors import AttrError
+from jitkernels.signature import AnyArray, Argument
+
+
+class GroupNormAttr(KernelAttr, kernel_type="GROUP_NORM"):
+    """y[i, c, k] = (x[i, c, k] - mean) / sqrt(var + eps) * scale[c] + bias[c], of the group that channel c is in.
+
+    Channels are in `groups` of as many neighbours each; mean and biased variance are those of a group's channels and of
+    all dimensions behind them (`inner`). Without `affine` there are no scale and bias. Wu and He, Group Normalization,
+    2018.
+    """
+
+    rows: int
+    channels: int
+    inner: int = 1
+    groups: int = whole(default=1, least=1, samples=(1, 2))
+    eps: float = real(default=1e-5, least=0.0, samples=(0.0, 1e-3, 0.5))
+    affine: bool = True
+    dtype: str = "float32"
+    arrays = (
+        Argument("x", "in", "rows channels *inner", in_place=True),
+        Argument("scale", "in", "channels", when="affine"),
+        Argument("bias", "in", "channels", when="affine"),
+        Argument("y", "out", "rows channels *inner", in_place=True),
+    )
+    floats = ("eps",)
+    options = ("groups", "eps")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.channels % self.groups:
+            raise AttrError(
+                f"GroupNormAttr: groups: expected a divisor of the {self.channels} channels, got {self.groups}"
+            )
+
+    def tolerance(self) -> Tolerance:
+        """Two sums; subtraction, root, division, scale and bias."""
+        return Tolerance(ulp=2, terms=8 + sum_error(self.channels // self.groups * self.inner))
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """Those of LAYER_NORM, of each group."""
+        x, *affine = arrays[:-1]
+        if x.size == 0:
+            return [x]
+        allowed = normalised_terms(x.reshape(self.rows * self.groups, -1), self.eps, self.dtype).reshape(
+            x.shape
+        )
+        if affine:
+            allowed = allowed * np.abs(affine[0])[:, np.newaxis] + np.abs(affine[1])[:, np.newaxis]
+        return [allowed]
+
+    def operations(self) -> float:
+        return 8.0 * self.rows * self.channels * self.inner
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        ci = [(1, 1, 1, 1), (3, 8, 1, 2), (2, 6, 5, 3), (4, 64, 1, 4), (1, 4, 100, 2)]
+        full = [
+            *((rows, 64, inner, 32) for rows in (1, 16) for inner in (1, 49, 784, 4096)),
+            *((rows, 320, inner, 32) for rows in (1, 4) for inner in (64, 1024)),
+        ]
+
+        def attrs(shapes: Sequence[tuple[int, int, int, int]], affine: bool = True) -> list[KernelAttr]:
+            return [
+                cls(rows=r, channels=c, inner=k, groups=g, affine=affine, dtype=dtype)
+                for dtype in FLOATS
+                for r, c, k, g in shapes
+            ]
+
+        return cases(attrs(full), ci=attrs(ci) + attrs(ci[2:3], affine=False))

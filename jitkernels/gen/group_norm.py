@@ -1,0 +1,100 @@
+"""Generated GROUP_NORM, by hand: the moments of a group as of a row of LAYER_NORM, then its channels one by one."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels import machine
+from jitkernels.attrs.group_norm import GroupNormAttr
+from jitkernels.loops.row_moments import careful_moments, moments
+from jitkernels.loops.variants import widths_and_threads
+from jitkernels.maths.exact import distance, times, times_plus
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import inlined, offset, vectors
+from jitkernels.registry import Variant, implements
+
+BLOCK_ELEMENTS = 8192
+"""Elements that a thread gets at least."""
+
+
+def check_plain(x: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any) -> int:
+    """What is left of the channels: one object serves all numbers of groups, those that are wrong as well."""
+    return channels % groups
+
+
+def check_affine(
+    x: Any, scale: Any, bias: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any
+) -> int:
+    """The same with scale and bias."""
+    return channels % groups
+
+
+def variants(attr: GroupNormAttr) -> list[Variant]:
+    return widths_and_threads(attr.rows // _block(attr))
+
+
+def _block(attr: GroupNormAttr) -> int:
+    """Rows per block, a power of two so that few objects serve all shapes."""
+    return 1 << max(0, (BLOCK_ELEMENTS // max(attr.channels * attr.inner, 1)).bit_length() - 1)
+
+
+@implements(GroupNormAttr, variants=variants)
+def group_norm(attr: GroupNormAttr, **variant: Any) -> LoopNest:
+    number: Any = np.dtype(attr.dtype).type
+    width = min(variant.get("vector_bytes", 64), machine.target().vector_bytes)
+    lanes = machine.target().masked_lanes(attr.dtype, width)
+    measures = moments(attr.dtype, width, careful_moments(attr.dtype))
+
+    @inlined()
+    def plain_group(xs: Any, ys: Any, n: int, eps: Any) -> None:
+        unit, mean, factor = measures(xs, n, eps)
+        for i in vectors(0, n, lanes):
+            ys[i] = times(distance(xs[i], unit, mean), factor)
+
+    @inlined()
+    def affine_group(xs: Any, scale: Any, bias: Any, ys: Any, each: int, inner: int, eps: Any) -> None:
+        unit, mean, factor = measures(xs, each * inner, eps)
+        if inner == 1:
+            for i in vectors(0, each, lanes):
+                ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), scale[i], bias[i])
+        else:
+            for channel in range(each):
+                own, shift = scale[channel], bias[channel]
+                for i in vectors(channel * inner, (channel + 1) * inner, lanes):
+                    ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), own, shift)
+
+    def plain(
+        x: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any, begin: int, end: int
+    ) -> None:
+        n = channels // groups * inner
+        for group in range(begin * groups, end * groups):
+            if n > 0:
+                plain_group(offset(x, group * n), offset(y, group * n), n, number(eps[0]))
+
+    def affine(
+        x: Any, scale: Any, bias: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any,
+        begin: int, end: int,
+    ) -> None:  # fmt: skip
+        each = channels // groups
+        n = each * inner
+        if n > 0:
+            for row in range(begin, end):
+                for group in range(groups):
+                    at, first = (row * groups + group) * n, group * each
+                    affine_group(
+                        offset(x, at), offset(scale, first), offset(bias, first), offset(y, at), each, inner,
+                        number(eps[0]),
+                    )  # fmt: skip
+
+    signature = attr.signature()
+    return LoopNest(
+        f"group_norm_{attr.dtype}",
+        signature.c_arguments,
+        affine if attr.affine else plain,
+        extent=signature.index("rows"),
+        block=_block(attr) if variant.get("parallel") else 1,
+        check=check_affine if attr.affine else check_plain,
+        flags=(),
+        reads_first=True,
+        **variant,
+    )

@@ -1,0 +1,69 @@
+"""What NumPy and torch have for GROUP_NORM."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.group_norm import GroupNormAttr
+from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.signature import AnyArray
+
+
+@equivalent(GroupNormAttr)
+def group_norm(
+    x: Any, scale: Any = None, bias: Any = None, groups: int = 1, eps: float = 1e-5, out: Any = None
+) -> Any:
+    x = np.asarray(x)
+    flat = x.reshape(x.shape[0] * groups, math.prod(x.shape[1:]) // groups)
+    z = (flat - flat.mean(axis=-1, keepdims=True)) / np.sqrt(flat.var(axis=-1, keepdims=True) + eps)
+    z = z.reshape(x.shape)
+    if scale is None:
+        return np.positive(z, out=out)
+    turned = (-1,) + (1,) * (x.ndim - 2)
+    return np.add(z * np.reshape(scale, turned), np.reshape(bias, turned), out=out)
+
+
+@peer(GroupNormAttr)
+def numpy_group_norm(attr: GroupNormAttr, x: AnyArray, *rest: AnyArray) -> Bound:
+    *affine, y = rest
+    scale, bias = affine or (None, None)
+    return partial(group_norm, x, scale, bias, attr.groups, attr.eps, y)
+
+
+@peer(GroupNormAttr, name="torch")
+def torch_group_norm(attr: GroupNormAttr, x: AnyArray, *rest: AnyArray) -> Bound:
+    import torch
+
+    *affine, result = map(torch.from_numpy, rest)
+    scale, bias = affine or (None, None)
+
+    def into(x: Any, y: Any) -> None:
+        y.copy_(torch.nn.functional.group_norm(x, attr.groups, scale, bias, attr.eps))
+
+    return partial(into, torch.from_numpy(x), result)
+
+
+@ordinary_calls(GroupNormAttr)
+def groups(elements: int) -> Iterator[OrdinaryCall]:
+    y = values(shape(elements, 2)).T.copy()
+    each = values(y.shape[1]), values(y.shape[1]) + 1
+    yield OrdinaryCall("2-D", (y, *each))
+    yield OrdinaryCall("without scale", (y,))
+    yield OrdinaryCall("groups=2", (y, *each), {"groups": 2})
+    yield OrdinaryCall("eps", (y, *each), {"eps": 1e-3})
+    for dimensions in (3, 4, 5):
+        cube = values(shape(elements, dimensions))
+        scale = values(cube.shape[1])
+        yield OrdinaryCall(f"{dimensions}-D", (cube, scale, scale + 1))
+        yield OrdinaryCall(f"{dimensions}-D, Fortran", (np.asfortranarray(cube), scale, scale + 1))
+    for dtype in DTYPES[:-1]:
+        yield OrdinaryCall(dtype, (y.astype(dtype), *each))
+    for name, form in LAYOUTS.items():
+        yield OrdinaryCall(name, (form(y), *each))
+    yield OrdinaryCall("empty", (y[:0], *each))
+    yield from with_outs((y, *each, 1, 1e-5), 5, y)
+    yield OrdinaryCall("in place", (y, *each), {"out": y})

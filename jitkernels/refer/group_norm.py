@@ -1,0 +1,23 @@
+"""NumPy reference of GROUP_NORM, in the next wider type, whose squares do not overflow."""
+
+import numpy as np
+
+from jitkernels.attrs.group_norm import GroupNormAttr
+from jitkernels.registry import implements
+from jitkernels.signature import AnyArray
+
+
+@implements(GroupNormAttr)
+def group_norm(attr: GroupNormAttr, x: AnyArray, *rest: AnyArray) -> None:
+    if x.size == 0:
+        return
+    *affine, y = rest
+    with np.errstate(all="ignore"):
+        groups: AnyArray = x.reshape(attr.rows * attr.groups, -1)
+        wide: AnyArray = groups.astype(np.float64 if x.dtype == np.float32 else np.longdouble)
+        mean: AnyArray = wide.mean(axis=-1, keepdims=True)
+        off: AnyArray = wide - mean
+        centred = wide - (mean + off.mean(axis=-1, keepdims=True))  # of a constant group, exactly zero
+        squares: AnyArray = centred * centred
+        normalised = (centred / np.sqrt(squares.mean(axis=-1, keepdims=True) + attr.eps)).reshape(x.shape)
+        y[...] = normalised * affine[0][:, np.newaxis] + affine[1][:, np.newaxis] if affine else normalised
