@@ -106,7 +106,7 @@ def _chi_square(shares: AnyArray, expected: AnyArray) -> float:
     degrees = len(shares) - 1
     squares = float(((shares - expected) ** 2 / expected).sum())
     spread = 2 / (9 * degrees)
-    return ((squares / degrees) ** (1 / 3) - (1 - spread)) / math.sqrt(spread)
+    return float(((squares / degrees) ** (1 / 3) - (1 - spread)) / math.sqrt(spread))
 
 
 def _normal_distribution(x: AnyArray) -> AnyArray:
