@@ -269,9 +269,9 @@ def attrs_with_every_flag(row: Row) -> list[KernelAttr]:
         values.append(kinds.get(field.kind) or list(field.values) or in_sweep[:1])
     names = list(row.known_fields())
     found = []
-    for chosen in itertools.product(*values):
+    for combination in itertools.product(*values):
         with contextlib.suppress(AttrError):  # numbers that do not fit one another
-            found.append(type(base)(**dict(zip(names, chosen, strict=True))))
+            found.append(type(base)(**dict(zip(names, combination, strict=True))))
     return found
 
 
