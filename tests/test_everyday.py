@@ -270,6 +270,7 @@ def test_elementwise_shapes_and_broadcasts(row: Row) -> None:
     if (
         len({array.shape for array in attr.signature().arrays}) > 1
         or len(attr.signature().arrays[0].shape) != 1
+        or not attr.signature().inputs
     ):
         return
     base = as_tuple(function_of(row)(**arrays_only(given, lambda value: value[:24])))[0]

@@ -153,7 +153,7 @@ def test_kinds_of_data_are_what_they_say(row: Any) -> None:
                 assert array.tobytes() == again.tobytes(), name
             attr.check_data(arrays)
         shape = signature.arrays[0].shape
-        for place in (0, shape[-1] // 2, shape[-1] - 1):
+        for place in (0, shape[-1] // 2, shape[-1] - 1) if signature.inputs else ():
             assert any(kind.endswith(f"at {place} of axis -1") for kind in kinds)
 
 

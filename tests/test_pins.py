@@ -21,7 +21,7 @@ import jitkernels as jk
 from jitkernels import pins as pins_module
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.choosing import best_variant, choose, choose_for_class
-from jitkernels.errors import ArgumentTypeError, NotUsableError, UnknownNameError
+from jitkernels.errors import ArgumentTypeError, AttrError, NotUsableError, UnknownNameError
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.native.threads import get_num_threads
 from jitkernels.registry import implementations, implements
@@ -268,7 +268,11 @@ def attrs_with_every_flag(row: Row) -> list[KernelAttr]:
         }
         values.append(kinds.get(field.kind) or list(field.values) or in_sweep[:1])
     names = list(row.known_fields())
-    return [type(base)(**dict(zip(names, chosen, strict=True))) for chosen in itertools.product(*values)]
+    found = []
+    for combination in itertools.product(*values):
+        with contextlib.suppress(AttrError):  # numbers that do not fit one another
+            found.append(type(base)(**dict(zip(names, combination, strict=True))))
+    return found
 
 
 @pytest.mark.parametrize("pin", [by_block, by_environment])

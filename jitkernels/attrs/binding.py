@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitkernels.attrs.fields import MOST_BYTES
 from jitkernels.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -293,6 +294,8 @@ def _shape(kernel: str, given: Any) -> tuple[int, ...]:
                 f"{kernel}: shape: expected at most {MOST_DIMENSIONS} ints of 0 or more, got {shown(given)}"
             )
         found.append(int(extent))
+    if math.prod(found) > MOST_BYTES:
+        raise ArgumentError(f"{kernel}: shape: expected one that memory can have, got {shown(given)}")
     return tuple(found)
 
 

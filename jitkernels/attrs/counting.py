@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real, whole
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, power_of_two, real, whole
 from jitkernels.errors import AttrError
 from jitkernels.signature import AnyArray, Argument
 
@@ -81,9 +81,11 @@ class HistogramAttr(KernelAttr, kernel_type="HISTOGRAM"):
         return 5.0 * self.n
 
     def tuning_class(self) -> Self:
-        """Where the bins lie is nothing to those who measure."""
-        fields = self.fields() | {"low": 0.0, "high": 1.0}
-        return super(HistogramAttr, type(self)(**fields)).tuning_class()
+        """Sizes at the next power of two; of the ends, which are nothing to those who measure, what is 0 stays so."""
+        fields = self.fields()
+        sizes = {name: min(power_of_two(size), 1 << 48) for name, size in self.extents().items()}
+        ends = {"low": -1.0 if self.low else 0.0, "high": 1.0 if self.high else 0.0}
+        return type(self)(**fields | sizes | ends)
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:

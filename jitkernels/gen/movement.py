@@ -173,6 +173,7 @@ def scatter_add(attr: ScatterAddAttr, **variant: Any) -> LoopNest:
         extent=signature.index("n"),
         block=STRIP,
         flags=(),
+        reads_first=True,  # of the table, which is not read where it is the result
         check=scatter_check,
         **variant,
     )

@@ -40,7 +40,7 @@ def torch_cumsum(attr: CumsumAttr, x: AnyArray, y: AnyArray) -> Bound:
 
 @peer(HistogramAttr)
 def numpy_histogram(attr: HistogramAttr, x: AnyArray, counts: AnyArray) -> Bound:
-    return partial(np.histogram, x, attr.bins, (attr.low, attr.high))
+    return partial(histogram, x, attr.bins, attr.low, attr.high, counts)
 
 
 @peer(HistogramAttr, name="torch")

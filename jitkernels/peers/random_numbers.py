@@ -63,7 +63,7 @@ def draws(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("seed, offset", (extents,), {"seed": 7, "offset": 1000})
     yield OrdinaryCall("by position", (elements, 7, 1000))
     for dtype in ("float32", "float64", np.float32, np.dtype(np.float64)):
-        yield OrdinaryCall(f"dtype {dtype}", (elements,), {"dtype": dtype})
+        yield OrdinaryCall(f"dtype {dtype!r}", (elements,), {"dtype": dtype})
     for dtype in ("float32", "float64"):
         room = np.zeros(extents, dtype)
         yield OrdinaryCall(f"out {dtype}", (extents,), {"out": room})
