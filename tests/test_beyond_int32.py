@@ -26,7 +26,7 @@ from jitkernels.registry import implementations
 from jitkernels.signature import AnyArray, Argument
 
 MOST_INT32 = 1 << 31
-DEPENDS_ON_PLACE = {"STRIDE_SCAL", "STRIDE_ASUM"}
+DEPENDS_ON_PLACE = {"STRIDE_SCAL", "STRIDE_ASUM", "UNIFORM", "NORMAL"}
 """Rows whose results hang on where they are in an array, beside what is in it: a slice has another reference."""
 NOT_CUT: dict[str, str] = {}
 """Rows of which no implementation has a range over an extent."""

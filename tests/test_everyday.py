@@ -4,6 +4,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import cases
@@ -14,6 +15,7 @@ import pytest
 import jitkernels as jk
 from jitkernels import testing
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.binding import wholes_of
 from jitkernels.errors import AttrError, JitKernelsError
 from jitkernels.signature import AnyArray
 
@@ -248,15 +250,19 @@ def test_axis(row: Row) -> None:
         return
     first = next(iter(parameters))
     value = np.random.default_rng(1).uniform(-2, 2, (3, 4, 5)).astype(np.float32)
-    function = function_of(row)
+    whole = {name: 2 for name in wholes_of(row) if parameters[name].default is inspect.Parameter.empty}
+    function = partial(function_of(row), **whole)
     for axis in (-3, -2, -1, 0, 1, 2):
         expected = function(**{first: np.moveaxis(value, axis, -1).copy()})
-        if expected.ndim == value.ndim:
-            expected = np.moveaxis(expected, -1, axis)
-        np.testing.assert_allclose(function(**{first: value}, axis=axis), expected, rtol=1e-6)
-        out = np.zeros_like(expected)
+        wanted = [np.moveaxis(e, -1, axis) if e.ndim == value.ndim else e for e in as_tuple(expected)]
+        outs = tuple(np.zeros_like(e) for e in wanted)
+        out = outs if isinstance(expected, tuple) else outs[0]
         assert function(**{first: value}, axis=axis, out=out) is out
-        np.testing.assert_allclose(out, expected, rtol=1e-6)
+        for got, written, right in zip(
+            as_tuple(function(**{first: value}, axis=axis)), outs, wanted, strict=True
+        ):
+            np.testing.assert_allclose(got, right, rtol=1e-6)
+            np.testing.assert_allclose(written, right, rtol=1e-6)
     for wrong in (3, -4, 1.5, "x", None):
         with pytest.raises(JitKernelsError) as caught:
             function(**{first: value}, axis=wrong)
@@ -293,7 +299,7 @@ def test_floats_beyond_their_bounds(row: Row) -> None:
     """An option that is a float is refused beyond its bounds, and taken at them, as the attr does."""
     _, given = example(row)
     fields = row.known_fields()
-    for name in (name for name in row.options if name != "axis" and fields[name].kind == "float"):
+    for name in (name for name in row.options if name in fields and fields[name].kind == "float"):
         function, field = function_of(row), fields[name]
         for bound, way in ((field.least, -np.inf), (field.most, np.inf)):
             if np.isinf(bound):
