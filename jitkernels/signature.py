@@ -51,7 +51,8 @@ class Argument:
     shape: extents separated by blanks; each is a field of the row, a product such as ``4*d``, or a number. The
     shape ``1`` is that of a number, for which everyday calls may give one of Python's, or an array of no
     dimensions. A leading ``*`` lets everyday calls give any number of dimensions there (none counts as 1), before the
-    others or, where it is not the first, behind them; a leading ``?`` lets them leave that one out. dtype: the attr's
+    others or, where it is not the first, behind them (kernels take an array without it where it is 1); a leading
+    ``?`` lets them leave that one out. dtype: the attr's
     own if None; the name of a field says it. unless: a flag with which it is the attr's own all the same. domain: as
     in `Array`; its ends may name fields.
     when: a bool field without which the array is not there; that of an output is an input's as well. turned: a bool
@@ -120,6 +121,9 @@ class Argument:
         if self.when is not None and not fields[self.when]:
             return None
         shape = [fields[size] if isinstance(size, str) else size.value(fields) for size in self._sizes]
+        alone = self.trailing is not None and shape[-1] == 1
+        if alone:
+            shape.pop()
         if self.turned is not None and fields[self.turned]:
             shape[-2:] = reversed(shape[-2:])
         role = "inout" if self.read is not None and fields[self.read] else self.role
@@ -131,7 +135,7 @@ class Argument:
         dtype = self.dtype_in(fields)
         if dtype == "uint8" and domain[0] < 0:
             domain = (0.0, domain[1] - domain[0])
-        return Array(self.name, role, tuple(shape), dtype, self.in_place, domain)
+        return Array(self.name, role, tuple(shape), dtype, self.in_place, domain, alone)
 
 
 def _extent(argument: Argument, word: str) -> Extent:
@@ -154,7 +158,7 @@ class Array:
 
     `in_place` on an input and an output means that both may be the very same memory. `domain` is the range
     that inputs are drawn from when a test, a benchmark or the tuner needs some; for integers the upper end
-    is excluded.
+    is excluded. `alone`: there are no trailing dimensions, where the row has some.
     """
 
     name: str
@@ -163,6 +167,15 @@ class Array:
     dtype: str
     in_place: bool = False
     domain: tuple[float, float] = (-2.0, 2.0)
+    alone: bool = False
+
+    def as_declared(self, array: AnyArray) -> AnyArray:
+        """An array with all dimensions that the row declares: what references, oracles and tolerances are about."""
+        return array[..., np.newaxis] if self.alone else array
+
+    def as_given(self, array: AnyArray) -> AnyArray:
+        """One with all declared dimensions as callers have it."""
+        return array.reshape(self.shape) if self.alone else array
 
     @property
     def output(self) -> bool:
@@ -241,6 +254,14 @@ class Signature:
         """C types of the arguments, in order."""
         arrays = [array.c_type for array in self.arrays]
         return (*arrays, *["int64"] * len(self.integers), *["double* restrict"] * len(self.floats))
+
+    def as_declared(self, arrays: Sequence[AnyArray]) -> list[AnyArray]:
+        """The arrays of a call with all dimensions that the row declares."""
+        return [one.as_declared(array) for one, array in zip(self.arrays, arrays, strict=True)]
+
+    def outputs_as_given(self, results: Sequence[AnyArray]) -> list[AnyArray]:
+        """Something for each output, of declared dimensions, as callers have it."""
+        return [one.as_given(result) for one, result in zip(self.outputs, results, strict=True)]
 
     def index(self, name: str) -> int:
         """Position of an argument in the C function."""

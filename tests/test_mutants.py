@@ -35,7 +35,7 @@ def check_all(row: Any, function: Callable[..., None]) -> None:
     """What the suite asks of an implementation, at few sizes."""
 
     def bound(attr: Any) -> Callable[..., None]:
-        return lambda *arrays: function(attr, *arrays)
+        return lambda *arrays: function(attr, *attr.signature().as_declared(arrays))
 
     with np.errstate(all="ignore"):
         for attr in sorted(testing.attrs_around(row, SIZES), key=lambda attr: attr.operations()):
