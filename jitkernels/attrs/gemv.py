@@ -40,7 +40,10 @@ class GEMVAttr(KernelAttr, kernel_type="GEMV"):
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:
-        full = [(n, n) for n in (8, 16, 32, 64, 100, 128, 256, 512, 1024, 2048, 4096)] + [(4096, 64), (64, 4096)]
+        full = [(n, n) for n in (8, 16, 32, 64, 100, 128, 256, 512, 1024, 2048, 4096)] + [
+            (4096, 64),
+            (64, 4096),
+        ]
         ci = [(1, 1), (3, 7), (17, 64), (100, 33), (300, 130)]
         return cases(
             [cls(m=m, n=n, trans=trans, dtype=dtype) for dtype in FLOATS for trans in (False, True) for m, n in full],

@@ -59,7 +59,9 @@ def matmul_batched(attr: MatMulBatchedAttr, algorithm: str = "any", share: str =
     def body(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, begin: int, end: int) -> int:
         status = 0
         for i in range(begin, end):
-            status = status | product(offset(a, i * m * k), offset(b, i * k * n), offset(c, i * m * n), m, n, k)
+            status = status | product(
+                offset(a, i * m * k), offset(b, i * k * n), offset(c, i * m * n), m, n, k
+            )
         return status
 
     signature = attr.signature()

@@ -63,7 +63,9 @@ def epilogue_nest(dtype: str, activation: str, *, biased: bool) -> LoopNest:
     )
 
 
-def followed_product(attr: MatMulEpilogueAttr, pair: Any, target: Target, *, parallel: bool) -> tuple[Any, tuple[External, ...]]:
+def followed_product(
+    attr: MatMulEpilogueAttr, pair: Any, target: Target, *, parallel: bool
+) -> tuple[Any, tuple[External, ...]]:
     """A function ``(a, b, bias, c, m, n, k)`` in LLVM IR, and what it calls.
 
     The product hands bands of its rows on, which the epilogue finishes on the thread that computed them.

@@ -23,7 +23,20 @@ def variants(attr: GEMVAttr) -> list[Variant]:
 def gemv_arguments(pointer: str, integer: str) -> tuple[str, ...]:
     """C types of the arguments of ``cblas_?gemv`` for a pointer type and the library's type of integers."""
     value = pointer.removesuffix("*")
-    return ("int32", "int32", integer, integer, value, pointer, integer, pointer, integer, value, pointer, integer)
+    return (
+        "int32",
+        "int32",
+        integer,
+        integer,
+        value,
+        pointer,
+        integer,
+        pointer,
+        integer,
+        value,
+        pointer,
+        integer,
+    )
 
 
 def gemv_nest(attr: GEMVAttr, gemv: Any, enter: Any, leave: Any, parallel: bool) -> LoopNest:

@@ -30,7 +30,11 @@ def numpy_matvec(attr: GEMVAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> Bound
 def torch_mv(attr: GEMVAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> Bound:
     import torch
 
-    matrix, vector, result = torch.from_numpy(a.T if attr.trans else a), torch.from_numpy(x), torch.from_numpy(y)
+    matrix, vector, result = (
+        torch.from_numpy(a.T if attr.trans else a),
+        torch.from_numpy(x),
+        torch.from_numpy(y),
+    )
     if not attr.beta:
         return partial(torch.mv, matrix, vector, out=result)
     return partial(torch.addmv, result, matrix, vector, beta=attr.beta, out=result)
