@@ -1,12 +1,10 @@
 """MATMUL_INT8: the product of two matrices of integers of 8 bits."""
 
-from collections.abc import Iterable, Sequence
-
-import numpy as np
+from collections.abc import Iterable
 
 from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
 from jitkernels.attrs.quantize import BYTES
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.signature import Argument
 
 
 class MatMulInt8Attr(KernelAttr, kernel_type="MATMUL_INT8"):
@@ -51,7 +49,3 @@ class MatMulInt8Attr(KernelAttr, kernel_type="MATMUL_INT8"):
             ci=[cls(m=m, n=n, k=k, dtype=dtype, scaled=True) for dtype in FLOATS for m, n, k in ci]
             + [cls(m=m, n=n, k=k, dtype="float64") for m, n, k in ci],
         )
-
-    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """Nothing that is rounded is added."""
-        return [np.zeros((self.m, self.n))]

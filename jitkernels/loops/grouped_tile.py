@@ -89,9 +89,10 @@ class _Writer:
         mask = f"<{LANES} x i1>"
         lines = [f"declare {self.sum} {self.function}({self.sum}, {self.packed}, {self.packed})"]
         if self.tile.edge:
+            name, vector = f"v{LANES}{_suffix(self.tile.result)}.p0", self.element
             lines += [
-                f"declare void @llvm.masked.store.v{LANES}{_suffix(self.tile.result)}.p0({self.element}, ptr, i32, {mask})",
-                f"declare {self.element} @llvm.masked.load.v{LANES}{_suffix(self.tile.result)}.p0(ptr, i32, {mask}, {self.element})",
+                f"declare void @llvm.masked.store.{name}({vector}, ptr, i32, {mask})",
+                f"declare {vector} @llvm.masked.load.{name}(ptr, i32, {mask}, {vector})",
             ]
         return "\n".join(lines) + "\n"
 

@@ -152,9 +152,8 @@ def _packing(product: Narrow) -> tuple[Any, Any]:
 
         @inlined()
         def pack(source: Any, first: int, stride: int, to: Any, live: int, k: int) -> None:
-            q = 0
-            for p in range(0, k, group):
-                at, left = first + p * stride, min(group, k - p)
+            for q in range((k + group - 1) // group):
+                at, left = first + q * group * stride, min(group, k - q * group)
                 if live >= width and left == group:
                     for j in range(width):
                         to[q * width + j] = words_of(source, at, stride, j, group)
@@ -163,7 +162,6 @@ def _packing(product: Narrow) -> tuple[Any, Any]:
                         to[q * width + j] = 0
                     for j in range(min(live, width)):
                         to[q * width + j] = words_of(source, at, stride, j, left)
-                q += 1
 
         return pack
 
