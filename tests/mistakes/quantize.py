@@ -21,8 +21,8 @@ MISTAKES = {
             "whole = quotient + (zero[0].astype('f8')[:, None] if zero else 0)\n    whole = np.rint(whole)",
         ),
         "last ones are forgotten": (
-            "q[...] = (np",
-            "q[:, : attr.n - attr.n % 8] = (lambda a: a[:, : attr.n - attr.n % 8])(np",
+            "x / scale[:, None]",
+            "np.where(np.arange(attr.n) < attr.n - attr.n % 8, x, 0) / scale[:, None]",
         ),
     },
     "dequantize": {
