@@ -25,6 +25,7 @@ from jitkernels.attrs.lstm import LSTMCtHtAttr as LSTMCtHtAttr
 from jitkernels.attrs.matmul import MatMulAttr as MatMulAttr
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr as MatMulBatchedAttr
 from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr as MatMulEpilogueAttr
+from jitkernels.attrs.matmul_int8 import MatMulInt8Attr as MatMulInt8Attr
 from jitkernels.attrs.movement import GatherAttr as GatherAttr
 from jitkernels.attrs.movement import ScatterAddAttr as ScatterAddAttr
 from jitkernels.attrs.movement import TransposeAttr as TransposeAttr
@@ -172,6 +173,7 @@ __all__ = [
     "MatMulAttr",
     "MatMulBatchedAttr",
     "MatMulEpilogueAttr",
+    "MatMulInt8Attr",
     "NCHW16CMulNCAttr",
     "NormalAttr",
     "QuantizeAttr",
@@ -245,6 +247,7 @@ __all__ = [
     "matmul",
     "matmul_batched",
     "matmul_epilogue",
+    "matmul_int8",
     "nchw16c_mul_nc",
     "normal",
     "quantize",
@@ -444,6 +447,26 @@ def matmul_epilogue(
     activation: Literal['identity', 'relu', 'gelu', 'silu', 'tanh', 'sigmoid'] = 'identity',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def quantize(
+    x: ArrayLike,
+    scale: ArrayLike,
+    zero: ArrayLike | None = None,
+    q_dtype: Literal['int8', 'uint8'] = 'int8',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def dequantize(
+    q: ArrayLike,
+    scale: ArrayLike,
+    zero: ArrayLike | None = None,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def matmul_int8(
+    a: ArrayLike,
+    b: ArrayLike,
+    a_scale: ArrayLike | None = None,
+    b_scale: ArrayLike | None = None,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def transpose(
     x: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
@@ -486,19 +509,6 @@ def topk(
     axis: SupportsIndex = -1,
     out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
-def quantize(
-    x: ArrayLike,
-    scale: ArrayLike,
-    zero: ArrayLike | None = None,
-    q_dtype: Literal['int8', 'uint8'] = 'int8',
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def dequantize(
-    q: ArrayLike,
-    scale: ArrayLike,
-    zero: ArrayLike | None = None,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
 def uniform(
     shape: int | Sequence[int],
     seed: int = 0,
