@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jitkernels import errors as errors
+from jitkernels.attrs.attention import AttentionAttr as AttentionAttr
 from jitkernels.attrs.base import KernelAttr as KernelAttr
 from jitkernels.attrs.cdist import CDistAttr as CDistAttr
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
@@ -81,6 +82,7 @@ __all__ = [
     "set_num_threads",
     "tune",
     "use",
+    "AttentionAttr",
     "CDistAttr",
     "CosineAttr",
     "DotAttr",
@@ -95,6 +97,7 @@ __all__ = [
     "VExpAttr",
     "VMulAttr",
     "VSigmoidAttr",
+    "attention",
     "cdist",
     "cosine",
     "dot",
@@ -112,6 +115,15 @@ __all__ = [
 ]
 
 def set_num_threads(threads: int) -> None: ...
+def attention(
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    mask: ArrayLike | None = None,
+    causal: bool = False,
+    scale: float = 0.0,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def dot(
     x: ArrayLike,
     y: ArrayLike,
