@@ -13,11 +13,11 @@ from jitkernels.signature import AnyArray, Argument
 class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
     """out = softmax(scale * q @ k.T + mask, over keys) @ v, for each batch entry and head.
 
-    q is [batch, heads, queries, d], k [batch, kv_heads, keys, d], v [batch, kv_heads, keys, dv]. Where kv_heads is less
-    than heads, of which it is a divisor, so many heads in a row share one of keys and values. A scale of 0 stands for
-    1 / sqrt(d). Head h of batch entry b is given mask[(b * heads + h) % masks], which is added: minus infinity hides a
-    key. With `causal` a query sees no key behind it; where queries and keys differ in number the last ones are aligned,
-    as decoding needs it (and FlashAttention has it, while ``is_causal`` of torch aligns the first ones).
+    q is [batch, heads, queries, d], k [batch, kv_heads, keys, d], v [batch, kv_heads, keys, dv]. Head h is given the
+    keys and values number h * kv_heads // heads, so that runs of heads share one. A scale of 0 stands for 1 / sqrt(d).
+    Head h of batch entry b is given mask[(b * heads + h) % masks], which is added: minus infinity hides a key. With
+    `causal` a query sees no key behind it; where queries and keys differ in number the last ones are aligned, as
+    decoding needs it (and FlashAttention has it, while ``is_causal`` of torch aligns the first ones).
 
     Rows of scores that are minus infinity everywhere, as those of the first queries where there are fewer keys, come
     out as NaN, which is what 0 / 0 is. What hidden keys and values hold must be finite. Vaswani et al. (2017),
@@ -49,22 +49,20 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.heads % self.kv_heads if self.kv_heads else self.heads:
-            raise AttrError(
-                f"AttentionAttr: kv_heads: expected a divisor of heads = {self.heads}, got {self.kv_heads}"
-            )
-        if self.masked and (self.batch * self.heads % self.masks if self.masks else self.batch * self.heads):
-            raise AttrError(
-                "AttentionAttr: masks: expected a divisor of batch * heads = "
-                f"{self.batch * self.heads}, got {self.masks}"
-            )
-        if self.keys == 0 and self.batch * self.heads * self.queries * self.dv > 0:
-            raise AttrError("AttentionAttr: keys: expected at least 1 where there are results, got 0")
+        needed = {
+            "kv_heads": self.kv_heads,
+            "keys": self.keys,
+            "d": self.d,
+            "masks": self.masks if self.masked else 1,
+        }
+        for name, extent in needed.items():
+            if extent == 0 and 0 not in (self.batch, self.heads, self.queries, self.dv):
+                raise AttrError(f"AttentionAttr: {name}: expected at least 1 where there are results, got 0")
 
     @property
     def factor(self) -> float:
         """What products of queries and keys are multiplied by."""
-        return self.scale or max(self.d, 1) ** -0.5
+        return self.scale or self.d**-0.5 if self.d else 1.0
 
     def tolerance(self) -> Tolerance:
         """All of it is in the absolute terms, since errors of scores grow with the scores."""
@@ -76,7 +74,7 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
         Nothing is promised where scores are so large that rounding them decides about the weights.
         """
         q, k, v, *rest = arrays[:-1]
-        if 0 in (q.size and 1, v.size and 1) or 0 in (self.queries, self.dv):
+        if 0 in (self.batch, self.heads, self.queries, self.dv):
             return [np.zeros(self.signature().outputs[0].shape)]
         off = self.scores(np.abs(q), np.abs(k)) * abs(self.factor) * (self.d / 2 + 4)
         scores = self.hidden(self.scores(q, k) * self.factor, rest)
@@ -97,13 +95,24 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
 
     def scores(self, q: AnyArray, k: AnyArray) -> AnyArray:
         """q @ k.T: [batch, heads, queries, keys]; heads that share keys are one product."""
-        together = q.reshape(self.batch, self.kv_heads, -1, self.d) @ k.swapaxes(-1, -2)
+        together = self.together(q) @ self.lent(k).swapaxes(-1, -2)
         return together.reshape(self.batch, self.heads, self.queries, self.keys)
 
     def weighted(self, weights: AnyArray, v: AnyArray) -> AnyArray:
         """weights @ v: [batch, heads, queries, dv]."""
-        together = weights.reshape(self.batch, self.kv_heads, -1, self.keys) @ v
-        return together.reshape(self.batch, self.heads, self.queries, self.dv)
+        found = self.together(weights) @ self.lent(v)
+        return found.reshape(self.batch, self.heads, self.queries, self.dv)
+
+    def together(self, of_heads: AnyArray) -> AnyArray:
+        """The rows of all heads that share one of keys."""
+        lenders = self.heads if self.heads % self.kv_heads else self.kv_heads
+        return of_heads.reshape(self.batch, lenders, self.heads // lenders * self.queries, of_heads.shape[-1])
+
+    def lent(self, of_lenders: AnyArray) -> AnyArray:
+        """Keys or values of each head, where heads cannot be shared out evenly."""
+        if not self.heads % self.kv_heads:
+            return of_lenders
+        return of_lenders[:, np.arange(self.heads) * self.kv_heads // self.heads]
 
     def given(self, mask: AnyArray) -> AnyArray:
         """The mask of each batch entry and head."""
@@ -139,7 +148,8 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
     def sweep(cls) -> Iterable[Case]:
         def attrs(shapes: Sequence[tuple[int, ...]], **more: Any) -> list[AttentionAttr]:
             names = ("batch", "heads", "kv_heads", "queries", "keys", "d", "dv")
-            return [cls(**dict(zip(names, shape, strict=True)), **more) for shape in shapes]
+            named: list[dict[str, Any]] = [dict(zip(names, shape, strict=True)) for shape in shapes]
+            return [cls(**shape, **more) for shape in named]
 
         small = [
             (1, 1, 1, 1, 1, 1, 1),

@@ -32,13 +32,9 @@ def variants(attr: AttentionAttr) -> list[Variant]:
 
 
 @inlined()
-def fits(batch: int, heads: int, kv_heads: int, keys: int, masks: int, results: int) -> int:
-    """Whether heads or masks cannot be shared out, or there is nothing to look at."""
-    if heads != 0 and (kv_heads == 0 or heads % max(kv_heads, 1) != 0):
-        return 1
-    if batch * heads != 0 and (masks == 0 or batch * heads % max(masks, 1) != 0):
-        return 1
-    return 1 if keys == 0 and results != 0 else 0
+def fits(kv_heads: int, keys: int, d: int, masks: int, results: int) -> int:
+    """0, unless there are results of nothing."""
+    return 1 if results != 0 and (kv_heads == 0 or keys == 0 or d == 0 or masks == 0) else 0
 
 
 @implements(AttentionAttr, variants=variants)
@@ -57,10 +53,12 @@ def attention(attr: AttentionAttr, parallel: bool = False) -> LoopNest:
         factor = number(scale[0])
         if factor == number(0):
             factor = number(1) / np.sqrt(number(max(d, 1)))
-        shared, row = heads // kv_heads * queries, begin
+        is_even, row = heads % kv_heads == 0, begin
+        shared = heads // kv_heads * queries if is_even else queries
         while row < end:
-            head, query, lender = row // queries, row % queries, row // shared
-            stop = min(end, (lender + 1) * shared)
+            head, query = row // queries, row % queries
+            lender = head // heads * kv_heads + head % heads * kv_heads // heads
+            stop = min(end, (row // shared + 1) * shared)
             if masked or (causal and queries > 1):
                 stop = min(stop, (head + 1) * queries)
             live, sees = min(stop - row, width), keys
@@ -107,13 +105,13 @@ def attention(attr: AttentionAttr, parallel: bool = False) -> LoopNest:
         q: Any, k: Any, v: Any, out: Any, batch: int, heads: int, kv_heads: int, queries: int, keys: int, d: int,
         dv: int, masks: int, scale: Any,
     ) -> int:  # fmt: skip
-        return fits(batch, heads, kv_heads, keys, 1, batch * heads * queries * dv)
+        return fits(kv_heads, keys, d, 1, batch * heads * queries * dv)
 
     def check_with_mask(
         q: Any, k: Any, v: Any, mask: Any, out: Any, batch: int, heads: int, kv_heads: int, queries: int, keys: int,
         d: int, dv: int, masks: int, scale: Any,
     ) -> int:  # fmt: skip
-        return fits(batch, heads, kv_heads, keys, masks, batch * heads * queries * dv)
+        return fits(kv_heads, keys, d, masks, batch * heads * queries * dv)
 
     signature = attr.signature()
     return LoopNest(
@@ -136,5 +134,5 @@ def _block(attr: AttentionAttr, width: int) -> int:
     return (
         width
         if attr.queries >= width
-        else 1 << max(attr.heads // attr.kv_heads * attr.queries, 1).bit_length() - 1
+        else 1 << max(attr.heads // max(attr.kv_heads, 1) * attr.queries, 1).bit_length() - 1
     )

@@ -13,7 +13,7 @@ MISTAKES = {
         "scale of 0 is 0": ("attr.scale or", "attr.scale + 0 *"),
         "scale by d instead of its root": ("max(attr.d, 1) ** -0.5", "max(attr.d, 1) ** -1"),
         "sign of the scale is lost": ("attr.scale or", "abs(attr.scale) or"),
-        "heads take keys in turn": ("numbers // group", "numbers % attr.kv_heads"),
+        "heads take keys in turn": ("numbers * attr.kv_heads // attr.heads", "numbers % attr.kv_heads"),
         "mask of the batch entry": (
             "np.arange(attr.batch * attr.heads)",
             "np.arange(attr.batch).repeat(attr.heads)",
@@ -41,8 +41,8 @@ def attention(attr: Any, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray)
     *mask, out = rest
     if out.size == 0:
         return
-    numbers, group = np.arange(attr.heads), attr.heads // attr.kv_heads
-    lenders, factor = numbers // group, WIDE(attr.scale or max(attr.d, 1) ** -0.5)
+    numbers, factor = np.arange(attr.heads), WIDE(attr.scale or max(attr.d, 1) ** -0.5)
+    lenders = numbers * attr.kv_heads // attr.heads
     scores = q.astype(WIDE) @ k[:, lenders].swapaxes(-1, -2) * factor
     if mask:
         given = mask[0][np.arange(attr.batch * attr.heads) % attr.masks]
