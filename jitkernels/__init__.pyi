@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from jitkernels import errors as errors
 from jitkernels.attrs.adam import AdamAttr as AdamAttr
 from jitkernels.attrs.adam import AdamWAttr as AdamWAttr
+from jitkernels.attrs.attention import AttentionAttr as AttentionAttr
 from jitkernels.attrs.base import KernelAttr as KernelAttr
 from jitkernels.attrs.cdist import CDistAttr as CDistAttr
 from jitkernels.attrs.counting import CumsumAttr as CumsumAttr
@@ -144,6 +145,7 @@ __all__ = [
     "use",
     "AdamAttr",
     "AdamWAttr",
+    "AttentionAttr",
     "BatchNormAttr",
     "CDistAttr",
     "CosineAttr",
@@ -218,6 +220,7 @@ __all__ = [
     "VTanhAttr",
     "adam",
     "adamw",
+    "attention",
     "batch_norm",
     "cdist",
     "cosine",
@@ -335,6 +338,15 @@ def adamw(
     coeff: float = 0.01,
     out: tuple[np.ndarray[Any, np.dtype[Any]], ...] | None = None,
 ) -> tuple[np.ndarray[Any, np.dtype[Any]], ...]: ...
+def attention(
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    mask: ArrayLike | None = None,
+    causal: bool = False,
+    scale: float = 0.0,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def dot(
     x: ArrayLike,
     y: ArrayLike,
