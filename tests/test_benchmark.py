@@ -102,6 +102,7 @@ def test_names_of_benchmarks() -> None:
         "ordinary-calls",
         "new-sizes",
         "first-call",
+        "packed",
     } <= set(found)
     assert not {row.kernel_type.name.lower() for row in all_rows()} & set(found)
     for entry in found.values():
