@@ -17,7 +17,7 @@ import pytest
 from jitkernels import testing
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.kernel import Kernel
-from jitkernels.registry import all_rows, implementation, implementations
+from jitkernels.registry import Variant, all_rows, implementation, implementations
 from jitkernels.signature import Argument
 
 ATTRS, FEWEST = 900, 12
@@ -185,11 +185,11 @@ def evenly(attrs: Sequence[KernelAttr], most: int) -> list[KernelAttr]:
 
 
 def _texts(attr: KernelAttr, name: str) -> set[str]:
-    """The sources of all variants; empty if there are none for this attr, which its test will tell."""
+    """The sources of `variants_of` it; empty if there are none for this attr, which its test will tell."""
     found = implementation(type(attr), name)
     if found.reason_against(attr) is not None:
         return set()
-    return {found.function(attr, **variant).text for variant in found.variants(attr)}
+    return {found.function(attr, **variant).text for variant in variants_of(attr, name)}
 
 
 def usable(attr: KernelAttr, name: str) -> None:
@@ -199,16 +199,34 @@ def usable(attr: KernelAttr, name: str) -> None:
         pytest.skip(f"{name} of {attr.name}: {reason}")
 
 
-def kernels_of(attr: KernelAttr, name: str) -> list[Kernel]:
-    """The kernels of all variants of an implementation; skips where it cannot be used."""
+def variants_of(attr: KernelAttr, name: str, *, everything: bool = False) -> Sequence[Variant]:
+    """The variants that tests look at: all where rows are few, and otherwise the first and another one in turn.
+
+    That is of those without threads, and of those with them. The other one is not the same for rows that are
+    neighbours, nor for the dtypes of a row, so that a family meets all.
+    """
+    found = implementation(type(attr), name).variants(attr)
+    if everything or turns() == 1:
+        return found
+    turn = all_rows().index(type(attr)) + (attr.fields().get("dtype") == "float64")
+    chosen: list[Variant] = []
+    for parallel in (False, True):
+        kind = [variant for variant in found if bool(variant.get("parallel")) is parallel]
+        others = kind[1:]
+        chosen += [*kind[:1], *(others[turn % len(others) :][:1] if others else ())]
+    return chosen
+
+
+def kernels_of(attr: KernelAttr, name: str, *, everything: bool = False) -> list[Kernel]:
+    """The kernels of `variants_of` an implementation; skips where it cannot be used."""
     usable(attr, name)
     found = implementation(type(attr), name)
-    return [Kernel(attr, found, variant) for variant in found.variants(attr)]
+    return [Kernel(attr, found, variant) for variant in variants_of(attr, name, everything=everything)]
 
 
-def callables_of(attr: KernelAttr, name: str) -> dict[str, Any]:
-    """The callables of all variants by label."""
-    return {repr(kernel): kernel.callable for kernel in kernels_of(attr, name)}
+def callables_of(attr: KernelAttr, name: str, *, everything: bool = False) -> dict[str, Any]:
+    """The callables of `variants_of` an implementation by label."""
+    return {repr(kernel): kernel.callable for kernel in kernels_of(attr, name, everything=everything)}
 
 
 def together(
@@ -221,7 +239,14 @@ def together(
         names = [name for name, mine in chosen.items() if attr in mine]
         names = [name for name in names if implementation(row, name).reason_against(attr) is None]
         if names:
-            yield attr, {label: call for name in names for label, call in callables_of(attr, name).items()}
+            yield (
+                attr,
+                {
+                    label: call
+                    for name in names
+                    for label, call in callables_of(attr, name, everything=everything).items()
+                },
+            )
 
 
 class Failures:

@@ -26,7 +26,7 @@ def each(row: Any, **fields: Any) -> Iterator[tuple[str, Any]]:
     attr = row(**fields)
     for name, found in implementations(row).items():
         if found.reason_against(attr) is None:
-            for kernel in cases.kernels_of(attr, name):
+            for kernel in cases.kernels_of(attr, name, everything=True):
                 yield repr(kernel), kernel.callable
 
 

@@ -78,7 +78,7 @@ def call(address: int, attr: KernelAttr, arrays: list[Any]) -> int:
 def sources(attr: KernelAttr, name: str) -> list[Any]:
     """Of the variants that serve any size."""
     found = implementation(type(attr), name)
-    made = [found.function(attr, **variant) for variant in found.variants(attr)]
+    made = [found.function(attr, **variant) for variant in cases.variants_of(attr, name)]
     return [source for source in made if not getattr(source, "exact", False)]
 
 

@@ -58,9 +58,9 @@ class _CellAttr(KernelAttr):
         ]
         ci = [
             cls(d=d, act_gate=gate, act_cand=candidate, act_cell=cell, use_peephole=peephole, dtype=dtype)
-            for dtype in FLOATS
-            for peephole in (False, True)
-            for d, gate, candidate, cell in CHECKED
+            for turn, dtype in enumerate(FLOATS)
+            for number, (d, gate, candidate, cell) in enumerate(CHECKED)
+            for peephole in [(number + turn) % 2 == 1]
         ]
         return cases(usual, ci=ci)
 

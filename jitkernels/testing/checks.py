@@ -71,6 +71,7 @@ def check_in_place(
         (i, j)
         for i, j in itertools.permutations(range(len(signature.arrays)), 2)
         if _may_be_one(signature.arrays[i], signature.arrays[j])
+        and (i < j or signature.arrays[j].role != "in")
     ]
     together = {signature.arrays[place].name for pair in pairs for place in pair}
     alone = [array.name for array in signature.arrays if array.in_place and array.name not in together]
@@ -87,7 +88,7 @@ def check_in_place(
     return len(pairs)
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=40)
 def _truth_in_place(attr: KernelAttr, oracle: Oracle, i: int, j: int) -> Truth:
     """Of arrays of which two are one."""
     arrays = attr.signature().sample(3)
