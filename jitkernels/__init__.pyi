@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from jitkernels import errors as errors
 from jitkernels.attrs.base import KernelAttr as KernelAttr
+from jitkernels.attrs.crf_decoding import CRFDecodingAttr as CRFDecodingAttr
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
 from jitkernels.attrs.gru import GRUH1Attr as GRUH1Attr
 from jitkernels.attrs.gru import GRUHtPart1Attr as GRUHtPart1Attr
@@ -15,6 +16,8 @@ from jitkernels.attrs.layer_norm import LayerNormAttr as LayerNormAttr
 from jitkernels.attrs.lstm import LSTMC1H1Attr as LSTMC1H1Attr
 from jitkernels.attrs.lstm import LSTMCtHtAttr as LSTMCtHtAttr
 from jitkernels.attrs.matmul import MatMulAttr as MatMulAttr
+from jitkernels.attrs.recurrence import GRUAttr as GRUAttr
+from jitkernels.attrs.recurrence import LSTMAttr as LSTMAttr
 from jitkernels.attrs.seq_pool import SeqPoolAttr as SeqPoolAttr
 from jitkernels.attrs.softmax import SoftmaxAttr as SoftmaxAttr
 from jitkernels.attrs.vector import VExpAttr as VExpAttr
@@ -80,10 +83,13 @@ __all__ = [
     "set_num_threads",
     "tune",
     "use",
+    "CRFDecodingAttr",
     "EmbSeqPoolAttr",
+    "GRUAttr",
     "GRUH1Attr",
     "GRUHtPart1Attr",
     "GRUHtPart2Attr",
+    "LSTMAttr",
     "LSTMC1H1Attr",
     "LSTMCtHtAttr",
     "LayerNormAttr",
@@ -93,11 +99,14 @@ __all__ = [
     "VExpAttr",
     "VMulAttr",
     "VSigmoidAttr",
+    "crf_decoding",
     "emb_seq_pool",
+    "gru",
     "gru_h1",
     "gru_ht_part1",
     "gru_ht_part2",
     "layer_norm",
+    "lstm",
     "lstm_c1h1",
     "lstm_ctht",
     "matmul",
@@ -109,6 +118,11 @@ __all__ = [
 ]
 
 def set_num_threads(threads: int) -> None: ...
+def crf_decoding(
+    x: ArrayLike,
+    w: ArrayLike,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
 def emb_seq_pool(
     table: ArrayLike,
     ids: ArrayLike,
@@ -163,6 +177,25 @@ def matmul(
     b: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def lstm(
+    x: ArrayLike,
+    w_ih: ArrayLike,
+    w_hh: ArrayLike,
+    b_ih: ArrayLike | None = None,
+    b_hh: ArrayLike | None = None,
+    h0: ArrayLike | None = None,
+    c0: ArrayLike | None = None,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
+def gru(
+    x: ArrayLike,
+    w_ih: ArrayLike,
+    w_hh: ArrayLike,
+    b_ih: ArrayLike | None = None,
+    b_hh: ArrayLike | None = None,
+    h0: ArrayLike | None = None,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
 def seq_pool(
     x: ArrayLike,
     pool: Literal['sum', 'mean', 'sqrt', 'max'] = 'sum',

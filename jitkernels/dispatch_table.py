@@ -111,6 +111,8 @@ class Dispatch:
                 raise ValueError(f"{count} {what}")
         if any(a.dtype not in (None, "int64") for a in self._inputs) or any(a.dtype for a in outputs):
             raise ValueError("a dtype of its own")
+        if any(e.more for a in arrays for e in a.extents):
+            raise ValueError("sums of extents")
         if any(e.spread and i for a in arrays for i, e in enumerate(a.extents)):
             raise ValueError("leading dimensions that do not lead")
 

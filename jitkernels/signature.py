@@ -20,7 +20,7 @@ AnyArray = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Extent:
-    """One extent of a symbolic shape: a number times symbols.
+    """One extent of a symbolic shape: a number times symbols, and a number more.
 
     `spread` (written ``*rows``) stands for any number of leading dimensions and their product; `optional`
     (written ``?n``) may be missing in an everyday call and is 1 then.
@@ -30,25 +30,33 @@ class Extent:
     factor: int = 1
     spread: bool = False
     optional: bool = False
+    more: int = 0
 
     def value(self, fields: Mapping[str, Any]) -> int:
         """The number for given values of the symbols."""
         number = self.factor
         for symbol in self.symbols:
             number *= int(fields[symbol])
-        return number
+        return number + self.more
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a symbol alone."""
+        return len(self.symbols) == self.factor == 1 and self.more == 0
 
     def __str__(self) -> str:
-        return "*".join([*([str(self.factor)] if self.factor != 1 else []), *self.symbols])
+        product = "*".join([*([str(self.factor)] if self.factor != 1 else []), *self.symbols])
+        return f"{product}+{self.more}" if self.more else product
 
 
 @dataclass(frozen=True)
 class Argument:
     """One array as a row declares it, such as ``Argument("x", "in", "*rows n")``.
 
-    shape: extents separated by blanks; each is a field of the row, or a product such as ``4*d``. A leading
-    ``*`` lets everyday calls give any number of dimensions there (none counts as 1); a leading ``?`` lets
-    them leave that one out. dtype: the attr's own if None. domain: as in `Array`; its ends may name fields.
+    shape: extents separated by blanks; each is a field of the row, a product such as ``4*d``, or that and a number
+    more, such as ``tag+2``. A leading ``*`` lets everyday calls give any number of dimensions there (none counts as
+    1); a leading ``?`` lets them leave that one out. dtype: the attr's own if None. domain: as in `Array`; its ends may
+    name fields.
     when: a bool field without which the array is not there. turned: a bool field that says that the last two
     extents are exchanged in memory. read: a field that makes an output an input as well unless it is 0.
     picks: an input of which these numbers name rows, so that a kernel may get those rows alone and their places
@@ -84,7 +92,7 @@ class Argument:
     @kept_property
     def _sizes(self) -> tuple[str | Extent, ...]:
         """The extents; those that are a symbol alone by its name, as every attr asks for their values."""
-        return tuple(e.symbols[0] if len(e.symbols) == e.factor == 1 else e for e in self.extents)
+        return tuple(e.symbols[0] if e.is_plain else e for e in self.extents)
 
     @property
     def symbols(self) -> str:
@@ -109,15 +117,21 @@ class Argument:
 
 def _extent(argument: Argument, word: str) -> Extent:
     spread, optional = word.startswith("*"), word.startswith("?")
-    parts = word.lstrip("*?").split("*")
+    product, _, added = word.lstrip("*?").partition("+")
+    more = int(added) if added.isdecimal() else 0
+    parts = product.split("*")
     factor = math.prod(int(part) for part in parts if part.isdecimal())
     symbols = tuple(part for part in parts if not part.isdecimal())
-    if not symbols or not all(symbol.isidentifier() for symbol in symbols):
+    if (
+        not symbols
+        or not all(symbol.isidentifier() for symbol in symbols)
+        or (str(more) if more else "") != added
+    ):
         raise RegistrationError(
             f"array {argument.name}: shape {argument.shape!r}: expected names of fields or products of them "
             f"with numbers, got {word!r}"
         )
-    return Extent(symbols, factor, spread, optional)
+    return Extent(symbols, factor, spread, optional, more)
 
 
 @dataclass(frozen=True)

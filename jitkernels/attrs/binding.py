@@ -120,7 +120,7 @@ def _check_picks(row: "type[KernelAttr]", argument: Argument) -> None:
     picked = [a for a in inputs_of(row) if a.name == argument.picks and a is not argument]
     rows = picked[0].extents[0] if picked else None
     uses = [e for a in row.arrays for e in a.extents if rows and set(rows.symbols) & set(e.symbols)]
-    plain = rows is not None and len(rows.symbols) == rows.factor == 1 and len(uses) == 1
+    plain = rows is not None and rows.is_plain and len(uses) == 1
     if argument.dtype is None or not plain or any(e.spread for a in (argument, *picked) for e in a.extents):
         raise RegistrationError(
             f"{row.__name__}: array {argument.name}: picks: expected the name of an input whose first extent is a "
@@ -280,8 +280,10 @@ def _extents(
             shape = arrays[argument.name].shape
             fixed, own = _fixed(argument, arrays[argument.name]), argument.fixed
             for extent, size in zip(own, shape[len(shape) - fixed :], strict=False):
-                if len(extent.symbols) == 1 and (extent.factor == 1) == plain and size % extent.factor == 0:
-                    values.setdefault(extent.symbols[0], size // extent.factor)
+                product = size - extent.more
+                told = len(extent.symbols) == 1 and product >= 0 and product % extent.factor == 0
+                if told and extent.is_plain == plain:
+                    values.setdefault(extent.symbols[0], product // extent.factor)
             if fixed < len(own):
                 missing.add(own[-1].symbols[0])
                 values.setdefault(own[-1].symbols[0], 1)
