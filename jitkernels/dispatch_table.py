@@ -111,8 +111,6 @@ class Dispatch:
                 raise ValueError(f"{count} {what}")
         if any(a.dtype not in (None, "int64") for a in self._inputs) or any(a.dtype for a in outputs):
             raise ValueError("a dtype of its own")
-        if any(e.more for a in arrays for e in a.extents):
-            raise ValueError("sums of extents")
         if any(e.spread and i for a in arrays for i, e in enumerate(a.extents)):
             raise ValueError("leading dimensions that do not lead")
 
@@ -210,7 +208,8 @@ class Dispatch:
             places = [self._symbols.index(symbol) for symbol in extent.symbols]
             shape += [extent.factor, places[0], places[1] if len(places) > 1 else -1]
         shape += [0] * (3 * MOST_SHAPE - len(shape))
-        return [*(header[word] for word in sorted(header)), *shape]
+        more = [extent.more for extent in fixed]
+        return [*(header[word] for word in sorted(header)), *shape, *more, *[0] * (MOST_SHAPE - len(more))]
 
     def _choice(self, name: str, values: Any) -> list[int]:
         if name == "axis":

@@ -129,11 +129,12 @@ class Record(IntEnum):
     WHEN: what its presence adds to the options, LEADER: the first input of its optional group, or -1.
     INTEGER: int64 instead of floats. LEADS: has leading dimensions. FIXED: how many others; the last may be
     missing if OPTIONAL. TURN: what lying transposed adds to the options. SHAPE: factor, symbol and second
-    symbol (or -1) of each extent.
+    symbol (or -1) of each extent. MORE: the number that each is more than their product.
     """
 
     WHEN, LEADER, INTEGER, LEADS, FIXED, OPTIONAL, TURN, IN_PLACE, SHAPE = range(9)
-    WORDS = SHAPE + 3 * MOST_SHAPE
+    MORE = SHAPE + 3 * MOST_SHAPE
+    WORDS = MORE + MOST_SHAPE
 
 
 class Choice(IntEnum):

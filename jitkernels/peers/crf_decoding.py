@@ -14,7 +14,8 @@ from jitkernels.signature import AnyArray
 
 @equivalent(CRFDecodingAttr)
 def crf_decoding(x: Any, w: Any, out: Any = None) -> Any:
-    x, w = np.asarray(x), np.asarray(w)
+    dtype = np.result_type(np.asarray(x), np.asarray(w), np.float32)
+    x, w = np.asarray(x, dtype), np.asarray(w, dtype)
     alpha, track = out or (np.empty_like(x), np.empty(x.shape, np.int32))
     if len(x):
         alpha[0], track[0] = w[0] + x[0], 0

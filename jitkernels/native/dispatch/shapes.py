@@ -54,7 +54,11 @@ def bind_inputs(table: int, frame: int) -> int:
                 if broadcast(frame, own, dimensions - fixed) == 0:
                     return 0
             for e in range(fixed):
-                extent = load(own, 8 * (Operand.EXTENTS + dimensions - fixed + e))
+                extent = load(own, 8 * (Operand.EXTENTS + dimensions - fixed + e)) - load(
+                    entry, 8 * (Record.MORE + e)
+                )
+                if extent < 0:
+                    return 0
                 factor = load(entry, 8 * (Record.SHAPE + 3 * e))
                 symbol = frame + 8 * (Frame.EXTENTS + load(entry, 8 * (Record.SHAPE + 3 * e + 1)))
                 if load(symbol) == -1:
