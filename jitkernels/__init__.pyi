@@ -14,6 +14,7 @@ from jitkernels.attrs.base import KernelAttr as KernelAttr
 from jitkernels.attrs.cdist import CDistAttr as CDistAttr
 from jitkernels.attrs.counting import CumsumAttr as CumsumAttr
 from jitkernels.attrs.counting import HistogramAttr as HistogramAttr
+from jitkernels.attrs.crf_decoding import CRFDecodingAttr as CRFDecodingAttr
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
 from jitkernels.attrs.gemv import GEMVAttr as GEMVAttr
 from jitkernels.attrs.group_norm import GroupNormAttr as GroupNormAttr
@@ -41,6 +42,8 @@ from jitkernels.attrs.quantize import DequantizeAttr as DequantizeAttr
 from jitkernels.attrs.quantize import QuantizeAttr as QuantizeAttr
 from jitkernels.attrs.random_numbers import NormalAttr as NormalAttr
 from jitkernels.attrs.random_numbers import UniformAttr as UniformAttr
+from jitkernels.attrs.recurrence import GRUAttr as GRUAttr
+from jitkernels.attrs.recurrence import LSTMAttr as LSTMAttr
 from jitkernels.attrs.reduction import HArgMaxAttr as HArgMaxAttr
 from jitkernels.attrs.reduction import HLogSumExpAttr as HLogSumExpAttr
 from jitkernels.attrs.reduction import HMaxAttr as HMaxAttr
@@ -148,6 +151,7 @@ __all__ = [
     "AttentionAttr",
     "BatchNormAttr",
     "CDistAttr",
+    "CRFDecodingAttr",
     "CosineAttr",
     "CrossEntropyAttr",
     "CumsumAttr",
@@ -155,6 +159,7 @@ __all__ = [
     "DotAttr",
     "EmbSeqPoolAttr",
     "GEMVAttr",
+    "GRUAttr",
     "GRUH1Attr",
     "GRUHtPart1Attr",
     "GRUHtPart2Attr",
@@ -168,6 +173,7 @@ __all__ = [
     "HSumAttr",
     "HVarAttr",
     "HistogramAttr",
+    "LSTMAttr",
     "LSTMC1H1Attr",
     "LSTMCtHtAttr",
     "LayerNormAttr",
@@ -224,6 +230,7 @@ __all__ = [
     "batch_norm",
     "cdist",
     "cosine",
+    "crf_decoding",
     "cross_entropy",
     "cumsum",
     "dequantize",
@@ -232,6 +239,7 @@ __all__ = [
     "gather",
     "gemv",
     "group_norm",
+    "gru",
     "gru_h1",
     "gru_ht_part1",
     "gru_ht_part2",
@@ -245,6 +253,7 @@ __all__ = [
     "hvar",
     "layer_norm",
     "log_softmax",
+    "lstm",
     "lstm_c1h1",
     "lstm_ctht",
     "matmul",
@@ -380,6 +389,11 @@ def histogram(
     high: float = 1.0,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def crf_decoding(
+    x: ArrayLike,
+    w: ArrayLike,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
 def emb_seq_pool(
     table: ArrayLike,
     ids: ArrayLike,
@@ -535,6 +549,25 @@ def normal(
     dtype: DTypeLike | None = None,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def lstm(
+    x: ArrayLike,
+    w_ih: ArrayLike,
+    w_hh: ArrayLike,
+    b_ih: ArrayLike | None = None,
+    b_hh: ArrayLike | None = None,
+    h0: ArrayLike | None = None,
+    c0: ArrayLike | None = None,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
+def gru(
+    x: ArrayLike,
+    w_ih: ArrayLike,
+    w_hh: ArrayLike,
+    b_ih: ArrayLike | None = None,
+    b_hh: ArrayLike | None = None,
+    h0: ArrayLike | None = None,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
 def hmax(
     x: ArrayLike,
     axis: SupportsIndex = -1,

@@ -14,7 +14,7 @@ STACK_BYTES = 40960
 MOST_KEPT = 1 << 25
 """Of workspaces whose size arguments tell, those of more bytes are given back after the call."""
 SIZED = -1
-"""A workspace whose size ``i64 @needed(arguments, begin, end)`` tells."""
+"""A workspace whose size ``i64 @needed(integer arguments, begin, end)`` tells."""
 
 
 def types_of(arguments: tuple[str, ...]) -> list[str]:
@@ -46,7 +46,7 @@ def ir(
     scratch = ["ptr"] if workspace else []
     lines = [f"declare i64 @body({', '.join([*kinds, *scratch, 'i64', 'i64'])})"]
     if workspace == SIZED:
-        lines += [f"declare i64 @needed({', '.join([*kinds, 'i64', 'i64'])})"]
+        lines += [f"declare i64 @needed({', '.join([*_integers(kinds), 'i64', 'i64'])})"]
     if check:
         lines += [f"declare i64 @check({', '.join(kinds)})", *_visible_check(names)]
     lines += [f"define i64 @entry({passed}) {{", "start:"]
@@ -132,7 +132,7 @@ def _part(names: list[str], workspace: int, no_memory: int) -> list[str]:
             "}",
         ]
     if workspace == SIZED:
-        return _sized_part(passed, no_memory)
+        return _sized_part(passed, ", ".join(_integers(names)), no_memory)
     if workspace <= STACK_BYTES:
         return [
             f"define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{",
@@ -171,14 +171,18 @@ done:
 }}""".splitlines()
 
 
-def _sized_part(passed: str, no_memory: int) -> list[str]:
+def _integers(arguments: list[str]) -> list[str]:
+    return [argument for argument in arguments if argument.startswith("i64")]
+
+
+def _sized_part(passed: str, integers: str, no_memory: int) -> list[str]:
     """The same where arguments tell the size: an area has its size before it, and one too small is exchanged."""
     return f"""@slots = internal global [{SLOTS} x ptr] zeroinitializer
 declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
 define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{
 start:
-  %wanted = call i64 @needed({passed}, i64 %begin, i64 %end)
+  %wanted = call i64 @needed({integers}, i64 %begin, i64 %end)
   %padded = add i64 %wanted, 127
   %bytes = and i64 %padded, -64
   %wrapped = urem i64 %slot, {SLOTS}

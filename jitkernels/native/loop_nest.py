@@ -35,8 +35,8 @@ class LoopNest:
     arguments say, since one object serves every size of a class.
 
     `workspace` is the size in bytes of a 64-byte aligned scratch area of elements `workspace_dtype`, one per
-    running thread, kept between calls; or a function of the arguments, begin and end in the language of bodies, which
-    gives that size. `vector_bytes` limits the vector registers that LLVM may use.
+    running thread, kept between calls; or a function of the integer arguments, begin and end in the language of bodies,
+    which gives that size. `vector_bytes` limits the vector registers that LLVM may use.
     `parallel` asks for threads when there are at least two blocks for each.
 
     Nothing is assumed of pointers but what ``restrict`` in `arguments` says. Without it LLVM compares
@@ -174,7 +174,8 @@ class LoopNest:
         if callable(self.check):
             program.export("check", self.check, plain, ())
         if callable(self.workspace):
-            program.export("needed", self.workspace, (*plain, "int64", "int64"), ())
+            integers = [text for text in plain if text == "int64"]
+            program.export("needed", self.workspace, (*integers, "int64", "int64"), ())
         return program.text
 
 

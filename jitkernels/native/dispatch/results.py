@@ -137,6 +137,7 @@ def natural(table: int, frame: int, entry: int, own: int) -> int:
         second = load(entry, 8 * (Record.SHAPE + 3 * e + 2))
         if second >= 0:
             extent = extent * load(frame, 8 * (Frame.EXTENTS + second))
+        extent += load(entry, 8 * (Record.MORE + e))
         inner = inner * extent
         if e < fixed - 1 or load(entry, 8 * Record.OPTIONAL) == 0 or load(frame, 8 * Frame.MISSING) == 0:
             store(own, 8 * (Operand.EXTENTS + dimensions), extent)
