@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.binding import AXIS, DTYPE, SHAPE
+from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE
 from jitkernels.native import launch
 from jitkernels.native.c_api import SCALARS
 from jitkernels.native.layout import (

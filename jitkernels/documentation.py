@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import fields as dataclass_fields
 
 from jitkernels.attrs.base import FLOATS, KernelAttr
-from jitkernels.attrs.binding import AXIS, DTYPE, SHAPE
 from jitkernels.attrs.fields import MOST_WHOLE
+from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE
 from jitkernels.signature import Argument
 
 COMMON = """\

@@ -15,7 +15,7 @@ import numpy as np
 
 from jitkernels import machine
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.attrs.binding import trailing_of
+from jitkernels.attrs.roles import trailing_of
 from jitkernels.errors import BuildError
 from jitkernels.loops.variants import STREAM_BYTES
 from jitkernels.native.loop_nest import LoopNest

@@ -13,7 +13,7 @@ import numpy as np
 
 from jitkernels import converting, documentation, pins, results
 from jitkernels.attrs.base import Call, KernelAttr
-from jitkernels.attrs.binding import AXIS, DTYPE, SHAPE, inputs_of, is_everyday, outputs_of
+from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE, inputs_of, is_everyday, outputs_of
 from jitkernels.dispatch_table import Dispatch, Real, Whole
 from jitkernels.errors import AttrError, UnknownNameError
 from jitkernels.kernel import Kernel, kernel_of

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from jitkernels import packs
 from jitkernels.attrs.base import Case, KernelAttr
-from jitkernels.attrs.binding import is_everyday
+from jitkernels.attrs.roles import is_everyday
 from jitkernels.choosing import Choice, is_for_any_size, preferences
 from jitkernels.disk import say_once
 from jitkernels.errors import ArgumentError, AttrError, BuildError

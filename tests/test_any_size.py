@@ -12,7 +12,7 @@ import pytest
 
 from jitkernels import bfloat16, testing
 from jitkernels.attrs.base import KernelAttr, power_of_two
-from jitkernels.attrs.binding import trailing_of
+from jitkernels.attrs.roles import trailing_of
 from jitkernels.kernel import _words
 from jitkernels.native import load
 from jitkernels.registry import implementation

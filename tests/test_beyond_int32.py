@@ -113,6 +113,8 @@ def nests(attr: KernelAttr) -> list[tuple[str, LoopNest]]:
 def check_end(attr: KernelAttr, label: str, nest: LoopNest) -> bool:
     """The last part of a nest's range, in arrays beyond int32; whether there was one."""
     signature = attr.signature()
+    if not isinstance(nest.extent, int):
+        return False
     place = nest.extent - len(signature.arrays)
     integers = [name for name, _ in signature.integers]
     if not 0 <= place < len(integers):

@@ -15,7 +15,7 @@ import pytest
 import jitkernels as jk
 from jitkernels import testing
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.attrs.binding import wholes_of
+from jitkernels.attrs.roles import wholes_of
 from jitkernels.errors import AttrError, JitKernelsError
 from jitkernels.signature import AnyArray
 

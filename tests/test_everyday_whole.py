@@ -10,7 +10,7 @@ from rows_of_tests import put_back, take_out
 from test_everyday_forms import bits, compiled
 
 from jitkernels.attrs.base import Case, KernelAttr, Tolerance, cases, whole
-from jitkernels.attrs.binding import wholes_of
+from jitkernels.attrs.roles import wholes_of
 from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, JitKernelsError, RegistrationError
 from jitkernels.functions import Everyday
 from jitkernels.native.loop_nest import LoopNest

@@ -15,7 +15,7 @@ from cases import Row, every_row, in_turn
 
 import jitkernels as jk
 from jitkernels import functions
-from jitkernels.attrs import binding
+from jitkernels.attrs import binding, roles
 from jitkernels.choosing import choose, is_for_any_size
 from jitkernels.errors import AttrError, BuildError, JitKernelsError
 from jitkernels.implementation import Implementation
@@ -297,7 +297,7 @@ def test_sizes_alone_make_no_other_code(row: Row) -> None:
 @pytest.mark.parametrize("row", every_row())
 def test_the_key_of_a_class_tells_its_largest(row: Row) -> None:
     """All that `tuning_class` keeps but floats, which are none of a key; other keys are not taken for one."""
-    if not binding.is_everyday(row) or (dispatch := functions._dispatch(row)) is None:
+    if not roles.is_everyday(row) or (dispatch := functions._dispatch(row)) is None:
         pytest.skip("Python serves its everyday calls")
     for attr in of_many_sizes(row):
         key = dispatch.key(attr.fields())
@@ -318,15 +318,15 @@ def test_the_key_of_a_class_tells_its_largest(row: Row) -> None:
 @pytest.mark.parametrize("row", every_row())
 def test_a_call_that_needs_no_kernel_asks_for_none(row: Row, fresh: Path) -> None:
     """Where a result has no elements, nothing is missed: the next call that Python serves would build it."""
-    if not binding.is_everyday(row) or functions._dispatch(row) is None:
+    if not roles.is_everyday(row) or functions._dispatch(row) is None:
         pytest.skip("Python serves its everyday calls")
     function = getattr(jk, row.kernel_type.name.lower())
     empty = [
         np.zeros([0 if e.symbols else e.factor for e in a.extents], getattr(row, a.dtype or "dtype", a.dtype))
-        for a in binding.inputs_of(row)
+        for a in roles.inputs_of(row)
         if not a.when
     ]
-    named = {"shape": (0,)} if binding.SHAPE in row.options else {}
+    named = {"shape": (0,)} if roles.SHAPE in row.options else {}
     with contextlib.suppress(JitKernelsError):  # of a reduction that nothing has, or without an option
         function(*empty, **named)
     assert function.__self__._dispatch.missed() == (0, {})

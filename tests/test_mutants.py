@@ -53,7 +53,7 @@ def check_all(row: Any, function: Callable[..., None]) -> None:
             if alone or number % KINDS == 0:
                 testing.check_special_values(attr, called, oracles.expected, label=label, alone=alone)
         for number, attr in enumerate(testing.long_attrs(row)):
-            kinds = LONG_KINDS[number % 2 :: 2]
+            kinds = list(LONG_KINDS[number % 2 :: 2])
             testing.check_data(attr, {attr.text(): bound(attr)}, oracles.expected, kinds=kinds)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import jitkernels as jk
 from jitkernels import dtypes, testing
-from jitkernels.attrs import binding
-from jitkernels.attrs.binding import is_everyday
+from jitkernels.attrs import roles
+from jitkernels.attrs.roles import is_everyday
 from jitkernels.attrs.vector import VMulAttr
 from jitkernels.errors import RegistrationError
 from jitkernels.peers import equivalent_of, forms, ordinary_calls_of, peer, peers_of
@@ -68,7 +68,7 @@ def _check_ordinary_calls(row: Row, elements: int) -> None:
         with np.errstate(all="ignore"):
             got = function(*call.arguments, **call.named)
             right = equivalent(*widened(other.arguments, calls[0].arguments), **other.named)
-        if binding.SHAPE in row.options:
+        if roles.SHAPE in row.options:
             got, right = np.zeros_like(got), np.zeros(np.shape(right), np.asarray(right).dtype)
             assert got.dtype == right.dtype
         for result, value in zip(several(got), several(right), strict=True):

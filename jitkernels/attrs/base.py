@@ -8,7 +8,7 @@ from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
 from dataclasses import Field as DataclassField
 from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
 
-from jitkernels.attrs import binding, declaration, import_all
+from jitkernels.attrs import binding, declaration, import_all, roles
 from jitkernels.attrs.binding import Call
 from jitkernels.attrs.fields import (
     FLOATS,
@@ -352,7 +352,7 @@ def _others(attr_class: type[KernelAttr]) -> tuple[str, ...]:
 
 @functools.cache
 def _parameters(attr_class: type[KernelAttr]) -> inspect.Signature:
-    return binding.parameters(attr_class)
+    return roles.parameters(attr_class)
 
 
 def power_of_two(extent: int) -> int:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from jitkernels.attrs.binding import AXIS, DTYPE, SHAPE, inputs_of
+from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE, inputs_of
 from jitkernels.errors import RegistrationError
 from jitkernels.signature import Argument
 

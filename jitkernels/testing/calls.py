@@ -3,7 +3,7 @@
 from typing import Any
 
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.attrs.binding import AXIS, SHAPE, inputs_of, trailing_of
+from jitkernels.attrs.roles import AXIS, SHAPE, inputs_of, trailing_of
 
 MIDDLE = -2
 """The axis of arrays of three dimensions, the first and the last of which are any number of a caller's."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jitkernels.attrs.base import Case, KernelAttr
-from jitkernels.attrs.binding import trailing_of
+from jitkernels.attrs.roles import trailing_of
 from jitkernels.errors import AttrError, DataIndexError
 
 SIZES = (*range(34), 47, 64, 65, 100, 127, 255, 257, 513)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.binding import is_everyday
+from jitkernels.attrs.roles import is_everyday
 from jitkernels.benchmark.entries.startup import CHILD
 from jitkernels.benchmark.processes import empty_cache, run, script
 from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
