@@ -34,6 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "locks",
         "kept",
         "dtypes",
+        "bfloat16",
         "disk",
         "settings",
         "machine",
