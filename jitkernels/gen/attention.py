@@ -50,6 +50,8 @@ def attention(attr: AttentionAttr, parallel: bool = False) -> LoopNest:
         q: Any, k: Any, v: Any, mask: Any, out: Any, heads: int, kv_heads: int, queries: int, keys: int, d: int,
         dv: int, masks: int, scale: Any, workspace: Any, begin: int, end: int,
     ) -> None:  # fmt: skip
+        if dv == 0:  # there may be no heads of keys then
+            return
         factor = number(scale[0])
         if factor == number(0):
             factor = number(1) / np.sqrt(number(max(d, 1)))

@@ -97,9 +97,8 @@ def onnxruntime_attention(
 
 def _session(onnxruntime: Any, attr: AttentionAttr, *, is_causal: bool) -> Any:
     """A model of one node, ``MultiHeadAttention`` of the runtime's own operators, on as many threads as we have."""
+    import threadpoolctl
     from onnx import TensorProto, helper
-
-    from jitkernels.native.threads import get_num_threads
 
     names = ("query", "key", "value")
     node = helper.make_node(
@@ -113,7 +112,9 @@ def _session(onnxruntime: Any, attr: AttentionAttr, *, is_causal: bool) -> Any:
         helper.make_graph([node], "attention", inputs, [output]), opset_imports=versions, ir_version=10
     )
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = get_num_threads()
+    options.intra_op_num_threads = max(
+        (pool["num_threads"] for pool in threadpoolctl.threadpool_info()), default=1
+    )
     return onnxruntime.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
