@@ -9,10 +9,12 @@ from numpy.typing import ArrayLike, DTypeLike
 from jitkernels import errors as errors
 from jitkernels.attrs.adam import AdamAttr as AdamAttr
 from jitkernels.attrs.adam import AdamWAttr as AdamWAttr
+from jitkernels.attrs.attention import AttentionAttr as AttentionAttr
 from jitkernels.attrs.base import KernelAttr as KernelAttr
 from jitkernels.attrs.cdist import CDistAttr as CDistAttr
 from jitkernels.attrs.counting import CumsumAttr as CumsumAttr
 from jitkernels.attrs.counting import HistogramAttr as HistogramAttr
+from jitkernels.attrs.crf_decoding import CRFDecodingAttr as CRFDecodingAttr
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
 from jitkernels.attrs.gemv import GEMVAttr as GEMVAttr
 from jitkernels.attrs.group_norm import GroupNormAttr as GroupNormAttr
@@ -25,6 +27,7 @@ from jitkernels.attrs.lstm import LSTMCtHtAttr as LSTMCtHtAttr
 from jitkernels.attrs.matmul import MatMulAttr as MatMulAttr
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr as MatMulBatchedAttr
 from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr as MatMulEpilogueAttr
+from jitkernels.attrs.matmul_int8 import MatMulInt8Attr as MatMulInt8Attr
 from jitkernels.attrs.movement import GatherAttr as GatherAttr
 from jitkernels.attrs.movement import ScatterAddAttr as ScatterAddAttr
 from jitkernels.attrs.movement import TransposeAttr as TransposeAttr
@@ -39,6 +42,8 @@ from jitkernels.attrs.quantize import DequantizeAttr as DequantizeAttr
 from jitkernels.attrs.quantize import QuantizeAttr as QuantizeAttr
 from jitkernels.attrs.random_numbers import NormalAttr as NormalAttr
 from jitkernels.attrs.random_numbers import UniformAttr as UniformAttr
+from jitkernels.attrs.recurrence import GRUAttr as GRUAttr
+from jitkernels.attrs.recurrence import LSTMAttr as LSTMAttr
 from jitkernels.attrs.reduction import HArgMaxAttr as HArgMaxAttr
 from jitkernels.attrs.reduction import HLogSumExpAttr as HLogSumExpAttr
 from jitkernels.attrs.reduction import HMaxAttr as HMaxAttr
@@ -143,8 +148,10 @@ __all__ = [
     "use",
     "AdamAttr",
     "AdamWAttr",
+    "AttentionAttr",
     "BatchNormAttr",
     "CDistAttr",
+    "CRFDecodingAttr",
     "CosineAttr",
     "CrossEntropyAttr",
     "CumsumAttr",
@@ -152,6 +159,7 @@ __all__ = [
     "DotAttr",
     "EmbSeqPoolAttr",
     "GEMVAttr",
+    "GRUAttr",
     "GRUH1Attr",
     "GRUHtPart1Attr",
     "GRUHtPart2Attr",
@@ -165,6 +173,7 @@ __all__ = [
     "HSumAttr",
     "HVarAttr",
     "HistogramAttr",
+    "LSTMAttr",
     "LSTMC1H1Attr",
     "LSTMCtHtAttr",
     "LayerNormAttr",
@@ -172,6 +181,7 @@ __all__ = [
     "MatMulAttr",
     "MatMulBatchedAttr",
     "MatMulEpilogueAttr",
+    "MatMulInt8Attr",
     "NCHW16CMulNCAttr",
     "NormalAttr",
     "QuantizeAttr",
@@ -216,9 +226,11 @@ __all__ = [
     "VTanhAttr",
     "adam",
     "adamw",
+    "attention",
     "batch_norm",
     "cdist",
     "cosine",
+    "crf_decoding",
     "cross_entropy",
     "cumsum",
     "dequantize",
@@ -227,6 +239,7 @@ __all__ = [
     "gather",
     "gemv",
     "group_norm",
+    "gru",
     "gru_h1",
     "gru_ht_part1",
     "gru_ht_part2",
@@ -240,11 +253,13 @@ __all__ = [
     "hvar",
     "layer_norm",
     "log_softmax",
+    "lstm",
     "lstm_c1h1",
     "lstm_ctht",
     "matmul",
     "matmul_batched",
     "matmul_epilogue",
+    "matmul_int8",
     "nchw16c_mul_nc",
     "normal",
     "quantize",
@@ -332,6 +347,15 @@ def adamw(
     coeff: float = 0.01,
     out: tuple[np.ndarray[Any, np.dtype[Any]], ...] | None = None,
 ) -> tuple[np.ndarray[Any, np.dtype[Any]], ...]: ...
+def attention(
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    mask: ArrayLike | None = None,
+    causal: bool = False,
+    scale: float = 0.0,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def dot(
     x: ArrayLike,
     y: ArrayLike,
@@ -365,6 +389,11 @@ def histogram(
     high: float = 1.0,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def crf_decoding(
+    x: ArrayLike,
+    w: ArrayLike,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
 def emb_seq_pool(
     table: ArrayLike,
     ids: ArrayLike,
@@ -444,6 +473,26 @@ def matmul_epilogue(
     activation: Literal['identity', 'relu', 'gelu', 'silu', 'tanh', 'sigmoid'] = 'identity',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def quantize(
+    x: ArrayLike,
+    scale: ArrayLike,
+    zero: ArrayLike | None = None,
+    q_dtype: Literal['int8', 'uint8'] = 'int8',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def dequantize(
+    q: ArrayLike,
+    scale: ArrayLike,
+    zero: ArrayLike | None = None,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def matmul_int8(
+    a: ArrayLike,
+    b: ArrayLike,
+    a_scale: ArrayLike | None = None,
+    b_scale: ArrayLike | None = None,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def transpose(
     x: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
@@ -486,19 +535,6 @@ def topk(
     axis: SupportsIndex = -1,
     out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
-def quantize(
-    x: ArrayLike,
-    scale: ArrayLike,
-    zero: ArrayLike | None = None,
-    q_dtype: Literal['int8', 'uint8'] = 'int8',
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def dequantize(
-    q: ArrayLike,
-    scale: ArrayLike,
-    zero: ArrayLike | None = None,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
 def uniform(
     shape: int | Sequence[int],
     seed: int = 0,
@@ -513,6 +549,25 @@ def normal(
     dtype: DTypeLike | None = None,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def lstm(
+    x: ArrayLike,
+    w_ih: ArrayLike,
+    w_hh: ArrayLike,
+    b_ih: ArrayLike | None = None,
+    b_hh: ArrayLike | None = None,
+    h0: ArrayLike | None = None,
+    c0: ArrayLike | None = None,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
+def gru(
+    x: ArrayLike,
+    w_ih: ArrayLike,
+    w_hh: ArrayLike,
+    b_ih: ArrayLike | None = None,
+    b_hh: ArrayLike | None = None,
+    h0: ArrayLike | None = None,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
 def hmax(
     x: ArrayLike,
     axis: SupportsIndex = -1,

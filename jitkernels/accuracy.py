@@ -33,13 +33,15 @@ def terms(attr: KernelAttr, arrays: Sequence[AnyArray]) -> list[AnyArray]:
     """
     if not attr.tolerance().terms:
         return [np.broadcast_to(0.0, array.shape) for array in attr.signature().outputs]
-    held = [p.numbers(array) for p, array in zip(attr.signature().arrays, arrays, strict=True)]
+    signature = attr.signature()
+    held = [p.as_declared(p.numbers(array)) for p, array in zip(signature.arrays, arrays, strict=True)]
     wide = [array.astype(np.float64) if array.dtype.kind == "f" else array for array in held]
     with np.errstate(all="ignore"):
-        found = list(attr.absolute_terms(wide))
+        found = signature.outputs_as_given(attr.absolute_terms(wide))
         if all(bool(np.isfinite(sums).all()) for sums in found):
             return found
-        finite = attr.absolute_terms([np.where(np.isfinite(array), array, 0) for array in wide])
+        there = attr.absolute_terms([np.where(np.isfinite(array), array, 0) for array in wide])
+        finite = signature.outputs_as_given(there)
         return [np.where(np.isinf(a), b, a) for a, b in zip(found, finite, strict=True)]
 
 

@@ -253,7 +253,8 @@ class Dispatch:
             places = [self._symbols.index(symbol) for symbol in extent.symbols]
             shape += [extent.factor, *[*places, -1, -1][:2]]
         shape += [0] * (3 * MOST_SHAPE - len(shape))
-        return [*(header[word] for word in sorted(header)), *shape]
+        more = [extent.more for extent in fixed]
+        return [*(header[word] for word in sorted(header)), *shape, *more, *[0] * (MOST_SHAPE - len(more))]
 
     def _number(self, argument: Argument) -> int:
         """NumPy's number of an array's integers, of some the first."""

@@ -116,7 +116,7 @@ class Kernel(launch.Holder):
 
     def _reference(self, *arrays: Any) -> None:
         self.attr.check_data(arrays)
-        self._function(self.attr, *arrays)
+        self._function(self.attr, *self.signature.as_declared(arrays))
 
     def run(self, *arrays: Any, **named: Any) -> None:
         """Check every argument in Python, then compute: what the launcher falls back on.
@@ -179,7 +179,7 @@ class Kernel(launch.Holder):
         signature.check(attr.name, arrays)
         attr.check_data(arrays)
         if self._call_python is not None:
-            self._function(attr, *arrays)
+            self._function(attr, *signature.as_declared(arrays))
             return
         words = [array.ctypes.data for array in arrays] + _words(signature)
         entry = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(self.address)

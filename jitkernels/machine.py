@@ -61,7 +61,7 @@ def _host() -> tuple[str, dict[str, bool]]:
 
 def has_compiler() -> bool:
     """Whether LLVM is installed, without which there is only what was built before."""
-    return version("llvmlite") != "absent"
+    return version("llvmlite") != "absent" and sys.modules.get("llvmlite", sys) is not None
 
 
 @functools.cache

@@ -131,7 +131,7 @@ def _fitting(named: str) -> Iterator[Pack]:
             yield Pack(Path(name))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             reason = str(error) if isinstance(error, OSError | ValueError) else "its header is damaged"
-            say_once(f"pack {name}", f"leaving out the pack {name}: {reason}")
+            say_once(f"pack {name}", f"JITKERNELS_PACK: leaving out the pack {name}: {reason}")
 
 
 def record_of(name: str, threads: int) -> Any:

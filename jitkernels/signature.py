@@ -20,7 +20,7 @@ AnyArray = np.ndarray[Any, np.dtype[Any]]
 
 @record
 class Extent:
-    """One extent of a symbolic shape: a number times symbols, or a number alone.
+    """One extent of a symbolic shape: a number times symbols and a number more, or a number alone.
 
     `spread` (written ``*rows``) stands for any number of leading or trailing dimensions and their product; `optional`
     (written ``?n``) may be missing in an everyday call and is 1 then.
@@ -30,30 +30,37 @@ class Extent:
     factor: int = 1
     spread: bool = False
     optional: bool = False
+    more: int = 0
 
     def value(self, fields: Mapping[str, Any]) -> int:
         """The number for given values of the symbols."""
         number = self.factor
         for symbol in self.symbols:
             number *= int(fields[symbol])
-        return number
+        return number + self.more
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a symbol alone."""
+        return len(self.symbols) == self.factor == 1 and self.more == 0
 
     def __str__(self) -> str:
-        return "*".join(
-            [*([str(self.factor)] if self.factor != 1 or not self.symbols else []), *self.symbols]
-        )
+        named = [str(self.factor)] if self.factor != 1 or not self.symbols else []
+        product = "*".join([*named, *self.symbols])
+        return f"{product}+{self.more}" if self.more else product
 
 
 @record
 class Argument:
     """One array as a row declares it, such as ``Argument("x", "in", "*rows n")``.
 
-    shape: extents separated by blanks; each is a field of the row, a product such as ``4*d``, or a number. The
-    shape ``1`` is that of a number, for which everyday calls may give one of Python's, or an array of no
-    dimensions. A leading ``*`` lets everyday calls give any number of dimensions there (none counts as 1), before the
-    others or, where it is not the first, behind them; a leading ``?`` lets them leave that one out. dtype: the attr's
-    own if None; the name of a field says it. unless: a flag with which it is the attr's own all the same. domain: as
-    in `Array`; its ends may name fields.
+    shape: extents separated by blanks; each is a field of the row, a product such as ``4*d``, one of these and a
+    number more, such as ``tag+2``, or a number. The shape ``1`` is that of a number, for which everyday calls may
+    give one of Python's, or an array of no dimensions. A leading ``*`` lets everyday calls give any number of
+    dimensions there (none counts as 1), before the others or, where it is not the first, behind them (kernels take
+    an array without it where it is 1); a leading ``?`` lets them leave that one out. dtype: the attr's own if None;
+    the name of a field says it. unless: a flag with which it is the attr's own all the same. domain: as in `Array`;
+    its ends may name fields.
     when: a bool field without which the array is not there; that of an output is an input's as well. turned: a bool
     field that says that the last two extents are exchanged in memory. read: a field that makes an output an input as
     well unless it is 0.
@@ -97,7 +104,7 @@ class Argument:
     @kept_property
     def _sizes(self) -> tuple[str | Extent, ...]:
         """The extents; those that are a symbol alone by its name, as every attr asks for their values."""
-        return tuple(e.symbols[0] if len(e.symbols) == e.factor == 1 else e for e in self.extents)
+        return tuple(e.symbols[0] if e.is_plain else e for e in self.extents)
 
     @kept_property
     def is_number(self) -> bool:
@@ -120,6 +127,9 @@ class Argument:
         if self.when is not None and not fields[self.when]:
             return None
         shape = [fields[size] if isinstance(size, str) else size.value(fields) for size in self._sizes]
+        alone = self.trailing is not None and shape[-1] == 1
+        if alone:
+            shape.pop()
         if self.turned is not None and fields[self.turned]:
             shape[-2:] = reversed(shape[-2:])
         role = "inout" if self.read is not None and fields[self.read] else self.role
@@ -131,21 +141,27 @@ class Argument:
         dtype = self.dtype_in(fields)
         if dtype == "uint8" and domain[0] < 0:
             domain = (0.0, domain[1] - domain[0])
-        return Array(self.name, role, tuple(shape), dtype, self.in_place, domain)
+        return Array(self.name, role, tuple(shape), dtype, self.in_place, domain, alone)
 
 
 def _extent(argument: Argument, word: str) -> Extent:
     spread, optional = word.startswith("*"), word.startswith("?")
-    parts = word.lstrip("*?").split("*")
+    product, _, added = word.lstrip("*?").partition("+")
+    more = int(added) if added.isdecimal() else 0
+    parts = product.split("*")
     factor = math.prod(int(part) for part in parts if part.isdecimal())
     symbols = tuple(part for part in parts if not part.isdecimal())
     is_number = word.isdecimal() and int(word) > 0
-    if not (symbols or is_number) or not all(symbol.isidentifier() for symbol in symbols):
+    if (
+        not (symbols or is_number)
+        or not all(symbol.isidentifier() for symbol in symbols)
+        or (str(more) if more else "") != added
+    ):
         raise RegistrationError(
             f"array {argument.name}: shape {argument.shape!r}: expected names of fields, products of them "
             f"with numbers, or numbers, got {word!r}"
         )
-    return Extent(symbols, factor, spread, optional)
+    return Extent(symbols, factor, spread, optional, more)
 
 
 @record
@@ -154,7 +170,7 @@ class Array:
 
     `in_place` on an input and an output means that both may be the very same memory. `domain` is the range
     that inputs are drawn from when a test, a benchmark or the tuner needs some; for integers the upper end
-    is excluded.
+    is excluded. `alone`: there are no trailing dimensions, where the row has some.
     """
 
     name: str
@@ -163,6 +179,15 @@ class Array:
     dtype: str
     in_place: bool = False
     domain: tuple[float, float] = (-2.0, 2.0)
+    alone: bool = False
+
+    def as_declared(self, array: AnyArray) -> AnyArray:
+        """An array with all dimensions that the row declares: what references, oracles and tolerances are about."""
+        return array[..., np.newaxis] if self.alone else array
+
+    def as_given(self, array: AnyArray) -> AnyArray:
+        """One with all declared dimensions as callers have it."""
+        return array.reshape(self.shape) if self.alone else array
 
     @property
     def output(self) -> bool:
@@ -241,6 +266,14 @@ class Signature:
         """C types of the arguments, in order."""
         arrays = [array.c_type for array in self.arrays]
         return (*arrays, *["int64"] * len(self.integers), *["double* restrict"] * len(self.floats))
+
+    def as_declared(self, arrays: Sequence[AnyArray]) -> list[AnyArray]:
+        """The arrays of a call with all dimensions that the row declares."""
+        return [one.as_declared(array) for one, array in zip(self.arrays, arrays, strict=True)]
+
+    def outputs_as_given(self, results: Sequence[AnyArray]) -> list[AnyArray]:
+        """Something for each output, of declared dimensions, as callers have it."""
+        return [one.as_given(result) for one, result in zip(self.outputs, results, strict=True)]
 
     def index(self, name: str) -> int:
         """Position of an argument in the C function."""

@@ -189,7 +189,8 @@ def example(row: Row, dtype: str) -> Given | None:
     """The arguments by name of an everyday call that comes to one of the attrs, one whose object exists if any."""
     for attr in [*some_attrs(row, "refer"), *testing.attrs_around(row, SIZES)]:
         given = testing.named(attr, 1)
-        proper = min(min(v.shape, default=1) for v in given.values() if isinstance(v, np.ndarray)) > 1
+        shapes = [v.shape for v in given.values() if isinstance(v, np.ndarray)]
+        proper = all(min(shape, default=1) > 1 for shape in shapes)
         if proper and attr.fields()["dtype"] == dtype:
             with contextlib.suppress(JitKernelsError):
                 if row.call(**given).attr == attr:

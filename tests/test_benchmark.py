@@ -15,11 +15,12 @@ import pytest
 
 from jitkernels.attrs.vector import VExpAttr, VMulAttr
 from jitkernels.benchmark import compare, saved, stamp, table
-from jitkernels.benchmark.entries import beside_numpy, new_sizes, random_attrs, streaming
+from jitkernels.benchmark.entries import beside_numpy, new_sizes, ordinary_calls, random_attrs, streaming
 from jitkernels.benchmark.saved import Run
 from jitkernels.benchmark.suite import Benchmark, Line, Settings, Verdict, benchmark, benchmarks
 from jitkernels.cli import bench, main
 from jitkernels.errors import ArgumentError, RegistrationError
+from jitkernels.peers import OrdinaryCall
 from jitkernels.registry import all_rows
 from jitkernels.tuning.timer import Timing
 
@@ -102,6 +103,7 @@ def test_names_of_benchmarks() -> None:
         "ordinary-calls",
         "new-sizes",
         "first-call",
+        "packed",
     } <= set(found)
     assert not {row.kernel_type.name.lower() for row in all_rows()} & set(found)
     for entry in found.values():
@@ -307,3 +309,17 @@ def test_a_line_of_streaming() -> None:
     found = streaming.line(attr, [(lambda: None, 1e3)], 1e-4)
     assert {"pick", "static", "refer", "triad"} == set(found.timings)
     assert found.figures["share"] > 0
+
+
+def test_ordinary_calls_are_compared_in_one_dtype() -> None:
+    """Where NumPy keeps integers it converts them as the everyday function does, unless ``out`` says what comes out."""
+    few = np.arange(3, dtype=np.int8)
+    same = ordinary_calls.of_the_same_dtype
+    by_ufunc = same(np.multiply, OrdinaryCall("int8", (few, few)), np.zeros(3))
+    assert by_ufunc.keywords == {"dtype": np.float64}
+    by_function = same(np.max, OrdinaryCall("int8", (few,), {"axis": 0}), np.float64(2))
+    assert by_function().dtype == np.float64
+    floats = few.astype(np.float64)
+    assert same(np.multiply, OrdinaryCall("float64", (floats, 2)), floats).keywords == {}
+    into = OrdinaryCall("out", (few, few), {"out": np.zeros(3)})
+    assert same(np.multiply, into, np.zeros(3)).keywords.keys() == {"out"}

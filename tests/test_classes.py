@@ -63,7 +63,7 @@ def test_classes_are_few(row: Row) -> None:
     by_flags: dict[tuple[Any, ...], set[jk.KernelAttr]] = {}
     for attr in random_attrs(row, 10_000):
         by_flags.setdefault(flags(attr), set()).add(attr.tuning_class())
-    assert max(map(len, by_flags.values())) <= min(500, 11**extents)
+    assert max(map(len, by_flags.values())) <= min(500 if extents < 8 else 1000, 11**extents)
 
 
 @pytest.mark.parametrize("row", every_row())
@@ -88,10 +88,12 @@ def test_measured_member_is_one_of_the_class(row: Row) -> None:
 
 
 def empty_attrs(row: Row) -> Iterator[jk.KernelAttr]:
-    """Attrs with any of the extents 0 that the row allows."""
+    """Attrs with any of the extents 0 that the row allows; of many extents, one or two or all."""
     base = next(iter(row.sweep())).attr
     extents = [name for name, field in row.known_fields().items() if field.kind == "int"]
     for chosen in itertools.product((False, True), repeat=len(extents)):
+        if 2 < sum(chosen) < len(chosen) > 5:  # hundreds, of which few tell anything
+            continue
         zero = {name: 0 if is_zero else 5 for name, is_zero in zip(extents, chosen, strict=True)}
         try:
             attr = dataclasses.replace(base, **zero)  # type: ignore[type-var]  # subclasses are dataclasses

@@ -36,7 +36,7 @@ TOLERANCE = 2e-3
 """Of the largest value: whether it is the right function of the right arguments, no more."""
 
 Row = Any
-_plain: dict[tuple[Row, int], Any] = {}
+_plain: dict[tuple[Row, int], dict[str, Any]] = {}
 
 
 @dataclass
@@ -202,13 +202,16 @@ def _as_large_as_its_argument(made: Attempt) -> bool:
     if made.attr is not None:
         return True  # kernels take what they were made for only
     plain = _plain_call(made.row, SIZES[0])
-    result = made.function(*plain)
-    return bool(not isinstance(result, tuple) and result.shape == plain[0].shape)
+    result = made.function(**plain)
+    return bool(not isinstance(result, tuple) and result.shape == np.shape(next(iter(plain.values()))))
 
 
-def _plain_call(row: Row, elements: int) -> Any:
+def _plain_call(row: Row, elements: int) -> dict[str, Any]:
+    """The arguments of an ordinary call, by name."""
     if (row, elements) not in _plain:
-        _plain[row, elements] = ordinary_calls_of(row, elements)[0].arguments
+        call = ordinary_calls_of(row, elements)[0]
+        names = (p.name for p in _parameters(row))
+        _plain[row, elements] = dict(zip(names, call.arguments, strict=False)) | call.named
     return _plain[row, elements]
 
 
@@ -295,9 +298,7 @@ def _expected(made: Attempt) -> Any:
 def _as_doubles(row: Row, given: dict[str, Any]) -> dict[str, Any]:
     """Arguments as NumPy takes them; those that hold indices stay as they are."""
     arrays = [p.name for p in _parameters(row) if p.default in (p.empty, None)]
-    indices = {
-        n for n, value in zip(arrays, _plain_call(row, SIZES[0]), strict=False) if value.dtype.kind in "iu"
-    }
+    indices = {n for n, v in _plain_call(row, SIZES[0]).items() if np.asarray(v).dtype.kind in "iu"}
     named = {}
     for name, value in given.items():
         if name not in arrays or value is None:

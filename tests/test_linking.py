@@ -2,6 +2,7 @@
 
 import ctypes
 import dataclasses
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,8 @@ def _check_parts(attr: jk.KernelAttr, nest: LoopNest) -> None:
     assert external.arguments == (*nest.arguments, "int64", "int64")
     ranged = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * (len(given) + 2))(external.address())
     given = words(attr, parts)
-    extent = given[nest.extent]
+    extents = (nest.extent,) if isinstance(nest.extent, int) else nest.extent
+    extent = math.prod(given[index] for index in extents)
     middle = extent // 2 // nest.block * nest.block
     for begin, end in ((0, middle), (middle, extent)):
         assert begin >= end or ranged(*given, begin, end) == 0

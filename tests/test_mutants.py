@@ -38,7 +38,7 @@ def check_all(row: Any, function: Callable[..., None]) -> None:
     """What the suite asks of an implementation, at few sizes, which take turns."""
 
     def bound(attr: Any) -> Callable[..., None]:
-        return lambda *arrays: function(attr, *arrays)
+        return lambda *arrays: function(attr, *attr.signature().as_declared(arrays))
 
     attrs = [attr for attr in testing.attrs_around(row, SIZES) if attr.operations() <= MOST_OPERATIONS]
     with np.errstate(all="ignore"):

@@ -327,4 +327,4 @@ def test_a_variant_of_a_class_nearby_may_not_exist_here(
             tried += 1
         assert path is not None
         path.unlink()
-    assert tried
+    assert tried or len(largest(row).extents()) > 4, "twice as large along every extent is not near then"

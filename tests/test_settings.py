@@ -19,6 +19,7 @@ REFUSED = {
     "JITKERNELS_POLICY": ("slow", "\udcff"),
     "JITKERNELS_NUM_THREADS": ("0", "-1", "many", "2.5", "9" * 5000, "\udcff", "\u0663"),
     "JITKERNELS_CACHE_DIR": ("/proc/nowhere", "x" * 5000, "/dev/null"),
+    "JITKERNELS_PACK": ("/proc/nowhere", "/dev/null", "x" * 5000, "\udcff"),
     "JITKERNELS_KEEP_INTERM": ("yes", "2", "\udcff"),
     "JITKERNELS_WORKDIR": ("/proc/nowhere", "/dev/null"),
     "JITKERNELS_OPT_LEVEL": ("4", "-4", "high", "1.0", "\udcff"),

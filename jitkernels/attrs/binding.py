@@ -369,8 +369,10 @@ def _extents(
             shape = _before(argument, array, len(trail))
             fixed, own = _fixed(argument, array), argument.fixed
             for extent, size in zip(own, shape[len(shape) - fixed :], strict=False):
-                if len(extent.symbols) == 1 and (extent.factor == 1) == plain and size % extent.factor == 0:
-                    values.setdefault(extent.symbols[0], size // extent.factor)
+                product = size - extent.more
+                told = len(extent.symbols) == 1 and product >= 0 and product % extent.factor == 0
+                if told and extent.is_plain == plain:
+                    values.setdefault(extent.symbols[0], product // extent.factor)
             if fixed < len(own):
                 missing.add(own[-1].symbols[0])
                 values.setdefault(own[-1].symbols[0], 1)

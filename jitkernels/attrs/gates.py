@@ -7,6 +7,17 @@ from jitkernels.signature import AnyArray
 ACTIVATIONS = ("sigmoid", "tanh", "relu", "identity")
 
 
+def activate(name: str, x: AnyArray) -> AnyArray:
+    """What references mean by the name; the sigmoid without overflow."""
+    if name == "sigmoid":
+        small = np.exp(-np.abs(x))
+        found: AnyArray = np.where(x < 0, small, x.dtype.type(1)) / (1 + small)
+        return found
+    if name == "tanh":
+        return np.tanh(x)
+    return np.maximum(x, 0) if name == "relu" else x
+
+
 def finite(terms: AnyArray, dtype: str) -> AnyArray:
     """Infinite where a sum on the way may overflow, however flat the activation that it goes to."""
     return np.where(terms > float(np.finfo(dtype).max), np.inf, terms)

@@ -1,11 +1,9 @@
 """QUANTIZE and DEQUANTIZE: floats as integers of 8 bits with a scale and a zero point, and back."""
 
-from collections.abc import Iterable, Sequence
-
-import numpy as np
+from collections.abc import Iterable
 
 from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.signature import Argument
 
 BYTES = ("int8", "uint8")
 """What numbers are quantized to, the first by default."""
@@ -69,10 +67,6 @@ class DequantizeAttr(KernelAttr, kernel_type="DEQUANTIZE"):
         """One product."""
         return Tolerance(ulp=0)
 
-    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """Nothing is added."""
-        return [np.zeros((self.rows, self.n))]
-
     def operations(self) -> float:
         return 2.0 * self.rows * self.n
 
@@ -85,6 +79,6 @@ def _sweep(row: type[KernelAttr]) -> Iterable[Case]:
     ci = [(1, 1), (3, 7), (4, 64), (1, 1000), (5, 130)]
     full = [(1, 1 << 10), (1, 1 << 14), (1, 1 << 20), (1, 1 << 24), (64, 64), (768, 768), (4096, 4096)]
     return cases(
-        [row(rows=rows, n=n, dtype="float32") for rows, n in full],  # type: ignore[call-arg]  # one of the two above
-        ci=[row(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in ci],  # type: ignore[call-arg]
+        [row(rows=rows, n=n, dtype="float32") for rows, n in full],
+        ci=[row(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in ci],
     )

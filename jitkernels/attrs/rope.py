@@ -11,7 +11,7 @@ from jitkernels.signature import AnyArray, Argument
 class RopeAttr(KernelAttr, kernel_type="ROPE"):
     """y = x * cos - partner * sin in the first element of each pair, y = x * cos + partner * sin in the second.
 
-    x is [rows, positions, 2 * half]; the tables cos and sin are [positions, half], an angle for each pair of elements, as
+    x is [rows, positions, 2 * half]; the tables cos and sin are [positions, half], an angle for each pair, as
     a rule position / base ** (i / half). Pairs are the elements i and i + half, as in GPT-NeoX and in Hugging Face's
     Llama; with `interleaved` they are 2 * i and 2 * i + 1, as in Su et al. (2021), "RoFormer", and in Llama itself.
     """

@@ -16,7 +16,12 @@ WORK = 1 << 15
 """Elements that a thread gets at least."""
 AHEAD = 64
 """Elements whose bins are worked out before they are counted."""
-TOP = 1 << 52
+LARGEST = float(np.finfo(np.float64).max)
+
+
+def check_ends(x: Any, counts: Any, n: int, bins: int, low: Any, high: Any) -> int:
+    """1 unless high is above low, and not too far: one object serves all ends, those that are wrong as well."""
+    return 0 if (low[0] < high[0]) & (high[0] - low[0] <= LARGEST) else 1
 
 
 def _rows(attr: CumsumAttr) -> int:
@@ -128,6 +133,7 @@ def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> LoopNest:
         body,
         extent=signature.index("n"),
         block=1 << 62,
+        check=check_ends,
         workspace=8 * AHEAD,
         workspace_dtype="int64",
         flags=(),

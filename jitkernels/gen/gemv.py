@@ -29,7 +29,7 @@ def product_of(attr: GEMVAttr) -> MatMulAttr:
 def variants(attr: GEMVAttr) -> list[Variant]:
     """Tiles of rows, and loops that LLVM makes vectors of; code for these sizes where they are small."""
     shares = (False, True) if attr.m * attr.n >= PARALLEL_WORK and attr.m >= 4 * BLOCK else (False,)
-    found = [
+    found: list[Variant] = [
         {"algorithm": algorithm, "parallel": parallel}
         for parallel in shares
         for algorithm in ("thin", "vector")

@@ -34,9 +34,10 @@ def variants(attr: MatMulBatchedAttr) -> list[Variant]:
         shares.append("pairs")
     if work >= PARALLEL_WORK:
         shares.append("each")
-    found = [{"algorithm": "any", "share": share} for share in shares]
-    if 0 < attr.batch * work and max(attr.m, attr.n, attr.k) < LARGE:
-        found = [{"algorithm": "exact", "share": share} for share in shares if share != "each"] + found
+    found: list[Variant] = [{"algorithm": "any", "share": share} for share in shares]
+    if attr.batch * work > 0 and max(attr.m, attr.n, attr.k) < LARGE:
+        exact: list[Variant] = [{"algorithm": "exact", "share": share} for share in shares if share != "each"]
+        return exact + found
     return found
 
 

@@ -23,7 +23,7 @@ def pair_of(attr: MatMulEpilogueAttr) -> MatMulAttr:
 def variants(attr: MatMulEpilogueAttr) -> list[Variant]:
     """Code for these sizes where they are small, and for all; in parallel first, as products are."""
     shares = (True, False) if attr.m * attr.n * attr.k >= PARALLEL_WORK else (False,)
-    found = [{"algorithm": "any", "parallel": parallel} for parallel in shares]
+    found: list[Variant] = [{"algorithm": "any", "parallel": parallel} for parallel in shares]
     if 0 < attr.m * attr.n <= SMALL:
         return [{"algorithm": "exact", "parallel": False}, *found]
     return found

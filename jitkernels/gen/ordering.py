@@ -195,6 +195,10 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
     top = unsigned((1 << bits - 1) - 1)
     no_memory = np.int64(status.no_memory_for(f"topk_{dtype}"))
 
+    def check(x: Any, values: Any, indices: Any, rows: int, n: int, k: int) -> int:
+        """How many more than there are in a row: one object serves all numbers, those that are too large as well."""
+        return max(k - n, 0)
+
     @inlined()
     def find_few(x: Any, values: Any, indices: Any, n: int, k: int, ranks: Any) -> None:
         """The largest so far, in order; runs of which none is larger than the last of them are passed over."""
@@ -306,6 +310,7 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
         body,
         extent=signature.index("rows"),
         block=_rows(attr) if variant.get("parallel") else 1,
+        check=check,
         workspace=8 << TOP_DIGIT,
         workspace_dtype="int64",
         flags=(),

@@ -1,4 +1,4 @@
-"""Bias and activation over rows of a product, and products that are followed by them while the rows are in the cache."""
+"""Bias and activation over rows of a product, and products followed by them while the rows are in the cache."""
 
 from typing import Any
 
@@ -98,7 +98,8 @@ define i64 @product_followed(ptr %a, ptr %b, ptr %bias, ptr %c, i64 %m, i64 %n, 
   %at.n = getelementptr i8, ptr %context, i64 24
   store i64 %n, ptr %at.n
   %given = ptrtoint ptr %context to i64
-  %status = call i64 @{entry.symbol}(ptr %a, ptr %b, ptr %c, i64 %m, i64 %n, i64 %k, i64 ptrtoint (ptr @product_finished to i64), i64 %given)
+  %after = ptrtoint ptr @product_finished to i64
+  %status = call i64 @{entry.symbol}(ptr %a, ptr %b, ptr %c, i64 %m, i64 %n, i64 %k, i64 %after, i64 %given)
   ret i64 %status
 }}
 """

@@ -14,7 +14,7 @@ STACK_BYTES = 40960
 MOST_KEPT = 1 << 25
 """Of workspaces whose size arguments tell, those of more bytes are given back after the call."""
 SIZED = -1
-"""A workspace whose size ``i64 @needed(arguments, begin, end)`` tells."""
+"""A workspace whose size ``i64 @needed(integer arguments, begin, end)`` tells."""
 
 
 def types_of(arguments: tuple[str, ...]) -> list[str]:
@@ -25,7 +25,7 @@ def types_of(arguments: tuple[str, ...]) -> list[str]:
 def ir(
     arguments: tuple[str, ...],
     *,
-    extent: int,
+    extent: int | tuple[int, ...],
     block: int,
     parallel: bool,
     workspace: int,
@@ -41,11 +41,12 @@ def ir(
     """
     kinds = types_of(arguments)
     names = [f"{kind} %a{i}" for i, kind in enumerate(kinds)]
+    whole, product = _product(extent)
     passed = ", ".join(names)
     scratch = ["ptr"] if workspace else []
     lines = [f"declare i64 @body({', '.join([*kinds, *scratch, 'i64', 'i64'])})"]
     if workspace == SIZED:
-        lines += [f"declare i64 @needed({', '.join([*kinds, 'i64', 'i64'])})"]
+        lines += [f"declare i64 @needed({', '.join([*_integers(kinds), 'i64', 'i64'])})"]
     if check:
         lines += [f"declare i64 @check({', '.join(kinds)})", *_visible_check(names)]
     lines += [f"define i64 @entry({passed}) {{", "start:"]
@@ -59,11 +60,11 @@ def ir(
         ]
     else:
         lines += ["  br label %run"]
-    lines += ["run:"]
+    lines += ["run:", *product]
     if parallel:
-        lines += _team(kinds, names, extent, block)
+        lines += _team(kinds, names, whole, block)
     lines += [
-        f"  %done = call i64 @entry_range({passed}, i64 0, i64 %a{extent})",
+        f"  %done = call i64 @entry_range({passed}, i64 0, i64 {whole})",
         "  ret i64 %done",
         "}",
         *_range(names, workspace),
@@ -72,6 +73,16 @@ def ir(
     if parallel:
         lines += _region(kinds, extent, block)
     return "\n".join(lines)
+
+
+def _product(extent: int | tuple[int, ...]) -> tuple[str, list[str]]:
+    """The value of the extent that is shared out, which may be a product, and the instructions that make it."""
+    first, *others = (extent,) if isinstance(extent, int) else extent
+    value, lines = f"%a{first}", []
+    for other in others:
+        lines.append(f"  %to{other} = mul nsw i64 {value}, %a{other}")
+        value = f"%to{other}"
+    return value, lines
 
 
 def _visible_check(names: list[str]) -> list[str]:
@@ -121,7 +132,7 @@ def _part(names: list[str], workspace: int, no_memory: int) -> list[str]:
             "}",
         ]
     if workspace == SIZED:
-        return _sized_part(passed, no_memory)
+        return _sized_part(passed, ", ".join(_integers(names)), no_memory)
     if workspace <= STACK_BYTES:
         return [
             f"define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{",
@@ -160,14 +171,18 @@ done:
 }}""".splitlines()
 
 
-def _sized_part(passed: str, no_memory: int) -> list[str]:
+def _integers(arguments: list[str]) -> list[str]:
+    return [argument for argument in arguments if argument.startswith("i64")]
+
+
+def _sized_part(passed: str, integers: str, no_memory: int) -> list[str]:
     """The same where arguments tell the size: an area has its size before it, and one too small is exchanged."""
     return f"""@slots = internal global [{SLOTS} x ptr] zeroinitializer
 declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
 define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{
 start:
-  %wanted = call i64 @needed({passed}, i64 %begin, i64 %end)
+  %wanted = call i64 @needed({integers}, i64 %begin, i64 %end)
   %padded = add i64 %wanted, 127
   %bytes = and i64 %padded, -64
   %wrapped = urem i64 %slot, {SLOTS}
@@ -211,11 +226,11 @@ done:
 }}""".splitlines()
 
 
-def _team(kinds: list[str], names: list[str], extent: int, block: int) -> list[str]:
+def _team(kinds: list[str], names: list[str], extent: str, block: int) -> list[str]:
     """Enter a parallel region when the runtime grants several threads and each gets two blocks."""
     structure = "{ " + ", ".join([*kinds, "i64"]) + " }"
     lines = [
-        f"  %wanted = sdiv i64 %a{extent}, {2 * block}",
+        f"  %wanted = sdiv i64 {extent}, {2 * block}",
         "  %team = call i64 @jk_team(i64 %wanted)",
         "  %several = icmp sgt i64 %team, 1",
         "  br i1 %several, label %fork, label %serial",
@@ -238,7 +253,7 @@ def _team(kinds: list[str], names: list[str], extent: int, block: int) -> list[s
     ]
 
 
-def _region(kinds: list[str], extent: int, block: int) -> list[str]:
+def _region(kinds: list[str], extent: int | tuple[int, ...], block: int) -> list[str]:
     """``@region``: a part of the work, which is a run of whole blocks. Its workspace goes by its number."""
     structure = "{ " + ", ".join([*kinds, "i64"]) + " }"
     lines = ["declare i64 @jk_team(i64)", "declare void @jk_parallel(ptr, ptr, i64, i64)"]
@@ -249,9 +264,11 @@ def _region(kinds: list[str], extent: int, block: int) -> list[str]:
             f"  %a{i} = load {kind}, ptr %field{i}",
         ]
     passed = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
+    whole, product = _product(extent)
     return [
         *lines,
-        f"""  %padded = add i64 %a{extent}, {block - 1}
+        *product,
+        f"""  %padded = add i64 {whole}, {block - 1}
   %blocks = sdiv i64 %padded, {block}
   %first = mul i64 %number, %blocks
   %after = add i64 %first, %blocks
@@ -259,8 +276,8 @@ def _region(kinds: list[str], extent: int, block: int) -> list[str]:
   %high = sdiv i64 %after, %parts
   %begin = mul i64 %low, {block}
   %stop = mul i64 %high, {block}
-  %over = icmp sgt i64 %stop, %a{extent}
-  %end = select i1 %over, i64 %a{extent}, i64 %stop
+  %over = icmp sgt i64 %stop, {whole}
+  %end = select i1 %over, i64 {whole}, i64 %stop
   %some = icmp slt i64 %begin, %end
   br i1 %some, label %work, label %done
 work:

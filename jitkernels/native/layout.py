@@ -136,13 +136,14 @@ class Record(IntEnum):
     input tells it. UNLESS: one more than the input with which it holds floats all the same, or 0. LEADS: has leading
     dimensions, TRAILS: trailing ones. FIXED: how many others; the last may be missing if OPTIONAL, which is 2 where
     results do not depend on that. TURN: what lying transposed adds to the options. SHAPE: factor, symbol and second
-    symbol (or -1 where there is none) of each extent.
+    symbol (or -1 where there is none) of each extent. MORE: the number that each is more than their product.
     """
 
     (
         WHEN, LEADER, INTEGER, VARIES, TELLS, UNLESS, LEADS, TRAILS, FIXED, OPTIONAL, TURN, IN_PLACE, SHAPE,
     ) = range(13)  # fmt: skip
-    WORDS = SHAPE + 3 * MOST_SHAPE
+    MORE = SHAPE + 3 * MOST_SHAPE
+    WORDS = MORE + MOST_SHAPE
 
 
 class Choice(IntEnum):

@@ -24,19 +24,19 @@ class LoopNest:
     """The C function ``int64_t name(arguments)`` made from the loop `body`.
 
     `body` takes the arguments (pointers, then integers), then the workspace if there is one, then
-    ``begin, end``: a part of the range 0..extent, where `extent` is the index of an integer argument. It
-    returns nothing, or the status of what it called, 0 if that is well. Parts begin at multiples of `block`
-    and are never empty; where `block` is the whole extent there is one part. `check`, if given, takes the
-    arguments and returns 0 or a status; a status other than 0 is returned before `body` writes anything.
-    LLVM code defines them as ``i64 @body(...)`` and ``i64 @check(...)``; what it calls beside the C library
-    is in `calls`.
+    ``begin, end``: a part of the range 0..extent, where `extent` is the index of an integer argument, or of
+    several whose product it is. It returns nothing, or the status of what it called, 0 if that is well. Parts
+    begin at multiples of `block` and are never empty; where `block` is the whole extent there is one part.
+    `check`, if given, takes the arguments and returns 0 or a status; a status other than 0 is returned before
+    `body` writes anything. LLVM code defines them as ``i64 @body(...)`` and ``i64 @check(...)``; what it calls
+    beside the C library is in `calls`.
 
     `exact` says that sizes are constants of the code. Any other nest is right for whatever its integer
     arguments say, since one object serves every size of a class.
 
     `workspace` is the size in bytes of a 64-byte aligned scratch area of elements `workspace_dtype`, one per
-    running thread, kept between calls; or a function of the arguments, begin and end in the language of bodies, which
-    gives that size. `vector_bytes` limits the vector registers that LLVM may use.
+    running thread, kept between calls; or a function of the integer arguments, begin and end in the language of bodies,
+    which gives that size. `vector_bytes` limits the vector registers that LLVM may use.
     `parallel` asks for threads when there are at least two blocks for each.
 
     Nothing is assumed of pointers but what ``restrict`` in `arguments` says. Without it LLVM compares
@@ -56,7 +56,7 @@ class LoopNest:
     name: str
     arguments: tuple[str, ...]
     body: Code
-    extent: int
+    extent: int | tuple[int, ...]
     block: int = 1
     parallel: bool = False
     workspace: int | Callable[..., Any] = 0
@@ -174,7 +174,8 @@ class LoopNest:
         if callable(self.check):
             program.export("check", self.check, plain, ())
         if callable(self.workspace):
-            program.export("needed", self.workspace, (*plain, "int64", "int64"), ())
+            integers = [text for text in plain if text == "int64"]
+            program.export("needed", self.workspace, (*integers, "int64", "int64"), ())
         return program.text
 
 

@@ -53,7 +53,7 @@ def torch_rms_norm(attr: RmsNormAttr, x: AnyArray, *rest: AnyArray) -> Bound | N
         y.copy_(torch.nn.functional.rms_norm(x, (attr.n,), scale, attr.eps))
 
     weight = torch.from_numpy(scale[0]) if scale else None
-    return partial(into, torch.from_numpy(x[:, :, 0]), weight, torch.from_numpy(y[:, :, 0]))
+    return partial(into, torch.from_numpy(x), weight, torch.from_numpy(y))
 
 
 @peer(BatchNormAttr)

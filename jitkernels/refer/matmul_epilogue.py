@@ -27,7 +27,7 @@ def activated(activation: str, z: AnyArray) -> AnyArray:
     if activation == "relu":
         return np.maximum(z, 0)
     if activation == "gelu":
-        return z * erfc(-z * math.sqrt(0.5)).astype(z.dtype) / 2
+        return np.asarray(z * np.asarray(erfc(-z * math.sqrt(0.5))).astype(z.dtype) / 2)
     if activation == "tanh":
         return np.asarray(np.tanh(z))
     if activation == "identity":

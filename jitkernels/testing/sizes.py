@@ -13,6 +13,8 @@ SIZES = (*range(34), 47, 64, 65, 100, 127, 255, 257, 513)
 """Extents that leave every tail of every vector width and unrolling, and none."""
 LONG = (1_537, 50_257)
 """Extents at which sums need care."""
+MOST_WORK = 1e8
+"""Operations of a long attr: where sizes multiply, two of them need not be long to show an error."""
 NUMBERS = (0.0, 1.0, 0.5, -1.5, 1e-3)
 """What float fields are tried with, beside their default and where they have no ``samples`` of their own."""
 
@@ -20,12 +22,16 @@ NUMBERS = (0.0, 1.0, 0.5, -1.5, 1e-3)
 def attrs_around(row: type[KernelAttr], sizes: Sequence[int] = SIZES) -> list[KernelAttr]:
     """The "ci" cases of a row, and for each dtype a middle one with each field in turn changed.
 
-    Extents take `sizes`, all other fields the values of `flags`. Combinations that the row refuses,
-    and those for which no valid data exist (ids into a table of no rows), are left out.
+    Extents take `sizes`, all other fields the values of `flags`. Of more than three extents each takes every second
+    size with one base, and the others with the next. Combinations that the row refuses, and those for which no valid
+    data exist (ids into a table of no rows), are left out.
     """
     found = [case.attr for case in ci_cases(row)]
-    for base in [*middles(row), *_alone(row)]:
-        changes = ({name: size} for name in integers(base) for size in sizes)
+    for turn, base in enumerate([*middles(row), *_alone(row)]):
+        names = integers(base)
+        step = 2 if len(names) > 3 else 1
+        taken = {name: sizes[(turn + place) % step :: step] for place, name in enumerate(names)}
+        changes = ({name: size} for name in names for size in taken[name])
         found += [attr for change in changes if (attr := changed(base, change)) is not None]
         found += flags(base)
     return list(dict.fromkeys(found))
@@ -45,7 +51,7 @@ def long_attrs(row: type[KernelAttr], sizes: Sequence[int] = LONG) -> list[Kerne
         small = changed(base, {name: min(getattr(base, name), 5) for name in integers(base)}) or base
         for name, size in itertools.product(integers(base), sizes):
             attr = changed(small, {name: size})
-            if attr is not None:
+            if attr is not None and attr.operations() <= MOST_WORK:
                 found += [attr] if turn and size == max(sizes) else flags(attr, numbers=False)
     return list(dict.fromkeys(found))
 

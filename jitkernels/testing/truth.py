@@ -18,7 +18,7 @@ def upcast_reference(attr: KernelAttr, arrays: Sequence[AnyArray]) -> list[AnyAr
     """The outputs of ``refer`` computed in long double: the oracle of rows that bring none of their own."""
     held = [p.numbers(a) for p, a in zip(attr.signature().arrays, arrays, strict=True)]
     wide = [a.astype(np.longdouble) if a.dtype.kind == "f" else a.copy() for a in held]
-    implementation(type(attr), "refer").function(attr, *wide)
+    implementation(type(attr), "refer").function(attr, *attr.signature().as_declared(wide))
     return [a for a, parameter in zip(wide, attr.signature().arrays, strict=True) if parameter.output]
 
 

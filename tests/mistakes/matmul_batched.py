@@ -8,7 +8,7 @@ from jitkernels.signature import AnyArray
 
 MISTAKES = {
     "matmul_batched": {
-        "first pair is multiplied each time": ("left = a[i].T if attr.trans_a else a[i]", "left = a[0].T if attr.trans_a else a[0]"),
+        "first pair is multiplied each time": ("a[i].T if attr.trans_a else a[i]", "a[0].T if attr.trans_a else a[0]"),
         "last pair is forgotten": ("range(attr.batch)", "range(attr.batch - (attr.batch > 4))"),
         "square pairs are never transposed": ("b[i].T if attr.trans_b", "b[i].T if attr.trans_b and attr.n != attr.k"),
         "last product is lost where k is odd": (

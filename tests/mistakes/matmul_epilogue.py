@@ -10,14 +10,14 @@ from mistakes import sigmoid
 
 MISTAKES = {
     "matmul_epilogue": {
-        "square matrices are never transposed": ("if attr.trans_b else b", "if attr.trans_b and attr.n != attr.k else b"),
+        "square b is never transposed": ("if attr.trans_b else b", "if attr.trans_b and attr.n != attr.k else b"),
         "bias is forgotten": ("z += bias[0]", "pass"),
         "bias of the first column for all": ("z += bias[0]", "z += bias[0][:1]"),
         "bias is added behind the activation": ("    if bias:\n        z += bias[0]\n", ""),
         "relu of the absolute value": ("np.maximum(z, 0)", "abs(z)"),
         "relu loses NaN": ("np.maximum(z, 0)", "np.where(z > 0, z, 0)"),
         "gelu by tanh": (
-            "z * phi(-z * math.sqrt(0.5)).astype(z.dtype) / 2",
+            "z * np.asarray(phi(-z * math.sqrt(0.5))).astype(z.dtype) / 2",
             "z * (1 + np.tanh(0.7978845608 * (z + 0.044715 * z**3))) / 2",
         ),
         "silu is sigmoid": ("z * sigmoid(z)", "sigmoid(z)"),
@@ -38,11 +38,12 @@ def matmul_epilogue(attr: Any, a: AnyArray, b: AnyArray, *rest: AnyArray) -> Non
     z = left @ right
     if bias:
         z += bias[0]
-    c[...] = {
+    activated: dict[str, Any] = {
         "identity": lambda: z,
         "relu": lambda: np.maximum(z, 0),
-        "gelu": lambda: z * phi(-z * math.sqrt(0.5)).astype(z.dtype) / 2,
+        "gelu": lambda: z * np.asarray(phi(-z * math.sqrt(0.5))).astype(z.dtype) / 2,
         "silu": lambda: z * sigmoid(z),
         "tanh": lambda: np.tanh(z),
         "sigmoid": lambda: sigmoid(z),
-    }[attr.activation]()
+    }
+    c[...] = activated[attr.activation]()

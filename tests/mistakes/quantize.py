@@ -14,17 +14,23 @@ MISTAKES = {
         "wraps where it should saturate": ("np.clip(whole, limits.min, limits.max)", "(np.nan_to_num(whole) % 256)"),
         "one less at the lower end": ("limits.min, limits.max)", "limits.min + 1, limits.max)"),
         "zero point is forgotten": ("whole += zero[0].astype(x.dtype)[:, None]", "pass"),
-        "NaN becomes the lowest": ("quotient = np.where(np.isnan(quotient), 0, quotient)", "quotient = np.where(np.isnan(quotient), -np.inf, quotient)"),
+        "NaN becomes the lowest": ("np.isnan(quotient), 0, quotient", "np.isnan(quotient), -np.inf, quotient"),
         "first scale for all rows": ("x / scale[:, None]", "x / scale[:1, None]"),
         "zero point is added before it is rounded": (
             "whole = np.rint(quotient)\n    if zero:\n        whole += zero[0].astype(x.dtype)[:, None]",
-            "whole = quotient + (zero[0].astype(x.dtype)[:, None] if zero else 0)\n    whole = np.rint(whole)",
+            "whole = quotient + (zero[0].astype('f8')[:, None] if zero else 0)\n    whole = np.rint(whole)",
         ),
-        "last ones are forgotten": ("q[...] = ", "q[:, : attr.n - attr.n % 8] = (lambda a: a[:, : attr.n - attr.n % 8])"),
+        "last ones are forgotten": (
+            "x / scale[:, None]",
+            "np.where(np.arange(attr.n) < attr.n - attr.n % 8, x, 0) / scale[:, None]",
+        ),
     },
     "dequantize": {
         "zero point is forgotten": ("whole = whole - zero[0].astype(y.dtype)[:, None]", "pass"),
-        "difference wraps": ("whole = whole - zero[0].astype(y.dtype)[:, None]", "whole = (q - zero[0][:, None]).astype(y.dtype)"),
+        "difference wraps": (
+            "whole = whole - zero[0].astype(y.dtype)[:, None]",
+            "whole = (q - zero[0][:, None]).astype(y.dtype)",
+        ),
         "unsigned is read as signed": ("q.astype(y.dtype)", "q.view(np.int8).astype(y.dtype)"),
         "first scale for all rows": ("scale[:, None]", "scale[:1, None]"),
     },

@@ -27,13 +27,11 @@ def expected(attr: KernelAttr, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]
     oracle = _oracles.get(attr.name)
     if oracle is None:
         return testing.upcast_reference(attr, arrays)
-    named = {
-        p.name: wide(p.numbers(a))
-        for p, a in zip(attr.signature().arrays, arrays, strict=True)
-        if p.role != "out"
-    }
+    signature = attr.signature()
+    pairs = zip(signature.arrays, arrays, strict=True)
+    named = {p.name: wide(p.as_declared(p.numbers(a))) for p, a in pairs if p.role != "out"}
     with np.errstate(all="ignore"):
-        return oracle(attr, **named)
+        return signature.outputs_as_given(oracle(attr, **named))
 
 
 def oracle(function: Callable[..., list[AnyArray]]) -> Callable[..., list[AnyArray]]:

@@ -1,6 +1,10 @@
-"""``jitkernels bench ordinary-calls``: everyday functions against NumPy's own, in all the forms that users pass."""
+"""``jitkernels bench ordinary-calls``: everyday functions against NumPy's own, in all the forms that users pass.
 
-from collections.abc import Iterator, Mapping, Sequence
+Everyday functions give floating-point numbers, of integers float64. Where NumPy's equivalent gives another dtype it is
+asked for ours, so that both do the same: by ``dtype=`` if it is a ufunc, else by converting the arrays first.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,9 +13,10 @@ import numpy as np
 import jitkernels as jk
 from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmark.table import geometric_mean, settled, time_calls
-from jitkernels.peers import equivalent_of, ordinary_calls_of
+from jitkernels.peers import OrdinaryCall, equivalent_of, ordinary_calls_of
 
-ELEMENTS = (8, 960)
+ELEMENTS = {"ci": (8, 960), "full": (8, 960, 99_840)}
+"""Sizes of the calls, by the tag of the run."""
 LEAST, MEAN = 1.0, 2.0
 SECONDS = 0.2
 """Share of the seconds of a line that a call gets: there are hundreds, all short."""
@@ -37,18 +42,38 @@ def ordinary_calls(settings: Settings) -> Iterator[Line]:
         numpy, name = equivalent_of(row), row.kernel_type.name.lower()
         if numpy is None:
             continue
-        for elements in ELEMENTS:
+        for elements in ELEMENTS[settings.tag]:
             pairs = zip(ordinary_calls_of(row, elements), ordinary_calls_of(row, elements), strict=True)
             for own, other in pairs:
-                calls = {
-                    "jitkernels": partial(getattr(jk, name), *own.arguments, **own.named),
-                    "numpy": partial(numpy, *other.arguments, **other.named),
-                }
+                mine = partial(getattr(jk, name), *own.arguments, **own.named)
                 form = f"{elements} elements, {own.form}"
                 with np.errstate(all="ignore"):
-                    calls["jitkernels"]()
+                    calls = {"jitkernels": mine, "numpy": of_the_same_dtype(numpy, other, mine())}
                     line = settled(partial(_line, name, form, calls, SECONDS * settings.seconds), "numpy")
                 yield line
+
+
+def of_the_same_dtype(numpy: Callable[..., Any], call: OrdinaryCall, wanted: Any) -> partial[Any]:
+    """The call of NumPy's equivalent that gives results of the same dtype."""
+    plain = partial(numpy, *call.arguments, **call.named)
+    given = plain()
+    if isinstance(given, tuple) or isinstance(wanted, tuple) or call.named.get("out") is not None:
+        return plain
+    dtype, own = np.asarray(wanted).dtype, np.asarray(given).dtype
+    if dtype == own or dtype.kind != "f" or not any(map(_is_converted, call.arguments)):
+        return plain
+    if isinstance(numpy, np.ufunc):
+        return partial(numpy, *call.arguments, **call.named, dtype=dtype)
+    return partial(_converting, numpy, dtype, *call.arguments, **call.named)
+
+
+def _is_converted(value: Any) -> bool:
+    """Whether an argument counts as float64 with us, or as float32: an array of integers, bools or halves."""
+    return isinstance(value, np.ndarray) and (value.dtype.kind in "iub" or value.dtype == np.float16)
+
+
+def _converting(numpy: Callable[..., Any], dtype: Any, /, *arguments: Any, **named: Any) -> Any:
+    return numpy(*(v.astype(dtype) if _is_converted(v) else v for v in arguments), **named)
 
 
 def _line(

@@ -137,6 +137,7 @@ def natural(table: int, frame: int, entry: int, own: int) -> int:
         second = load(entry, 8 * (Record.SHAPE + 3 * e + 2))
         if second >= 0:
             extent = extent * load(frame, 8 * (Frame.EXTENTS + second))
+        extent += load(entry, 8 * (Record.MORE + e))
         inner = inner * extent
         if e < fixed - 1 or load(entry, 8 * Record.OPTIONAL) == 0 or load(frame, 8 * Frame.MISSING) == 0:
             store(own, 8 * (Operand.EXTENTS + dimensions), extent)
@@ -219,6 +220,9 @@ def lay_out_result(frame: int, entry: int, own: int) -> int:
         direct = direct and lies_in_order(own)
     elif direct and load(own, 8 * Operand.CONTIGUOUS) == 0:
         direct = lies_in_order(own)
+    kind = load(own, 8 * Operand.KIND)
+    if kind != wanted and (wanted != 7 or kind != 9):  # such as floats in place of an int32, in memory of wider ones
+        direct = 0
     store(own, 8 * Operand.DIRECT, direct)
     return 0
 

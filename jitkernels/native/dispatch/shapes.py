@@ -65,7 +65,11 @@ def bind_inputs(table: int, frame: int) -> int:
                 if broadcast(frame, own, dimensions - own_dimensions) == 0:
                     return 0
             for e in range(fixed):
-                extent = load(own, 8 * (Operand.EXTENTS + dimensions - own_dimensions + e))
+                extent = load(own, 8 * (Operand.EXTENTS + dimensions - own_dimensions + e)) - load(
+                    entry, 8 * (Record.MORE + e)
+                )
+                if extent < 0:
+                    return 0
                 factor = load(entry, 8 * (Record.SHAPE + 3 * e))
                 place = load(entry, 8 * (Record.SHAPE + 3 * e + 1))
                 if place >= 0:

@@ -1,0 +1,198 @@
+"""ATTENTION: scaled dot products of queries with keys, softmax, and the weighted sum of values."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, real
+from jitkernels.errors import AttrError
+from jitkernels.signature import AnyArray, Argument
+
+
+class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
+    """out = softmax(scale * q @ k.T + mask, over keys) @ v, for each batch entry and head.
+
+    q is [batch, heads, queries, d], k [batch, kv_heads, keys, d], v [batch, kv_heads, keys, dv]. Head h is given the
+    keys and values number h * kv_heads // heads, so that runs of heads share one. A scale of 0 stands for 1 / sqrt(d).
+    Head h of batch entry b is given mask[(b * heads + h) % masks], which is added: minus infinity hides a key. With
+    `causal` a query sees no key behind it; where queries and keys differ in number the last ones are aligned, as
+    decoding needs it (and FlashAttention has it, while ``is_causal`` of torch aligns the first ones).
+
+    Rows of scores that are minus infinity everywhere, as those of the first queries where there are fewer keys, come
+    out as NaN, which is what 0 / 0 is. What hidden keys and values hold must be finite. Vaswani et al. (2017),
+    "Attention is all you need"; sums are kept as in Milakov and Gimelshein (2018), "Online normalizer calculation for
+    softmax", so that no matrix of queries by keys is stored.
+    """
+
+    batch: int
+    heads: int
+    kv_heads: int
+    queries: int
+    keys: int
+    d: int
+    dv: int
+    masks: int = 1
+    causal: bool = False
+    masked: bool = False
+    scale: float = real(default=0.0, samples=(0.0, 0.25, 1.0, -0.5))
+    dtype: str = "float32"
+    arrays = (
+        Argument("q", "in", "*batch heads queries d"),
+        Argument("k", "in", "*batch kv_heads keys d"),
+        Argument("v", "in", "*batch kv_heads keys dv"),
+        Argument("mask", "in", "masks queries keys", when="masked"),
+        Argument("out", "out", "*batch heads queries dv"),
+    )
+    floats = ("scale",)
+    options = ("causal", "scale")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        needed = {
+            "kv_heads": self.kv_heads,
+            "keys": self.keys,
+            "d": self.d,
+            "masks": self.masks if self.masked else 1,
+        }
+        for name, extent in needed.items():
+            if extent == 0 and 0 not in (self.batch, self.heads, self.queries, self.dv):
+                raise AttrError(f"AttentionAttr: {name}: expected at least 1 where there are results, got 0")
+
+    @property
+    def factor(self) -> float:
+        """What products of queries and keys are multiplied by."""
+        return self.scale or self.d**-0.5 if self.d else 1.0
+
+    def tolerance(self) -> Tolerance:
+        """All of it is in the absolute terms, since errors of scores grow with the scores."""
+        return Tolerance(ulp=2, terms=1)
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """The weighted sum of |v|, times what chains of sums lose and what the errors of scores make of the weights.
+
+        Nothing is promised where scores are so large that rounding them decides about the weights.
+        """
+        q, k, v, *rest = arrays[:-1]
+        if 0 in (self.batch, self.heads, self.queries, self.dv):
+            return [np.zeros(self.signature().outputs[0].shape)]
+        off = self.scores(np.abs(q), np.abs(k)) * abs(self.factor) * (self.d / 2 + 4)
+        scores = self.hidden(self.scores(q, k) * self.factor, rest)
+        if rest:
+            off = off + 2 * np.abs(np.where(np.isinf(self.given(rest[0])), 0, self.given(rest[0])))
+        largest = scores.max(axis=-1, keepdims=True)
+        weights = np.exp(scores - largest)
+        weights /= weights.sum(axis=-1, keepdims=True)
+        lost = np.where(weights > 0, off + np.abs(np.where(weights > 0, scores - largest, 0)), 0)
+        off = np.where(np.isneginf(self.hidden(np.zeros_like(scores), rest)), 0, off)
+        lost = lost + (weights * lost).sum(axis=-1, keepdims=True)
+        sure = off.max(axis=-1, keepdims=True) * float(np.finfo(self.dtype).eps) < 0.05
+        tiny = float(np.finfo(self.dtype).tiny)  # weights below are nothing
+        terms = self.weighted(weights * (lost + self.keys / 2 + 40) + tiny, np.abs(v))
+        near_zero = (weights < tiny * 2.0**20).astype(weights.dtype)
+        spoilt = self.weighted(near_zero, (~np.isfinite(v)).astype(v.dtype)) > 0
+        return [np.where(sure & ~spoilt, terms, np.nan)]
+
+    def scores(self, q: AnyArray, k: AnyArray) -> AnyArray:
+        """q @ k.T: [batch, heads, queries, keys]; heads that share keys are one product."""
+        together = self.together(q) @ self.lent(k).swapaxes(-1, -2)
+        return together.reshape(self.batch, self.heads, self.queries, self.keys)
+
+    def weighted(self, weights: AnyArray, v: AnyArray) -> AnyArray:
+        """weights @ v: [batch, heads, queries, dv]."""
+        found = self.together(weights) @ self.lent(v)
+        return found.reshape(self.batch, self.heads, self.queries, self.dv)
+
+    def together(self, of_heads: AnyArray) -> AnyArray:
+        """The rows of all heads that share one of keys."""
+        lenders = self.heads if self.heads % self.kv_heads else self.kv_heads
+        return of_heads.reshape(self.batch, lenders, self.heads // lenders * self.queries, of_heads.shape[-1])
+
+    def lent(self, of_lenders: AnyArray) -> AnyArray:
+        """Keys or values of each head, where heads cannot be shared out evenly."""
+        if not self.heads % self.kv_heads:
+            return of_lenders
+        return of_lenders[:, np.arange(self.heads) * self.kv_heads // self.heads]
+
+    def given(self, mask: AnyArray) -> AnyArray:
+        """The mask of each batch entry and head."""
+        number = np.arange(self.batch * self.heads) % self.masks
+        return mask[number].reshape(self.batch, self.heads, self.queries, self.keys)
+
+    def hidden(self, scores: AnyArray, mask: Sequence[AnyArray]) -> AnyArray:
+        """Scores with the mask added, if there is one, and minus infinity for keys that are behind a query."""
+        if mask:
+            scores = scores + (mask[0] if self.masks == 1 else self.given(mask[0]))
+        if self.causal:
+            last = np.arange(self.queries)[:, np.newaxis] + (self.keys - self.queries)
+            scores = np.where(np.arange(self.keys) > last, -np.inf, scores).astype(scores.dtype)
+        return scores
+
+    def operations(self) -> float:
+        return self.batch * self.heads * self.queries * self.keys * (2.0 * self.d + 2.0 * self.dv + 20.0)
+
+    @classmethod
+    def call(cls, *arguments: Any, **named: Any) -> Call:
+        """As for all rows; a mask may have any number of dimensions, which broadcast as those of NumPy do."""
+        given = list(arguments)
+        mask = given[3] if len(given) > 3 else named.get("mask")
+        if mask is not None and np.ndim(mask) != 3:
+            mask = _of_three_dimensions(mask, arguments[0] if arguments else named.get("q"))
+            if len(given) > 3:
+                given[3] = mask
+            else:
+                named["mask"] = mask
+        return super().call(*given, **named)
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        def attrs(shapes: Sequence[tuple[int, ...]], **more: Any) -> list[AttentionAttr]:
+            names = ("batch", "heads", "kv_heads", "queries", "keys", "d", "dv")
+            named: list[dict[str, Any]] = [dict(zip(names, shape, strict=True)) for shape in shapes]
+            return [cls(**shape, **more) for shape in named]
+
+        small = [
+            (1, 1, 1, 1, 1, 1, 1),
+            (1, 2, 1, 3, 5, 4, 3),
+            (2, 2, 2, 2, 3, 2, 3),
+            (1, 2, 2, 9, 250, 8, 8),
+            (1, 3, 1, 1, 70, 16, 20),
+        ]
+        large = [(1, 8, 8, n, n, d, d) for d in (64, 128) for n in (128, 512, 2048)]
+        decode = [
+            (1, 32, heads, 1, n, d, d) for d in (64, 128) for heads in (32, 8) for n in (128, 1024, 4096)
+        ]
+        return cases(
+            [
+                attr
+                for dtype in FLOATS
+                for attr in (
+                    *attrs(large, dtype=dtype),
+                    *attrs(large, dtype=dtype, causal=True),
+                    *attrs(decode, dtype=dtype),
+                )
+            ],
+            ci=[
+                attr
+                for dtype in FLOATS
+                for attr in (
+                    *attrs(small, dtype=dtype),
+                    *attrs([(2, 2, 1, 40, 45, 5, 33)], dtype=dtype, causal=True),
+                    *attrs([(2, 2, 1, 4, 7, 5, 3)], dtype=dtype, masked=True, masks=2),
+                )
+            ],
+        )
+
+
+def _of_three_dimensions(mask: Any, q: Any) -> Any:
+    """A mask as the kernel takes it: one for all, or one for each head, or for each head of each batch entry."""
+    mask, shape = np.asarray(mask), np.shape(q)
+    if mask.ndim < 3:
+        return mask.reshape(*(1,) * (3 - mask.ndim), *mask.shape)
+    if set(mask.shape[:-3]) == {1}:
+        return mask.reshape(mask.shape[-3:])
+    try:
+        mask = np.broadcast_to(mask, (*shape[:-1], mask.shape[-1]))
+    except ValueError:
+        return mask
+    return mask.reshape(-1, *mask.shape[-2:])

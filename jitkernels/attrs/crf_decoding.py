@@ -1,0 +1,44 @@
+"""CRF_DECODING: the scores of the best paths through a linear chain of tags, and where each of them comes from."""
+
+from collections.abc import Iterable
+
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.signature import Argument
+
+
+class CRFDecodingAttr(KernelAttr, kernel_type="CRF_DECODING"):
+    """alpha[k, i] = x[k, i] + max over j of alpha[k - 1, j] + w[j + 2, i]; track[k, i] is that j.
+
+    This is the forward pass of Viterbi's algorithm. x [seq_len, tag] scores tags, w[2:] scores that tag i follows tag
+    j, and w[0] that a sequence begins with it: alpha[0] = w[0] + x[0]. What w[1] scores, that a sequence ends with a
+    tag, is for the caller to add to the last row before going back along track. Of equal sums the first is taken, and
+    NaN before all others, as by np.argmax. Every sum is rounded once, to the dtype, so that results are the same
+    everywhere. Row 0 of track, which leads nowhere, is 0. Paddle leaves that row as it was, takes no NaN, and where
+    nothing is above -3.4e38 takes that for the maximum.
+    """
+
+    seq_len: int
+    tag: int
+    dtype: str = "float32"
+    arrays = (
+        Argument("x", "in", "seq_len tag"),
+        Argument("w", "in", "tag+2 tag"),
+        Argument("alpha", "out", "seq_len tag"),
+        Argument("track", "out", "seq_len tag", dtype="int32"),
+    )
+
+    def tolerance(self) -> Tolerance:
+        """Sums of two, rounded in one order, and a choice between them."""
+        return Tolerance(ulp=0)
+
+    def operations(self) -> float:
+        return 3.0 * self.seq_len * self.tag * self.tag
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        ci = [(1, 1), (2, 3), (3, 8), (5, 31), (11, 70)]
+        full = [(seq_len, tag) for seq_len in (1, 11, 50) for tag in (4, 8, 16, 37, 64, 100, 256, 1000)]
+        return cases(
+            [cls(seq_len=seq_len, tag=tag, dtype=dtype) for dtype in FLOATS for seq_len, tag in full],
+            ci=[cls(seq_len=seq_len, tag=tag, dtype=dtype) for dtype in FLOATS for seq_len, tag in ci],
+        )

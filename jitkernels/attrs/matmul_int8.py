@@ -1,0 +1,51 @@
+"""MATMUL_INT8: the product of two matrices of integers of 8 bits."""
+
+from collections.abc import Iterable
+
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
+from jitkernels.attrs.quantize import BYTES
+from jitkernels.signature import Argument
+
+
+class MatMulInt8Attr(KernelAttr, kernel_type="MATMUL_INT8"):
+    """c = a @ op(b) in int32, or (a @ op(b)) * a_scale[:, None] * b_scale in floats, where op transposes if trans_b.
+
+    a is [m, k] of int8 or uint8, op(b) is [k, n] of int8: with trans_b the array b has the shape [n, k]. The sums are
+    exact, modulo 2**32 where k is beyond 2**16. If `scaled`, a_scale is [m] and b_scale is [n], and c is
+    float(sum) * (a_scale[i] * b_scale[j]) in their dtype, each step rounded; a scale without dimensions is that of all
+    rows.
+    """
+
+    m: int
+    n: int
+    k: int
+    trans_b: bool = False
+    scaled: bool = False
+    a_dtype: str = choice(*BYTES, default="int8")
+    dtype: str = "float32"
+    arrays = (
+        Argument("a", "in", "*m k", dtype="a_dtype", domain=(-128, 128)),
+        Argument("b", "in", "k n", dtype="int8", domain=(-128, 128), turned="trans_b"),
+        Argument("a_scale", "in", "*m", when="scaled", domain=(0.001, 0.1)),
+        Argument("b_scale", "in", "n", when="scaled", domain=(0.001, 0.1)),
+        Argument("c", "out", "*m n", dtype="int32", unless="scaled"),
+    )
+
+    def tolerance(self) -> Tolerance:
+        """Integers are exact; floats are rounded three times."""
+        return Tolerance(ulp=2) if self.scaled else Tolerance(ulp=0)
+
+    def operations(self) -> float:
+        """A vector of it takes a quarter of the time that one of float32 takes."""
+        return 0.5 * self.m * self.n * self.k
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        ci = [(1, 1, 1), (3, 5, 7), (17, 40, 33), (1, 70, 50), (30, 66, 130)]
+        full = [(n, n, n) for n in (16, 64, 128, 256, 512, 1024)] + [(1, 1024, 1024), (32, 768, 3072)]
+        return cases(
+            [cls(m=m, n=n, k=k, a_dtype=kind) for kind in BYTES for m, n, k in full]
+            + [cls(m=n, n=n, k=n, trans_b=True, scaled=True) for n in (256, 1024)],
+            ci=[cls(m=m, n=n, k=k, dtype=dtype, scaled=True) for dtype in FLOATS for m, n, k in ci]
+            + [cls(m=m, n=n, k=k, dtype="float64") for m, n, k in ci],
+        )

@@ -1,0 +1,220 @@
+"""LSTM and GRU: whole sequences in batches."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.signature import AnyArray, Argument
+
+WEIGHTS = (-0.125, 0.125)
+STATES = (-1.0, 1.0)
+CHECKED = ((1, 1, 1, 1), (2, 1, 3, 5), (2, 3, 5, 8), (2, 5, 7, 17), (4, 1, 30, 33))
+"""Steps, batch, inputs and hidden units."""
+CHAINS = 4
+"""Units that activations may be off by, and the roundings of what is made of them."""
+
+
+class _RecurrenceAttr(KernelAttr):
+    """What both rows have: their fields, and the errors of a recurrence."""
+
+    steps: int
+    batch: int
+    input: int
+    hidden: int
+    bias: bool = False
+    initial: bool = False
+    dtype: str = "float32"
+    gates = 0
+
+    def tolerance(self) -> Tolerance:
+        """All that `absolute_terms` says: how errors of a step go through those behind it."""
+        return Tolerance(ulp=2, terms=1)
+
+    def _own(self, *terms: AnyArray) -> AnyArray:
+        """What rounding does to a sum of a few terms, which may underflow."""
+        limits = np.finfo(self.dtype)
+        lost = float(limits.eps) * sum(map(np.abs, terms)) + float(limits.smallest_subnormal)
+        return np.asarray(CHAINS * lost)
+
+    def _activated(self, x: AnyArray, off: AnyArray, shown: slice) -> tuple[AnyArray, AnyArray]:
+        """Sigmoids, and tanh in the columns `shown`; and how far they are off: by the steepest slope within x +- off.
+
+        That is no more than they reach, unless x has overflowed.
+        """
+        limits = np.finfo(self.dtype)
+        value = 1 / (1 + np.exp(-x))
+        value[:, shown] = np.tanh(x[:, shown])
+        value = value.astype(self.dtype).astype(x.dtype)
+        far = np.maximum(np.abs(x) - off, 0)
+        far[:, shown] *= 2
+        far = np.exp(-far)
+        slope = far / np.square(1 + far)
+        slope[:, shown] *= 4
+        found = slope * off + (CHAINS * float(limits.eps) * np.abs(value) + float(limits.tiny))
+        return value, np.where(np.isfinite(off), np.minimum(found, 2.0), off)
+
+    def _product(self, x: AnyArray, size: AnyArray, off: AnyArray | None = None) -> AnyArray:
+        """How far x @ w.T is off, where size is the absolute w.T and x is off itself.
+
+        Half a unit for each product of one chain; infinite where that overflows.
+        """
+        limits = np.finfo(self.dtype)
+        total = np.abs(x) @ size
+        lost = (len(size) / 2 + CHAINS) * float(limits.eps) * total
+        if off is not None:
+            lost = lost + np.where(np.isinf(off).any(-1, keepdims=True), np.inf, off @ size)
+        return np.where(total > float(limits.max) / 4, np.inf, lost)
+
+    def _of_inputs(self, x: AnyArray, w_ih: AnyArray) -> tuple[AnyArray, AnyArray]:
+        """The products of all steps, and how far they are off."""
+        flat, shape = x.reshape(self.steps * self.batch, self.input), (self.steps, self.batch, len(w_ih))
+        return (flat @ w_ih.T).reshape(shape), self._product(flat, np.abs(w_ih).T).reshape(shape)
+
+    def _of_state(
+        self, t: int, h: AnyArray, w: AnyArray, size: AnyArray, off: AnyArray
+    ) -> tuple[AnyArray, AnyArray]:
+        """The product of a step, and how far it is off: nothing where there is no state before."""
+        if t or self.initial:
+            return h @ w.T, self._product(h, size, off)
+        return np.zeros((self.batch, len(w))), np.zeros((self.batch, len(w)))
+
+    def _terms(self, *offs: AnyArray) -> Sequence[AnyArray]:
+        """Distances as `accuracy` has them: in units of the precision."""
+        return [off / float(np.finfo(self.dtype).eps) for off in offs]
+
+    def operations(self) -> float:
+        products = 2.0 * self.gates * (self.input + self.hidden)
+        return self.steps * self.batch * self.hidden * (products + 20.0 * (self.gates + 1))
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        full = [(50, batch, hidden, hidden) for batch in (1, 32) for hidden in (64, 128, 256, 512)]
+        full += [(10, 8, 100, 100), (200, 1, 40, 96), (1, 1, 256, 256)]
+        return cases(
+            [
+                cls(steps=steps, batch=batch, input=inputs, hidden=hidden, bias=True, dtype=dtype)
+                for dtype in FLOATS
+                for steps, batch, inputs, hidden in full
+            ],
+            ci=[
+                cls(
+                    steps=steps,
+                    batch=batch,
+                    input=inputs,
+                    hidden=hidden,
+                    bias=flag,
+                    initial=flag,
+                    dtype=dtype,
+                )
+                for dtype in FLOATS
+                for flag, (steps, batch, inputs, hidden) in zip(
+                    (True, False, True, False, True), CHECKED, strict=True
+                )
+            ],
+        )
+
+
+class LSTMAttr(_RecurrenceAttr, kernel_type="LSTM"):
+    """y[t] = h = o * tanh(c) for each step t, where c = f * c + i * g.
+
+    i, f, g, o = x[t] @ w_ih.T + b_ih + h @ w_hh.T + b_hh, of which i, f and o go through a sigmoid and g through tanh.
+    In the end h_n = h and c_n = c.
+
+    x [steps, batch, input] has the steps first. The weights are those of ``torch.nn.LSTM``: w_ih [4*hidden, input] and
+    w_hh [4*hidden, hidden], whose rows belong to i, f, g and o in this order; so are the biases, which are both there
+    or left out. h0 and c0 [batch, hidden] are 0 where they are left out, and w_hh is not looked at before the second
+    step then. Errors grow from step to step as the derivatives say: where these are large, as with large weights and
+    gates that are not saturated, so are errors.
+    Source: Hochreiter & Schmidhuber 1997 with the forget gates of Gers et al. 2000.
+    """
+
+    gates = 4
+    arrays = (
+        Argument("x", "in", "steps batch input"),
+        Argument("w_ih", "in", "4*hidden input", domain=WEIGHTS),
+        Argument("w_hh", "in", "4*hidden hidden", domain=WEIGHTS),
+        Argument("b_ih", "in", "4*hidden", domain=WEIGHTS, when="bias"),
+        Argument("b_hh", "in", "4*hidden", domain=WEIGHTS, when="bias"),
+        Argument("h0", "in", "batch hidden", domain=STATES, when="initial"),
+        Argument("c0", "in", "batch hidden", domain=STATES, when="initial"),
+        Argument("y", "out", "steps batch hidden"),
+        Argument("h_n", "out", "batch hidden"),
+        Argument("c_n", "out", "batch hidden"),
+    )
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """The distances themselves, in units of the precision: each step's own, and what it makes of those before."""
+        x, w_ih, w_hh, *rest = arrays[:-3]
+        d, size = self.hidden, np.abs(w_hh).T
+        biases = rest[:2] if self.bias else []
+        zero = np.zeros((self.batch, d))
+        h, c = rest[-2:] if self.initial else (zero, zero)
+        off_h, off_c, off_y = zero, zero, np.zeros((self.steps, self.batch, d))
+        for t, (of_x, off_x) in enumerate(zip(*self._of_inputs(x, w_ih), strict=True)):
+            of_h, off_s = self._of_state(t, h, w_hh, size, off_h)
+            off = off_x + off_s + self._own(of_x, of_h, *biases)
+            values, offs = self._activated(of_x + of_h + sum(biases), off, slice(2 * d, 3 * d))
+            i, f, g, o = (values[:, k * d : (k + 1) * d] for k in range(4))
+            off_i, off_f, off_g, off_o = (offs[:, k * d : (k + 1) * d] for k in range(4))
+            kept, taken = f * c, i * g
+            off_c = (np.abs(f) + off_f) * off_c + np.abs(c) * off_f + (np.abs(i) + off_i) * off_g
+            off_c = off_c + np.abs(g) * off_i + self._own(kept, taken)
+            c = kept + taken
+            shown, off_shown = self._activated(c, off_c, slice(None))
+            h = o * shown
+            off_h = (np.abs(o) + off_o) * off_shown + np.abs(shown) * off_o + self._own(h)
+            off_y[t] = off_h
+        return self._terms(off_y, off_h, off_c)
+
+
+class GRUAttr(_RecurrenceAttr, kernel_type="GRU"):
+    """y[t] = h = n + z * (h - n) for each step t, where n = tanh(a_n + r * b_n).
+
+    r = sigmoid(a_r + b_r) and z = sigmoid(a_z + b_z), where a = x[t] @ w_ih.T + b_ih and b = h @ w_hh.T + b_hh, whose
+    columns are those of r, z and n. In the end h_n = h.
+
+    x [steps, batch, input] has the steps first. The weights are those of ``torch.nn.GRU``: w_ih [3*hidden, input] and
+    w_hh [3*hidden, hidden], whose rows belong to r, z and n in this order; so are the biases, which are both there or
+    left out. h0 [batch, hidden] is 0 where it is left out, and w_hh is not looked at before the second step then. The
+    update gate z weighs the state before, where that of GRU_HT_PART2 weighs the candidate, and the reset gate r comes
+    after the product. Errors grow from step to step as the derivatives say.
+    Source: Cho et al. 2014, in the form of cuDNN.
+    """
+
+    gates = 3
+    arrays = (
+        Argument("x", "in", "steps batch input"),
+        Argument("w_ih", "in", "3*hidden input", domain=WEIGHTS),
+        Argument("w_hh", "in", "3*hidden hidden", domain=WEIGHTS),
+        Argument("b_ih", "in", "3*hidden", domain=WEIGHTS, when="bias"),
+        Argument("b_hh", "in", "3*hidden", domain=WEIGHTS, when="bias"),
+        Argument("h0", "in", "batch hidden", domain=STATES, when="initial"),
+        Argument("y", "out", "steps batch hidden"),
+        Argument("h_n", "out", "batch hidden"),
+    )
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """The distances themselves, in units of the precision: each step's own, and what it makes of those before."""
+        x, w_ih, w_hh, *rest = arrays[:-2]
+        d, size = self.hidden, np.abs(w_hh).T
+        b_ih, b_hh = rest[:2] if self.bias else np.zeros((2, 3 * d))
+        h = rest[-1] if self.initial else np.zeros((self.batch, d))
+        off_h, off_y = np.zeros_like(h), np.zeros((self.steps, self.batch, d))
+        for t, (of_x, off_x) in enumerate(zip(*self._of_inputs(x, w_ih), strict=True)):
+            of_h, off_s = self._of_state(t, h, w_hh, size, off_h)
+            off_a, off_b = off_x + self._own(of_x, b_ih), off_s + self._own(of_h, b_hh)
+            a, b = of_x + b_ih, of_h + b_hh
+            values, offs = self._activated(
+                (a + b)[:, : 2 * d], (off_a + off_b + self._own(a, b))[:, : 2 * d], slice(0)
+            )
+            r, z, off_r, off_z = values[:, :d], values[:, d:], offs[:, :d], offs[:, d:]
+            a_n, b_n, off_b_n = a[:, 2 * d :], b[:, 2 * d :], off_b[:, 2 * d :]
+            seen = r * b_n
+            off_n = np.abs(b_n) * off_r + (np.abs(r) + off_r) * off_b_n + self._own(a_n, seen)
+            n, off_n = self._activated(a_n + seen, off_a[:, 2 * d :] + off_n, slice(None))
+            both = np.abs(h) + np.abs(n)
+            off_h = (np.abs(z) + off_z) * off_h + (np.abs(1 - z) + off_z) * off_n + off_z * both
+            h, off_h = n + z * (h - n), off_h + self._own(n, np.abs(z) * both)
+            off_y[t] = off_h
+        return self._terms(off_y, off_h)

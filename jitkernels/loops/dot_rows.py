@@ -1,0 +1,156 @@
+"""Dot products of one vector with a few rows of a matrix, side by side in one register, as LLVM IR text.
+
+For a matrix that is read where it lies, once: each row has an accumulator, and all of them are folded into one vector
+in the end, half of two accumulators into one at a time. Elements before the first whole line of the cache come first,
+so that no other load reads from two lines, if the rows are a multiple of a line apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jitkernels.loops.matmul_packed import ir_function
+from jitkernels.loops.tile import Text, declarations, element_size, element_type
+
+DOT_ARGUMENTS = (
+    ("ptr", "a"), ("ptr", "w"), ("i64", "w_offset"), ("i64", "w_stride"), ("ptr", "c"), ("i64", "c_offset"),
+    ("i64", "deep"), ("i64", "live"),
+)  # fmt: skip
+
+
+def dot_rows(symbol: str, dtype: str, lanes: int, rows: int) -> Any:
+    """``c[r] = sum over p of a[p] * w[r * w_stride + p]`` for so many rows, a power of two and not more than lanes.
+
+    The last of those `live` is read in place of those behind it.
+    """
+    return ir_function(symbol, dtype, DOT_ARGUMENTS, _Dots(symbol, dtype, lanes, rows).text())
+
+
+class _Dots:
+    """Writes the function."""
+
+    def __init__(self, symbol: str, dtype: str, lanes: int, rows: int) -> None:
+        self.symbol, self.dtype, self.lanes, self.rows = symbol, dtype, lanes, rows
+        self.kind, self.align = element_type(dtype), element_size(dtype)
+        self.vector = f"<{lanes} x {self.kind}>"
+        self.suffix = f"v{lanes}f{8 * self.align}"
+        self.out = Text()
+
+    def text(self) -> str:
+        out, lanes, rows = self.out, self.lanes, range(self.rows)
+        arguments = ", ".join(
+            f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in DOT_ARGUMENTS
+        )
+        out.label("entry")
+        start = out.value(f"getelementptr {self.kind}, ptr %w, i64 %w_offset")
+        last = out.value("add nsw i64 %live, -1")
+        at = [out.value(f"call i64 @llvm.smin.i64(i64 {last}, i64 {r})") for r in rows]
+        away = [out.value(f"mul nsw i64 {one}, %w_stride") for one in at]
+        starts = [out.value(f"getelementptr {self.kind}, ptr {start}, i64 {one}") for one in away]
+        address = out.value(f"ptrtoint ptr {start} to i64")
+        element = out.value(f"lshr i64 {address}, {self.align.bit_length() - 1}")
+        before = out.value(f"sub i64 0, {element}")
+        to_line = out.value(f"and i64 {before}, {lanes - 1}")
+        out.lines.append(f"  %head = call i64 @llvm.smin.i64(i64 {to_line}, i64 %deep)")
+        out.lines.append("  %body = sub nsw i64 %deep, %head")
+        out.lines.append(f"  %left = and i64 %body, {lanes - 1}")
+        out.lines.append("  %whole = sub nsw i64 %deep, %left")
+        out.lines.append("  %has_head = icmp ne i64 %head, 0")
+        out.line("br i1 %has_head, label %first, label %start")
+        out.label("first")
+        self._multiply(starts, "0", self._mask("%head"), "zeroinitializer", "first")
+        out.line("br label %start")
+        out.label("start")
+        self._phis("start", "zeroinitializer", "entry", "%s{}_first", "first")
+        out.lines.append("  %has_whole = icmp slt i64 %head, %whole")
+        out.line("br i1 %has_whole, label %main, label %middle")
+        out.label("main")
+        out.lines.append("  %p = phi i64 [ %head, %start ], [ %p_next, %main ]")
+        self._phis("in", "%s{}_start", "start", "%s{}_main", "main")
+        self._multiply(starts, "%p", None, "%s{}_in", "main")
+        out.lines.append(f"  %p_next = add nsw i64 %p, {lanes}")
+        out.lines.append("  %more = icmp slt i64 %p_next, %whole")
+        out.line("br i1 %more, label %main, label %middle")
+        out.label("middle")
+        self._phis("half", "%s{}_start", "start", "%s{}_main", "main")
+        out.lines.append("  %has_left = icmp ne i64 %left, 0")
+        out.line("br i1 %has_left, label %rest, label %done")
+        out.label("rest")
+        self._multiply(starts, "%whole", self._mask("%left"), "%s{}_half", "rest")
+        out.line("br label %done")
+        out.label("done")
+        self._phis("total", "%s{}_half", "middle", "%s{}_rest", "rest")
+        self._store(self._folded([f"%s{r}_total" for r in rows]))
+        out.line("ret void")
+        body = "\n".join(out.lines)
+        head = f"define void @{self.symbol}({arguments}) noinline nounwind {{\n"
+        return declarations(self.dtype, lanes) + head + body + "\n}\n"
+
+    def _phis(self, suffix: str, one: str, before: str, other: str, after: str) -> None:
+        for r in range(self.rows):
+            pairs = f"[ {one.format(r)}, %{before} ], [ {other.format(r)}, %{after} ]"
+            self.out.lines.append(f"  %s{r}_{suffix} = phi {self.vector} {pairs}")
+
+    def _mask(self, count: str) -> str:
+        out, lanes = self.out, self.lanes
+        one = out.value(f"insertelement <{lanes} x i64> poison, i64 {count}, i64 0")
+        every = out.value(
+            f"shufflevector <{lanes} x i64> {one}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer"
+        )
+        numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
+        return out.value(f"icmp slt <{lanes} x i64> <{numbers}>, {every}")
+
+    def _load(self, base: str, at: str, mask: str | None) -> str:
+        address = self.out.value(f"getelementptr {self.kind}, ptr {base}, i64 {at}")
+        if mask is None:
+            return self.out.value(f"load {self.vector}, ptr {address}, align {self.align}")
+        return self.out.value(
+            f"call {self.vector} @llvm.masked.load.{self.suffix}.p0(ptr {address}, i32 {self.align}, "
+            f"<{self.lanes} x i1> {mask}, {self.vector} zeroinitializer)"
+        )
+
+    def _multiply(self, starts: list[str], at: str, mask: str | None, before: str, after: str) -> None:
+        a = self._load("%a", at, mask)
+        for r, start in enumerate(starts):
+            self.out.lines.append(
+                f"  %s{r}_{after} = call {self.vector} @llvm.fmuladd.{self.suffix}({self.vector} {a}, "
+                f"{self.vector} {self._load(start, at, mask)}, {self.vector} {before.format(r)})"
+            )
+
+    def _added(self, left: str, right: str, low: list[int], high: list[int]) -> str:
+        """The sum of two choices from the lanes of two vectors, the rest of which are nobody's."""
+        parts = []
+        for picks in (low, high):
+            padded = [*map(str, picks), *["poison"] * (self.lanes - len(picks))]
+            parts.append(
+                self.out.value(
+                    f"shufflevector {self.vector} {left}, {self.vector} {right}, "
+                    f"<{self.lanes} x i32> <{', '.join(f'i32 {pick}' for pick in padded)}>"
+                )
+            )
+        return self.out.value(f"fadd {self.vector} {parts[0]}, {parts[1]}")
+
+    def _folded(self, vectors: list[str]) -> str:
+        """One vector whose first lanes are the sums of the lanes of each of these."""
+        lanes, width, parts = self.lanes, self.lanes, 1
+        while len(vectors) > 1:
+            half, starts = width // 2, list(range(0, 2 * lanes, width))
+            low = [start + k for start in starts for k in range(half)]
+            high = [start + half + k for start in starts for k in range(half)]
+            vectors = [self._added(vectors[i], vectors[i + 1], low, high) for i in range(0, len(vectors), 2)]
+            width, parts = half, 2 * parts
+        while width > 1:
+            half = width // 2
+            low = [part * width + k for part in range(parts) for k in range(half)]
+            vectors = [self._added(vectors[0], "poison", low, [lane + half for lane in low])]
+            width = half
+        return vectors[0]
+
+    def _store(self, total: str) -> None:
+        out, few = self.out, f"<{self.rows} x {self.kind}>"
+        picks = ", ".join(f"i32 {r}" for r in range(self.rows))
+        sums = out.value(
+            f"shufflevector {self.vector} {total}, {self.vector} poison, <{self.rows} x i32> <{picks}>"
+        )
+        address = out.value(f"getelementptr {self.kind}, ptr %c, i64 %c_offset")
+        out.line(f"store {few} {sums}, ptr {address}, align {self.align}")

@@ -1,0 +1,191 @@
+"""The register tile of a product of narrow numbers, as LLVM IR text: several steps along k at a time.
+
+Four int8 numbers (two of bfloat16) that follow one another along k are one word of 32 bits. A step takes a word of
+each row of A and a word of each column of B and adds their dot products to the tile, which is one instruction for a
+vector of columns: VPDPBUSD, VDPBF16PS. What is made of the sums happens before they leave their registers.
+
+The text is made of strings alone, as that of `jitkernels.loops.tile` is.
+"""
+
+from dataclasses import dataclass
+
+from jitkernels.loops.tile import Text
+
+ARGUMENTS = (
+    ("ptr", "a"), ("ptr", "b"), ("ptr", "start"), ("ptr", "row_scale"), ("ptr", "column_scale"), ("ptr", "c"),
+    ("i64", "c_stride"), ("i64", "steps"), ("i64", "live_rows"), ("i64", "live_columns"),
+)  # fmt: skip
+C_ARGUMENTS = tuple("void*" if kind == "ptr" else "int64" for kind, _ in ARGUMENTS)
+"""Of the function in C: panels of words of A and B, int32 numbers that sums begin with, scales, and C."""
+LANES = 16
+"""Columns of a vector."""
+
+
+@dataclass(frozen=True)
+class GroupedTile:
+    """``rows x (vectors * 16)`` sums.
+
+    dots: "vpdpbusd" (A without signs, B with) or "vdpbf16ps". result: the LLVM type of elements of C. starts: sums
+    begin with numbers of their columns. scaled: they are multiplied by a number of their row and one of their column,
+    both of the type of C. edge: only some columns are there.
+    """
+
+    symbol: str
+    dots: str
+    rows: int
+    vectors: int
+    result: str
+    starts: bool = False
+    scaled: bool = False
+    edge: bool = False
+
+    @property
+    def width(self) -> int:
+        return LANES * self.vectors
+
+    def text(self) -> str:
+        """LLVM IR of the function and of what it needs."""
+        return _Writer(self).build()
+
+
+class _Writer:
+    def __init__(self, tile: GroupedTile) -> None:
+        self.tile = tile
+        self.out = Text()
+        self.whole = tile.dots == "vpdpbusd"
+        self.sum = f"<{LANES} x {'i32' if self.whole else 'float'}>"
+        self.words = f"<{LANES} x i32>"
+        self.packed = "<64 x i8>" if self.whole else "<32 x bfloat>"
+        self.function = "@llvm.x86.avx512.vpdpbusd.512" if self.whole else "@llvm.x86.avx512bf16.dpbf16ps.512"
+        self.cells = [(r, j) for r in range(tile.rows) for j in range(tile.vectors)]
+        self.size = {"i32": 4, "float": 4, "double": 8, "bfloat": 2}[tile.result]
+        self.element = f"<{LANES} x {tile.result}>"
+
+    def build(self) -> str:
+        tile, out = self.tile, self.out
+        arguments = ", ".join(
+            f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in ARGUMENTS
+        )
+        out.label("entry")
+        begins = [self._start(j) for j in range(tile.vectors)]
+        out.line("%some = icmp sgt i64 %steps, 0")
+        out.line("br i1 %some, label %loop, label %done")
+        out.label("loop")
+        out.line("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
+        for r, j in self.cells:
+            out.line(f"%in{r}_{j} = phi {self.sum} [ {begins[j]}, %entry ], [ %acc{r}_{j}, %loop ]")
+        self._step()
+        out.line("%next = add nuw nsw i64 %i, 1")
+        out.line("%more = icmp slt i64 %next, %steps")
+        out.line("br i1 %more, label %loop, label %done")
+        out.label("done")
+        for r, j in self.cells:
+            out.line(f"%total{r}_{j} = phi {self.sum} [ {begins[j]}, %entry ], [ %acc{r}_{j}, %loop ]")
+        self._finish()
+        body = "\n".join(out.lines)
+        return f"{self._declared()}define void @{tile.symbol}({arguments}) noinline nounwind {{\n{body}\n}}\n"
+
+    def _declared(self) -> str:
+        mask = f"<{LANES} x i1>"
+        lines = [f"declare {self.sum} {self.function}({self.sum}, {self.packed}, {self.packed})"]
+        if self.tile.edge:
+            name, vector = f"v{LANES}{_suffix(self.tile.result)}.p0", self.element
+            lines += [
+                f"declare void @llvm.masked.store.{name}({vector}, ptr, i32, {mask})",
+                f"declare {vector} @llvm.masked.load.{name}(ptr, i32, {mask}, {vector})",
+            ]
+        return "\n".join(lines) + "\n"
+
+    def _start(self, j: int) -> str:
+        if not self.tile.starts:
+            return "zeroinitializer"
+        address = self.out.element("i32", "%start", LANES * j)
+        return self.out.value(f"load {self.words}, ptr {address}, align 4")
+
+    def _step(self) -> None:
+        tile, out = self.tile, self.out
+        at_b = out.value(f"mul nuw nsw i64 %i, {tile.width}")
+        at_a = out.value(f"mul nuw nsw i64 %i, {tile.rows}")
+        b_row, a_row = out.element("i32", "%b", at_b), out.element("i32", "%a", at_a)
+        columns = []
+        for j in range(tile.vectors):
+            words = out.value(f"load {self.words}, ptr {out.element('i32', b_row, LANES * j)}, align 4")
+            columns.append(out.value(f"bitcast {self.words} {words} to {self.packed}"))
+        for r in range(tile.rows):
+            word = out.value(f"load i32, ptr {out.element('i32', a_row, r)}, align 4")
+            one = out.value(f"insertelement {self.words} poison, i32 {word}, i64 0")
+            every = out.value(
+                f"shufflevector {self.words} {one}, {self.words} poison, <{LANES} x i32> zeroinitializer"
+            )
+            row = out.value(f"bitcast {self.words} {every} to {self.packed}")
+            for j in range(tile.vectors):
+                out.line(
+                    f"%acc{r}_{j} = call {self.sum} {self.function}({self.sum} %in{r}_{j}, {self.packed} {row}, "
+                    f"{self.packed} {columns[j]})"
+                )
+
+    def _finish(self) -> None:
+        tile, out = self.tile, self.out
+        masks = [self._mask(j) for j in range(tile.vectors)] if tile.edge else []
+        columns = [self._column_scale(j, masks) for j in range(tile.vectors)] if tile.scaled else []
+        for r in range(tile.rows):
+            if r > 0:
+                out.line(f"%live{r} = icmp slt i64 {r}, %live_rows")
+                out.line(f"br i1 %live{r}, label %row{r}, label %end")
+                out.label(f"row{r}")
+            row = out.element(tile.result, "%c", out.times(r, "%c_stride"))
+            scale = self._row_scale(r) if tile.scaled else ""
+            for j in range(tile.vectors):
+                value = self._result(f"%total{r}_{j}", scale, columns[j] if columns else "")
+                address = out.element(tile.result, row, LANES * j)
+                if tile.edge:
+                    out.line(
+                        f"call void @llvm.masked.store.v{LANES}{_suffix(tile.result)}.p0({self.element} {value}, "
+                        f"ptr {address}, i32 {self.size}, <{LANES} x i1> {masks[j]})"
+                    )
+                else:
+                    out.line(f"store {self.element} {value}, ptr {address}, align {self.size}")
+        out.line("br label %end")
+        out.label("end")
+        out.line("ret void")
+
+    def _mask(self, j: int) -> str:
+        out = self.out
+        one = out.value(f"insertelement <{LANES} x i64> poison, i64 %live_columns, i64 0")
+        every = out.value(
+            f"shufflevector <{LANES} x i64> {one}, <{LANES} x i64> poison, <{LANES} x i32> zeroinitializer"
+        )
+        numbers = ", ".join(f"i64 {LANES * j + lane}" for lane in range(LANES))
+        return out.value(f"icmp slt <{LANES} x i64> <{numbers}>, {every}")
+
+    def _column_scale(self, j: int, masks: list[str]) -> str:
+        out, kind = self.out, self.tile.result
+        address = out.element(kind, "%column_scale", LANES * j)
+        if masks:
+            return out.value(
+                f"call {self.element} @llvm.masked.load.v{LANES}{_suffix(kind)}.p0(ptr {address}, i32 {self.size}, "
+                f"<{LANES} x i1> {masks[j]}, {self.element} zeroinitializer)"
+            )
+        return out.value(f"load {self.element}, ptr {address}, align {self.size}")
+
+    def _row_scale(self, r: int) -> str:
+        out, kind = self.out, self.tile.result
+        number = out.value(f"load {kind}, ptr {out.element(kind, '%row_scale', r)}, align {self.size}")
+        one = out.value(f"insertelement {self.element} poison, {kind} {number}, i64 0")
+        return out.value(
+            f"shufflevector {self.element} {one}, {self.element} poison, <{LANES} x i32> zeroinitializer"
+        )
+
+    def _result(self, total: str, row: str, column: str) -> str:
+        out = self.out
+        if self.tile.scaled:
+            factor = out.value(f"fmul {self.element} {row}, {column}")
+            number = out.value(f"sitofp {self.words} {total} to {self.element}")
+            return out.value(f"fmul {self.element} {number}, {factor}")
+        if self.tile.result == "bfloat":
+            return out.value(f"fptrunc {self.sum} {total} to {self.element}")
+        return total
+
+
+def _suffix(kind: str) -> str:
+    return {"i32": "i32", "float": "f32", "double": "f64", "bfloat": "bf16"}[kind]

@@ -1,0 +1,145 @@
+"""What NumPy, torch and onnxruntime have for ATTENTION."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.attention import AttentionAttr
+from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.forms import DTYPES, LAYOUTS, values, with_outs
+from jitkernels.signature import AnyArray
+
+
+@equivalent(AttentionAttr)
+def attention(
+    q: Any, k: Any, v: Any, mask: Any = None, causal: bool = False, scale: float = 0.0, out: Any = None
+) -> Any:
+    q, k, v = (np.multiply(array, 1.0) for array in (q, k, v))  # products of small integers wrap around
+    if k.shape[-3] < q.shape[-3]:
+        group = q.shape[-3] // k.shape[-3]
+        k, v = np.repeat(k, group, axis=-3), np.repeat(v, group, axis=-3)
+    scores = np.matmul(q, np.swapaxes(k, -1, -2)) * (scale or q.shape[-1] ** -0.5)
+    if mask is not None:
+        scores = scores + mask
+    if causal:
+        queries, keys = scores.shape[-2:]
+        scores = np.where(
+            np.arange(keys) > np.arange(queries)[:, np.newaxis] + keys - queries, -np.inf, scores
+        )
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    found = np.matmul(weights / weights.sum(axis=-1, keepdims=True), v)
+    return (
+        found.astype(q.dtype, copy=False) if out is None else np.positive(found, out=out, casting="same_kind")
+    )
+
+
+@peer(AttentionAttr)
+def numpy_attention(attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray) -> Bound:
+    *mask, out = rest
+    given = attr.given(mask[0]) if mask else None
+    return partial(attention, q, k, v, given, attr.causal, q.dtype.type(attr.factor), out)
+
+
+@peer(AttentionAttr, name="torch")
+def torch_attention(
+    attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray
+) -> Bound | None:
+    import torch
+
+    *mask, out = rest
+    is_causal = attr.causal and attr.queries > 1
+    if (is_causal and (attr.queries != attr.keys or mask)) or 0 in (out.size, attr.d):
+        return None  # it aligns the first ones
+    result = torch.from_numpy(out)
+    given = torch.from_numpy(attr.given(mask[0])) if mask else None
+    tensors = [torch.from_numpy(array) for array in (q, k, v)]
+
+    def into() -> None:
+        result.copy_(
+            torch.nn.functional.scaled_dot_product_attention(
+                *tensors,
+                attn_mask=given,
+                is_causal=is_causal,
+                scale=attr.factor,
+                enable_gqa=attr.heads != attr.kv_heads,
+            )
+        )
+
+    return partial(into)
+
+
+@peer(AttentionAttr, name="onnxruntime")
+def onnxruntime_attention(
+    attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray
+) -> Bound | None:
+    import onnxruntime
+
+    *mask, out = rest
+    is_causal = attr.causal and attr.queries > 1
+    unknown = attr.dtype != "float32" or mask or attr.heads != attr.kv_heads or 0 in (out.size, attr.d)
+    if unknown or (is_causal and attr.queries != attr.keys):
+        return None
+    session = _session(onnxruntime, attr, is_causal=is_causal)
+    together = {
+        name: np.ascontiguousarray(array.swapaxes(1, 2)).reshape(attr.batch, array.shape[2], -1)
+        for name, array in (("query", q), ("key", k), ("value", v))
+    }
+    shape = (attr.batch, attr.queries, attr.heads, attr.dv)
+
+    def into() -> None:
+        (found,) = session.run(None, together)
+        out[...] = found.reshape(shape).swapaxes(1, 2)
+
+    return partial(into)
+
+
+def _session(onnxruntime: Any, attr: AttentionAttr, *, is_causal: bool) -> Any:
+    """A model of one node, ``MultiHeadAttention`` of the runtime's own operators, on as many threads as we have."""
+    from onnx import TensorProto, helper
+
+    from jitkernels.native.threads import get_num_threads
+
+    names = ("query", "key", "value")
+    node = helper.make_node(
+        "MultiHeadAttention", names, ["out"], domain="com.microsoft", num_heads=attr.heads, scale=attr.factor,
+        unidirectional=int(is_causal),
+    )  # fmt: skip
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [None] * 3) for name in names]
+    output = helper.make_tensor_value_info("out", TensorProto.FLOAT, [None] * 3)
+    versions = [helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("", 17)]
+    model = helper.make_model(
+        helper.make_graph([node], "attention", inputs, [output]), opset_imports=versions, ir_version=10
+    )
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = get_num_threads()
+    return onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+
+
+@ordinary_calls(AttentionAttr)
+def attentions(elements: int) -> Iterator[OrdinaryCall]:
+    d = 4 if elements >= 8 else 1
+    positions = max(elements // (2 * d), 2)
+    q, k, v = (values((2, positions, d))[..., ::step].copy() for step in (1, -1, 1))
+    few = q[:, :1].copy()
+    mask = values((positions, positions))
+    yield OrdinaryCall("3-D", (q, k, v))
+    yield OrdinaryCall("4-D", (q[np.newaxis].copy(), k[np.newaxis].copy(), v[np.newaxis].copy()))
+    yield OrdinaryCall("one query", (few, k, v))
+    yield OrdinaryCall("shared keys", (q, k[:1].copy(), v[:1].copy()))
+    yield OrdinaryCall("causal", (q, k, v), {"causal": True})
+    yield OrdinaryCall("scale", (q, k, v), {"scale": 0.25})
+    yield OrdinaryCall("mask", (q, k, v, mask[np.newaxis].copy()))
+    yield OrdinaryCall("mask, 2-D", (q, k, v, mask))
+    yield OrdinaryCall("mask by name", (q, k, v), {"mask": mask[np.newaxis].copy()})
+    for dtype in DTYPES:
+        yield OrdinaryCall(dtype, (q.astype(dtype), k.astype(dtype), v.astype(dtype)))
+    for name, form in LAYOUTS.items():
+        yield OrdinaryCall(name, (form(q), form(k), form(v)))
+    swapped = [np.ascontiguousarray(array.swapaxes(0, 1)).swapaxes(0, 1) for array in (q, k, v)]
+    yield OrdinaryCall("heads behind positions", tuple(swapped))
+    yield OrdinaryCall("empty", (q[:, :0], k, v))
+    yield from with_outs((q, k, v), 6, q)

@@ -1,0 +1,49 @@
+"""What NumPy has for CRF_DECODING."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.crf_decoding import CRFDecodingAttr
+from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.forms import DTYPES, LAYOUTS, outs, values
+from jitkernels.signature import AnyArray
+
+
+@equivalent(CRFDecodingAttr)
+def crf_decoding(x: Any, w: Any, out: Any = None) -> Any:
+    dtype = np.result_type(np.asarray(x), np.asarray(w), np.float32)
+    x, w = np.asarray(x, dtype), np.asarray(w, dtype)
+    alpha, track = out or (np.empty_like(x), np.empty(x.shape, np.int32))
+    if len(x):
+        alpha[0], track[0] = w[0] + x[0], 0
+    for k in range(1, len(x)):
+        sums = alpha[k - 1][:, np.newaxis] + w[2:]
+        track[k] = sums.argmax(axis=0)
+        np.add(sums.max(axis=0), x[k], out=alpha[k], casting="same_kind")
+    return alpha, track
+
+
+@peer(CRFDecodingAttr)
+def numpy_viterbi(attr: CRFDecodingAttr, x: AnyArray, w: AnyArray, alpha: AnyArray, track: AnyArray) -> Bound:
+    return partial(crf_decoding, x, w, (alpha, track))
+
+
+@ordinary_calls(CRFDecodingAttr)
+def sentences(elements: int) -> Iterator[OrdinaryCall]:
+    tag = 4 if elements < 100 else 16
+    seq_len = max(elements // tag, 1)
+    x, w = values((seq_len, tag)), values((tag + 2, tag))
+    yield OrdinaryCall("plain", (x, w))
+    yield OrdinaryCall("by name", (), {"x": x, "w": w})
+    for dtype in DTYPES[:-1]:
+        yield OrdinaryCall(dtype, (x.astype(dtype), w.astype(dtype)))
+    yield OrdinaryCall("float32 and float64", (x, w.astype(np.float64)))
+    for name, form in LAYOUTS.items():
+        yield OrdinaryCall(name, (form(x), form(w)))
+    yield OrdinaryCall("no words", (x[:0], w))
+    track = np.zeros(x.shape, np.int32)
+    for kind, alpha in outs(x).items():
+        yield OrdinaryCall(f"out={kind}", (x, w), {"out": (alpha, track.copy())})

@@ -1,0 +1,19 @@
+"""NumPy reference of ATTENTION."""
+
+import numpy as np
+
+from jitkernels.attrs.attention import AttentionAttr
+from jitkernels.registry import implements
+from jitkernels.signature import AnyArray
+
+
+@implements(AttentionAttr)
+def attention(attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray) -> None:
+    *mask, out = rest
+    if out.size == 0:
+        return
+    with np.errstate(all="ignore"):
+        scores = attr.hidden(attr.scores(q, k) * q.dtype.type(attr.factor), mask)
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        weights /= weights.sum(axis=-1, keepdims=True)
+        out[...] = attr.weighted(weights, v)

@@ -1,0 +1,40 @@
+"""NumPy references of LSTM and GRU."""
+
+import numpy as np
+
+from jitkernels.attrs.gates import activate
+from jitkernels.attrs.recurrence import GRUAttr, LSTMAttr
+from jitkernels.registry import implements
+from jitkernels.signature import AnyArray
+
+
+@implements(LSTMAttr)
+def lstm(attr: LSTMAttr, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: AnyArray) -> None:
+    *given, y, h_n, c_n = rest
+    h_n[...], c_n[...] = given[-2:] if attr.initial else (0, 0)
+    with np.errstate(all="ignore"):
+        for t in range(attr.steps):
+            sums = x[t] @ w_ih.T
+            if attr.initial or t:
+                sums += h_n @ w_hh.T
+            if attr.bias:
+                sums += given[0] + given[1]
+            i, f, g, o = np.split(sums, 4, axis=1)
+            c_n[...] = activate("sigmoid", f) * c_n + activate("sigmoid", i) * np.tanh(g)
+            h_n[...] = y[t] = activate("sigmoid", o) * np.tanh(c_n)
+
+
+@implements(GRUAttr)
+def gru(attr: GRUAttr, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: AnyArray) -> None:
+    *given, y, h_n = rest
+    h_n[...] = given[-1] if attr.initial else 0
+    with np.errstate(all="ignore"):
+        for t in range(attr.steps):
+            of_x = x[t] @ w_ih.T
+            of_h = h_n @ w_hh.T if attr.initial or t else np.zeros_like(of_x)
+            if attr.bias:
+                of_x, of_h = of_x + given[0], of_h + given[1]
+            (a_r, a_z, a_n), (b_r, b_z, b_n) = np.split(of_x, 3, axis=1), np.split(of_h, 3, axis=1)
+            z = activate("sigmoid", a_z + b_z)
+            n = np.tanh(a_n + activate("sigmoid", a_r + b_r) * b_n)
+            h_n[...] = y[t] = n + z * (h_n - n)

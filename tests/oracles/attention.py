@@ -1,0 +1,26 @@
+"""The truth about ATTENTION."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.signature import AnyArray
+from oracles import WIDE, exp, oracle, total
+
+
+@oracle
+def attention(attr: Any, q: AnyArray, k: AnyArray, v: AnyArray, mask: Any = None) -> list[AnyArray]:
+    if 0 in (attr.batch, attr.heads, attr.queries, attr.dv):
+        return [np.zeros((attr.batch, attr.heads, attr.queries, attr.dv), WIDE)]
+    lenders = np.arange(attr.heads) * attr.kv_heads // attr.heads
+    factor = WIDE(attr.scale) or 1 / np.sqrt(WIDE(max(attr.d, 1)))
+    scores = q @ k[:, lenders].swapaxes(-1, -2) * factor  # long double is NumPy's plain loop
+    if mask is not None:
+        for b in range(attr.batch):
+            for h in range(attr.heads):
+                scores[b, h] += mask[(b * attr.heads + h) % attr.masks]
+    if attr.causal:
+        for i in range(attr.queries):
+            scores[..., i, max(i + 1 + attr.keys - attr.queries, 0) :] = -np.inf
+    weights = exp(scores - scores.max(axis=-1, keepdims=True))
+    return [weights / total(weights, -1)[..., np.newaxis] @ v[:, lenders]]
