@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from jitkernels import registry, tour
+from jitkernels import tour
 from jitkernels.attrs.base import KernelAttr, custom
-from jitkernels.cli import explain, main
+from jitkernels.cli import explain
 from jitkernels.cli.explain import attr_of
 from jitkernels.cli.output import duration, size
 from jitkernels.errors import AttrError

@@ -20,7 +20,6 @@ from test_everyday import (
     assert_right,
     example,
     function_of,
-    in_dtype,
     read_only,
 )
 

@@ -33,7 +33,11 @@ def sources(attr: jk.KernelAttr, name: str) -> list[Source]:
     """The sources of all variants of an implementation; skips where it cannot be used."""
     cases.usable(attr, name)
     found = implementation(type(attr), name)
-    return [] if found.is_reference else [found.function(attr, **variant) for variant in cases.variants_of(attr, name)]
+    return (
+        []
+        if found.is_reference
+        else [found.function(attr, **variant) for variant in cases.variants_of(attr, name)]
+    )
 
 
 def words(attr: jk.KernelAttr, arrays: list[Any]) -> list[int]:

@@ -221,7 +221,9 @@ def lay_out_result(frame: int, entry: int, own: int) -> int:
     elif direct and load(own, 8 * Operand.CONTIGUOUS) == 0:
         direct = lies_in_order(own)
     kind = load(own, 8 * Operand.KIND)
-    if kind != wanted and (wanted != 7 or kind != 9):  # such as floats in place of an int32, in memory of wider ones
+    if kind != wanted and (
+        wanted != 7 or kind != 9
+    ):  # such as floats in place of an int32, in memory of wider ones
         direct = 0
     store(own, 8 * Operand.DIRECT, direct)
     return 0
