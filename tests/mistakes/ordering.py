@@ -41,11 +41,12 @@ def sort(attr: Any, x: AnyArray, y: AnyArray) -> None:
 
 def topk(attr: Any, x: AnyArray, values: AnyArray, indices: AnyArray) -> None:
     for i, row in enumerate(x):
+        missing = np.isnan(row).tolist()
+        numbers = [float("inf") if number != number else number for number in row.tolist()]
 
         def rank(j: int) -> Any:
-            is_nan, value = bool(np.isnan(row[j])), float(row[j])  # noqa: B023  # used at once
-            value = float("inf") if is_nan else value
-            return (is_nan and value > 0, (value, -j))
+            value = numbers[j]  # noqa: B023  # used at once
+            return (missing[j] and value > 0, (value, -j))  # noqa: B023
 
         places = sorted(range(attr.n), key=rank, reverse=True)[: attr.k]
         indices[i] = places
