@@ -1,0 +1,112 @@
+"""The largest element of a row and the first place of a value, in vector code, as LLVM IR.
+
+LLVM makes vectors of a maximum of floating-point numbers only where there is no NaN. Here one is looked for beside it,
+in two vectors by one comparison.
+"""
+
+from jitkernels import dtypes, machine
+from jitkernels.native.source import IRFunction
+
+TOGETHER = 4
+"""Vectors per step of the loop, each in an accumulator of its own."""
+
+
+def lanes_of(dtype: str, vector_bytes: int) -> int:
+    return min(vector_bytes, machine.target().vector_bytes) // dtypes.named(dtype).size
+
+
+def largest(dtype: str, vector_bytes: int) -> IRFunction:
+    """``(x, n)``: the maximum of n elements, `TOGETHER` vectors or more; NaN where there is one.
+
+    The last step begins so early that it is a whole one.
+    """
+    element, lanes = dtypes.named(dtype), lanes_of(dtype, vector_bytes)
+    number, vector, flags = element.llvm, f"<{lanes} x {element.llvm}>", f"<{lanes} x i1>"
+    kind, symbol = f"v{lanes}f{8 * element.size}", f"largest_{dtype}_{lanes}"
+    nan = "0x7FF8000000000000"
+    lines = []
+    for v in range(TOGETHER):
+        lines += [
+            f"  %i{v} = add nsw i64 %at, {v * lanes}",
+            f"  %p{v} = getelementptr {number}, ptr %x, i64 %i{v}",
+            f"  %x{v} = load {vector}, ptr %p{v}, align {element.size}",
+            f"  %more{v} = fcmp ogt {vector} %x{v}, %m{v}",
+            f"  %n{v} = select {flags} %more{v}, {vector} %x{v}, {vector} %m{v}",
+        ]
+    for v in range(0, TOGETHER, 2):
+        lines.append(f"  %u{v} = fcmp uno {vector} %x{v}, %x{v + 1}")
+        before = "%bad" if v == 0 else f"%w{v - 2}"
+        lines.append(f"  %w{v} = or {flags} {before}, %u{v}")
+    phis = "\n".join(
+        f"  %m{v} = phi {vector} [ splat ({number} 0xFFF0000000000000), %start ], [ %n{v}, %step ]"
+        for v in range(TOGETHER)
+    )
+    joined = []
+    for v in range(1, TOGETHER):
+        before = "%n0" if v == 1 else f"%j{v - 1}"
+        joined += [
+            f"  %c{v} = fcmp ogt {vector} {before}, %n{v}",
+            f"  %j{v} = select {flags} %c{v}, {vector} {before}, {vector} %n{v}",
+        ]
+    text = f"""declare {number} @llvm.vector.reduce.fmax.{kind}({vector})
+define {number} @{symbol}(ptr %x, i64 %n) alwaysinline nounwind {{
+start:
+  %last = sub nsw i64 %n, {TOGETHER * lanes}
+  br label %step
+step:
+  %i = phi i64 [ 0, %start ], [ %next, %step ]
+  %bad = phi {flags} [ zeroinitializer, %start ], [ %w{TOGETHER - 2}, %step ]
+{phis}
+  %is_last = icmp sgt i64 %i, %last
+  %at = select i1 %is_last, i64 %last, i64 %i
+{chr(10).join(lines)}
+  %next = add nsw i64 %i, {TOGETHER * lanes}
+  %again = icmp slt i64 %next, %n
+  br i1 %again, label %step, label %end, !llvm.loop !0
+end:
+{chr(10).join(joined)}
+  %most = call nnan {number} @llvm.vector.reduce.fmax.{kind}({vector} %j{TOGETHER - 1})
+  %word = bitcast {flags} %w{TOGETHER - 2} to i{lanes}
+  %some = icmp ne i{lanes} %word, 0
+  %result = select i1 %some, {number} {nan}, {number} %most
+  ret {number} %result
+}}
+!0 = distinct !{{!0, !1}}
+!1 = !{{!"llvm.loop.unroll.disable"}}
+"""
+    return IRFunction(symbol, dtype, (f"{dtype}*", "int64"), text)
+
+
+def first_place(dtype: str, vector_bytes: int) -> IRFunction:
+    """``(x, n, value)``: the first place of a value that is among n elements, a vector or more."""
+    element, lanes = dtypes.named(dtype), lanes_of(dtype, vector_bytes)
+    number, vector = element.llvm, f"<{lanes} x {element.llvm}>"
+    symbol = f"first_place_{dtype}_{lanes}"
+    text = f"""declare i{lanes} @llvm.cttz.i{lanes}(i{lanes}, i1)
+define i64 @{symbol}(ptr %x, i64 %n, {number} %value) alwaysinline nounwind {{
+start:
+  %last = sub nsw i64 %n, {lanes}
+  %one = insertelement {vector} poison, {number} %value, i32 0
+  %all = shufflevector {vector} %one, {vector} poison, <{lanes} x i32> zeroinitializer
+  br label %step
+step:
+  %i = phi i64 [ 0, %start ], [ %next, %step ]
+  %is_last = icmp sgt i64 %i, %last
+  %at = select i1 %is_last, i64 %last, i64 %i
+  %p = getelementptr {number}, ptr %x, i64 %at
+  %y = load {vector}, ptr %p, align {element.size}
+  %same = fcmp oeq {vector} %y, %all
+  %word = bitcast <{lanes} x i1> %same to i{lanes}
+  %next = add nsw i64 %i, {lanes}
+  %none = icmp eq i{lanes} %word, 0
+  %left = icmp slt i64 %next, %n
+  %again = and i1 %none, %left
+  br i1 %again, label %step, label %end
+end:
+  %lane = call i{lanes} @llvm.cttz.i{lanes}(i{lanes} %word, i1 false)
+  %wide = zext i{lanes} %lane to i64
+  %place = add nsw i64 %at, %wide
+  ret i64 %place
+}}
+"""
+    return IRFunction(symbol, "int64", (f"{dtype}*", "int64", dtype), text)

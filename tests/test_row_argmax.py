@@ -1,0 +1,33 @@
+"""HARGMAX of long rows: the parts that it goes by, steps that overlap, ties, infinities and NaN anywhere."""
+
+import numpy as np
+import pytest
+
+import jitkernels as jk
+from jitkernels.gen.reduction import PART, SHORT
+
+LENGTHS = (SHORT + 1, 100, 127, PART - 1, PART, PART + 1, PART + 130, 3 * PART + 5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", LENGTHS)
+def test_the_first_place_of_the_maximum(n: int, dtype: str) -> None:
+    generator = np.random.default_rng(n)
+    x = generator.integers(-3, 3, (7, n)).astype(dtype)
+    x[1] = -np.inf
+    x[2, n - 1] = np.inf
+    x[3, [n // 2, n - 1]] = np.nan
+    x[4] = np.where(generator.random(n) < 0.5, -0.0, 0.0)
+    x[5], x[5, n - 2 :] = -1, np.nan
+    x[6], x[6, -1] = 0, 1
+    assert jk.hargmax(x).tolist() == np.argmax(x, axis=-1).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_place_is_found(dtype: str) -> None:
+    n = PART + 70
+    x = np.zeros((n, n), dtype)
+    np.fill_diagonal(x, 1)
+    assert jk.hargmax(x).tolist() == list(range(n))
+    np.fill_diagonal(x, np.nan)
+    assert jk.hargmax(x).tolist() == list(range(n))
