@@ -294,7 +294,8 @@ def _shape(kernel: str, given: Any) -> tuple[int, ...]:
                 f"{kernel}: shape: expected at most {MOST_DIMENSIONS} ints of 0 or more, got {shown(given)}"
             )
         found.append(int(extent))
-    if math.prod(found) > MOST_BYTES:
+    most_bytes = 8 * math.prod(max(extent, 1) for extent in found)
+    if most_bytes > sys.maxsize:  # NumPy makes none such, empty or not
         raise ArgumentError(f"{kernel}: shape: expected one that memory can have, got {shown(given)}")
     return tuple(found)
 
