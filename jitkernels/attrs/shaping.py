@@ -2,12 +2,12 @@
 
 import math
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitkernels.attrs.fields import MOST_BYTES
 from jitkernels.attrs.roles import AXIS, inputs_of, spread_of, trailing_of
 from jitkernels.errors import ArgumentError, ArgumentTypeError, WorkspaceError, shown
 from jitkernels.signature import AnyArray, Argument, Array
@@ -77,7 +77,8 @@ def given_shape(kernel: str, given: Any) -> tuple[int, ...]:
                 f"{kernel}: shape: expected at most {MOST_DIMENSIONS} ints of 0 or more, got {shown(given)}"
             )
         found.append(int(extent))
-    if math.prod(found) > MOST_BYTES:
+    most_bytes = 8 * math.prod(max(extent, 1) for extent in found)
+    if most_bytes > sys.maxsize:  # NumPy makes none such, empty or not
         raise ArgumentError(f"{kernel}: shape: expected one that memory can have, got {shown(given)}")
     return tuple(found)
 

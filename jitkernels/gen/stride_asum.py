@@ -49,7 +49,7 @@ def stride_asum(attr: StrideASumAttr, **variant: Any) -> LoopNest:
         return total
 
     def body(x: Any, y: Any, rows: int, n: int, stride: int, begin: int, end: int) -> None:
-        count = (n + stride - 1) // stride
+        count = (n - 1) // stride + 1  # of any stride: nothing is added that may wrap
         for row in range(begin, end):
             total, lost = zero, zero
             for first in range(0, count, SUMMED):

@@ -1,0 +1,73 @@
+"""Numbers of everyday calls at their limits: the dispatcher does and refuses what Python and the reference do.
+
+One object serves all values of such an option, so that machine code meets values which no attr of that shape could
+have, and values so large that arithmetic with them wraps.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitkernels as jk
+from jitkernels.errors import JitKernelsError
+from jitkernels.peers import ordinary_calls_of
+from jitkernels.registry import all_rows
+
+Row = Any
+ELEMENTS = 24
+WHOLE = (0, 1, 2, 3, 4, 5, 6, 7, 23, 24, 25, 33, 1 << 31, (1 << 62) + 1, (1 << 63) - 1)
+REAL = (0.0, -0.0, 5e-324, 1e-46, 1e-30, 0.5, 1.0, -1.0, 3e38, 1e308)
+MOST = 1 << 20
+"""Results that are longer are left out: those of a size that may be as large."""
+
+
+def numbers_of(row: Row) -> Iterator[tuple[str, Any]]:
+    """The options of a row that are numbers, each with values to try."""
+    for name, field in row.known_fields().items():
+        if name in row.options and field.kind in ("whole", "float"):
+            outputs = {symbol for a in row.arrays if a.role == "out" for e in a.extents for symbol in e.symbols}
+            values: Any = REAL if field.kind == "float" else WHOLE
+            yield name, [v for v in values if name not in outputs or v < MOST]
+
+
+def result_of(function: Any, given: dict[str, Any]) -> Any:
+    """The arrays that a call gives, or None where it is refused."""
+    try:
+        with np.errstate(all="ignore"):
+            results = function(**given)
+    except JitKernelsError:
+        return None
+    return results if isinstance(results, tuple) else (results,)
+
+
+def calls_of(row: Row) -> Iterator[dict[str, Any]]:
+    names = [*row.parameters().parameters]
+    for call in ordinary_calls_of(row, ELEMENTS):
+        yield dict(zip(names, call.arguments, strict=False)) | call.named
+
+
+NAMES = [row.kernel_type.name.lower() for row in all_rows() if any(numbers_of(row))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_numbers_at_their_limits(name: str) -> None:
+    row = next(row for row in all_rows() if row.kernel_type.name.lower() == name)
+    function = getattr(jk, name)
+    plain = next(iter(calls_of(row)))
+    for option, values in numbers_of(row):
+        for _ in range(2):
+            function(**plain)  # by now compiled code takes such calls
+        for value in values:
+            given = plain | {option: value}
+            for each in range(2):
+                got = result_of(function, given)
+                with jk.use(implementation="refer"):
+                    expected = result_of(function, given)
+                assert (got is None) == (expected is None), f"{option}={value}, call {each}: {got}"
+                for one, right in zip(got or (), expected or (), strict=True):
+                    assert one.dtype == right.dtype and one.shape == right.shape
+                    np.testing.assert_allclose(
+                        one, right, rtol=1e-4, atol=1e-6, err_msg=f"{option}={value}, call {each}"
+                    )
