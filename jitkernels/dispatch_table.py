@@ -4,13 +4,13 @@ The layout is in `jitkernels.native.layout`. The key of a context is options, dt
 six bits each; a context for exactly some extents has these in place of their classes.
 """
 
-import struct
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from jitkernels.attrs.fields import FLOATS
 from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE
 from jitkernels.native import launch
 from jitkernels.native.c_api import SCALARS
@@ -32,9 +32,9 @@ from jitkernels.native.layout import (
     Record,
     Table,
 )
+from jitkernels.options import Real, Whole
 from jitkernels.signature import Argument
 
-FLOATS = ("float32", "float64")
 INTEGERS = ("int8", "uint8", "int32", "int64")
 """Those that the dispatcher takes or gives."""
 _NAMES: dict[int, str] = {dtype.num: dtype.name for dtype in SCALARS}
@@ -273,13 +273,9 @@ class Dispatch:
         elif name == SHAPE:
             found = [Choice.A_SHAPE, 0, 0]
         elif isinstance(values, Whole):
-            default = 0 if values.default is None else values.default
-            limits = (default, values.least, values.most)
-            found = [Choice.AN_INT, self._symbols.index(name), int(values.default is not None), *limits]
+            found = [Choice.AN_INT, self._symbols.index(name), *values.words()]
         elif isinstance(values, Real):
-            nearest = [float(np.dtype(dtype).type(values.default)) for dtype in FLOATS]
-            bits = [struct.unpack("q", struct.pack("d", value))[0] for value in (*nearest, values.most)]
-            found = [Choice.A_FLOAT, 0, int(values.least >= 0), *bits]
+            found = [Choice.A_FLOAT, 0, *values.words()]
         else:
             kept = [sys.intern(value) if isinstance(value, str) else value for value in values]
             kind = Choice.A_DTYPE if name == DTYPE else Choice.OF_VALUES
@@ -399,17 +395,3 @@ class Dispatch:
         self._listed.clear()
         self.words[Table.EXACT] = 0
         self._use(np.zeros(128, np.int64))
-
-
-class Real:
-    """What a float option may be: its default, and the least and the largest value."""
-
-    def __init__(self, default: float, least: float, most: float) -> None:
-        self.default, self.least, self.most = default, least, most
-
-
-class Whole:
-    """What an int option may be: its default (None where it must be given), its limits, whether it is a size."""
-
-    def __init__(self, default: int | None, least: int, most: int, *, is_size: bool) -> None:
-        self.default, self.least, self.most, self.is_size = default, least, most, is_size

@@ -14,13 +14,14 @@ import numpy as np
 from jitkernels import converting, documentation, pins, results
 from jitkernels.attrs.base import Call, KernelAttr
 from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE, inputs_of, is_everyday, outputs_of
-from jitkernels.dispatch_table import Dispatch, Real, Whole
+from jitkernels.dispatch_table import Dispatch
 from jitkernels.errors import AttrError, UnknownNameError
 from jitkernels.kernel import Kernel, kernel_of
 from jitkernels.kernel_funcs import LOOK, KernelFuncs
 from jitkernels.locks import making, writing
 from jitkernels.native import launch
 from jitkernels.native.code import BUILD
+from jitkernels.options import Real, Whole
 from jitkernels.registry import row
 from jitkernels.signature import AnyArray
 from jitkernels.tuning.classes import share_of_smallest

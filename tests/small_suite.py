@@ -85,9 +85,6 @@ class Checks:
             assert_refused(function, [*given], named, label, **more)
 
 
-# Implementations.
-
-
 def check_implementation(checks: Checks, row: Row, name: str) -> None:
     found = implementation(row, name)
     for number, attr in enumerate(some_attrs(row, name)):
