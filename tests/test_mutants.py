@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import cases
 import mistakes
 import numpy as np
 import oracles
@@ -17,6 +18,7 @@ from jitkernels import registry, testing
 
 SIZES = (0, 1, 2, 7, 17)
 MOST_OPERATIONS = 50_000
+LONG_ATTRS = 16
 LONG_KINDS = ("constant", "columns")
 """Beside positive numbers, in turn."""
 KINDS, ALONE = 3, 10
@@ -53,7 +55,7 @@ def check_all(row: Any, function: Callable[..., None]) -> None:
             alone = (len(attrs) - 1 - number) % ALONE == 0
             if alone or number % KINDS == 0:
                 testing.check_special_values(attr, called, oracles.expected, label=label, alone=alone)
-        for number, attr in enumerate(testing.long_attrs(row)):
+        for number, attr in enumerate(cases.evenly(testing.long_attrs(row), LONG_ATTRS)):
             kinds = ["positive", LONG_KINDS[number % 2]]
             testing.check_data(attr, {attr.text(): bound(attr)}, oracles.expected, kinds=kinds)
 
