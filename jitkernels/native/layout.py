@@ -28,6 +28,8 @@ MOST_VALUES = 8
 """Values of a choice."""
 BUFFER_BYTES = 4096
 """What the block of one operand takes in its buffer: a few of them stay in the first-level cache."""
+MOST_ALIKE = 4
+"""Times as many elements that all blocks have in common: they are brought into the buffer once."""
 MIXED_BLOCK = 512
 """Elements of whole arrays that are converted at a time: two blocks take a quarter of the first-level cache."""
 RUN = 128

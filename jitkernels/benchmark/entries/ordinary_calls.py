@@ -54,9 +54,13 @@ def ordinary_calls(settings: Settings) -> Iterator[Line]:
 
 
 def of_the_same_dtype(numpy: Callable[..., Any], call: OrdinaryCall, wanted: Any) -> partial[Any]:
-    """The call of NumPy's equivalent that gives results of the same dtype."""
+    """The call of NumPy's equivalent that gives results of the same dtype; converting where it takes none other."""
     plain = partial(numpy, *call.arguments, **call.named)
-    given = plain()
+    converting = partial(_converting, numpy, np.float64, *call.arguments, **call.named)
+    try:
+        given = plain()
+    except (TypeError, OverflowError):  # differences of bools, or -1 in the place of one without a sign
+        return converting
     if isinstance(given, tuple) or isinstance(wanted, tuple) or call.named.get("out") is not None:
         return plain
     dtype, own = np.asarray(wanted).dtype, np.asarray(given).dtype

@@ -3,6 +3,7 @@
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
 from jitkernels.native.layout import (
     BUFFER_BYTES,
+    MOST_ALIKE,
     MOST_CALL_WORDS,
     MOST_OPERAND_DIMENSIONS,
     STACK_BUFFER_BYTES,
@@ -50,7 +51,7 @@ def in_blocks(table: int, frame: int, context: int) -> int:
         lead = load(frame, 8 * (Frame.EXTENTS + spread))
     step = lead
     if whole == 0 and spread_out:
-        step = min(lead, max(1, BUFFER_BYTES // 8 // widest))
+        step = block_of(table, frame, lead, widest)
     total = 0
     for i in range(both):
         own = operand(frame, i)
@@ -76,13 +77,51 @@ def in_blocks(table: int, frame: int, context: int) -> int:
     start = 0
     while start < lead:
         count = min(step, lead - start)
-        if one_block(table, frame, context, words, start, count) == 0:
+        if one_block(table, frame, context, words, start, count, step) == 0:
             return 0
         start += count
     return 1
 
 
-def one_block(table: int, frame: int, context: int, words: int, start: int, count: int) -> int:
+def block_of(table: int, frame: int, lead: int, widest: int) -> int:
+    """Rows of a block: so many that the buffer stays in the first cache, more where it is filled but once.
+
+    A row which is the same again and again, and a number, lie in the buffer as they did before if blocks are whole
+    multiples of it.
+    """
+    step = max(1, BUFFER_BYTES // 8 // widest)
+    constant = widest == 1
+    period = 1
+    for i in range(load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.ARRAY) != 0 and load(own, 8 * Operand.DIRECT) == 0:
+            if load(record(table, i), 8 * Record.LEADS):
+                again = period_of(own)
+                constant = constant and again <= MOST_ALIKE * step and i < load(table, 8 * Table.INPUTS)
+                if again > period and again <= MOST_ALIKE * step:
+                    period = again
+    if constant:
+        step = MOST_ALIKE * step
+    if step < lead and widest == 1 and period <= step:
+        step -= step % period
+    return min(lead, step)
+
+
+def period_of(own: int) -> int:
+    """After how many elements those of an operand, whose dimensions are collapsed, come again; a huge number if never.
+
+    Of the kernel's own arrays only results are written, so that what was brought into a buffer stays there.
+    """
+    last = load(own, 8 * Operand.DIMENSIONS) - 1
+    if load(own, 8 * Operand.STRIDES) != 0:
+        return 1 << 62
+    if last == 0:
+        return 1
+    return load(own, 8 * (Operand.EXTENTS + 1)) if last == 1 else 1 << 62
+
+
+def one_block(table: int, frame: int, context: int, words: int, start: int, count: int, step: int) -> int:
+    """A block of `count` rows, of which those before it had `step`."""
     inputs = load(table, 8 * Table.INPUTS)
     both = inputs + load(table, 8 * Table.OUTPUTS)
     for i in range(both):
@@ -94,7 +133,8 @@ def one_block(table: int, frame: int, context: int, words: int, start: int, coun
                     item = load(own, 8 * Operand.ITEM)
                     store(own, 8 * Operand.BASE, load(own, 8 * Operand.DATA) + start * inner * item)
                 elif i < inputs:
-                    transfer(own, start * inner, count * inner, 1)
+                    if start == 0 or step * inner % period_of(own):
+                        transfer(own, start * inner, count * inner, 1)
     if launch(table, frame, context, words, count) == 0:
         return 0
     for i in range(inputs, both):
@@ -240,6 +280,8 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
 
 FUNCTIONS = (
     in_blocks,
+    block_of,
+    period_of,
     one_block,
     pair_of,
     target_of,
