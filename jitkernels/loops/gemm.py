@@ -59,7 +59,7 @@ def gemm_nest(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: boo
     by_rows = attr.m >= attr.n
     turn_a, turn_b = TRANSPOSED if trans_a else PLAIN, TRANSPOSED if trans_b else PLAIN
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> int:
+    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
         if m == 0 or n == 0:
             return 0
         token = enter()
