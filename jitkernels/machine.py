@@ -20,7 +20,7 @@ from jitkernels.errors import UnknownNameError
 from jitkernels.records import record
 
 PACKAGES_OF_CODE = ("jitkernels", "llvmlite", "numpy")
-PACKAGES_OF_TIMINGS = ("mkl", "scipy-openblas32")
+PACKAGES_OF_TIMINGS = ("mkl", "scipy-openblas32", "onednn-cpu-gomp", "onednn-cpu-iomp")
 
 
 @functools.cache

@@ -31,7 +31,7 @@ __all__ = [
     "row",
 ]  # fmt: skip
 
-MORE = ("mkl", "openblas", "intrinsic", "mix")
+MORE = ("mkl", "openblas", "onednn", "intrinsic", "mix")
 FOLDERS = ("refer", "gen", *(f"more.{library}" for library in MORE))
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", re.ASCII)
 """Of an implementation: what can stand in ``JITKERNELS_USE`` and in the name of a file."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import offset
+from jitkernels.native.source import inlined, offset
 from jitkernels.registry import Variant
 
 ROW_MAJOR, PLAIN, TRANSPOSED = 101, 111, 112
@@ -34,17 +34,34 @@ def gemm_arguments(pointer: str, integer: str) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def gemm_nest(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: bool) -> LoopNest:
-    """``c = op(a) @ op(b) + beta * c``, the longer side of c cut between threads."""
+def of_cblas(gemm: Any) -> Any:
+    """A ``cblas_?gemm`` as what `gemm_nest` calls: it tells of no failure."""
+
+    @inlined()
+    def call(
+        order: int, turn_a: int, turn_b: int, rows: int, columns: int, depth: int, alpha: Any, a: Any,
+        a_stride: int, b: Any, b_stride: int, beta: Any, c: Any, c_stride: int,
+    ) -> int:  # fmt: skip
+        gemm(order, turn_a, turn_b, rows, columns, depth, alpha, a, a_stride, b, b_stride, beta, c, c_stride)
+        return 0
+
+    return call
+
+
+def gemm_nest(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: bool, *, name: str) -> LoopNest:
+    """``c = op(a) @ op(b) + beta * c``, the longer side of c cut between threads.
+
+    `gemm` takes what ``cblas_?gemm`` takes and returns a status.
+    """
     number = np.dtype(attr.dtype).type
     one, beta = number(1), number(attr.beta)
     trans_a, trans_b = attr.trans_a, attr.trans_b
     by_rows = attr.m >= attr.n
     turn_a, turn_b = TRANSPOSED if trans_a else PLAIN, TRANSPOSED if trans_b else PLAIN
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
+    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
         if m == 0 or n == 0:
-            return
+            return 0
         token = enter()
         a_stride = max(m if trans_a else k, 1)
         b_stride = max(k if trans_b else n, 1)
@@ -54,15 +71,16 @@ def gemm_nest(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: boo
         else:
             rows, columns = m, end - begin
             from_a, from_b, from_c = 0, begin * k if trans_b else begin, begin
-        gemm(
+        status = gemm(
             ROW_MAJOR, turn_a, turn_b, rows, columns, k, one, offset(a, from_a), a_stride,
             offset(b, from_b), b_stride, beta, offset(c, from_c), n,
         )  # fmt: skip
         leave(token)
+        return status
 
     signature = attr.signature()
     return LoopNest(
-        f"matmul_{gemm.symbol}",
+        f"matmul_{name}",
         signature.c_arguments,
         body,
         extent=signature.index("m" if by_rows else "n"),

@@ -1,7 +1,7 @@
 """MATMUL by MKL's ``cblas_?gemm``."""
 
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.loops.gemm import gemm_arguments, gemm_nest, variants
+from jitkernels.loops.gemm import gemm_arguments, gemm_nest, of_cblas, variants
 from jitkernels.more.mkl.library import external, one_thread, set_threads, usable
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import implements
@@ -11,4 +11,4 @@ from jitkernels.registry import implements
 def matmul(attr: MatMulAttr, parallel: bool = False) -> LoopNest:
     name, pointer = ("cblas_sgemm_64", "float*") if attr.dtype == "float32" else ("cblas_dgemm_64", "double*")
     gemm = external(name, "void", *gemm_arguments(pointer, "int64"))
-    return gemm_nest(attr, gemm, one_thread, set_threads, parallel)
+    return gemm_nest(attr, of_cblas(gemm), one_thread, set_threads, parallel, name=gemm.symbol)

@@ -1,7 +1,7 @@
 """MATMUL by OpenBLAS's ``cblas_?gemm``."""
 
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.loops.gemm import gemm_arguments, gemm_nest, variants
+from jitkernels.loops.gemm import gemm_arguments, gemm_nest, of_cblas, variants
 from jitkernels.loops.pieces import ignore
 from jitkernels.more.openblas.library import external, one_thread, reason_against
 from jitkernels.native.loop_nest import LoopNest
@@ -16,4 +16,4 @@ def can_be_used(attr: MatMulAttr) -> bool | str:
 def matmul(attr: MatMulAttr, parallel: bool = False) -> LoopNest:
     name, pointer = ("cblas_sgemm", "float*") if attr.dtype == "float32" else ("cblas_dgemm", "double*")
     gemm = external(name, "void", *gemm_arguments(pointer, "int32"))
-    return gemm_nest(attr, gemm, one_thread, ignore, parallel)
+    return gemm_nest(attr, of_cblas(gemm), one_thread, ignore, parallel, name=gemm.symbol)

@@ -1,0 +1,1 @@
+"""oneDNN, from the package onednn-cpu-gomp."""

@@ -1,0 +1,42 @@
+"""LAYER_NORM by primitives of oneDNN."""
+
+from typing import Any
+
+from jitkernels.attrs.layer_norm import LayerNormAttr
+from jitkernels.loops.pieces import BLOCK, threads
+from jitkernels.more.onednn.primitives import LAYER_NORM, LAYER_NORM_PLAIN, primitives, usable
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import offset
+from jitkernels.registry import Variant, implements
+
+
+def variants(attr: LayerNormAttr) -> list[Variant]:
+    return threads(attr.rows // _block(attr))
+
+
+def _block(attr: LayerNormAttr) -> int:
+    """Rows per block, a power of two so that few objects serve all shapes."""
+    return 1 << max(0, (BLOCK // max(attr.n, 1)).bit_length() - 1)
+
+
+@implements(LayerNormAttr, can_be_used=usable, variants=variants)
+def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> LoopNest:
+    def affine(
+        x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int
+    ) -> Any:
+        first, result = offset(x, begin * n), offset(y, begin * n)
+        return primitives(LAYER_NORM, first, scale, bias, result, end - begin, n, eps[0])
+
+    def plain(x: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> Any:
+        first, result = offset(x, begin * n), offset(y, begin * n)
+        return primitives(LAYER_NORM_PLAIN, first, first, first, result, end - begin, n, eps[0])
+
+    signature = attr.signature()
+    return LoopNest(
+        "layer_norm_onednn",
+        signature.c_arguments,
+        affine if attr.affine else plain,
+        extent=signature.index("rows"),
+        block=_block(attr) if parallel else 1,
+        parallel=parallel,
+    )
