@@ -20,6 +20,7 @@ def crf_decoding(attr: CRFDecodingAttr, vector_bytes: int = 64) -> LoopNest:
     lanes = min(vector_bytes, target.vector_bytes) // dtypes.named(attr.dtype).size
     together = 4 if target.registers == 32 else 2
     some = best_predecessors(attr.dtype, lanes, together, masked=False)
+    few = best_predecessors(attr.dtype, lanes, together, masked=True)
     last = best_predecessors(attr.dtype, lanes, 1, masked=True)
 
     def body(x: Any, w: Any, alpha: Any, track: Any, seq_len: int, tag: int, begin: int, end: int) -> None:
@@ -37,6 +38,9 @@ def crf_decoding(attr: CRFDecodingAttr, vector_bytes: int = 64) -> LoopNest:
                 if tag - i >= together * lanes:
                     some(before, follows, scores, best, where, tag, tag - i)
                     i += together * lanes
+                elif tag - i > lanes:
+                    few(before, follows, scores, best, where, tag, tag - i)
+                    i = tag
                 else:
                     last(before, follows, scores, best, where, tag, tag - i)
                     i += lanes

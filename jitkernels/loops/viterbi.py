@@ -20,9 +20,9 @@ STEP_ARGUMENTS = (
 def best_predecessors(dtype: str, lanes: int, vectors: int, *, masked: bool) -> IRFunction:
     """``alpha[i] = x[i] + max over j of before[j] + w[j * tag + i]`` for so many vectors of tags; `track` has j.
 
-    `masked`: of the only vector, the first `live` lanes are there. There is at least one predecessor.
+    `masked`: the first `live` lanes of them are there. There is at least one predecessor.
     """
-    symbol = f"viterbi_{'part' if masked else vectors}"
+    symbol = f"viterbi_{'part' if masked else 'whole'}{vectors}"
     made: Any = ir_function(symbol, dtype, STEP_ARGUMENTS, _text(symbol, dtype, lanes, vectors, masked))
     arguments = list(made.arguments)
     arguments[4] = "int32_t*"
@@ -44,17 +44,18 @@ def _text(symbol: str, dtype: str, lanes: int, vectors: int, masked: bool) -> st
         address = out.element(kind, base, v * lanes)
         if masked:
             return out.value(
-                f"call {vector} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 {size}, {bits} {mask}, "
+                f"call {vector} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 {size}, {bits} {masks[v]}, "
                 f"{vector} zeroinitializer)"
             )
         return out.value(f"load {vector}, ptr {address}, align {size}")
 
     out.label("entry")
-    mask = ""
+    masks: list[str] = []
     if masked:
         limit = everywhere("%live", "i64")
-        counted = ", ".join(f"i64 {lane}" for lane in range(lanes))
-        mask = out.value(f"icmp slt <{lanes} x i64> <{counted}>, {limit}")
+        for v in all_of:
+            counted = ", ".join(f"i64 {v * lanes + lane}" for lane in range(lanes))
+            masks.append(out.value(f"icmp slt <{lanes} x i64> <{counted}>, {limit}"))
     start = everywhere(out.value(f"load {kind}, ptr %before"), kind)
     first = [out.value(f"fadd {vector} {start}, {loaded('%w', v)}") for v in all_of]
     out.line("br label %head")
@@ -92,7 +93,7 @@ def _text(symbol: str, dtype: str, lanes: int, vectors: int, masked: bool) -> st
         ):
             if masked:
                 out.line(
-                    f"call void @llvm.masked.store.{name}.p0({of} {value}, ptr {place}, i32 4, {bits} {mask})"
+                    f"call void @llvm.masked.store.{name}.p0({of} {value}, ptr {place}, i32 4, {bits} {masks[v]})"
                 )
             else:
                 out.line(f"store {of} {value}, ptr {place}, align 4")

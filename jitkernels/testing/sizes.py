@@ -13,7 +13,7 @@ SIZES = (*range(34), 47, 64, 65, 100, 127, 255, 257, 513)
 """Extents that leave every tail of every vector width and unrolling, and none."""
 LONG = (1_537, 50_257)
 """Extents at which sums need care."""
-MOST_WORK = 1e8
+MOST_WORK = 3e7
 """Operations of a long attr: where sizes multiply, two of them need not be long to show an error."""
 NUMBERS = (0.0, 1.0, 0.5, -1.5, 1e-3)
 """What float fields are tried with, beside their default and where they have no ``samples`` of their own."""
