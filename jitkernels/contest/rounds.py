@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import select
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,8 @@ from jitkernels.contest.task import NEEDS, Task, reason_to_miss
 ROUNDS = 7
 """Turns that each contestant has at each size."""
 MOST_CALLS = 1000
+PATIENCE = 120
+"""Seconds that an answer may take, compiling included."""
 
 
 @dataclass
@@ -49,11 +52,12 @@ class Contestant:
         settings |= {"JITKERNELS_CACHE_DIR": cache, "TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"}
         settings["PYTHONPATH"] = os.pathsep.join(place or "." for place in sys.path)
         self.name = name
+        self._said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "jitkernels.contest.worker", task.name, name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._said,  # a pipe that nobody reads would stop it
             text=True,
             env={**os.environ, **settings},
         )
@@ -65,7 +69,7 @@ class Contestant:
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+        for stream in (self._process.stdin, self._process.stdout, self._said):
             if stream is not None:
                 with suppress(OSError):  # what was not read any more
                     stream.close()
@@ -88,13 +92,15 @@ class Contestant:
 
     def _answer(self) -> dict[str, Any]:
         assert self._process.stdout is not None
+        if not select.select([self._process.stdout], [], [], PATIENCE)[0]:
+            self._process.kill()
+            return {"wrong": f"took longer than {PATIENCE} s"}
         line = self._process.stdout.readline()
         if line:
             return dict(json.loads(line))
-        assert self._process.stderr is not None
-        errors = self._process.stderr.read()
         self._process.wait()
-        last = [text for text in errors.strip().splitlines() if text.strip()][-1:]
+        self._said.seek(0)
+        last = [text for text in self._said.read().strip().splitlines() if text.strip()][-1:]
         return {"wrong": "".join(last) or f"ended with {self._process.returncode}"}
 
 
