@@ -107,8 +107,6 @@ def check_implementation(checks: Checks, row: Row, name: str) -> None:
                 testing.check_bad_indices(attr, kernel.callable, label=label)
 
 
-# Everyday calls.
-
 BY_PYTHON: dict[str, Form] = {
     "subclass": lambda value: value.view(type("Own", (np.ndarray,), {})),
 }
@@ -210,6 +208,13 @@ def check_everyday(calls: Calls, dtype: str) -> None:
         calls.right(name, used, given, dtype)
         if name in COMPILED:
             calls.compiled(name, lambda: calls.function(**used))  # noqa: B023  # called at once
+    if any(getattr(value, "dtype", None) == dtype for value in given.values()):
+        check_conversions(calls, given)
+    check_results(calls, given, dtype)
+    check_mistakes(calls, given)
+
+
+def check_conversions(calls: Calls, given: Given) -> None:
     calls.right("lists", changed(given, lambda value: value.tolist()), changed(given, np.float64), "float64")
     for other in OTHER_TYPES:
         result = "float32" if other == "float16" else "float64"
@@ -220,10 +225,8 @@ def check_everyday(calls: Calls, dtype: str) -> None:
         calls.right(other, used, plain, result)
         if other != "float16" or copying.has_float16():
             calls.compiled(other, lambda: calls.function(**used))  # noqa: B023  # called at once
-    wide = changed(given, np.longdouble)
-    calls.checks.refused(f"{calls.name}: long double", calls.name, calls.function, **wide)
-    check_results(calls, given, dtype)
-    check_mistakes(calls, given)
+    label, wide = f"{calls.name}: long double", changed(given, np.longdouble)
+    calls.checks.refused(label, calls.name, calls.function, **wide)
 
 
 def unwritten(results: Iterable[AnyArray]) -> tuple[AnyArray, ...]:
@@ -234,8 +237,7 @@ def unwritten(results: Iterable[AnyArray]) -> tuple[AnyArray, ...]:
 def check_results(calls: Calls, given: Given, dtype: str) -> None:
     """``out`` in every form, by name and position, and over an input."""
     results = calls.function(**given)
-    several = isinstance(results, tuple)
-    fresh: list[AnyArray] = [*results] if several else [results]
+    fresh: list[AnyArray] = [*results] if (several := isinstance(results, tuple)) else [results]
     for name, form in [*COMPILED.items(), *BY_PYTHON.items(), ("double", np.float64)]:
         if name == "read-only" or (name == "double" and fresh[0].dtype.kind != "f"):
             continue
@@ -267,16 +269,19 @@ def check_results(calls: Calls, given: Given, dtype: str) -> None:
 
 def check_mistakes(calls: Calls, given: Given) -> None:
     refused, function = calls.checks.refused, calls.function
+    inputs = [a for a in calls.row.arrays if a.role == "in" and a.when]
+    alone = [a.name for a in inputs if [b.when for b in inputs].count(a.when) == 1]  # may be left out
     for key, value in given.items():
         if isinstance(value, np.ndarray):
-            for wrong in ("text", object(), {}, value.astype(complex), value.astype(object), None):
+            wrongs: list[Any] = ["text", object(), {}, value.astype(complex), value.astype(object), None]
+            for wrong in wrongs[:-1] if key in alone else wrongs:
                 refused(f"{calls.name}: {key}", calls.name, function, **given | {key: wrong})
         elif not isinstance(value, int):
             refused(f"{calls.name}: {key}", key, function, **given | {key: "no such"})
     (out, *_) = result if isinstance(result := function(**given), tuple) else (result,)
-    wrongs: list[Any] = [
+    wrongs = [
         out.tolist(),
-        out.astype(np.int64 if out.dtype.kind == "f" else np.float64),
+        out.astype(np.int64 if out.dtype.kind == "f" else np.bool_),
         out[np.newaxis].copy(),
         read_only(out),
         "text",
@@ -327,9 +332,6 @@ def check_shapes(calls: Calls) -> None:
             label = f"numbers and broadcasts {[(type(value).__name__, np.shape(value)) for value in pair]}"
             calls.right(label, dict(zip(names, pair, strict=True)), plain, dtype)
             calls.compiled(label, lambda: calls.function(*pair))  # noqa: B023  # called at once
-
-
-# All of it.
 
 
 @contextlib.contextmanager

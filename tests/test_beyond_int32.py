@@ -26,9 +26,9 @@ from jitkernels.registry import implementations
 from jitkernels.signature import AnyArray, Argument
 
 MOST_INT32 = 1 << 31
-DEPENDS_ON_PLACE = {"STRIDE_SCAL", "STRIDE_ASUM", "UNIFORM", "NORMAL"}
+DEPENDS_ON_PLACE = {"STRIDE_SCAL", "STRIDE_ASUM", "UNIFORM", "NORMAL", "CRF_DECODING"}
 """Rows whose results hang on where they are in an array, beside what is in it: a slice has another reference."""
-NOT_CUT: dict[str, str] = {}
+NOT_CUT = {"ATTENTION": "its range is one of several extents at once"}
 """Rows of which no implementation has a range over an extent."""
 MOST_STEPS = 1 << 18
 """Of a part that is computed."""

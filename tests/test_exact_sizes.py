@@ -41,7 +41,11 @@ def test_kernels_of_exactly_these_sizes_are_called_whole(row: Row, fresh: Path) 
         outs = tuple(testing.Guarded(out, "end") for out in function_results(row, used))
         function_of(row)(**used, out=passed(tuple(guard.array for guard in outs)))
         assert all(guard.intact() for guard in outs), form
-        assert_right(row, passed(in_dtype([g.array for g in outs], "float32")), given, slack=4)
+        results = [guard.array for guard in outs]
+        if form == "wide":  # sums that a row promises to round to its dtype are other ones there
+            assert_right(row, passed(tuple(results)), used, "float64", slack=4)
+        else:
+            assert_right(row, passed(in_dtype(results, "float32")), given, slack=4)
 
 
 def as_wide(value: AnyArray) -> AnyArray:

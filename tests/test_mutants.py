@@ -8,7 +8,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import cases
 import mistakes
 import numpy as np
 import oracles
@@ -18,9 +17,9 @@ from jitkernels import registry, testing
 
 SIZES = (0, 1, 2, 7, 17)
 MOST_OPERATIONS = 50_000
-LONG_ATTRS = 16
-LONG_KINDS = ("constant", "columns")
-"""Beside positive numbers, in turn."""
+LONG, MOST_LONG, MANY = (1_537, 20_021), 20_000_000, 24
+LONG_KINDS = ("constant", "columns", "positive")
+"""Each long attr sees one of them, or one and positive numbers where there are no more than so many of those."""
 KINDS, ALONE = 3, 10
 """Each attr sees every third kind of data, the next attr the next ones; every tenth special values one by one."""
 FAMILIES = mistakes.families()
@@ -55,8 +54,10 @@ def check_all(row: Any, function: Callable[..., None]) -> None:
             alone = (len(attrs) - 1 - number) % ALONE == 0
             if alone or number % KINDS == 0:
                 testing.check_special_values(attr, called, oracles.expected, label=label, alone=alone)
-        for number, attr in enumerate(cases.evenly(testing.long_attrs(row), LONG_ATTRS)):
-            kinds = ["positive", LONG_KINDS[number % 2]]
+        long = [attr for attr in testing.long_attrs(row, LONG) if attr.operations() <= MOST_LONG]
+        for number, attr in enumerate(long):
+            one = LONG_KINDS[number % 3] if len(long) > MANY else LONG_KINDS[number % 2]
+            kinds = [one] if len(long) > MANY else ["positive", one]
             testing.check_data(attr, {attr.text(): bound(attr)}, oracles.expected, kinds=kinds)
 
 

@@ -52,7 +52,7 @@ class Contestant:
         settings |= {"JITKERNELS_CACHE_DIR": cache, "TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"}
         settings["PYTHONPATH"] = os.pathsep.join(place or "." for place in sys.path)
         self.name = name
-        self._said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
+        self._said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  # closed below
         self._process = subprocess.Popen(
             [sys.executable, "-m", "jitkernels.contest.worker", task.name, name],
             stdin=subprocess.PIPE,
