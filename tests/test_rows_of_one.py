@@ -1,11 +1,14 @@
 """Rows of one element, which are served as one row of columns: as NumPy has them, with options and any ``out``."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 import jitkernels as jk
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     "hmax": np.max, "hmin": np.min, "hsum": np.sum, "hmean": np.mean, "hvar": np.var, "hargmax": np.argmax,
 }  # fmt: skip
 
