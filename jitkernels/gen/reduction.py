@@ -13,8 +13,7 @@ from jitkernels.loops.row_argmax import TOGETHER, first_place, lanes_of, largest
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
-from jitkernels.refer.reduction import hargmax as reference
-from jitkernels.registry import Variant, implements
+from jitkernels.registry import Variant, implementation, implements
 
 SHORT = 64
 """Elements up to which the reference is compiled: few rows of them have a whole step of vectors."""
@@ -43,6 +42,7 @@ def variants(attr: HArgMaxAttr) -> Sequence[Variant]:
 def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
     if not _is_long(attr):
         chosen = {"unroll": from_reference.UNROLLS[0], "vector_bytes": 64, "stream": False, "parallel": False}
+        reference = implementation(HArgMaxAttr, "refer").function
         return from_reference.nest(attr, reference, **{**chosen, **variant})
     dtype = attr.dtype
     width = variant.get("vector_bytes", machine.target().vector_bytes)
