@@ -19,7 +19,7 @@ from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import apart, inlined, offset
 from jitkernels.registry import Variant, implements
 
-TOGETHER = 256
+TOGETHER = 128
 """Elements that are sorted in registers at most."""
 SHORT = 8192
 """Elements up to which it takes less to merge these than to go digit by digit."""
@@ -59,27 +59,30 @@ def sort(attr: SortAttr, **variant: Any) -> LoopNest:
     largest = integer(np.iinfo(integer).max)
     top, eight, mask = unsigned(1 << bits - 1), unsigned(8), unsigned(DIGIT - 1)
     sort_16, sort_32, sort_64 = (network(bits, count, min(lanes, count)) for count in (16, 32, 64))
-    sort_128, sort_256 = (network(bits, count, lanes) for count in (128, TOGETHER))
-    merge_256 = merge(bits, TOGETHER, lanes)
+    sort_part = network(bits, TOGETHER, lanes)
+    merge_part = merge(bits, TOGETHER, lanes)
     turn, compare = against(bits, lanes, turned=True), against(bits, lanes, turned=False)
     no_memory = np.int64(status.no_memory_for(f"sort_{dtype}"))
 
     @apart()
-    def sort_merging(keys: Any, room: int) -> None:
-        """Parts in registers, then twice as many at a time, the second of two from behind."""
-        for start in range(0, room, TOGETHER):
-            sort_256(offset(keys, start))
+    def sort_merging(keys: Any, room: int, n: int) -> None:
+        """Parts in registers, then twice as many at a time, the second of two from behind.
+
+        What lies behind n elements is as large as any: parts of nothing else are in order before and after each step.
+        """
+        for start in range(0, n, TOGETHER):
+            sort_part(offset(keys, start))
         count = 2 * TOGETHER
         while count <= room:
-            for start in range(0, room, count):
+            for start in range(0, n, count):
                 turn(offset(keys, start), count // 2)
                 distance = count // 4
                 while distance >= TOGETHER:
                     for part in range(start, start + count, 2 * distance):
                         compare(offset(keys, part), distance)
                     distance = distance // 2
-                for part in range(start, start + count, TOGETHER):
-                    merge_256(offset(keys, part))
+                for part in range(start, min(start + count, n), TOGETHER):
+                    merge_part(offset(keys, part))
             count *= 2
 
     @inlined()
@@ -97,12 +100,10 @@ def sort(attr: SortAttr, **variant: Any) -> LoopNest:
             sort_32(keys)
         elif room == 64:
             sort_64(keys)
-        elif room == 128:
-            sort_128(keys)
         elif room == TOGETHER:
-            sort_256(keys)
+            sort_part(keys)
         else:
-            sort_merging(keys, room)
+            sort_merging(keys, room, n)
         for j in range(n):
             y[j] = float_of(keys[j])
 

@@ -42,9 +42,8 @@ def variants(attr: HArgMaxAttr) -> Sequence[Variant]:
 def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
     if not _is_long(attr):
         chosen = {"unroll": from_reference.UNROLLS[0], "vector_bytes": 64, "stream": False, "parallel": False}
-        return from_reference.nest(
-            attr, implementation(HArgMaxAttr, "refer").function, **{**chosen, **variant}
-        )
+        reference = implementation(HArgMaxAttr, "refer").function
+        return from_reference.nest(attr, reference, **{**chosen, **variant})
     dtype = attr.dtype
     width = variant.get("vector_bytes", machine.target().vector_bytes)
     step = TOGETHER * lanes_of(dtype, width)

@@ -30,6 +30,8 @@ BUFFER_BYTES = 4096
 """What the block of one operand takes in its buffer: a few of them stay in the first-level cache."""
 MOST_ALIKE = 4
 """Times as many elements that all blocks have in common: they are brought into the buffer once."""
+ROWS_TOGETHER, ROWS_BYTES = 32, 65536
+"""Long rows that a block has at least, and what they take in the buffer of one operand at most."""
 MIXED_BLOCK = 512
 """Elements of whole arrays that are converted at a time: two blocks take a quarter of the first-level cache."""
 RUN = 128

@@ -6,6 +6,8 @@ from jitkernels.native.layout import (
     MOST_ALIKE,
     MOST_CALL_WORDS,
     MOST_OPERAND_DIMENSIONS,
+    ROWS_BYTES,
+    ROWS_TOGETHER,
     STACK_BUFFER_BYTES,
     Frame,
     Known,
@@ -86,10 +88,12 @@ def in_blocks(table: int, frame: int, context: int) -> int:
 def block_of(table: int, frame: int, lead: int, widest: int) -> int:
     """Rows of a block: so many that the buffer stays in the first cache, more where it is filled but once.
 
+    Long rows are some all the same, as many as the second cache has room for: a kernel of products needs several.
+
     A row which is the same again and again, and a number, lie in the buffer as they did before if blocks are whole
     multiples of it.
     """
-    step = max(1, BUFFER_BYTES // 8 // widest)
+    step = max(1, max(BUFFER_BYTES // 8 // widest, min(ROWS_TOGETHER, ROWS_BYTES // 8 // widest)))
     constant = widest == 1
     period = 1
     for i in range(load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)):

@@ -106,13 +106,19 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
                 return Outcome.GENERAL
     if lead * n == 0 or load(table, 8 * Table.EXACT):
         return Outcome.GENERAL
-    key = (options * 2 + wide + KEY_BASE) << 6 | class_of(lead)
     trails = 0
+    behind = 1
+    if rows:
+        trails = load(table, 8 * Table.TRAILING) >= 0
+        if n == 1 and load(table, 8 * Table.MIRRORS):
+            # Rows of one element are one row of such columns, which are the lanes of vectors.
+            behind = lead
+            lead = 1
+    key = (options * 2 + wide + KEY_BASE) << 6 | class_of(lead)
     if rows:
         key = key << 6 | class_of(n)
-        trails = load(table, 8 * Table.TRAILING) >= 0
         if trails:
-            key = key << 6
+            key = key << 6 | class_of(behind)
     context = context_of(table, key)
     if unlikely(context == 0):
         return Outcome.PYTHON
@@ -128,7 +134,7 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
         store(words, 8 * at, n)
         at += 1
         if trails:
-            store(words, 8 * at, 1)
+            store(words, 8 * at, behind)
             at += 1
         for i in range(load(table, 8 * Table.OPTIONS) if load(table, 8 * Table.FLOATS) else 0):
             choice = table + 8 * (load(table, 8 * Table.CHOICES) + i * Choice.WORDS)
