@@ -279,7 +279,7 @@ def check_mistakes(calls: Calls, given: Given) -> None:
     (out, *_) = result if isinstance(result := function(**given), tuple) else (result,)
     wrongs: list[Any] = [
         out.tolist(),
-        out.astype(np.int64 if out.dtype.kind == "f" else np.float64),
+        out.astype(np.int64 if out.dtype.kind == "f" else np.bool_),
         out[np.newaxis].copy(),
         read_only(out),
         "text",

@@ -211,7 +211,7 @@ def _plain_call(row: Row, elements: int) -> dict[str, Any]:
     if (row, elements) not in _plain:
         call = ordinary_calls_of(row, elements)[0]
         names = (p.name for p in _parameters(row))
-        _plain[row, elements] = dict(zip(names, call.arguments, strict=False)) | call.named
+        _plain[row, elements] = dict(zip(names, call.arguments, strict=False)) | dict(call.named)
     return _plain[row, elements]
 
 

@@ -27,7 +27,9 @@ def numbers_of(row: Row) -> Iterator[tuple[str, Any]]:
     """The options of a row that are numbers, each with values to try."""
     for name, field in row.known_fields().items():
         if name in row.options and field.kind in ("whole", "float"):
-            outputs = {symbol for a in row.arrays if a.role == "out" for e in a.extents for symbol in e.symbols}
+            outputs = {
+                symbol for a in row.arrays if a.role == "out" for e in a.extents for symbol in e.symbols
+            }
             values: Any = REAL if field.kind == "float" else WHOLE
             yield name, [v for v in values if name not in outputs or v < MOST]
 
@@ -45,7 +47,7 @@ def result_of(function: Any, given: dict[str, Any]) -> Any:
 def calls_of(row: Row) -> Iterator[dict[str, Any]]:
     names = [*row.parameters().parameters]
     for call in ordinary_calls_of(row, ELEMENTS):
-        yield dict(zip(names, call.arguments, strict=False)) | call.named
+        yield dict(zip(names, call.arguments, strict=False)) | dict(call.named)
 
 
 NAMES = [row.kernel_type.name.lower() for row in all_rows() if any(numbers_of(row))]
@@ -67,7 +69,8 @@ def test_numbers_at_their_limits(name: str) -> None:
                     expected = result_of(function, given)
                 assert (got is None) == (expected is None), f"{option}={value}, call {each}: {got}"
                 for one, right in zip(got or (), expected or (), strict=True):
-                    assert one.dtype == right.dtype and one.shape == right.shape
+                    assert one.dtype == right.dtype
+                    assert one.shape == right.shape
                     np.testing.assert_allclose(
                         one, right, rtol=1e-4, atol=1e-6, err_msg=f"{option}={value}, call {each}"
                     )
