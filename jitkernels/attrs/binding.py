@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitkernels.attrs.fields import MOST_BYTES
 from jitkernels.errors import (
     ArgumentError,
     ArgumentTypeError,
