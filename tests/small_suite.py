@@ -122,8 +122,6 @@ COMPILED: dict[str, Form] = {
 }
 """What the dispatcher takes itself from the second call on; Python serves the forms above."""
 OTHER_TYPES = ("float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
-
-
 WEAK = (float, int, bool)
 """Numbers that take the dtype of what they meet."""
 
@@ -302,13 +300,14 @@ def check_axes(calls: Calls) -> None:
     """Any axis, and more dimensions than a kernel has."""
     first = next(iter(calls.row.parameters().parameters))
     value = np.random.default_rng(1).uniform(-2, 2, (2, 3, 2, 3, 5)).astype(np.float32)
-    given = {first: value}
+    needed = {p.name: 2 for p in calls.row.parameters().parameters.values() if p.default is p.empty}
+    given: Given = needed | {first: value}
     if "axis" in calls.row.parameters().parameters:
         for axis in range(-5, 5):
             calls.right(f"axis {axis}", given | {"axis": axis}, given | {"axis": axis}, "float32")
-            calls.compiled(f"axis {axis}", lambda: calls.function(value, axis=axis))  # noqa: B023  # called at once
+            calls.compiled(f"axis {axis}", lambda: calls.function(**given, axis=axis))  # noqa: B023  # called at once
         for wrong in (5, -6, 1.5, "x"):
-            calls.checks.refused(f"{calls.name}: axis", "axis", calls.function, value, axis=wrong)
+            calls.checks.refused(f"{calls.name}: axis", "axis", calls.function, **given, axis=wrong)
 
 
 def check_shapes(calls: Calls) -> None:

@@ -91,7 +91,8 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
         for argument in outputs_of(row)
         if argument.when is None or flags[argument.when]
     ]
-    if all(0 in shape for shape in results):
+    looks = any(a.spreads and isinstance(a.domain[1], str) for a in present)  # at each index, results or none
+    if all(0 in shape for shape in results) and not looks:
         extents |= dict.fromkeys(spread_of(row), 0)
     lying = {a.turned: lies_turned(a, moved[a.name], lead) for a in present if a.turned is not None}
     options |= {name: kinds[name] for name in kinds if name in known}

@@ -61,7 +61,7 @@ WRONG: dict[str, Form] = {
     "a list": lambda value: value.tolist(),
     "a memoryview": lambda value: value.data,
     "text": lambda _: "text",
-    "a number": lambda value: value.reshape(-1)[0],
+    "a number": lambda value: value.reshape(-1)[0] if value.size else value.dtype.type(0),
     "float16": lambda value: value.astype(np.float16),
     "the other width": lambda value: value.astype(
         f"{value.dtype.kind}{4 if value.itemsize == 8 else 2 * value.itemsize}"
