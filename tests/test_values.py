@@ -11,6 +11,7 @@ from cases import Failures, Row
 
 from jitkernels import accuracy, set_num_threads, testing
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.registry import implementation
 
 LONG_KINDS = ("positive", "constant", "columns", "ties")
 EVERY = 5
@@ -91,10 +92,11 @@ def test_several_threads(row: type[KernelAttr], name: str) -> None:
     from jitkernels import get_num_threads
 
     before = get_num_threads()
+    mine = cases.middles_in_scope(row, name)
     for dtype, threads in cases.in_turn(
         row, [("float32", 2), ("float64", 5), ("float32", 5), ("float64", 2)]
     ):
-        attr = _large(testing.middle(row, dtype))
+        attr = _large(next((attr for attr in mine if attr.fields()["dtype"] == dtype), mine[0]), name)
         cases.usable(attr, name)
         try:
             set_num_threads(threads)
@@ -104,18 +106,20 @@ def test_several_threads(row: type[KernelAttr], name: str) -> None:
             set_num_threads(before)
 
 
-def _large(attr: KernelAttr) -> KernelAttr:
-    """The attr with its integers doubled in turn until a call takes some 100 us."""
+def _large(attr: KernelAttr, name: str) -> KernelAttr:
+    """The attr, its integers doubled in turn where an implementation takes that, until a call takes some 100 us."""
+    found = implementation(type(attr), name)
+    usable = found.reason_against(attr) is None
     names = [key for key, value in attr.fields().items() if type(value) is int]
-    turn = 0
-    while attr.operations() < 2**18:
-        name = names[turn % len(names)]
-        for size in (2 * max(1, attr.fields()[name]) + 1, 2 * attr.fields()[name]):
-            larger = testing.changed(attr, {name: size})
-            if larger is not None:
+    for turn in range(64 * len(names)):
+        if attr.operations() >= 2**18:
+            break
+        key = names[turn % len(names)]
+        for size in (2 * max(1, attr.fields()[key]) + 1, 2 * attr.fields()[key]):
+            larger = testing.changed(attr, {key: size})
+            if larger is not None and (not usable or found.reason_against(larger) is None):
                 attr = larger
                 break
-        turn += 1
     return attr
 
 

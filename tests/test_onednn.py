@@ -1,0 +1,160 @@
+"""oneDNN: found, kept on its caller's thread, its primitives kept per shape and whole after a fork."""
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from processes import python
+
+import jitkernels as jk
+from jitkernels.more.onednn import library
+from jitkernels.registry import implementation
+
+
+@pytest.fixture(autouse=True)
+def _found() -> None:
+    found, reason = library.status()
+    if not found:
+        pytest.skip(reason)
+
+
+def kernel(attr: Any) -> Any:
+    from jitkernels.kernel import Kernel
+
+    return Kernel(attr, implementation(type(attr), "onednn"), {"parallel": False}).callable
+
+
+def rows(count: int, n: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).standard_normal((count, n, 1)).astype(np.float32)
+
+
+def softmax(x: Any) -> Any:
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def test_it_is_found_with_version_and_place() -> None:
+    found, text = library.status()
+    assert found
+    assert text.startswith("oneDNN 3.")
+
+
+def test_a_library_with_threads_of_its_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "_version", lambda found: library.Version(3, 13, 0, b"", 4, 0))
+    library.library.cache_clear()
+    try:
+        found, reason = library.status()
+        attr = jk.SoftmaxAttr(rows=3, n=8)
+        refused = implementation(jk.SoftmaxAttr, "onednn").reason_against(attr)
+    finally:
+        library.library.cache_clear()
+    assert not found
+    assert "its threads are not those of OpenMP" in reason
+    assert refused == reason
+
+
+def test_more_shapes_than_are_kept() -> None:
+    """All are right, the first ones too when they come again."""
+    for n in [*range(1, 101), *range(1, 101, 9)]:
+        x = rows(3, n, n)
+        y = np.empty_like(x)
+        kernel(jk.SoftmaxAttr(rows=3, n=n))(x, y)
+        np.testing.assert_allclose(y, softmax(x), rtol=1e-5, atol=1e-30)
+
+
+def test_many_threads_with_few_shapes() -> None:
+    """More callers than slots for their shapes, with arrays of their own."""
+    wrong: list[str] = []
+
+    def work(seed: int) -> None:
+        for n in (40, 41, 300):
+            x = rows(50, n, seed)
+            y = np.empty_like(x)
+            call = kernel(jk.SoftmaxAttr(rows=50, n=n))
+            for _ in range(50):
+                call(x, y)
+                if not np.allclose(y, softmax(x), rtol=1e-5, atol=1e-30):
+                    wrong.append(f"{seed} {n}")
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+FORKS = """
+import os, threading
+import numpy as np
+import jitkernels as jk
+from test_onednn import kernel, rows, softmax
+x = rows(60, 500)
+small = {n: (kernel(jk.SoftmaxAttr(rows=3, n=n)), rows(3, n)) for n in range(1, 200)}
+going = True
+def work(first):
+    while going:
+        for n in range(first, 200, 3):
+            call, given = small[n]
+            call(given, np.empty_like(given))
+threads = [threading.Thread(target=work, args=(first,)) for first in (1, 2, 3)]
+for thread in threads: thread.start()
+failed = 0
+for turn in range(20):
+    child = os.fork()
+    if child == 0:
+        ok = True
+        for n in (turn + 1, 150 - turn):
+            call, given = small[n]
+            y = np.empty_like(given)
+            call(given, y)
+            ok &= np.allclose(y, softmax(given), rtol=1e-5, atol=1e-30)
+        os._exit(0 if ok else 1)
+    failed += os.waitpid(child, 0)[1] != 0
+going = False
+for thread in threads: thread.join()
+print(failed)
+"""
+
+
+def test_forks_while_primitives_are_made() -> None:
+    assert python(FORKS) == "0\n"
+
+
+ALONE = """
+import os
+import numpy as np
+import jitkernels as jk
+from test_onednn import kernel, rows
+from jitkernels.native import openmp
+found, _ = openmp.runtime()
+before = found.omp_get_max_threads(), len(os.listdir("/proc/self/task"))
+x = rows(512, 1000)
+kernel(jk.SoftmaxAttr(rows=512, n=1000))(x, np.empty_like(x))
+a = rows(400, 400).reshape(400, 400)
+kernel(jk.MatMulAttr(m=400, n=400, k=400))(a, a, np.empty_like(a))
+after = found.omp_get_max_threads(), len(os.listdir("/proc/self/task"))
+print(before == after, before[0])
+"""
+
+
+def test_it_starts_no_threads_and_leaves_openmp_as_it_was() -> None:
+    assert python(ALONE, OMP_NUM_THREADS="4") == "True 4\n"
+
+
+def test_rows_that_primitives_get_wrong() -> None:
+    """A NaN, infinities, results too small for normal numbers, equal numbers: each amid rows that are ordinary."""
+    x = rows(12, 100)
+    x[2, 7], x[4, 99], x[6, :, 0], x[8, 5], x[10, 3] = np.nan, np.inf, -np.inf, -np.inf, x[10].max() + 95
+    y = x.copy()
+    kernel(jk.SoftmaxAttr(rows=12, n=100))(y, y)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(y, softmax(x.astype(np.float64)), rtol=1e-5, atol=1e-44)
+    assert np.isnan(y[[2, 4, 6]]).all()
+    flat = rows(9, 1000)[:, :, 0]
+    flat[[1, 2, 7]] = np.float32(123.4)
+    z = np.empty_like(flat)
+    kernel(jk.LayerNormAttr(rows=9, n=1000, affine=False))(flat, z)
+    assert (z[[1, 2, 7]] == 0).all()
+    assert abs(z[[0, 3, 8]].std(axis=1) - 1).max() < 1e-3
