@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.roles import trailing_of
 from jitkernels.benchmark import peaks
 from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmark.table import time_calls
@@ -44,10 +45,11 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 def attrs(row: type[KernelAttr], elements: int = ELEMENTS) -> Iterator[KernelAttr]:
     """The attrs of a row that stream through so many elements; none of a row that does not, or takes indices."""
-    extents = [name for name, field in row.known_fields().items() if field.kind == "int"]
+    behind = trailing_of(row)
+    extents = [name for name, field in row.known_fields().items() if field.kind == "int" and name != behind]
     for shape in NAMED.get(row.kernel_type.name, SHAPES.get(len(extents), ())):
         smaller = [max(size * elements // ELEMENTS, 1) if size == max(shape) else size for size in shape]
-        fields: dict[str, Any] = dict(zip(extents, smaller, strict=True))
+        fields: dict[str, Any] = dict(zip(extents, smaller, strict=True)) | ({behind: 1} if behind else {})
         usual = next(
             (case.attr for case in row.sweep() if case.attr.fields().get("dtype") == "float32"), None
         )
