@@ -27,6 +27,7 @@ from jitkernels.attrs.lstm import LSTMCtHtAttr as LSTMCtHtAttr
 from jitkernels.attrs.matmul import MatMulAttr as MatMulAttr
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr as MatMulBatchedAttr
 from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr as MatMulEpilogueAttr
+from jitkernels.attrs.matmul_int4 import MatMulInt4Attr as MatMulInt4Attr
 from jitkernels.attrs.matmul_int8 import MatMulInt8Attr as MatMulInt8Attr
 from jitkernels.attrs.movement import GatherAttr as GatherAttr
 from jitkernels.attrs.movement import ScatterAddAttr as ScatterAddAttr
@@ -181,6 +182,7 @@ __all__ = [
     "MatMulAttr",
     "MatMulBatchedAttr",
     "MatMulEpilogueAttr",
+    "MatMulInt4Attr",
     "MatMulInt8Attr",
     "NCHW16CMulNCAttr",
     "NormalAttr",
@@ -259,6 +261,7 @@ __all__ = [
     "matmul",
     "matmul_batched",
     "matmul_epilogue",
+    "matmul_int4",
     "matmul_int8",
     "nchw16c_mul_nc",
     "normal",
@@ -471,6 +474,13 @@ def matmul_epilogue(
     b: ArrayLike,
     bias: ArrayLike | None = None,
     activation: Literal['identity', 'relu', 'gelu', 'silu', 'tanh', 'sigmoid'] = 'identity',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def matmul_int4(
+    a: ArrayLike,
+    packed: ArrayLike,
+    scale: ArrayLike,
+    zero: ArrayLike | None = None,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def quantize(

@@ -109,11 +109,6 @@ class Dispatch:
             (max(len(a.extents) for a in arrays), MOST_SHAPE, "dimensions"),
             (max((len(e.symbols) for a in arrays for e in a.extents), default=0), 2, "symbols in an extent"),
             (
-                max((len(e.symbols) for a in self._inputs for e in a.extents), default=0),
-                1,
-                "symbols in an input",
-            ),
-            (
                 max((len(v) for v in self._options.values() if isinstance(v, tuple)), default=0),
                 MOST_VALUES,
                 "values",

@@ -36,6 +36,7 @@ def bind_inputs(table: int, frame: int) -> int:
     if load(table, 8 * Table.MIRRORS):
         turn_round(frame)
     spread = load(table, 8 * Table.SPREAD)
+    products = 0
     for i in range(inputs):
         own = operand(frame, i)
         if load(own, 8 * Operand.PRESENT):
@@ -72,13 +73,18 @@ def bind_inputs(table: int, frame: int) -> int:
                     return 0
                 factor = load(entry, 8 * (Record.SHAPE + 3 * e))
                 place = load(entry, 8 * (Record.SHAPE + 3 * e + 1))
-                if place >= 0:
+                if load(entry, 8 * (Record.SHAPE + 3 * e + 2)) >= 0:
+                    products = 1
+                    factor = extent
+                elif place >= 0:
                     symbol = frame + 8 * (Frame.EXTENTS + place)
                     if load(symbol) == -1:
                         store(symbol, 0, extent // factor)
                     factor = factor * load(symbol)
                 if factor != extent:
                     return 0
+    if products and products_agree(table, frame, inputs) == 0:
+        return 0
     if spread >= 0:
         total = 1
         for d in range(load(frame, 8 * Frame.LEADING)):
@@ -91,6 +97,29 @@ def bind_inputs(table: int, frame: int) -> int:
         own = operand(frame, i)
         if load(own, 8 * Operand.PRESENT):
             lay_out(table, frame, own, record(table, i))
+    return 1
+
+
+def products_agree(table: int, frame: int, inputs: int) -> int:
+    """Whether extents of two symbols are what other extents say of these."""
+    for i in range(inputs):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.PRESENT):
+            entry = record(table, i)
+            fixed = load(entry, 8 * Record.FIXED)
+            first = load(own, 8 * Operand.DIMENSIONS) - fixed
+            if load(entry, 8 * Record.TRAILS):
+                first -= load(frame, 8 * Frame.BEHIND)
+            for e in range(fixed):
+                last = load(entry, 8 * (Record.SHAPE + 3 * e + 2))
+                if last >= 0:
+                    place = load(entry, 8 * (Record.SHAPE + 3 * e + 1))
+                    one = load(frame, 8 * (Frame.EXTENTS + place))
+                    other = load(frame, 8 * (Frame.EXTENTS + last))
+                    more = load(entry, 8 * (Record.MORE + e))
+                    wanted = load(entry, 8 * (Record.SHAPE + 3 * e)) * one * other + more
+                    if one < 0 or other < 0 or load(own, 8 * (Operand.EXTENTS + first + e)) != wanted:
+                        return 0
     return 1
 
 
@@ -323,6 +352,7 @@ FUNCTIONS = (
     operand,
     record,
     bind_inputs,
+    products_agree,
     turn_round,
     trail,
     move_axis,

@@ -1,0 +1,91 @@
+"""MATMUL_INT4: the product of floats and of weights of 4 bits, quantized in groups."""
+
+from collections.abc import Iterable, Sequence
+from typing import Self
+
+import numpy as np
+
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, power_of_two
+from jitkernels.signature import AnyArray, Argument
+
+
+class MatMulInt4Attr(KernelAttr, kernel_type="MATMUL_INT4"):
+    """c[i, j] = sum over g of scale[j, g] * sum over p of group g of a[i, p] * (q[j, p] - zero[j, g]).
+
+    q are numbers of 0 to 15 for n columns of k = 2 * groups * half weights. Each group of 2 * half of them, which follow
+    one another along k, has a scale and a zero point, 8 without `shifted`. Two are a byte, the first in its lower half:
+    packed is [n, groups, half] of uint8, scale and zero are [n, groups]. As ONNX Runtime defines MatMulNBits with
+    bits=4, whose zero points are packed as well. Columns w of floats are packed so in groups of 32::
+
+        parts = w.reshape(n, -1, 32)
+        scale = np.abs(parts).max(-1) / 7
+        q = np.clip(np.rint(parts / np.maximum(scale, 1e-30)[..., None]) + 8, 0, 15).astype(np.uint8)
+        packed = q[..., 0::2] | q[..., 1::2] << 4
+    """
+
+    m: int
+    n: int
+    groups: int
+    half: int
+    shifted: bool = False
+    dtype: str = "float32"
+    arrays = (
+        Argument("a", "in", "*m 2*groups*half"),
+        Argument("packed", "in", "n groups half", dtype="uint8", domain=(0, 256)),
+        Argument("scale", "in", "n groups", domain=(0.01, 0.2)),
+        Argument("zero", "in", "n groups", dtype="uint8", domain=(0, 16), when="shifted"),
+        Argument("c", "out", "*m n"),
+    )
+
+    @property
+    def k(self) -> int:
+        """Weights of a column."""
+        return 2 * self.groups * self.half
+
+    def tolerance(self) -> Tolerance:
+        """A chain of k products in any order; weights may be rounded before they are multiplied."""
+        return Tolerance(ulp=1, terms=self.k / 2 + 4)
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """|a| @ (|scale| * |q - zero|)."""
+        a, packed, scale, *rest = (np.asarray(array) for array in arrays)
+        a, scale = np.abs(a), np.abs(scale)
+        whole = packed.astype(np.int64)
+        zero = rest[0][..., np.newaxis] if self.shifted else 8.0
+        both = np.stack([whole & 15, whole >> 4], -1).reshape(self.n, self.groups, 2 * self.half)
+        weights = np.abs(both - zero) * scale[..., np.newaxis]
+        weights = np.where(weights > float(np.finfo(self.dtype).max), np.inf, weights)
+        return [a @ weights.reshape(self.n, self.k).T]
+
+    def operations(self) -> float:
+        return 2.0 * self.m * self.n * self.k
+
+    def tuning_class(self) -> Self:
+        """As for all kernels, but for groups: what counts is whether they are vectors of words, or words at all."""
+        half = 64 if self.half % 64 == 0 else 16 if self.half in (4, 8, 16, 32) else 2
+        found = super().tuning_class()
+        groups = max(power_of_two(self.groups * self.half) // half, 1)
+        return type(self)(**found.fields() | {"half": half, "groups": groups})
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        ci = [(1, 1, 1, 1), (1, 5, 3, 16), (3, 9, 5, 3), (1, 3, 2, 64), (17, 40, 9, 8)]
+        full = [
+            (1, 4096, 32, 64),
+            (1, 4096, 128, 16),
+            (1, 11008, 128, 16),
+            (1, 4096, 344, 16),
+            (8, 4096, 32, 64),
+        ]
+        full += [(64, 4096, 128, 16), (512, 4096, 32, 64)]
+
+        def attrs(dtype: str, sizes: Sequence[tuple[int, ...]], shifted: bool) -> list[MatMulInt4Attr]:
+            return [
+                cls(m=m, n=n, groups=groups, half=half, shifted=shifted, dtype=dtype)
+                for m, n, groups, half in sizes
+            ]
+
+        return cases(
+            attrs("float32", full, False) + attrs("float32", full[:2], True),
+            ci=[attr for dtype in FLOATS for attr in attrs(dtype, ci, False) + attrs(dtype, ci[1:4], True)],
+        )

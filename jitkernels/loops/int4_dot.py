@@ -1,0 +1,215 @@
+"""Dot products of floats and of weights of 4 bits in groups with a scale, as LLVM IR text.
+
+64 bytes of weights are 16 words of 8 each. Shifted to the right by four times s, their lower ends are weight s of all
+words, which a permutation of a table of 16 floats makes numbers of, where processors have one. So the floats that they
+are multiplied by lie in this order: of each 128 first the numbers 0, 8, 16..., then 1, 9, 17... What the products of a
+word add up to is multiplied by the scale of its group, so that groups are whole words.
+"""
+
+import struct
+
+from jitkernels.loops.tile import Text
+from jitkernels.native.source import IRFunction
+
+LANES, STEPS = 16, 8
+BYTES = 4 * LANES
+"""Of weights at a time."""
+NUMBERS = STEPS * LANES
+
+ARGUMENTS = (
+    ("ptr", "weights"), ("ptr", "floats"), ("ptr", "scale"), ("ptr", "zero"),
+    ("i64", "groups"), ("i64", "half"), ("i64", "shift"),
+)  # fmt: skip
+WORDS, FLOATS, MASK = f"<{LANES} x i32>", f"<{LANES} x float>", f"<{LANES} x i1>"
+LANE_NUMBERS = f"<{', '.join(f'i32 {i}' for i in range(LANES))}>"
+
+
+def int4_dot(*, few: bool, shifted: bool, permutes: bool) -> IRFunction:
+    """``dot(weights, floats, scale, zero, groups, half, shift)`` of one column, a float32.
+
+    few: groups have 4 << shift bytes, at most 64; otherwise a multiple of 64. shifted: there are zero points.
+    permutes: there is AVX-512.
+    """
+    symbol = f"int4_dot_{'few' if few else 'many'}"
+    kinds = tuple("void*" if kind == "ptr" else "int64" for kind, _ in ARGUMENTS)
+    return IRFunction(symbol, "float32", kinds, _Writer(few, shifted, permutes).text(symbol))
+
+
+def _float(value: float) -> str:
+    return "0x" + struct.pack(">d", value).hex().upper()
+
+
+class _Writer:
+    def __init__(self, few: bool, shifted: bool, permutes: bool) -> None:
+        self.few, self.shifted, self.permutes = few, shifted, permutes
+        self.out = Text()
+
+    def text(self, symbol: str) -> str:
+        arguments = ", ".join(f"{kind} %{name}" for kind, name in ARGUMENTS)
+        (self._few if self.few else self._many)()
+        body = "\n".join(self.out.lines)
+        return f"{self._declared()}define float @{symbol}({arguments}) noinline nounwind {{\n{body}\n}}\n"
+
+    def _declared(self) -> str:
+        lines = [
+            f"declare {WORDS} @llvm.masked.load.v16i32.p0(ptr, i32, {MASK}, {WORDS})",
+            f"declare {FLOATS} @llvm.masked.load.v16f32.p0(ptr, i32, {MASK}, {FLOATS})",
+            f"declare <16 x i8> @llvm.masked.load.v16i8.p0(ptr, i32, {MASK}, <16 x i8>)",
+            f"declare {FLOATS} @llvm.masked.gather.v16f32.v16p0(<16 x ptr>, i32, {MASK}, {FLOATS})",
+            f"declare <16 x i8> @llvm.masked.gather.v16i8.v16p0(<16 x ptr>, i32, {MASK}, <16 x i8>)",
+            f"declare {FLOATS} @llvm.fmuladd.v16f32({FLOATS}, {FLOATS}, {FLOATS})",
+            f"declare float @llvm.vector.reduce.fadd.v16f32(float, {FLOATS})",
+        ]
+        if self.permutes:
+            lines.append(f"declare {FLOATS} @llvm.x86.avx512.permvar.sf.512({FLOATS}, {WORDS})")
+        return "\n".join(lines) + "\n"
+
+    def _same(self, kind: str, value: str) -> str:
+        """A vector of one number."""
+        vector = f"<{LANES} x {kind}>"
+        one = self.out.value(f"insertelement {vector} poison, {kind} {value}, i64 0")
+        return self.out.value(f"shufflevector {vector} {one}, {vector} poison, {WORDS} zeroinitializer")
+
+    def _sum_of_products(self, a: str, b: str, c: str) -> str:
+        return self.out.value(f"call {FLOATS} @llvm.fmuladd.v16f32({FLOATS} {a}, {FLOATS} {b}, {FLOATS} {c})")
+
+    def _permuted(self, vector: str, picks: str) -> str:
+        return self.out.value(
+            f"call {FLOATS} @llvm.x86.avx512.permvar.sf.512({FLOATS} {vector}, {WORDS} {picks})"
+        )
+
+    def _products(self, words: str, first: str, zeros: str) -> str:
+        """What the weights of each word less zero points and their floats, from number `first` on, add up to."""
+        out, halves = self.out, ["zeroinitializer", "zeroinitializer"]
+        table = f"<{', '.join(f'float {_float(i - 8.0)}' for i in range(16))}>"
+        for s in range(STEPS):
+            moved = words
+            if s:
+                every = ", ".join([f"i32 {4 * s}"] * LANES)
+                moved = out.value(f"lshr {WORDS} {words}, <{every}>")
+            if self.permutes:
+                weights = self._permuted(table, moved)
+            else:
+                ends = out.value(f"and {WORDS} {moved}, <{', '.join(['i32 15'] * LANES)}>")
+                less = out.value(f"sub {WORDS} {ends}, <{', '.join(['i32 8'] * LANES)}>")
+                weights = out.value(f"sitofp {WORDS} {less} to {FLOATS}")
+            if self.shifted:
+                weights = out.value(f"fsub {FLOATS} {weights}, {zeros}")
+            at = out.value(f"add nsw i64 {first}, {LANES * s}")
+            floats = out.value(f"load {FLOATS}, ptr {out.element('float', '%floats', at)}, align 64")
+            halves[s % 2] = self._sum_of_products(weights, floats, halves[s % 2])
+        return out.value(f"fadd {FLOATS} {halves[0]}, {halves[1]}")
+
+    def _numbers(self, zeros: str) -> str:
+        """Zero points as floats, less 8."""
+        out = self.out
+        wide = out.value(f"zext <16 x i8> {zeros} to {WORDS}")
+        less = out.value(f"sub {WORDS} {wide}, <{', '.join(['i32 8'] * LANES)}>")
+        return out.value(f"sitofp {WORDS} {less} to {FLOATS}")
+
+    def _begin(self, count: str) -> None:
+        self.out.line(f"%some = icmp sgt i64 {count}, 0")
+        self.out.line("br i1 %some, label %loop, label %done")
+
+    def _end(self, count: str) -> None:
+        out = self.out
+        out.line("%next = add nuw nsw i64 %i, 1")
+        out.line(f"%more = icmp slt i64 %next, {count}")
+        out.line("br i1 %more, label %loop, label %done")
+        out.label("done")
+        out.line(f"%all = phi {FLOATS} [ zeroinitializer, %entry ], [ %total, %last ]")
+        out.line(f"%sum = call reassoc float @llvm.vector.reduce.fadd.v16f32(float 0.0, {FLOATS} %all)")
+        out.line("ret float %sum")
+
+    def _few(self) -> None:
+        """Several groups at a time: scales are spread over the words of their groups."""
+        out = self.out
+        out.label("entry")
+        out.line("%bytes = mul nsw i64 %groups, %half")
+        out.line(f"%over = add nsw i64 %bytes, {BYTES - 1}")
+        out.line(f"%count = sdiv i64 %over, {BYTES}")
+        out.line("%less = sub nsw i64 4, %shift")
+        out.line("%per = shl i64 1, %less")
+        out.line("%short = trunc i64 %shift to i32")
+        picks = out.value(f"lshr {WORDS} {LANE_NUMBERS}, {self._same('i32', '%short')}")
+        self._begin("%count")
+        out.label("loop")
+        out.line("%i = phi i64 [ 0, %entry ], [ %next, %last ]")
+        out.line(f"%before = phi {FLOATS} [ zeroinitializer, %entry ], [ %total, %last ]")
+        at = out.value(f"mul nsw i64 %i, {BYTES}")
+        left = out.value(f"sub nsw i64 %bytes, {at}")
+        words_left = out.value(f"ashr i64 {left}, 2")
+        mask = self._below(words_left)
+        address = out.element("i8", "%weights", at)
+        words = out.value(
+            f"call {WORDS} @llvm.masked.load.v16i32.p0(ptr {address}, i32 1, {MASK} {mask}, {WORDS} zeroinitializer)"
+        )
+        group = out.value("mul nsw i64 %i, %per")
+        zeros = self._spread("i8", "%zero", group, picks, mask) if self.shifted else ""
+        found = self._products(words, out.value(f"mul nsw i64 %i, {NUMBERS}"), zeros)
+        scales = self._spread("float", "%scale", group, picks, mask)
+        out.line(
+            f"%total = call {FLOATS} @llvm.fmuladd.v16f32({FLOATS} {found}, {FLOATS} {scales}, {FLOATS} %before)"
+        )
+        out.line("br label %last")
+        out.label("last")
+        self._end("%count")
+
+    def _below(self, count: str) -> str:
+        """The mask of the lanes below a count."""
+        most = self.out.value(f"call i64 @llvm.smin.i64(i64 {count}, i64 {LANES})")
+        every = self._same("i32", self.out.value(f"trunc i64 {most} to i32"))
+        return self.out.value(f"icmp slt {WORDS} {LANE_NUMBERS}, {every}")
+
+    def _spread(self, kind: str, base: str, group: str, picks: str, live: str) -> str:
+        """The numbers of groups, from `group` on, in the words of their groups, as floats."""
+        out = self.out
+        address = out.element(kind, base, group)
+        suffix, vector = ("v16f32", FLOATS) if kind == "float" else ("v16i8", "<16 x i8>")
+        if not self.permutes:
+            wide = out.value(f"zext {WORDS} {picks} to <{LANES} x i64>")
+            places = out.value(f"getelementptr {kind}, ptr {address}, <{LANES} x i64> {wide}")
+            found = out.value(
+                f"call {vector} @llvm.masked.gather.{suffix}.v16p0(<16 x ptr> {places}, i32 1, {MASK} {live}, "
+                f"{vector} zeroinitializer)"
+            )
+            return found if kind == "float" else self._numbers(found)
+        left = out.value(f"sub nsw i64 %groups, {group}")
+        mask = self._below(out.value(f"call i64 @llvm.smin.i64(i64 {left}, i64 %per)"))
+        found = out.value(
+            f"call {vector} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 1, {MASK} {mask}, {vector} zeroinitializer)"
+        )
+        return self._permuted(found if kind == "float" else self._numbers(found), picks)
+
+    def _many(self) -> None:
+        """Group after group, each of whole vectors of words."""
+        out = self.out
+        out.label("entry")
+        out.line(f"%vectors = sdiv i64 %half, {BYTES}")
+        self._begin("%groups")
+        out.label("loop")
+        out.line("%i = phi i64 [ 0, %entry ], [ %next, %last ]")
+        out.line(f"%before = phi {FLOATS} [ zeroinitializer, %entry ], [ %total, %last ]")
+        out.line("%first = mul nsw i64 %i, %vectors")
+        scale = out.value(f"load float, ptr {out.element('float', '%scale', '%i')}, align 4")
+        scales = self._same("float", scale)
+        zeros = ""
+        if self.shifted:
+            zero = out.value(f"load i8, ptr {out.element('i8', '%zero', '%i')}, align 1")
+            zeros = self._numbers(self._same("i8", zero))
+        out.line("br label %inner")
+        out.label("inner")
+        out.line("%v = phi i64 [ 0, %loop ], [ %v_next, %inner ]")
+        out.line(f"%in = phi {FLOATS} [ %before, %loop ], [ %total, %inner ]")
+        number = out.value("add nsw i64 %first, %v")
+        address = out.element("i8", "%weights", out.value(f"mul nsw i64 {number}, {BYTES}"))
+        words = out.value(f"load {WORDS}, ptr {address}, align 1")
+        found = self._products(words, out.value(f"mul nsw i64 {number}, {NUMBERS}"), zeros)
+        out.line(
+            f"%total = call {FLOATS} @llvm.fmuladd.v16f32({FLOATS} {found}, {FLOATS} {scales}, {FLOATS} %in)"
+        )
+        out.line("%v_next = add nuw nsw i64 %v, 1")
+        out.line("%inside = icmp slt i64 %v_next, %vectors")
+        out.line("br i1 %inside, label %inner, label %last")
+        out.label("last")
+        self._end("%groups")

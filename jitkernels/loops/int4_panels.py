@@ -1,0 +1,123 @@
+"""Products of many rows of floats and of weights of 4 bits: panels of columns are made floats once, then tiles follow.
+
+The loops are those of `jitkernels.loops.matmul_packed`, but for a panel of B, whose columns are unpacked one by one
+where they stay in the first-level cache, and then turned round as those of a transposed matrix are.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
+from jitkernels.loops.matmul_packed import ir_function
+from jitkernels.loops.matmul_plan import blocking
+from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
+from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
+from jitkernels.machine import Target
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import inlined, offset
+
+COLUMNS = 512
+"""Of a block, whose panels lie in the second-level cache."""
+
+
+def panels_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
+    """Make the loop nest ``(a, packed, scale, [zero,] c, m, n, groups, half)``."""
+    dtype, lanes, shifted = attr.dtype, target.lanes(attr.dtype), attr.shifted
+    number = np.dtype(dtype).type
+    plan = blocking(dtype, target)
+    rows, width, depth, block_rows = plan.rows, plan.vectors * lanes, plan.depth, plan.block_rows
+    slack = packing_slack(lanes, max(width, rows))
+    panels_of_b = -(-(block_rows * depth + slack) // 64) * 64
+    columns_of_b = panels_of_b + -(-(depth * COLUMNS + slack) // 64) * 64
+
+    def tile_function(symbol: str, edge: bool) -> Any:
+        tile = Tile(
+            symbol, dtype, lanes, rows, plan.vectors, 0.0, a_by_column=True, a_stride=rows, b_stride=width,
+            mask_c=edge, guard_rows=edge, prefetch=True,
+        )  # fmt: skip
+        return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
+
+    inner, edge = tile_function("int4_inner", False), tile_function("int4_edge", True)
+    pack_rows = ir_function(
+        "int4_pack_a", dtype, PACK_ARGUMENTS, transpose_panel("int4_pack_a", dtype, lanes, rows)
+    )
+    pack_columns = ir_function(
+        "int4_pack_b", dtype, PACK_ARGUMENTS, transpose_panel("int4_pack_b", dtype, lanes, width)
+    )
+
+    @inlined("contract")
+    def unpack(
+        packed: Any, scale: Any, zero: Any, to: Any, j: int, groups: int, half: int, first: int, last: int
+    ) -> None:
+        """The weights of bytes first..last of a column."""
+        at = first
+        while at < last:
+            g = at // half
+            stop = min((g + 1) * half, last)
+            factor = scale[j * groups + g]
+            middle = number(zero[j * groups + g]) if shifted else number(8)
+            source, target = offset(packed, j * groups * half + at), offset(to, 2 * (at - first))
+            for p in range(stop - at):
+                byte = np.int32(source[p])
+                target[2 * p] = (number(byte & 15) - middle) * factor
+                target[2 * p + 1] = (number(byte >> 4) - middle) * factor
+            at = stop
+
+    @inlined()
+    def computed(
+        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, half: int, room: Any,
+        begin: int, end: int,
+    ) -> None:  # fmt: skip
+        k = 2 * groups * half
+        k_blocks = max((k + depth - 1) // depth, 1)
+        step = max((groups * half + k_blocks - 1) // k_blocks, 1) * 2
+        for jc in range(begin, end, COLUMNS):
+            columns = min(COLUMNS, end - jc)
+            for block in range(k_blocks):
+                p = block * step
+                deep = max(min(step, k - p), 0)
+                first = 1 if block == 0 else 0
+                for j in range(0, columns, width):
+                    for w in range(min(width, columns - j)):
+                        to = offset(room, columns_of_b + w * deep)
+                        unpack(packed, scale, zero, to, jc + j + w, groups, half, p // 2, (p + deep) // 2)
+                    pack_columns(room, columns_of_b, deep, room, panels_of_b + j * deep, columns - j, deep)
+                for ic in range(0, m, block_rows):
+                    high = min(block_rows, m - ic)
+                    for i in range(0, high, rows):
+                        pack_rows(a, (ic + i) * k + p, k, room, i * deep, high - i, deep)
+                    for j in range(0, columns, width):
+                        from_b, left = panels_of_b + j * deep, columns - j
+                        for i in range(0, high, rows):
+                            at = (ic + i) * n + jc + j
+                            if left >= width and high - i >= rows:
+                                inner(room, i * deep, 0, room, from_b, 0, c, at, n, deep, first, rows, width)
+                            else:
+                                edge(
+                                    room, i * deep, 0, room, from_b, 0, c, at, n, deep, first, high - i, left
+                                )
+
+    def plain(
+        a: Any, packed: Any, scale: Any, c: Any, m: int, n: int, groups: int, half: int, room: Any, begin: int, end: int
+    ) -> None:  # fmt: skip
+        computed(a, packed, scale, packed, c, m, n, groups, half, room, begin, end)
+
+    def with_zeros(
+        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, half: int, room: Any,
+        begin: int, end: int,
+    ) -> None:  # fmt: skip
+        computed(a, packed, scale, zero, c, m, n, groups, half, room, begin, end)
+
+    signature = attr.signature()
+    return LoopNest(
+        f"matmul_int4_panels_{dtype}",
+        signature.c_arguments,
+        with_zeros if shifted else plain,
+        extent=signature.index("n"),
+        block=width,
+        parallel=parallel,
+        workspace=(columns_of_b + width * depth + slack) * element_size(dtype),
+        workspace_dtype=dtype,
+        vector_bytes=lanes * element_size(dtype),
+    )
