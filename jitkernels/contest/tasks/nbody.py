@@ -91,7 +91,8 @@ def of_jax() -> Program:
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    compiled = jax.jit(step)
+    by_jax = functools.partial(step_of_tensors, root=jax.numpy.sqrt, total=jax.numpy.sum)
+    compiled = jax.jit(by_jax)
     return lambda size: after(size, compiled)
 
 
