@@ -1,7 +1,8 @@
 """Dot products of floats and of weights of 4 bits in groups with a scale, as LLVM IR text.
 
 64 bytes of weights are 16 words of 8 each. Shifted to the right by four times s, their lower ends are weight s of all
-words, which a permutation of a table of 16 floats makes numbers of, where processors have one. So the floats that they
+words, which a permutation of a table of 16 floats makes numbers of, where processors have one; others become floats by
+the bits of an exponent. So the floats that they
 are multiplied by lie in this order: of each 128 first the numbers 0, 8, 16..., then 1, 9, 17... What the products of a
 word add up to is multiplied by the scale of its group, so that groups are whole words.
 """
@@ -14,6 +15,8 @@ from jitkernels.native.source import IRFunction
 LANES, STEPS = 16, 8
 BYTES = 4 * LANES
 """Of weights at a time."""
+BY_TABLE = 4
+"""Of the eight, how many a table makes numbers of: processors have other units for the others."""
 NUMBERS = STEPS * LANES
 
 ARGUMENTS = (
@@ -37,6 +40,11 @@ def int4_dot(*, few: bool, shifted: bool, permutes: bool) -> IRFunction:
 
 def _float(value: float) -> str:
     return "0x" + struct.pack(">d", value).hex().upper()
+
+
+def _all(kind: str, number: object) -> str:
+    """A vector of one number."""
+    return f"<{', '.join([f'{kind} {number}'] * LANES)}>"
 
 
 class _Writer:
@@ -82,17 +90,14 @@ class _Writer:
         """What the weights of each word less zero points and their floats, from number `first` on, add up to."""
         out, halves = self.out, ["zeroinitializer", "zeroinitializer"]
         table = f"<{', '.join(f'float {_float(i - 8.0)}' for i in range(16))}>"
+        by_table = BY_TABLE if self.permutes else 0
+        high = out.value(f"lshr {WORDS} {words}, {_all('i32', 12)}")
         for s in range(STEPS):
-            moved = words
-            if s:
-                every = ", ".join([f"i32 {4 * s}"] * LANES)
-                moved = out.value(f"lshr {WORDS} {words}, <{every}>")
-            if self.permutes:
+            if s < by_table:
+                moved = out.value(f"lshr {WORDS} {words}, {_all('i32', 4 * s)}") if s else words
                 weights = self._permuted(table, moved)
             else:
-                ends = out.value(f"and {WORDS} {moved}, <{', '.join(['i32 15'] * LANES)}>")
-                less = out.value(f"sub {WORDS} {ends}, <{', '.join(['i32 8'] * LANES)}>")
-                weights = out.value(f"sitofp {WORDS} {less} to {FLOATS}")
+                weights = self._by_bits(words, 4 * s) if s < 5 else self._by_bits(high, 4 * s - 12)
             if self.shifted:
                 weights = out.value(f"fsub {FLOATS} {weights}, {zeros}")
             at = out.value(f"add nsw i64 {first}, {LANES * s}")
@@ -100,11 +105,19 @@ class _Writer:
             halves[s % 2] = self._sum_of_products(weights, floats, halves[s % 2])
         return out.value(f"fadd {FLOATS} {halves[0]}, {halves[1]}")
 
+    def _by_bits(self, words: str, place: int) -> str:
+        """Four bits of words, less 8: they are the last ones before the point of a float of that exponent."""
+        out = self.out
+        there = out.value(f"and {WORDS} {words}, {_all('i32', 15 << place)}")
+        bits = out.value(f"or {WORDS} {there}, {_all('i32', 127 + 23 - place << 23)}")
+        floats = out.value(f"bitcast {WORDS} {bits} to {FLOATS}")
+        return out.value(f"fsub {FLOATS} {floats}, {_all('float', _float(2.0 ** (23 - place) + 8))}")
+
     def _numbers(self, zeros: str) -> str:
         """Zero points as floats, less 8."""
         out = self.out
         wide = out.value(f"zext <16 x i8> {zeros} to {WORDS}")
-        less = out.value(f"sub {WORDS} {wide}, <{', '.join(['i32 8'] * LANES)}>")
+        less = out.value(f"sub {WORDS} {wide}, {_all('i32', 8)}")
         return out.value(f"sitofp {WORDS} {less} to {FLOATS}")
 
     def _begin(self, count: str) -> None:
@@ -177,7 +190,8 @@ class _Writer:
         left = out.value(f"sub nsw i64 %groups, {group}")
         mask = self._below(out.value(f"call i64 @llvm.smin.i64(i64 {left}, i64 %per)"))
         found = out.value(
-            f"call {vector} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 1, {MASK} {mask}, {vector} zeroinitializer)"
+            f"call {vector} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 1, {MASK} {mask}, "
+            f"{vector} zeroinitializer)"
         )
         return self._permuted(found if kind == "float" else self._numbers(found), picks)
 

@@ -30,7 +30,7 @@ def numpy_weights(
     attr: MatMulInt4Attr, a: AnyArray, packed: AnyArray, scale: AnyArray, *rest: AnyArray
 ) -> Bound:
     *zero, c = rest
-    return partial(matmul_int4, a, packed, scale, *(zero or [None]), c)
+    return partial(matmul_int4, a, packed, scale, zero[0] if zero else None, c)
 
 
 @ordinary_calls(MatMulInt4Attr)
