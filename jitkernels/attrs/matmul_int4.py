@@ -1,15 +1,11 @@
 """MATMUL_INT4: the product of floats and of weights of 4 bits, quantized in groups."""
 
 from collections.abc import Iterable, Sequence
-from typing import Self
 
 import numpy as np
 
 from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
 from jitkernels.signature import AnyArray, Argument
-
-LARGE = 64
-"""Bytes of a group from which on it does not count how long one is."""
 
 
 class MatMulInt4Attr(KernelAttr, kernel_type="MATMUL_INT4"):
@@ -62,11 +58,6 @@ class MatMulInt4Attr(KernelAttr, kernel_type="MATMUL_INT4"):
 
     def operations(self) -> float:
         return 2.0 * self.m * self.n * self.k
-
-    def tuning_class(self) -> Self:
-        """As for all kernels, but for halves of more than 64, of which all are alike."""
-        found = super().tuning_class()
-        return type(self)(**found.fields() | {"half": min(found.half, LARGE)})
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:

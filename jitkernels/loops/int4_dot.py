@@ -88,7 +88,7 @@ class _Writer:
 
     def _products(self, words: str, first: str, zeros: str) -> str:
         """What the weights of each word less zero points and their floats, from number `first` on, add up to."""
-        out, halves = self.out, ["zeroinitializer", "zeroinitializer"]
+        out, parts = self.out, ["zeroinitializer"] * 4
         table = f"<{', '.join(f'float {_float(i - 8.0)}' for i in range(16))}>"
         by_table = BY_TABLE if self.permutes else 0
         high = out.value(f"lshr {WORDS} {words}, {_all('i32', 12)}")
@@ -102,8 +102,9 @@ class _Writer:
                 weights = out.value(f"fsub {FLOATS} {weights}, {zeros}")
             at = out.value(f"add nsw i64 {first}, {LANES * s}")
             floats = out.value(f"load {FLOATS}, ptr {out.element('float', '%floats', at)}, align 64")
-            halves[s % 2] = self._sum_of_products(weights, floats, halves[s % 2])
-        return out.value(f"fadd {FLOATS} {halves[0]}, {halves[1]}")
+            parts[s % 4] = self._sum_of_products(weights, floats, parts[s % 4])
+        left, right = (out.value(f"fadd {FLOATS} {parts[i]}, {parts[i + 2]}") for i in (0, 1))
+        return out.value(f"fadd {FLOATS} {left}, {right}")
 
     def _by_bits(self, words: str, place: int) -> str:
         """Four bits of words, less 8: they are the last ones before the point of a float of that exponent."""
