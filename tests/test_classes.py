@@ -63,7 +63,7 @@ def test_classes_are_few(row: Row) -> None:
     by_flags: dict[tuple[Any, ...], set[jk.KernelAttr]] = {}
     for attr in random_attrs(row, 10_000):
         by_flags.setdefault(flags(attr), set()).add(attr.tuning_class())
-    assert max(map(len, by_flags.values())) <= min(500 if extents < 8 else 1000, 11**extents)
+    assert max(map(len, by_flags.values())) <= min(500 if extents < 4 else 1000, 11**extents)
 
 
 @pytest.mark.parametrize("row", every_row())

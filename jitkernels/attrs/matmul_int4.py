@@ -1,21 +1,20 @@
 """MATMUL_INT4: the product of floats and of weights of 4 bits, quantized in groups."""
 
 from collections.abc import Iterable, Sequence
-from typing import Self
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, power_of_two
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
 from jitkernels.signature import AnyArray, Argument
 
 
 class MatMulInt4Attr(KernelAttr, kernel_type="MATMUL_INT4"):
     """c[i, j] = sum over g of scale[j, g] * sum over p of group g of a[i, p] * (q[j, p] - zero[j, g]).
 
-    q are numbers of 0 to 15 for n columns of k = 2 * groups * half weights. Each group of 2 * half of them, which follow
-    one another along k, has a scale and a zero point, 8 without `shifted`. Two are a byte, the first in its lower half:
-    packed is [n, groups, half] of uint8, scale and zero are [n, groups]. As ONNX Runtime defines MatMulNBits with
-    bits=4, whose zero points are packed as well. Columns w of floats are packed so in groups of 32::
+    q are numbers of 0 to 15 for n columns of k = 2 * groups * half weights. Each group of 2 * half of them, which
+    follow one another along k, has a scale and a zero point, 8 without `shifted`. Two are a byte, the first in its
+    lower half: packed is [n, groups, half] of uint8, scale and zero are [n, groups]. As ONNX Runtime defines
+    MatMulNBits with bits=4, whose zero points are packed as well. Columns w of floats are packed so in groups of 32::
 
         parts = w.reshape(n, -1, 32)
         scale = np.abs(parts).max(-1) / 7
@@ -59,13 +58,6 @@ class MatMulInt4Attr(KernelAttr, kernel_type="MATMUL_INT4"):
 
     def operations(self) -> float:
         return 2.0 * self.m * self.n * self.k
-
-    def tuning_class(self) -> Self:
-        """As for all kernels, but for groups: what counts is whether they are vectors of words, or words at all."""
-        half = 64 if self.half % 64 == 0 else 16 if self.half in (4, 8, 16, 32) else 2
-        found = super().tuning_class()
-        groups = max(power_of_two(self.groups * self.half) // half, 1)
-        return type(self)(**found.fields() | {"half": half, "groups": groups})
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
 from jitkernels.loops.int4_dot import BYTES, LANES, NUMBERS, STEPS, int4_dot
+from jitkernels.loops.int4_dot import TOGETHER as COLUMNS
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
@@ -22,8 +23,11 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
     number = np.dtype(attr.dtype).type
     single, shifted = attr.dtype == "float32", attr.shifted
     permutes = target.is_x86 and target.vector_bytes == 64
-    few = int4_dot(few=True, shifted=shifted, permutes=permutes)
-    many = int4_dot(few=False, shifted=shifted, permutes=permutes)
+    few, few_together, many, many_together = (
+        int4_dot(few=is_few, shifted=shifted, permutes=permutes, columns=columns)
+        for is_few in (True, False)
+        for columns in (1, COLUMNS)
+    )
 
     @inlined()
     def shift_of(half: int) -> int:
@@ -78,20 +82,29 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
                 rows = min(TOGETHER, m - top)
                 for i in range(rows):
                     arrange(a, (top + i) * k, k, vectors, offset(room, i * row))
-                for j in range(begin, end):
-                    weights = offset(packed, j * groups * half)
-                    scales = offset(scale, j * groups)
-                    zeros = offset(zero, j * groups)
+                for j in range(begin, end, COLUMNS):
+                    together = min(COLUMNS, end - j)
                     for i in range(rows):
-                        floats = offset(room, i * row)
-                        if shift >= 0:
-                            found = few(weights, floats, scales, zeros, groups, half, shift)
+                        floats, to = offset(room, i * row), offset(c, (top + i) * n + j)
+                        if together == COLUMNS:
+                            weights, first = offset(packed, j * groups * half), j * groups
+                            scales, zeros = offset(scale, first), offset(zero, first)
+                            if shift >= 0:
+                                few_together(weights, floats, scales, zeros, to, groups, half, shift)
+                            else:
+                                many_together(weights, floats, scales, zeros, to, groups, half, 0)
                         else:
-                            found = many(weights, floats, scales, zeros, groups, half, 0)
+                            for q in range(together):
+                                weights, first = offset(packed, (j + q) * groups * half), (j + q) * groups
+                                scales, zeros = offset(scale, first), offset(zero, first)
+                                if shift >= 0:
+                                    few(weights, floats, scales, zeros, offset(to, q), groups, half, shift)
+                                else:
+                                    many(weights, floats, scales, zeros, offset(to, q), groups, half, 0)
                         # Where a scale is infinite, a weight of 0 makes NaN, and the sum of a group may be too large.
-                        if not abs(found) < INFINITE:
-                            found = plainly(a, (top + i) * k, packed, scale, zero, j, groups, half)
-                        c[(top + i) * n + j] = found
+                        for q in range(together):
+                            if not abs(to[q]) < INFINITE:
+                                to[q] = plainly(a, (top + i) * k, packed, scale, zero, j + q, groups, half)
 
     def plain(
         a: Any, packed: Any, scale: Any, c: Any, m: int, n: int, groups: int, half: int, room: Any, begin: int, end: int

@@ -13,8 +13,7 @@ MISTAKES = {
         "halves of a group lie behind one another": ("axis=-1", "axis=-2"),
         "zero points are those of the first group": ("zero[0][..., None]", "zero[0][..., :1, None]"),
         "scales are those of the first group": ("* scale[..., None]", "* scale[..., :1, None]"),
-        "the last group is lost": ("weights.reshape", "np.where(np.arange(attr.groups)[:, None] < "
-                                   "max(attr.groups - 1, 1), weights, 0).reshape"),
+        "the last scale is lost": ("* scale[..., None]", "* np.roll(scale, 1, axis=-1)[..., None]"),
         "zero points are left out": ("if zero else", "if zero and attr.n == 1 else"),
     },
 }  # fmt: skip

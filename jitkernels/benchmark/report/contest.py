@@ -78,8 +78,8 @@ def _scaled(axes: Axes, what: str, values: Values, in_words: Callable[[float], s
     if not positive:
         least = min((value for points in values.values() for _, value in points if value > 0), default=1.0)
         axes.set_yscale("symlog", linthresh=least)
-    sizes = sorted({size for points in values.values() for size, _ in points})
-    axes.set_xticks(sizes, [f"{size:,}" for size in sizes], fontsize=8, rotation=30)
+    places = sorted({place for points in values.values() for place, _ in points})
+    axes.set_xticks(places, [f"{place:,}" for place in places], fontsize=8, rotation=30)
     axes.minorticks_off()
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: in_words(value)))
 
