@@ -102,7 +102,8 @@ def check_implementation(checks: Checks, row: Row, name: str) -> None:
                 kinds = list(testing.kinds(attr))[number % KINDS :: KINDS]
                 testing.check_data(attr, {label: kernel.callable}, kinds=kinds)
             with checks.one(label):
-                testing.check_special_values(attr, kernel.callable, label=label, alone=number == 0)
+                if attr.name not in NEED_AN_ORACLE:
+                    testing.check_special_values(attr, kernel.callable, label=label, alone=number == 0)
             with checks.one(label):
                 testing.check_bad_indices(attr, kernel.callable, label=label)
 
@@ -119,11 +120,10 @@ COMPILED: dict[str, Form] = {
     "swapped": arguments.swapped,
     "read-only": read_only,
     "inside": lambda value: np.pad(value, 2)[tuple(slice(2, 2 + n) for n in value.shape)],
-}
-"""What the dispatcher takes itself from the second call on; Python serves the forms above."""
+}  # what the dispatcher takes itself from the second call on; Python serves the forms above
 OTHER_TYPES = ("float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
-WEAK = (float, int, bool)
-"""Numbers that take the dtype of what they meet."""
+NEED_AN_ORACLE = ("attention",)  # for special values: in long double something else overflows on the way
+WEAK = (float, int, bool)  # numbers that take the dtype of what they meet
 
 
 class Watched(Everyday):
@@ -243,7 +243,8 @@ def check_results(calls: Calls, given: Given, dtype: str) -> None:
             with calls.checks.one(f"{calls.name}: out {name}"):
                 outs = tuple(map(form, unwritten(fresh)))
                 calls.function(**given, out=outs if several else outs[0])
-                plain = tuple(np.asarray(o).astype(dtype if o.dtype.kind == "f" else "int64") for o in outs)
+                own = (dtype if one.dtype.kind == "f" else one.dtype for one in fresh)
+                plain = tuple(np.asarray(o).astype(d) for o, d in zip(outs, own, strict=True))
                 calls.compare(plain if several else plain[0], given, dtype)
     parameters = calls.row.parameters().parameters
     every = [given.get(key, parameter.default) for key, parameter in parameters.items()]

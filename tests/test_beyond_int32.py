@@ -32,8 +32,11 @@ NOT_CUT = {"ATTENTION": "its range is one of several extents at once"}
 """Rows of which no implementation has a range over an extent."""
 MOST_STEPS = 1 << 18
 """Of a part that is computed."""
-FEW = {"seq_pool.c": {"v", "count", "whole"}}
-"""Narrow integers of C code that count the registers of a step."""
+FEW = {
+    "seq_pool.c": {"v", "count", "whole"},
+    "primitives.c": {"count", "different", "found", "i", "kind", "large"},
+}
+"""Narrow integers of C code that count the registers of a step, or the slots of a table."""
 Row = Any
 
 

@@ -124,7 +124,10 @@ def test_empty_shapes_work_and_are_not_measured(
             continue
         kernel(*arrays)
         for got, right in zip(arrays, expected, strict=True):
-            assert np.array_equal(got, right, equal_nan=got.dtype.kind == "f")
+            if got.dtype.kind == "f":  # where other extents have elements, sums may begin elsewhere
+                np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-6)
+            else:
+                assert np.array_equal(got, right)
         if mode != "off":
             assert jk.tune(attr).rule == "static"
     assert not list(store.files(fresh))

@@ -26,7 +26,7 @@ def kernel(attr: Any) -> Any:
 
 
 def rows(count: int, n: int, seed: int = 0) -> Any:
-    return np.random.default_rng(seed).standard_normal((count, n, 1)).astype(np.float32)
+    return np.random.default_rng(seed).standard_normal((count, n)).astype(np.float32)
 
 
 def softmax(x: Any) -> Any:
@@ -146,13 +146,13 @@ def test_it_starts_no_threads_and_leaves_openmp_as_it_was() -> None:
 def test_rows_that_primitives_get_wrong() -> None:
     """A NaN, infinities, results too small for normal numbers, equal numbers: each amid rows that are ordinary."""
     x = rows(12, 100)
-    x[2, 7], x[4, 99], x[6, :, 0], x[8, 5], x[10, 3] = np.nan, np.inf, -np.inf, -np.inf, x[10].max() + 95
+    x[2, 7], x[4, 99], x[6], x[8, 5], x[10, 3] = np.nan, np.inf, -np.inf, -np.inf, x[10].max() + 95
     y = x.copy()
     kernel(jk.SoftmaxAttr(rows=12, n=100))(y, y)
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(y, softmax(x.astype(np.float64)), rtol=1e-5, atol=1e-44)
     assert np.isnan(y[[2, 4, 6]]).all()
-    flat = rows(9, 1000)[:, :, 0]
+    flat = rows(9, 1000)
     flat[[1, 2, 7]] = np.float32(123.4)
     z = np.empty_like(flat)
     kernel(jk.LayerNormAttr(rows=9, n=1000, affine=False))(flat, z)

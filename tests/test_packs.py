@@ -200,7 +200,7 @@ def test_damaged_code_is_not_loaded(made: Path, tmp_path: Path) -> None:
     code = "x = np.ones(5)\nassert (jk.vmul(x, x) == 1).all()\nprint(jk.KernelFuncs.cache().at(jk.VMulAttr(n=8)))\n"
     heard = without(code, place, private(tmp_path))
     assert heard.count("is damaged: some of its code is left out") == 1
-    assert "by refer" in heard
+    assert "by gen" not in heard  # a C compiler may be there still
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="there are no rights of this kind here")

@@ -101,7 +101,8 @@ def test_several_threads(row: type[KernelAttr], name: str) -> None:
         try:
             set_num_threads(threads)
             for kernel in cases.kernels_of(attr, name):
-                testing.check_values(attr, kernel.callable, label=f"{kernel!r} on {threads} threads")
+                label = f"{kernel!r} on {threads} threads"
+                testing.check_values(attr, kernel.callable, oracles.expected, label=label)
         finally:
             set_num_threads(before)
 

@@ -18,4 +18,7 @@ def matmul_int8(attr: MatMulInt8Attr, a: AnyArray, b: AnyArray, *rest: AnyArray)
         return
     a_scale, b_scale = scales
     with np.errstate(all="ignore"):
-        c[...] = sums.astype(c.dtype) * (a_scale[:, np.newaxis] * b_scale)
+        factors = a_scale.astype(attr.dtype)[:, np.newaxis] * b_scale.astype(
+            attr.dtype
+        )  # rounded by definition
+        c[...] = sums.astype(c.dtype) * factors

@@ -24,10 +24,6 @@ MISTAKES = {
         "sum instead of mean": ("/ attr.n", "/ 1"),
         "mean is subtracted": ("np.square(wide)", "np.square(wide - wide.mean(axis=1, keepdims=True))"),
         "without the last element": ("wide).sum(", "wide)[:, : max(1, attr.n - 1)].sum("),
-        "in one chain": (
-            "np.square(wide).sum(axis=1, keepdims=True)",
-            "np.add.reduce(np.square(x).transpose(1, 0, 2), axis=0)[:, np.newaxis]",
-        ),
     },
     "batch_norm": {
         **_SHARED,

@@ -238,12 +238,16 @@ static int kind_for_softmax(const float *x, int64_t n) {
 }
 
 // The mean of equal numbers is that number, which the primitive, with its product by 1 / n, may miss by a unit; and
-// without eps the squares of tiny numbers must not become 0.
+// squares of tiny numbers must not become 0 where there is no eps, nor those of large ones infinite.
 static int kind_for_layer_norm(const float *x, int64_t n, float eps) {
   if (eps < 1e-30f) return FINE;
-  for (int64_t i = 1; i < n; i++)
-    if (x[i] != x[0]) return ORDINARY;
-  return x[0] - x[0] == 0 ? CONSTANT : ORDINARY;
+  int32_t large = 0, different = 0;
+  for (int64_t i = 0; i < n; i++) {
+    large |= fabsf(x[i]) > 1e18f;
+    different |= x[i] != x[0];
+  }
+  if (large) return FINE;
+  return different ? ORDINARY : CONSTANT;
 }
 
 static int kind_of(const shape *of, const float *x) {

@@ -13,11 +13,16 @@ from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import offset
 from jitkernels.registry import Variant, implements
 
+LONGEST = 4096
+"""Terms that oneDNN adds up exactly enough: sums of some ten thousand equal ones are off by several times the bound."""
+
 
 def usable_of_rows(attr: SoftmaxAttr) -> bool | str:
     """Whether oneDNN is here, and the axis is the last one."""
     if attr.remain != 1:
         return "along an axis that is not the last oneDNN adds up one by one, which is not exact enough"
+    if attr.n > LONGEST:
+        return f"sums of more than {LONGEST} exponentials lose more than the kernel may"
     return usable(attr)
 
 
