@@ -97,8 +97,7 @@ def _cases(row: Row) -> list[KernelAttr]:
 def _some_out(made: Attempt, random: np.random.Generator) -> Any:
     """An ``out`` of the right shape, in some memory."""
     results = made.function(*made.arguments, **made.named)
-    several = isinstance(results, tuple)
-    chosen = []
+    chosen, several = [], isinstance(results, tuple)
     for result in results if several else (results,):
         kinds = outs(result)
         kind = list(kinds)[int(random.integers(len(kinds)))]
