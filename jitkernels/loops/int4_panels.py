@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
+from jitkernels.loops.int4_body import body_of
 from jitkernels.loops.matmul_packed import ir_function
 from jitkernels.loops.matmul_plan import blocking
 from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
@@ -98,22 +99,11 @@ def panels_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNes
                                     room, i * deep, 0, room, from_b, 0, c, at, n, deep, first, high - i, left
                                 )
 
-    def plain(
-        a: Any, packed: Any, scale: Any, c: Any, m: int, n: int, groups: int, half: int, room: Any, begin: int, end: int
-    ) -> None:  # fmt: skip
-        computed(a, packed, scale, packed, c, m, n, groups, half, room, begin, end)
-
-    def with_zeros(
-        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, half: int, room: Any,
-        begin: int, end: int,
-    ) -> None:  # fmt: skip
-        computed(a, packed, scale, zero, c, m, n, groups, half, room, begin, end)
-
     signature = attr.signature()
     return LoopNest(
         f"matmul_int4_panels_{dtype}",
         signature.c_arguments,
-        with_zeros if shifted else plain,
+        body_of(computed, shifted=shifted),
         extent=signature.index("n"),
         block=width,
         parallel=parallel,

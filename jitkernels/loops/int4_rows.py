@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
+from jitkernels.loops.int4_body import body_of
 from jitkernels.loops.int4_dot import BYTES, LANES, NUMBERS, STEPS, int4_dot
 from jitkernels.loops.int4_dot import TOGETHER as COLUMNS
 from jitkernels.machine import Target
@@ -106,17 +107,6 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
                             if not abs(to[q]) < INFINITE:
                                 to[q] = plainly(a, (top + i) * k, packed, scale, zero, j + q, groups, half)
 
-    def plain(
-        a: Any, packed: Any, scale: Any, c: Any, m: int, n: int, groups: int, half: int, room: Any, begin: int, end: int
-    ) -> None:  # fmt: skip
-        computed(a, packed, scale, packed, c, m, n, groups, half, room, begin, end)
-
-    def with_zeros(
-        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, half: int, room: Any,
-        begin: int, end: int,
-    ) -> None:  # fmt: skip
-        computed(a, packed, scale, zero, c, m, n, groups, half, room, begin, end)
-
     @inlined()
     def needed(m: int, n: int, groups: int, half: int, begin: int, end: int) -> int:
         if not single:
@@ -127,7 +117,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
     return LoopNest(
         f"matmul_int4_rows_{attr.dtype}",
         signature.c_arguments,
-        with_zeros if shifted else plain,
+        body_of(computed, shifted=shifted),
         extent=signature.index("n"),
         block=BLOCK,
         parallel=parallel,

@@ -1,0 +1,21 @@
+"""The body of a loop nest of MATMUL_INT4, whose arguments hang on whether there are zero points."""
+
+from collections.abc import Callable
+from typing import Any
+
+
+def body_of(computed: Any, *, shifted: bool) -> Callable[..., None]:
+    """A body with zero points or, where these are always 8, without: `computed` gets the weights in their place."""
+
+    def plain(
+        a: Any, packed: Any, scale: Any, c: Any, m: int, n: int, groups: int, half: int, room: Any, begin: int, end: int
+    ) -> None:  # fmt: skip
+        computed(a, packed, scale, packed, c, m, n, groups, half, room, begin, end)
+
+    def with_zeros(
+        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, half: int, room: Any,
+        begin: int, end: int,
+    ) -> None:  # fmt: skip
+        computed(a, packed, scale, zero, c, m, n, groups, half, room, begin, end)
+
+    return with_zeros if shifted else plain
