@@ -1,6 +1,8 @@
 """The page of a run: all its numbers, nothing from elsewhere, names that are told apart, text that stays text."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -16,7 +18,7 @@ from jitkernels.benchmark.report.page import page_of
 from jitkernels.benchmark.report.points import points_of
 from jitkernels.benchmark.saved import Run
 from jitkernels.benchmark.suite import Line
-from jitkernels.errors import ArgumentError
+from jitkernels.errors import ArgumentError, NotUsableError
 from jitkernels.tuning.timer import Timing
 
 LIMITS = Peaks(1, {"float32": 1e11, "float64": 5e10}, 2e10)
@@ -165,3 +167,20 @@ def test_limits_are_measured() -> None:
         run_triad, nbytes = peaks.triad(past=past, parallel=True)
         run_triad()
         assert nbytes == 3 * 4 * (1 << 24)
+
+
+@pytest.mark.parametrize("library", report.LIBRARIES)
+def test_a_library_that_is_missing_is_named(
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is measured or written, by one error of ours."""
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(NotUsableError, match=rf"--report: .*{library}: pip install 'jitkernels\[report\]'"):
+        report.check(tmp_path / "page")
+    assert not (tmp_path / "page").exists()
+
+
+def test_checking_imports_nothing_that_may_be_missing() -> None:
+    """So that whoever has no plotting library can be told."""
+    code = "import sys; sys.modules['matplotlib'] = None; from jitkernels.benchmark import report; print(report.NAME)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == f"{report.NAME}\n"

@@ -4,19 +4,30 @@
 of the page, which are others in the dark; each has its numbers in a table below it.
 """
 
+import importlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from jitkernels.benchmark.peaks import Peaks
-from jitkernels.benchmark.report.page import page_of
 from jitkernels.benchmark.saved import Run
-from jitkernels.errors import ArgumentError
+from jitkernels.errors import ArgumentError, NotUsableError
 
 NAME = "index.html"
+LIBRARIES = ("matplotlib", "jinja2")
 
 
 def check(folder: Path) -> None:
-    """Raise ArgumentError where no page can be written: said before anything is measured."""
+    """What is said before anything is measured.
+
+    Raises NotUsableError where a library is missing, ArgumentError where no page can be written.
+    """
+    for library in LIBRARIES:
+        try:
+            importlib.import_module(library)
+        except ImportError as error:
+            raise NotUsableError(
+                f"--report: pages are written with {library}: pip install 'jitkernels[report]' ({error})"
+            ) from None
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -29,6 +40,8 @@ def write(folder: Path, runs: Sequence[Run], peaks: Peaks | None = None) -> Path
     `peaks` are the limits of the machine that the runs are of. Raises ArgumentError where nothing can be written there.
     """
     check(folder)
+    from jitkernels.benchmark.report.page import page_of
+
     text = page_of(runs, peaks)
     path = folder / NAME
     try:

@@ -8,15 +8,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.errors import NotUsableError
-
-try:
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-except ImportError as error:
-    raise NotUsableError(
-        f"a report is drawn by matplotlib: pip install 'jitkernels[report]' ({error})"
-    ) from None
+import matplotlib as mpl
+from matplotlib.figure import Figure
 
 INK, FAINT = "#010203", "#040506"
 SERIES = ("#0a0101", "#0a0202", "#0a0303", "#0a0404", "#0a0505", "#0a0606", "#0a0707", "#0a0808")

@@ -3,15 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from jitkernels.errors import NotUsableError
-
-try:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-except ImportError as error:
-    raise NotUsableError(
-        f"a report is written with jinja2: pip install 'jitkernels[report]' ({error})"
-    ) from None
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 FOLDER = Path(__file__).parent
 
