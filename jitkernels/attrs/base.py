@@ -114,6 +114,7 @@ class KernelAttr:
     arrays: fields by name, ``axis``, or ``shape`` where no input tells the leading dimensions. beyond: an array, how
     many dimensions of it this row has room for, and the row whose everyday function serves calls with more.
     implemented_as: the class whose implementations serve this one too, where rows are made when they are met.
+    streams: extents of attrs that are told by what memory gives, of a row where that is not plain from their number.
     """
 
     kernel_type: ClassVar[KernelType]
@@ -122,6 +123,7 @@ class KernelAttr:
     options: ClassVar[tuple[str, ...]] = ()
     beyond: ClassVar[tuple[str, int, str] | None] = None
     implemented_as: "ClassVar[type[KernelAttr] | None]" = None
+    streams: ClassVar[tuple[tuple[int, ...], ...]] = ()
     __signature__: ClassVar[Any]
     _needed: ClassVar[frozenset[str]]
     _given: ClassVar[dict[str, Any]]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,11 @@ def _placed(array: AnyArray, behind: int) -> AnyArray:
 
 
 def time_calls(
-    calls: Mapping[str, Bound], *, seconds: float, rounds: tuple[int, int] = (3, 21)
+    calls: Mapping[str, Bound],
+    *,
+    seconds: float,
+    rounds: tuple[int, int] = (3, 21),
+    clock: Callable[[], float] = perf_counter,
 ) -> dict[str, Timing]:
     """Time calls against each other by the one timer, without what binds them to their arguments."""
     functions: dict[str, Callable[..., Any]] = {name: call.func for name, call in calls.items()}
@@ -79,7 +84,9 @@ def time_calls(
     named = {name: call.keywords for name, call in calls.items()}
     kernels = {name: kernel_of(function) for name, function in functions.items()}
     threaded = {name: kernel.variant.get("parallel") for name, kernel in kernels.items() if kernel}
-    return measure(functions, arguments, named=named, threaded=threaded, budget=seconds, rounds=rounds)
+    return measure(
+        functions, arguments, named=named, threaded=threaded, budget=seconds, rounds=rounds, clock=clock
+    )
 
 
 def line(attr: KernelAttr, case: str, *, peers: bool, seconds: float, turn: int = 0) -> Line:
