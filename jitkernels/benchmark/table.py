@@ -81,7 +81,9 @@ def time_calls(
     named = {name: call.keywords for name, call in calls.items()}
     kernels = {name: kernel_of(function) for name, function in functions.items()}
     threaded = {name: kernel.variant.get("parallel") for name, kernel in kernels.items() if kernel}
-    return measure(functions, arguments, named=named, threaded=threaded, budget=seconds, rounds=rounds)
+    return measure(
+        functions, arguments, named=named, threaded=threaded, budget=seconds, rounds=rounds, warm=True
+    )
 
 
 def line(
