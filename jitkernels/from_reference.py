@@ -29,6 +29,8 @@ BLOCK = 65536
 """Operations, or bytes, that a thread gets at least."""
 UNROLLS = (2, 4, 1)
 """Vectors that a step of the loop takes; the first is the static choice."""
+ACROSS, REDUCED = (4, 8, 2), (8, 4, 2)
+"""The same of steps down columns, and where columns are reduced: so much of each row that memory is read in runs."""
 
 
 def nest(
@@ -105,16 +107,27 @@ def variants(attr: KernelAttr) -> list[Choice]:
 def variants_along(attr: KernelAttr, along: str) -> list[Choice]:
     """The same for a nest over some extent."""
     blocks = attr.fields()[along] // _block(attr, along)
-    widest = machine.target().widths[0]
+    widest, unrolls = machine.target().widths[0], unrolls_of(attr)
     streams = attr.signature().outputs[0].nbytes >= STREAM_BYTES
     return [
         {"unroll": unroll, "vector_bytes": width, "stream": stream, "parallel": parallel}
         for parallel in ((False, True) if blocks >= 4 else (False,))
         for stream in ((False, True) if streams else (False,))
         for width in machine.target().widths
-        for unroll in UNROLLS
-        if (width == widest or unroll > 1) and not (stream and (width, unroll) != (widest, UNROLLS[0]))
+        for unroll in unrolls
+        if (width == widest or unroll > 1) and not (stream and (width, unroll) != (widest, unrolls[0]))
     ]
+
+
+def unrolls_of(attr: KernelAttr) -> tuple[int, ...]:
+    """Vectors that a step takes; the first is the static choice."""
+    trailing = trailing_of(type(attr))
+    if trailing is None:
+        return UNROLLS
+    first, *_, last = attr.signature().arrays
+    vectors = attr.fields()[trailing] * first.numpy.itemsize // machine.target().vector_bytes
+    wide = REDUCED if len(last.shape) < len(first.shape) else ACROSS
+    return wide if vectors >= wide[0] else ACROSS if vectors >= ACROSS[0] else UNROLLS
 
 
 def register(row: type[KernelAttr], reference: Callable[..., None]) -> None:

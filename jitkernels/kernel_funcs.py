@@ -1,6 +1,6 @@
 """The process-wide dictionary from attrs to kernels: what was chosen is built once and remembered here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -178,10 +178,13 @@ def _picked(attr: KernelAttr, choice: Choice, code: Code | None = None) -> Kerne
     return kernel
 
 
-def get_all_candidates(attr: KernelAttr) -> dict[str, Callable[..., Any]]:
-    """Every implementation usable here by name, in the order gen, more, refer."""
+def get_all_candidates(
+    attr: KernelAttr, only: Collection[str] | None = None
+) -> dict[str, Callable[..., Any]]:
+    """Every implementation usable here by name, or those of these names, in the order gen, more, refer."""
     known = implementations(type(checked(attr))).values()
-    return {f.name: KernelFuncs.cache().get(attr, f) for f in known if f.reason_against(attr) is None}
+    asked = (found for found in known if only is None or found.name in only)
+    return {f.name: KernelFuncs.cache().get(attr, f) for f in asked if f.reason_against(attr) is None}
 
 
 def get_refer(attr: KernelAttr) -> Callable[..., None]:
