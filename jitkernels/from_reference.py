@@ -8,6 +8,7 @@ import functools
 import hashlib
 import inspect
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ from jitkernels.errors import BuildError
 from jitkernels.loops.variants import STREAM_BYTES
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import LaterIR, lines_of, references
+from jitkernels.registry import Implementation, implements
 from jitkernels.registry import Variant as Choice
-from jitkernels.registry import implements
 
 COMPILER = ("graph", "frontends", "maths", "native/language")
 """What decides the code beside the reference."""
@@ -130,10 +131,15 @@ def unrolls_of(attr: KernelAttr) -> tuple[int, ...]:
     return wide if vectors >= wide[0] else ACROSS if vectors >= ACROSS[0] else UNROLLS
 
 
-def register(row: type[KernelAttr], reference: Callable[..., None]) -> None:
-    """Give a row the implementation ``gen`` that its reference makes."""
+def register(
+    row: type[KernelAttr],
+    reference: Callable[..., None],
+    others: AbstractSet[str] = frozenset(),
+    by_hand: Implementation | None = None,
+) -> None:
+    """Give a row the implementation ``gen`` that its reference makes; that of some dtypes is written by hand."""
 
-    def gen(
+    def made(
         attr: KernelAttr,
         unroll: int = UNROLLS[0],
         vector_bytes: int = 64,
@@ -142,7 +148,19 @@ def register(row: type[KernelAttr], reference: Callable[..., None]) -> None:
     ) -> LoopNest:
         return nest(attr, reference, unroll, vector_bytes, stream, parallel)
 
-    implements(row, name="gen", variants=variants)(gen)
+    if by_hand is None:
+        implements(row, name="gen", variants=variants)(made)
+        return
+    written = by_hand
+
+    def gen(attr: KernelAttr, **variant: Any) -> LoopNest:
+        found: LoopNest = (written.function if attr.fields()["dtype"] in others else made)(attr, **variant)
+        return found
+
+    def of_both(attr: KernelAttr) -> Sequence[Choice]:
+        return (written.variants if attr.fields()["dtype"] in others else variants)(attr)
+
+    implements(row, name="gen", variants=of_both)(gen)
 
 
 def _ones(attr: KernelAttr) -> tuple[str, ...]:

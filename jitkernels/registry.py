@@ -49,6 +49,7 @@ def _single(attr: KernelAttr) -> Sequence[Variant]:
 
 _implementations: dict[type[KernelAttr], dict[str, Implementation]] = {}
 _compiled: dict[type[KernelAttr], Callable[..., None]] = {}
+_beside: dict[type[KernelAttr], tuple[frozenset[str], Implementation]] = {}
 _discovered: set[str] = set()
 _being_discovered: set[str] = set()
 
@@ -60,12 +61,14 @@ def implements(
     can_be_used: Usable = _always,
     variants: Variants = _single,
     compiles: bool = False,
+    dtypes: Sequence[str] = (),
 ) -> Callable[[Function], Function]:
     """Register the decorated function as an implementation of a row.
 
     `name` defaults to the folder of the module. `can_be_used(attr)` means correct and available here, never
     faster; it answers True or the reason why not. `compiles` promises of a reference that its NumPy text can be
-    compiled as one loop nest, as ``gen``. Raises RegistrationError if the row already has that name, or for what
+    compiled as one loop nest, as ``gen``; where a function is registered for `dtypes`, it is the ``gen`` of these, and
+    the compiled reference that of the others. Raises RegistrationError if the row already has that name, or for what
     cannot be an implementation.
     """
     if not _is_row(attr_class) and getattr(attr_class, "implemented_as", False) is not attr_class:
@@ -99,6 +102,10 @@ def implements(
         listed = variants if variants is _single else checked_variants(attr_class, chosen, function, variants)
         if compiles:
             _compiled[attr_class] = function
+        if dtypes:
+            made = Implementation(chosen, attr_class, function, can_be_used, listed)
+            _beside[attr_class] = frozenset(dtypes), made
+            return function
         known[chosen] = Implementation(chosen, attr_class, function, can_be_used, listed)
         return function
 
@@ -118,7 +125,8 @@ def implementations(attr_class: type[KernelAttr]) -> dict[str, Implementation]:
     attr_class = attr_class.implemented_as or attr_class
     known = _implementations.get(attr_class, {})
     if "gen" not in known and attr_class in _compiled:
-        importlib.import_module("jitkernels.from_reference").register(attr_class, _compiled[attr_class])
+        made = importlib.import_module("jitkernels.from_reference")
+        made.register(attr_class, _compiled[attr_class], *_beside.get(attr_class, ()))
     if "refer" not in known:
         raise RegistrationError(
             f"{attr_class.kernel_type.name} has no implementation 'refer': register its NumPy computation with "
@@ -245,6 +253,7 @@ def _remove(attr_class: type[KernelAttr]) -> None:
     KernelType.remove(attr_class.kernel_type.name)
     _implementations.pop(attr_class, None)
     _compiled.pop(attr_class, None)
+    _beside.pop(attr_class, None)
 
 
 def _forget_foreign(known: dict[str, Implementation], before: Mapping[str, Implementation]) -> None:

@@ -5,7 +5,7 @@ A row declares each array once, as an `Argument` with a symbolic shape; an attr 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -274,6 +274,15 @@ class Signature:
     def outputs_as_given(self, results: Sequence[AnyArray]) -> list[AnyArray]:
         """Something for each output, of declared dimensions, as callers have it."""
         return [one.as_given(result) for one, result in zip(self.outputs, results, strict=True)]
+
+    def through_numbers(self, function: Callable[..., None], arrays: Sequence[AnyArray]) -> None:
+        """Call a function of NumPy's arrays; bfloat16, which NumPy lacks, it sees as float32."""
+        narrow = [array.dtype == bfloat16.NAME for array in self.arrays]
+        held = [p.numbers(a) for p, a in zip(self.arrays, arrays, strict=True)] if any(narrow) else arrays
+        function(*self.as_declared(held))
+        for parameter, is_narrow, array, values in zip(self.arrays, narrow, arrays, held, strict=True):
+            if is_narrow and parameter.output:
+                array.view(np.uint16)[...] = bfloat16.stored(values)
 
     def index(self, name: str) -> int:
         """Position of an argument in the C function."""

@@ -13,6 +13,7 @@ from jitkernels.attrs.binding import Call
 from jitkernels.attrs.fields import (
     FLOATS,
     MOST_BYTES,
+    NARROW,
     Field,
     choice,
     custom,
@@ -20,6 +21,7 @@ from jitkernels.attrs.fields import (
     in_dtype,
     in_words,
     real,
+    stored,
     whole,
 )
 from jitkernels.errors import ArgumentTypeError, AttrError, RegistrationError
@@ -29,8 +31,8 @@ from jitkernels.records import record
 from jitkernels.signature import AnyArray, Argument, Signature
 
 __all__ = [
-    "FLOATS", "Call", "Case", "KernelAttr", "Tolerance", "cases", "choice", "custom", "power_of_two", "real", "rows",
-    "sum_error", "whole",
+    "FLOATS", "NARROW", "Call", "Case", "KernelAttr", "Tolerance", "cases", "choice", "custom", "power_of_two", "real",
+    "rows", "stored", "sum_error", "whole",
 ]  # fmt: skip
 
 
@@ -77,6 +79,8 @@ class Tolerance:
     `ulp` units in the last place of the true result, plus `terms` times the dtype's precision (from 1 to the
     next number) times the sum of the absolute terms that the result is made of: `KernelAttr.absolute_terms`
     computes that from the data. Where such a sum overflows, nothing is promised.
+
+    Both are of the dtype that a kernel computes in: results of bfloat16 are such of float32, rounded once more.
     """
 
     ulp: float
@@ -101,7 +105,7 @@ class Case:
 
 
 @dataclass_transform(
-    frozen_default=True, kw_only_default=True, field_specifiers=(choice, custom, real, whole)
+    frozen_default=True, kw_only_default=True, field_specifiers=(choice, custom, real, stored, whole)
 )
 class KernelAttr:
     """Base of all attrs: a frozen value that names one kernel and all that it is specialised by.

@@ -50,7 +50,7 @@ def contest(attr: KernelAttr, *, peers: bool, turn: int = 0, only: Collection[st
     calls.setdefault(pick, partial(picked, *arrays))
     implementations = tuple(calls)
     for name, found in peers_of(type(attr)).items() if peers else ():
-        call = found.function(attr, *arrays)
+        call = found.bound(attr, *arrays)
         if call is not None:
             calls[name] = call
     return Contest(calls, pick, implementations, behind.implementation if behind else "")

@@ -4,6 +4,7 @@ import ctypes
 import functools
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,16 @@ SCALARS = tuple(np.dtype(code) for code in "?bBhHiIlLqQfde")
 """Types of NumPy's own numbers, and none derived from them, whose values the dispatcher reads where they lie."""
 _scalars = np.array([len(SCALARS), *(w for d in SCALARS for w in (id(d.type), d.num, d.itemsize))], np.int64)
 
+_bfloat16 = np.zeros(1, np.int64)
+_known: "list[np.dtype[Any]]" = []
+
+
+def know_bfloat16(dtype: "np.dtype[Any]") -> None:
+    """Let the dispatcher serve calls with arrays of another package's bfloat16; that of the last one it was told of."""
+    if int(_bfloat16[0]) != id(dtype):
+        _known.append(dtype)
+        _bfloat16[0] = id(dtype)
+
 
 def numpy_function(name: str) -> int:
     """Address of a function of NumPy's C interface."""
@@ -62,6 +73,7 @@ def externals() -> tuple[External, ...]:
         *(link(name, partial(numpy_function, name)) for name in NUMPY_API),
         *(link(name, partial(id, value)) for name, value in OBJECTS.items()),
         link("jk_scalars", lambda: _scalars.ctypes.data),
+        link("jk_bfloat16", lambda: _bfloat16.ctypes.data),
     )
 
 

@@ -40,6 +40,8 @@ STACK_BUFFER_BYTES = 32768
 """Buffers up to this size lie on the stack."""
 KEY_BASE = 1 << 10
 """What makes keys differ from 0, and from shorter ones: options and dtypes take the bits below."""
+DTYPES = 3
+"""What kernels may store arrays in: float32, float64, bfloat16."""
 EXACT_BITS = 12
 """Bits of an extent in the key of exactly these extents."""
 CONVERTING = 1 << 61
@@ -90,14 +92,16 @@ class Table(IntEnum):
     another names the rows, or -1, and that other; whether there are integers that nothing else is converted to; the
     symbol of its trailing dimensions or -1; whether its first input is the only one with other dimensions than a
     kernel's, so that it may lie the other way round; whether results are without the last extent of the plain rows
-    that go in; the key of the nest that a call given to Python was without (the address is 0 where no kernel was
-    known); the key that was last looked for in vain; then the parameters' names and the records.
+    that go in; whether arrays may be of bfloat16; the key of the nest that a call given to Python was without (the
+    address is 0 where no kernel was known); the key that was last looked for in vain; then the parameters' names
+    and the records.
     """
 
     (
         SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, PLAIN, EXACT, KEYS, MASK, CHOICES,
-        HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, TRAILING, MIRRORS, REDUCES, WANTED, MISSED, NAMES,
-    ) = range(26)  # fmt: skip
+        HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, TRAILING, MIRRORS, REDUCES, NARROWS, WANTED, MISSED,
+        NAMES,
+    ) = range(27)  # fmt: skip
     RECORDS = NAMES + MOST_SLOTS
 
 
@@ -179,7 +183,10 @@ class Operand(IntEnum):
 
 
 class Frame(IntEnum):
-    """Words of a call while it is served: what holds for all operands. BEHIND: how many trailing dimensions."""
+    """Words of a call while it is served: what holds for all operands.
+
+    WIDE: the place of the dtype among the `DTYPES`. BEHIND: how many trailing dimensions.
+    """
 
     WIDE, OPTIONS, AXIS, MOVED, MISSING, EMPTY, MEMORY, PICKED, FORTRAN, BEHIND, LEADING, LEAD = range(12)
     TRAIL = LEAD + MOST_OPERAND_DIMENSIONS

@@ -2,6 +2,7 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
 from jitkernels.native.layout import (
+    DTYPES,
     EXACT_BITS,
     KEY_BASE,
     Frame,
@@ -13,7 +14,7 @@ from jitkernels.native.words import leading_zeros, load, store
 
 def find_context(table: int, frame: int) -> int:
     """The context of these options, dtype and extents: of exactly these if there is one, else of their class."""
-    top = load(frame, 8 * Frame.OPTIONS) * 2 + load(frame, 8 * Frame.WIDE) + KEY_BASE
+    top = load(frame, 8 * Frame.OPTIONS) * DTYPES + load(frame, 8 * Frame.WIDE) + KEY_BASE
     symbols = load(table, 8 * Table.SYMBOLS)
     unsized = load(table, 8 * Table.UNSIZED)
     empty = 0

@@ -74,7 +74,12 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                     return 0  # what is too large for int64 would not be refused as a row that does not exist
             elif weak == 0:
                 widths = widths | width_of(kind)
-    store(frame, 8 * Frame.WIDE, is_wide(widths))
+    wide = is_wide(widths)
+    if widths > 3:
+        if widths != 4 or load(table, 8 * Table.NARROWS) == 0:
+            return 0
+        wide = 2
+    store(frame, 8 * Frame.WIDE, wide)
     store(frame, 8 * Frame.OPTIONS, options)
     return 1
 
@@ -88,7 +93,12 @@ def has_gaps(table: int, entry: int, array: int) -> int:
 
 
 def width_of(kind: int) -> int:
-    """2 for what no float32 holds, 1 for narrow floats, 0 for small integers, which take what they stand beside."""
+    """2 for what no float32 holds, 1 for narrow floats, 0 for small integers, which take what they stand beside.
+
+    4 for bfloat16, which stays so where nothing stands beside it.
+    """
+    if kind == BFLOAT16:
+        return 4
     if kind == FLOAT64 or (kind > 4 and kind < FLOAT32):
         return 2
     return kind == FLOAT32 or kind == FLOAT16
@@ -219,6 +229,8 @@ def read_array(own: int, array: int) -> int:
     """What an ndarray says of itself; 0 where it is nothing that `copy_run` takes."""
     descr = load(array, Offset.ARRAY_DTYPE)
     kind = readable_kind(descr)
+    if kind < 0 and descr == load(address("jk_bfloat16")):
+        kind = BFLOAT16
     flags = load32(array, Offset.ARRAY_FLAGS)
     dimensions = load32(array, Offset.ARRAY_DIMENSIONS)
     if kind < 0 or flags & ALIGNED == 0 or dimensions > MOST_OPERAND_DIMENSIONS - 2:

@@ -111,6 +111,8 @@ def descr_of(kind: int) -> int:
         return address("jk_float32")
     if kind == FLOAT64:
         return address("jk_float64")
+    if kind == BFLOAT16:
+        return load(address("jk_bfloat16"))
     if kind == 1:
         return address("jk_int8")
     if kind == 2:
@@ -175,7 +177,7 @@ def accept(frame: int, entry: int, own: int, array: int) -> int:
         return 0
     kind = load(own, 8 * Operand.KIND)
     wanted = wanted_of(frame, entry)
-    if wanted < FLOAT32:
+    if wanted < FLOAT32 or wanted == BFLOAT16:
         if kind != wanted:
             return 0
     elif kind != FLOAT32 and kind != FLOAT64 and (kind != FLOAT16 or load(frame, 8 * Frame.WIDE)):
@@ -277,6 +279,8 @@ def computed(table: int, frame: int, context: int) -> int:
             if load(own, 8 * Operand.DIRECT) == 0:
                 if load(table, 8 * Table.NARROW) and lies_narrow(table, frame):
                     return 0
+                if load(frame, 8 * Frame.WIDE) == 2:
+                    return 0  # nothing brings bfloat16 together
                 function = part(Part.IN_BLOCKS)
                 return call(function, table, frame, context) if function else 0
             store(own, 8 * Operand.BASE, load(own, 8 * Operand.DATA))
