@@ -35,11 +35,18 @@ class Contest:
     label: str
 
 
-def contest(attr: KernelAttr, *, peers: bool, turn: int = 0, only: Collection[str] | None = None) -> Contest:
+def contest(
+    attr: KernelAttr,
+    *,
+    peers: bool,
+    turn: int = 0,
+    only: Collection[str] | None = None,
+    without: Collection[str] = (),
+) -> Contest:
     """Everything that computes an attr here, all on the same arrays, which lie elsewhere in each turn.
 
     The pick stands under its implementation's name where it is the same variant of it, else under "pick". `only`:
-    the implementations besides it that take part, by default all.
+    the implementations besides it that take part, by default all; `without`: the peers that do not.
     """
     arrays = [_placed(array, turn * APART) for array in attr.signature().sample()]
     picked = KernelFuncs.cache().at(attr)
@@ -50,7 +57,7 @@ def contest(attr: KernelAttr, *, peers: bool, turn: int = 0, only: Collection[st
     calls.setdefault(pick, partial(picked, *arrays))
     implementations = tuple(calls)
     for name, found in peers_of(type(attr)).items() if peers else ():
-        call = found.bound(attr, *arrays)
+        call = None if name in without else found.bound(attr, *arrays)
         if call is not None:
             calls[name] = call
     return Contest(calls, pick, implementations, behind.implementation if behind else "")
@@ -106,9 +113,10 @@ def line(
     seconds: float,
     turn: int = 0,
     only: Collection[str] | None = None,
+    without: Collection[str] = (),
 ) -> Line:
     """The line of one attr. What users pay for threads is looked at among those that could have been the pick."""
-    found = contest(attr, peers=peers, turn=turn, only=only)
+    found = contest(attr, peers=peers, turn=turn, only=only, without=without)
     timings = time_calls(found.calls, seconds=seconds)
     rivals = {name: timings[name] for name in found.implementations}
     price = price_of_threads(rivals, found.calls)

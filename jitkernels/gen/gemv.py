@@ -17,6 +17,8 @@ PARALLEL_WORK = 128 * 1024
 """Elements of the matrix from which on a second thread helps."""
 EXACT = ("dot", "direct")
 """Algorithms of MATMUL whose code is made for some sizes."""
+LONG = 32
+"""Elements of a result from which on loops that LLVM makes vectors of are ahead where rows lie across the sum."""
 SMALL = 1 << 14
 """Elements of a matrix for whose sizes alone code is worth measuring."""
 
@@ -28,11 +30,10 @@ def product_of(attr: GEMVAttr) -> MatMulAttr:
 
 def variants(attr: GEMVAttr) -> list[Variant]:
     """Tiles of rows, and loops that LLVM makes vectors of; code for these sizes where they are small."""
+    algorithms = ("vector", "thin") if attr.trans and attr.m >= LONG else ("thin", "vector")
     shares = (False, True) if attr.m * attr.n >= PARALLEL_WORK and attr.m >= 4 * BLOCK else (False,)
     found: list[Variant] = [
-        {"algorithm": algorithm, "parallel": parallel}
-        for parallel in shares
-        for algorithm in ("thin", "vector")
+        {"algorithm": algorithm, "parallel": parallel} for parallel in shares for algorithm in algorithms
     ]
     if 0 < attr.m * attr.n <= SMALL and product.variants(product_of(attr))[0]["algorithm"] in EXACT:
         found.append({"algorithm": "exact", "parallel": False})

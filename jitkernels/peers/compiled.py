@@ -13,6 +13,8 @@ from jitkernels.peers import Bound, peer, threads
 from jitkernels.signature import AnyArray
 
 OPSET = 23
+FEW = 10_000
+"""Elements and operations for which JAX is not asked: compiling takes it seconds, and any call 7 us."""
 FUNCTIONS = ("exp", "log", "log1p", "sqrt", "sin", "cos", "tanh", "where")
 """What expressions are written in, besides ``erf``."""
 
@@ -30,13 +32,21 @@ def of_jax(row: type[KernelAttr], function: Callable[..., Any]) -> None:
         import jax
 
         jax.config.update("jax_enable_x64", True)
-        if 0 in (array.size for array in arrays):
+        if attr.operations() + sum(array.size for array in arrays) < FEW or 0 in (a.size for a in arrays):
             return None
-        compiled = jax.jit(partial(function, attr, jax))
+        compiled = _jitted(function, attr)
         given = [jax.numpy.array(array) for array in inputs_of(attr, arrays)]
         return partial(_ready, compiled, jax.block_until_ready, *given)
 
     peer(row, name="jax")(call)
+
+
+@functools.cache
+def _jitted(function: Callable[..., Any], attr: KernelAttr) -> Callable[..., Any]:
+    import jax
+
+    compiled: Callable[..., Any] = jax.jit(partial(function, attr, jax))
+    return compiled
 
 
 def _ready(compiled: Callable[..., Any], wait: Callable[[Any], Any], *given: Any) -> Any:

@@ -7,7 +7,6 @@ that are implementations of ours count among the others as well. Run `jitkernels
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from jitkernels.attrs.base import Case, KernelAttr
 from jitkernels.benchmark import table
@@ -58,7 +57,7 @@ def beside_peers(settings: Settings) -> Iterator[Line]:
     threads.limit(settings.threads)
     for row in settings.rows:
         for case in spread(row, ELEMENTS[settings.tag]):
-            yield table.settled(partial(_look, case, settings), None)
+            yield table.settled(_Looks(case, settings.seconds), None)
 
 
 def spread(row: type[KernelAttr], sizes: Sequence[int]) -> list[Case]:
@@ -79,5 +78,19 @@ def spread(row: type[KernelAttr], sizes: Sequence[int]) -> list[Case]:
     return list(chosen)
 
 
-def _look(case: Case, settings: Settings, turn: int) -> Line:
-    return table.line(case.attr, case.name, peers=True, seconds=settings.seconds, turn=turn, only=LIBRARIES)
+class _Looks:
+    """Lines of a case, one for each turn; peers that were far behind in the first take part in no other."""
+
+    def __init__(self, case: Case, seconds: float) -> None:
+        self._case, self._seconds = case, seconds
+        self._slow: list[str] = []
+
+    def __call__(self, turn: int) -> Line:
+        attr, name = self._case.attr, self._case.name
+        line = table.line(
+            attr, name, peers=True, seconds=self._seconds, turn=turn, only=LIBRARIES, without=self._slow
+        )
+        if turn == 0:
+            slow = table.CLOSE**2 * line.timings[line.pick].seconds
+            self._slow = [name for name, timing in line.timings.items() if timing.seconds > slow]
+        return line
