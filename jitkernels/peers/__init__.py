@@ -81,7 +81,8 @@ def peer(
 ) -> Callable[[Function], Function]:
     """Register the decorated function as a peer of a row; `needs` is the module it imports, by default `name`.
 
-    `narrow` says that it takes the bits of bfloat16 too. Raises RegistrationError if the row has another peer of that name.
+    `narrow` says that it takes the bits of bfloat16 too.
+    Raises RegistrationError if the row has another peer of that name.
     """
 
     def register(function: Function) -> Function:
