@@ -58,7 +58,7 @@ def choice(*values: str, default: str) -> Any:
     return dataclasses.field(default=default, metadata={"values": values})
 
 
-def stored(*names: str, default: str = "float32") -> Any:
+def stored(*names: str, default: str) -> Any:
     """A field of dtypes that arrays may be stored in, where these are not `FLOATS`."""
     return dataclasses.field(default=default, metadata={"dtypes": names})
 

@@ -23,3 +23,14 @@ def flushed(products: AnyArray, x: AnyArray, y: AnyArray, dtype: str) -> AnyArra
 def is_subnormal(x: AnyArray) -> AnyArray:
     """Where numbers are nearer to zero than any normal one of bfloat16, and not it."""
     return np.asarray((np.abs(x) < TINY) & (x != 0))
+
+
+def flushed_sums(a: AnyArray, b: AnyArray, dtype: str) -> AnyArray:
+    """The same of a matrix product of absolute numbers."""
+    if dtype != bfloat16.NAME:
+        return np.zeros(1)
+    small_a, small_b = is_subnormal(a), is_subnormal(b)
+    finite_a, finite_b = (np.where(np.isfinite(one), one, 0) for one in (a, b))
+    lost = np.where(small_a, a, 0) @ finite_b + finite_a @ np.where(small_b, b, 0) + a.shape[-1] * TINY
+    unknown = (small_a * 1.0) @ np.isinf(b) + np.isinf(a) @ (small_b * 1.0) > 0
+    return np.asarray(np.where(unknown, np.nan, lost) / EPS)

@@ -36,7 +36,7 @@ class DotAttr(PairsAttr, kernel_type="DOT"):
     bfloat16 is added up in float32, and subnormal numbers of it may count as zeros.
     """
 
-    dtype: str = stored(*NARROW)
+    dtype: str = stored(*NARROW, default="float32")
 
     def tolerance(self) -> Tolerance:
         """A sum of products."""

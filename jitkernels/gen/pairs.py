@@ -1,28 +1,21 @@
-"""Generated DOT of bfloat16: the processor's dot products of pairs, or float32 made of the bits and fused products."""
+"""Generated DOT of bfloat16; that of wider floats, SQEUCLIDEAN and COSINE are made from their references."""
 
 from typing import Any
 
-import numpy as np
-
-from jitkernels import machine
 from jitkernels.attrs.pairs import DotAttr
-from jitkernels.loops.bfloat16_dot import dot as of_pairs
-from jitkernels.loops.matmul_grouped import has_instruction
-from jitkernels.loops.narrow import narrowed, widened
+from jitkernels.loops.bfloat16_sums import WIDENED, algorithms, row_product
+from jitkernels.loops.narrow import narrowed
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
+from jitkernels.native.source import offset
 from jitkernels.registry import Variant, implements
 
 BLOCK_ELEMENTS = 32768
 """Elements that a thread gets at least."""
-PART = 512
-"""Products that are added up in float32 before they are joined in double."""
 
 
 def variants(attr: DotAttr) -> list[Variant]:
     shares = (False, True) if attr.rows // _block(attr) >= 4 else (False,)
-    algorithms = ("pairs", "widened") if has_instruction("bfloat16", machine.target()) else ("widened",)
-    return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in algorithms]
+    return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in algorithms()]
 
 
 def _block(attr: DotAttr) -> int:
@@ -31,8 +24,8 @@ def _block(attr: DotAttr) -> int:
 
 
 @implements(DotAttr, variants=variants, dtypes=("bfloat16",))
-def dot(attr: DotAttr, algorithm: str = "widened", parallel: bool = False) -> LoopNest:
-    of_row = of_pairs() if algorithm == "pairs" else widened_dot
+def dot(attr: DotAttr, algorithm: str = WIDENED, parallel: bool = False) -> LoopNest:
+    of_row = row_product(algorithm)
 
     def body(x: Any, y: Any, z: Any, rows: int, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):
@@ -47,15 +40,3 @@ def dot(attr: DotAttr, algorithm: str = "widened", parallel: bool = False) -> Lo
         block=_block(attr) if parallel else 1,
         parallel=parallel,
     )
-
-
-@inlined("reassoc", "contract")
-def widened_dot(x: Any, y: Any, n: int) -> Any:
-    """The sum over i < n of x[i] * y[i], without an instruction for it."""
-    total = np.float64(0)
-    for first in range(0, n, PART):
-        part = np.float32(0)
-        for i in range(first, min(first + PART, n)):
-            part += widened(x[i]) * widened(y[i])
-        total += np.float64(part)
-    return np.float32(total)

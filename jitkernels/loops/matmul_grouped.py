@@ -42,6 +42,7 @@ class Narrow:
     trans_a: bool = False
     trans_b: bool = False
     scaled: bool = False
+    beta: float = 0.0
 
     @property
     def group(self) -> int:
@@ -93,6 +94,7 @@ def _tiles(product: Narrow) -> tuple[Any, Any]:
         tile = GroupedTile(
             symbol, product.dots, ROWS, VECTORS, dtypes.named(product.c).llvm,
             starts=product.needs_starts, scaled=product.scaled, edge=edge,
+            beta=product.beta,
         )  # fmt: skip
         made.append(IRFunction(symbol, "void", C_ARGUMENTS, tile.text()))
     return made[0], made[1]
