@@ -7,6 +7,9 @@ import numpy as np
 from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
 from jitkernels.signature import AnyArray, Argument
 
+TOGETHER = 32
+"""Floats that may be rounded to a part of the largest of them."""
+
 
 class MatMulInt4Attr(KernelAttr, kernel_type="MATMUL_INT4"):
     """c[i, j] = sum over g of scale[j, g] * sum over p of group g of a[i, p] * (q[j, p] - zero[j, g]).
@@ -14,7 +17,9 @@ class MatMulInt4Attr(KernelAttr, kernel_type="MATMUL_INT4"):
     q are numbers of 0 to 15 for n columns of k = 2 * groups * half weights. Each group of 2 * half of them, which
     follow one another along k, has a scale and a zero point, 8 without `shifted`. Two are a byte, the first in its
     lower half: packed is [n, groups, half] of uint8, scale and zero are [n, groups]. As ONNX Runtime defines
-    MatMulNBits with bits=4, whose zero points are packed as well. Columns w of floats are packed so in groups of 32::
+    MatMulNBits with bits=4, whose zero points are packed as well. Numbers of float32 may be rounded before they are
+    multiplied, to 2**-23 of the largest of the 32 that they stand among (the first to the 32nd, and so on). Columns w
+    of floats are packed so in groups of 32::
 
         parts = w.reshape(n, -1, 32)
         scale = np.abs(parts).max(-1) / 7
@@ -42,13 +47,18 @@ class MatMulInt4Attr(KernelAttr, kernel_type="MATMUL_INT4"):
         return 2 * self.groups * self.half
 
     def tolerance(self) -> Tolerance:
-        """A chain of k products in any order; weights may be rounded before they are multiplied."""
+        """A chain of k products in any order; weights may be rounded before they are multiplied, and so may floats."""
         return Tolerance(ulp=1, terms=self.k / 2 + 4)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """|a| @ (|scale| * |q - zero|)."""
+        """|a| @ (|scale| * |q - zero|), where in float32 each of a has 2**-22 of its largest neighbour more."""
         a, packed, scale, *rest = (np.asarray(array) for array in arrays)
         a, scale = np.abs(a), np.abs(scale)
+        if self.dtype == "float32" and self.k:
+            starts = np.arange(0, self.k, TOGETHER)
+            lengths = np.diff(np.append(starts, self.k))
+            largest = np.repeat(np.maximum.reduceat(a, starts, axis=-1), lengths, axis=-1)
+            a = a + largest * (2 / self.tolerance().terms)
         whole = packed.astype(np.int64)
         zero = rest[0][..., np.newaxis] if self.shifted else 8.0
         both = np.stack([whole & 15, whole >> 4], -1).reshape(self.n, self.groups, 2 * self.half)
