@@ -1,17 +1,16 @@
 """MATMUL_INT4: the product of floats and of weights of 4 bits, quantized in groups."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.base import FLOATS, Case, cases
+from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
 from jitkernels.signature import AnyArray, Argument
 
-TOGETHER = 32
-"""Floats that may be rounded to a part of the largest of them."""
 
-
-class MatMulInt4Attr(KernelAttr, kernel_type="MATMUL_INT4"):
+class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
     """c[i, j] = sum over g of scale[j, g] * sum over p of group g of a[i, p] * (q[j, p] - zero[j, g]).
 
     q are numbers of 0 to 15 for n columns of k = 2 * groups * half weights. Each group of 2 * half of them, which
@@ -46,28 +45,12 @@ class MatMulInt4Attr(KernelAttr, kernel_type="MATMUL_INT4"):
         """Weights of a column."""
         return 2 * self.groups * self.half
 
-    def tolerance(self) -> Tolerance:
-        """A chain of k products in any order; weights may be rounded before they are multiplied, and so may floats."""
-        return Tolerance(ulp=1, terms=self.k / 2 + 4)
-
-    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """|a| @ (|scale| * |q - zero|), where in float32 each of a has 2**-22 of its largest neighbour more."""
-        a, packed, scale, *rest = (np.asarray(array) for array in arrays)
-        a, scale = np.abs(a), np.abs(scale)
-        if self.dtype == "float32" and self.k:
-            starts = np.arange(0, self.k, TOGETHER)
-            lengths = np.diff(np.append(starts, self.k))
-            largest = np.repeat(np.maximum.reduceat(a, starts, axis=-1), lengths, axis=-1)
-            a = a + largest * (2 / self.tolerance().terms)
-        whole = packed.astype(np.int64)
-        zero = rest[0][..., np.newaxis] if self.shifted else 8.0
-        both = np.stack([whole & 15, whole >> 4], -1).reshape(self.n, self.groups, 2 * self.half)
-        weights = np.abs(both - zero) * scale[..., np.newaxis]
-        weights = np.where(weights > float(np.finfo(self.dtype).max), np.inf, weights)
-        return [a @ weights.reshape(self.n, self.k).T]
-
-    def operations(self) -> float:
-        return 2.0 * self.m * self.n * self.k
+    def whole(self, weights: AnyArray, zero: Any) -> AnyArray:
+        """Weights less zero points, which are 8 where there are none."""
+        bytes_ = weights.astype(np.int64)
+        both = np.stack([bytes_ & 15, bytes_ >> 4], -1).reshape(self.n, self.groups, 2 * self.half)
+        less: AnyArray = both - (8.0 if zero is None else zero[..., np.newaxis].astype(np.float64))
+        return less
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:

@@ -8,11 +8,11 @@ import numpy as np
 
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
 from jitkernels.loops.int4_arranged import BYTES_OF_BLOCK, FLOATS_OF_BLOCK, LOADED, SHORTEST, arrange_digits
-from jitkernels.loops.int4_body import body_of
 from jitkernels.loops.int4_digits import DigitDots
 from jitkernels.loops.int4_floats import FloatDots
 from jitkernels.loops.int4_writer import BYTES, COLUMNS, LANES, NUMBERS, ROWS, STEPS, DotWriter
 from jitkernels.loops.matmul_grouped import has_instruction
+from jitkernels.loops.weight_body import body_of
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
