@@ -10,8 +10,10 @@ from jitkernels.registry import Variant, implements
 
 BLOCKS, SHARE = 2, 1 << 15
 """Blocks of units that a thread gets at least, and products of a step with the weights of the state."""
-FEW, LARGE = 8, 128
-"""Steps for which nothing is packed, and hidden units from which on packing takes as long as it saves in many."""
+FEW, SOME = 8, 24
+"""Steps for which nothing is packed, and those that packing takes as long as it saves in where units are many."""
+LARGE, HUGE = 128, 300
+"""Hidden units that are many, and those whose weights come from behind the caches, packed or not."""
 
 
 def variants(attr: LSTMAttr | GRUAttr) -> list[Variant]:
@@ -19,7 +21,8 @@ def variants(attr: LSTMAttr | GRUAttr) -> list[Variant]:
     several = attr.batch * attr.gates * attr.hidden**2 >= 2 * SHARE
     packs = [True]
     if attr.batch == 1:
-        packs = [False, True] if attr.steps < FEW or attr.hidden >= LARGE else [True, False]
+        pays = attr.steps >= (FEW if attr.hidden < LARGE else SOME) and attr.hidden < HUGE
+        packs = [True, False] if pays else [False, True]
     return [
         {"vector_bytes": width, "packs": one, "parallel": parallel}
         for parallel in ((False, True) if several else (False,))
