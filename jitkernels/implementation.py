@@ -76,14 +76,14 @@ class Implementation:
                 _Text(_listed(arguments)),
             )
         if inspect.isfunction(body := getattr(made, "body", None)):
-            self._check_body(attr, body, workspace=bool(getattr(made, "workspace", 0)))
+            self._check_body(attr, body, getattr(made, "own_arguments", ("begin", "end")))
         return made
 
-    def _check_body(self, attr: KernelAttr, body: Callable[..., None], *, workspace: bool) -> None:
+    def _check_body(self, attr: KernelAttr, body: Callable[..., None], own: Sequence[str]) -> None:
         signature = attr.signature()
         arguments = (*signature.integers, *signature.floats)
         expected = [array.name for array in signature.arrays] + [name for name, _ in arguments]
-        expected += [*(["workspace"] if workspace else []), "begin", "end"]
+        expected += own
         given = inspect.getargs(body.__code__)
         taken = [*given.args, *(name for name in (given.varargs, given.varkw) if name)]
         if len(taken) != len(expected):

@@ -157,11 +157,13 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
             (2, 2, 2, 2, 3, 2, 3),
             (1, 2, 2, 9, 250, 8, 8),
             (1, 3, 1, 1, 70, 16, 20),
+            (1, 1, 1, 1, 4200, 16, 16),
         ]
         large = [(1, 8, 8, n, n, d, d) for d in (64, 128) for n in (128, 512, 2048)]
         decode = [
             (1, 32, heads, 1, n, d, d) for d in (64, 128) for heads in (32, 8) for n in (128, 1024, 4096)
         ]
+        decode += [(1, 1, 1, 1, n, 64, 64) for n in (4096, 65536)]
         return cases(
             [
                 attr
