@@ -8,7 +8,7 @@ from enum import IntEnum
 ALIGNED, CONTIGUOUS, WRITEABLE = 0x100, 0x1, 0x400
 """NumPy's bits in an array's flags."""
 IN_FORTRAN_ORDER = 0x2
-NOT_SWAPPED = 0x200
+NOT_SWAPPED, NO_SUBCLASS = 0x200, 0x40
 """What is asked for where NumPy is to make an array."""
 NATIVE, NO_ORDER = ord("="), ord("|")
 """NumPy's characters for the machine's own byte order, and for one byte."""
@@ -44,6 +44,8 @@ DTYPES = 3
 """What kernels may store arrays in: float32, float64, bfloat16."""
 EXACT_BITS = 12
 """Bits of an extent in the key of exactly these extents."""
+NO_ELEMENTS = 63
+"""What stands in a key for an extent of 0, whose calls are served once Python has had one of them computed."""
 CONVERTING = 1 << 61
 ADDRESS_BITS, KIND_BITS = 48, 5
 """The key of a kernel's nest for inputs of other dtypes: these bits, NumPy's numbers of them, the kernel's address."""
@@ -143,13 +145,15 @@ class Record(IntEnum):
     the factor of the choice in the options that says whether it is the next dtype instead; TELLS: the same where an
     input tells it. UNLESS: one more than the input with which it holds floats all the same, or 0. LEADS: has leading
     dimensions, TRAILS: trailing ones. FIXED: how many others; the last may be missing if OPTIONAL, which is 2 where
-    results do not depend on that. TURN: what lying transposed adds to the options. SHAPE: factor, symbol and second
+    results do not depend on that. TURN: what lying transposed adds to the options. ALONG: one more than the
+    input whose leading dimensions are one with its first, or 0. SHAPE: factor, symbol and second
     symbol (or -1 where there is none) of each extent. MORE: the number that each is more than their product.
     """
 
     (
-        WHEN, LEADER, INTEGER, VARIES, TELLS, UNLESS, LEADS, TRAILS, FIXED, OPTIONAL, TURN, IN_PLACE, SHAPE,
-    ) = range(13)  # fmt: skip
+        WHEN, LEADER, INTEGER, VARIES, TELLS, UNLESS, LEADS, TRAILS, FIXED, OPTIONAL, TURN, IN_PLACE, ALONG,
+        SHAPE,
+    ) = range(14)  # fmt: skip
     MORE = SHAPE + 3 * MOST_SHAPE
     WORDS = MORE + MOST_SHAPE
 

@@ -132,9 +132,15 @@ def equivalent_of(attr_class: type[KernelAttr]) -> Callable[..., Any] | None:
 
 
 def ordinary_calls_of(attr_class: type[KernelAttr], elements: int) -> list[OrdinaryCall]:
-    """The ordinary calls of a row for about so many elements, in arrays of their own."""
+    """The ordinary calls of a row for about so many elements, in arrays of their own.
+
+    Behind those of the row's own stands its plainest once more, in all forms that any array may come in.
+    """
+    from jitkernels.peers.forms import in_all_forms
+
     _import_family(attr_class)
-    return list(_ordinary[attr_class](elements)) if attr_class in _ordinary else []
+    calls = list(_ordinary[attr_class](elements)) if attr_class in _ordinary else []
+    return [*calls, *in_all_forms(calls[0])] if calls else []
 
 
 def _import_family(attr_class: type[KernelAttr]) -> None:
