@@ -7,9 +7,8 @@ vector of columns: VPDPBUSD, VDPBF16PS. What is made of the sums happens before 
 The text is made of strings alone, as that of `jitkernels.loops.tile` is.
 """
 
-from dataclasses import dataclass
-
 from jitkernels.loops.tile import Text
+from jitkernels.records import record
 
 ARGUMENTS = (
     ("ptr", "a"), ("ptr", "b"), ("ptr", "start"), ("ptr", "row_scale"), ("ptr", "column_scale"), ("ptr", "c"),
@@ -21,7 +20,7 @@ LANES = 16
 """Columns of a vector."""
 
 
-@dataclass(frozen=True)
+@record
 class GroupedTile:
     """``rows x (vectors * 16)`` sums.
 
