@@ -53,6 +53,14 @@ def noted() -> dict[str, str]:
     return dict(_used)
 
 
+def forget() -> None:
+    """Delete the notes in the cache."""
+    root = machine.cache_root()
+    if root is not None:
+        with contextlib.suppress(OSError):
+            (root / FILE).unlink()
+
+
 def _modules(place: str) -> Iterator[str]:
     if place.endswith(".py"):
         yield place
