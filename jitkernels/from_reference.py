@@ -5,7 +5,6 @@ of the reference, with all that this calls, and of the compiler: what is in the 
 """
 
 import functools
-import hashlib
 import inspect
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
@@ -17,12 +16,14 @@ import numpy as np
 from jitkernels import machine
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.attrs.roles import trailing_of
+from jitkernels.checksums import sha256
 from jitkernels.errors import BuildError
 from jitkernels.loops.variants import STREAM_BYTES
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import LaterIR, lines_of, references
 from jitkernels.registry import Implementation, implements
 from jitkernels.registry import Variant as Choice
+from jitkernels.states import state_of
 
 COMPILER = ("graph", "frontends", "maths", "native/language")
 """What decides the code beside the reference."""
@@ -181,14 +182,9 @@ def _block(attr: KernelAttr, along: str) -> int:
     return 1 << max(int(BLOCK / max(work, 1)), 1).bit_length() - 1
 
 
-@functools.cache
 def compiler() -> str:
     """What tells one state of the compiler's own text from another."""
-    here, digest = Path(__file__).parent, hashlib.sha256()
-    for folder in COMPILER:
-        for path in sorted((here / folder).rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    return state_of(*COMPILER)[:16]
 
 
 @functools.cache
@@ -214,5 +210,5 @@ def _shown(value: Any) -> str:
         return str(value.__qualname__)
     if inspect.ismodule(value):
         file = getattr(value, "__file__", None)
-        return value.__name__ if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        return value.__name__ if file is None else sha256(Path(file).read_bytes()).hexdigest()
     return repr(value)

@@ -31,7 +31,7 @@ OPTIONAL = (
 LAYERS: tuple[tuple[str, ...], ...] = (
     (
         *["errors", "locks", "kept", "dtypes", "bfloat16", "disk", "settings", "machine"],
-        *["processor", "packs", "kernel_types", "plugins", "patience", "records"],
+        *["processor", "packs", "kernel_types", "plugins", "patience", "records", "checksums", "states"],
     ),
     ("signature",),
     ("attrs",),

@@ -8,7 +8,8 @@ from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
 from dataclasses import Field as DataclassField
 from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
 
-from jitkernels.attrs import binding, declaration, import_all, roles
+from jitkernels.attrs import __name__ as attrs_package
+from jitkernels.attrs import binding, declaration, import_all, import_family, roles
 from jitkernels.attrs.binding import Call
 from jitkernels.attrs.fields import (
     FLOATS,
@@ -145,6 +146,8 @@ class KernelAttr:
         if kernel_type != kernel_type.upper() or not kernel_type.isidentifier():
             raise RegistrationError(f"kernel type {kernel_type!r}: expected an upper-case identifier")
         declaration.check_declaration(cls)
+        if not cls.__module__.startswith(f"{attrs_package}."):
+            import_family(kernel_type)  # if there is one of ours it stays
         cls.kernel_type = KernelType.add(kernel_type)
         if rows.setdefault(cls.kernel_type, cls) is not cls:
             raise RegistrationError(

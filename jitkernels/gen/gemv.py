@@ -32,13 +32,13 @@ def product_of(attr: GEMVAttr) -> MatMulAttr:
 
 def variants(attr: GEMVAttr) -> list[Variant]:
     """Tiles of rows, and loops that LLVM makes vectors of; code for these sizes where they are small."""
-    algorithms = ("vector", "thin") if attr.trans and attr.m >= LONG else ("thin", "vector")
     shares = (False, True) if attr.m * attr.n >= PARALLEL_WORK and attr.m >= 4 * BLOCK else (False,)
     if attr.dtype == "bfloat16":
         names = (WIDENED,) if attr.trans else algorithms()
         return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in names]
+    by_rows = ("vector", "thin") if attr.trans and attr.m >= LONG else ("thin", "vector")
     found: list[Variant] = [
-        {"algorithm": algorithm, "parallel": parallel} for parallel in shares for algorithm in algorithms
+        {"algorithm": algorithm, "parallel": parallel} for parallel in shares for algorithm in by_rows
     ]
     if 0 < attr.m * attr.n <= SMALL and product.variants(product_of(attr))[0]["algorithm"] in EXACT:
         found.append({"algorithm": "exact", "parallel": False})

@@ -8,7 +8,6 @@ Where there is but one row, each step reads the weights of the state once. They 
 packing them takes as long as some steps, of which each is a little faster for it.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from jitkernels.machine import Target
 from jitkernels.maths.sigmoid import sigmoid_float32, sigmoid_float64
 from jitkernels.maths.tanh import tanh_float32, tanh_float64
 from jitkernels.native.source import inlined, offset, vectors
+from jitkernels.records import record
 
 SUMS_BYTES = 1 << 19
 """Of products of inputs that wait for their step: half of a second-level cache."""
@@ -34,7 +34,7 @@ SIGMOIDS: dict[str, Any] = {"float32": sigmoid_float32, "float64": sigmoid_float
 TANHS: dict[str, Any] = {"float32": tanh_float32, "float64": tanh_float64}
 
 
-@dataclass(frozen=True)
+@record
 class Shape:
     """What the code is for: vectors of so many lanes, gates, and rows of the tall and of the middle tile."""
 
@@ -62,7 +62,7 @@ def shape_of(dtype: str, gates: int, target: Target, vector_bytes: int) -> Shape
     return Shape(dtype, lanes, gates, tall, middle)
 
 
-@dataclass(frozen=True)
+@record
 class Products:
     """Functions for loop nests: of weights that are packed, of one block of units."""
 
@@ -177,7 +177,7 @@ def put_biases_of(shape: Shape) -> Any:
     return put_biases
 
 
-@dataclass(frozen=True)
+@record
 class Layer:
     """The layer as a function of all arrays, of which those that are not there are not looked at; and its workspace."""
 

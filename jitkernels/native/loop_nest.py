@@ -1,11 +1,11 @@
 """A loop nest: the source of a C function that runs a loop over a range, and of one that runs a part of it."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from jitkernels import dtypes
+from jitkernels.checksums import sha256
 from jitkernels.errors import BuildError
 from jitkernels.kept import kept_property
 from jitkernels.native import entry, openmp, status
@@ -199,5 +199,5 @@ class LoopNest:
 
 def _readable(code: Code) -> str:
     if isinstance(code, bytes):
-        return f"bitcode of SHA-256 {hashlib.sha256(code).hexdigest()}"
+        return f"bitcode of SHA-256 {sha256(code).hexdigest()}"
     return code.text if isinstance(code, LaterIR) else str(code)
