@@ -19,7 +19,7 @@ from jitkernels.tuning.store import Measured, Record, measured_of
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of a table: how many classes are kept, why each other is not, and who is unknown here in those kept."""
+    """What became of a table: how many classes are kept, why others are not, who is unknown here in those kept."""
 
     kept: int
     refused: tuple[str, ...]
@@ -135,7 +135,9 @@ def _checked(path: Path) -> tuple[list[Entry], list[str], list[str]]:
             checked = _entry(entry)
             known = {candidate.implementation for candidate in checked.candidates}
             names = (candidate["implementation"] for candidate in entry["candidates"])
-            unknown |= {f"{checked.attr.name} has no implementation {n}": None for n in names if n not in known}
+            unknown |= {
+                f"{checked.attr.name} has no implementation {n}": None for n in names if n not in known
+            }
             entries.append(checked)
         except (ValueError, KeyError, TypeError, AttrError, UnknownNameError) as error:
             refused.append(f"entry {number}: {error}")

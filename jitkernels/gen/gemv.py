@@ -27,12 +27,17 @@ def product_of(attr: GEMVAttr) -> MatMulAttr:
 
 
 def variants(attr: GEMVAttr) -> list[Variant]:
-    """Tiles of rows, and loops that LLVM makes vectors of; code for these sizes where they are small."""
+    """Tiles of rows, and loops that LLVM makes vectors of; code for these sizes where they are small.
+
+    A tile has several vectors of rows, which few rows leave empty: for these, where they lie one after another, the
+    loops come first.
+    """
+    few = not attr.trans and attr.m <= 2 * machine.target().lanes(attr.dtype)
     shares = (False, True) if attr.m * attr.n >= PARALLEL_WORK and attr.m >= 4 * BLOCK else (False,)
     found: list[Variant] = [
         {"algorithm": algorithm, "parallel": parallel}
         for parallel in shares
-        for algorithm in ("thin", "vector")
+        for algorithm in (("vector", "thin") if few else ("thin", "vector"))
     ]
     if 0 < attr.m * attr.n <= SMALL and product.variants(product_of(attr))[0]["algorithm"] in EXACT:
         found.append({"algorithm": "exact", "parallel": False})
