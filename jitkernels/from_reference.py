@@ -18,7 +18,7 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.attrs.roles import trailing_of
 from jitkernels.checksums import sha256
 from jitkernels.errors import BuildError
-from jitkernels.loops.variants import STREAM_BYTES
+from jitkernels.loops.variants import STREAM_BYTES, widths_for
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import LaterIR, lines_of, references
 from jitkernels.registry import Implementation, implements
@@ -115,7 +115,7 @@ def variants_along(attr: KernelAttr, along: str) -> list[Choice]:
         {"unroll": unroll, "vector_bytes": width, "stream": stream, "parallel": parallel}
         for parallel in ((False, True) if blocks >= 4 else (False,))
         for stream in ((False, True) if streams else (False,))
-        for width in machine.target().widths
+        for width in widths_for(attr)
         for unroll in unrolls
         if (width == widest or unroll > 1) and not (stream and (width, unroll) != (widest, unrolls[0]))
     ]

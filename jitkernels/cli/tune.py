@@ -86,6 +86,8 @@ def tables(kernels: Sequence[str], *, export: Path | None, imported: Path | None
         found = import_from(imported)
         for why in found.refused:
             out.print(escape(f"refused: {why}"))
+        for what in found.unknown:
+            out.print(escape(f"passed over: {what}"))
         out.print(f"{found.kept} classes kept, {len(found.refused)} refused")
     if export is not None:
         count = export_to(export, [row(kernel) for kernel in kernels] or all_rows())

@@ -31,12 +31,17 @@ def product_of(attr: GEMVAttr) -> MatMulAttr:
 
 
 def variants(attr: GEMVAttr) -> list[Variant]:
-    """Tiles of rows, and loops that LLVM makes vectors of; code for these sizes where they are small."""
+    """Tiles of rows, and loops that LLVM makes vectors of; code for these sizes where they are small.
+
+    A tile has several vectors of rows, which few rows leave empty: for these, where they lie one after another, the
+    loops come first.
+    """
     shares = (False, True) if attr.m * attr.n >= PARALLEL_WORK and attr.m >= 4 * BLOCK else (False,)
     if attr.dtype == "bfloat16":
         names = (WIDENED,) if attr.trans else algorithms()
         return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in names]
-    by_rows = ("vector", "thin") if attr.trans and attr.m >= LONG else ("thin", "vector")
+    few = not attr.trans and attr.m <= 2 * machine.target().lanes(attr.dtype)
+    by_rows = ("vector", "thin") if few or (attr.trans and attr.m >= LONG) else ("thin", "vector")
     found: list[Variant] = [
         {"algorithm": algorithm, "parallel": parallel} for parallel in shares for algorithm in by_rows
     ]

@@ -93,7 +93,9 @@ def packed(settings: Settings) -> Iterator[Line]:
                 times.setdefault(name, []).append(seconds)
         for name, pairs in times.items():
             wall, processor = map(_quickest, zip(*pairs, strict=True))
-            yield Line("packed", name, {"first" if name == FIRST else "further": wall, "processor": processor})
+            yield Line(
+                "packed", name, {"first" if name == FIRST else "further": wall, "processor": processor}
+            )
 
 
 def _quickest(seconds: Sequence[float]) -> Timing:
