@@ -306,12 +306,10 @@ class Dispatch:
         self.words[Table.MISSED] = 0
         if not key or key >= CONVERTING:  # or of exactly some extents
             return 0, {}
-        symbols = len(self._sizes)
-        classes = [key >> 6 * (symbols - 1 - i) & 63 for i in range(symbols)]
-        fields: dict[str, Any] = {
-            name: 0 if size == NO_ELEMENTS else 1 << size
-            for name, size in zip(self._sizes, classes, strict=True)
-        }
+        symbols, fields = len(self._sizes), dict[str, Any]()
+        for i, name in enumerate(self._sizes, 1):
+            size_class = key >> 6 * (symbols - i) & 63
+            fields[name] = 0 if size_class == NO_ELEMENTS else 1 << size_class
         for name, values in self._options.items():
             if isinstance(values, Whole) and not values.is_size:
                 fields[name] = values.least if values.default is None else values.default

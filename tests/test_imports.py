@@ -277,10 +277,7 @@ def test_size_and_docstring(path: Path) -> None:
 
 @each_of(FILES)
 def test_nothing_dangerous(path: Path) -> None:
-    """No pickle in any form, and nothing that evaluates strings.
-
-    But for what makes records of the names of fields, and other compilers' functions of texts of ours.
-    """
+    """No pickle, and texts run only to make records of the names of fields and functions for other compilers."""
     forbidden = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "joblib"}
     assert not forbidden & {name.split(".")[0] for name, _ in imported_by(path)}
     calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]

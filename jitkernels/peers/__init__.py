@@ -8,16 +8,21 @@ is NumPy's; what gives another dtype than we do, such as products of int8, is ti
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 from jitkernels import bfloat16
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import RegistrationError
+from jitkernels.peers.forms import OrdinaryCall, in_all_forms
 from jitkernels.signature import AnyArray
 
+__all__ = [
+    "Bound", "OrdinaryCall", "Peer", "equivalent", "equivalent_of", "ordinary_calls", "ordinary_calls_of", "peer",
+    "peers_of",
+]  # fmt: skip
 Function = TypeVar("Function", bound=Callable[..., Any])
 Bound = partial[Any]
 """A function with its arguments; a benchmark takes it apart, so that a peer does not pay for the wrapping."""
@@ -54,15 +59,6 @@ class Peer:
     @property
     def installed(self) -> bool:
         return importlib.util.find_spec(self.needs) is not None
-
-
-@dataclass(frozen=True)
-class OrdinaryCall:
-    """Arguments that an everyday function and its equivalent both take; `form` says what is special about them."""
-
-    form: str
-    arguments: tuple[Any, ...]
-    named: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _rounded(call: Bound, results: Sequence[tuple[AnyArray, AnyArray]]) -> None:
@@ -136,8 +132,6 @@ def ordinary_calls_of(attr_class: type[KernelAttr], elements: int) -> list[Ordin
 
     Behind those of the row's own stands its plainest once more, in all forms that any array may come in.
     """
-    from jitkernels.peers.forms import in_all_forms
-
     _import_family(attr_class)
     calls = list(_ordinary[attr_class](elements)) if attr_class in _ordinary else []
     return [*calls, *in_all_forms(calls[0])] if calls else []

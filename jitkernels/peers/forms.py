@@ -4,16 +4,25 @@ Values lie in 0.5 to 1.5, so that a call repeated in place neither overflows nor
 """
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from jitkernels import dtypes
-from jitkernels.peers import OrdinaryCall
 from jitkernels.signature import AnyArray
 
 Form = Callable[[AnyArray], Any]
+
+
+@dataclass(frozen=True)
+class OrdinaryCall:
+    """Arguments that an everyday function and its equivalent both take; `form` says what is special about them."""
+
+    form: str
+    arguments: tuple[Any, ...]
+    named: Mapping[str, Any] = field(default_factory=dict)
 
 
 def shape(elements: int, dimensions: int) -> tuple[int, ...]:
