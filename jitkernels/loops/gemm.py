@@ -20,7 +20,7 @@ PARALLEL_WORK = 128**3
 """Products of fewer multiply-adds are done before a second thread has helped."""
 
 
-def variants(attr: MatMulAttr) -> list[Variant]:
+def variants(attr: Any) -> list[Variant]:
     """Serial first; in parallel as well where there is work for two threads."""
     several = attr.m * attr.n * attr.k >= PARALLEL_WORK and max(attr.m, attr.n) >= 4 * BLOCK
     return [{"parallel": parallel} for parallel in ((False, True) if several else (False,))]
