@@ -1,5 +1,6 @@
 """ATTENTION: scaled dot products of queries with keys, softmax, and the weighted sum of values."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -136,8 +137,10 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
         """As for all rows; a mask may have any number of dimensions, which broadcast as those of NumPy do."""
         given = list(arguments)
         mask = given[3] if len(given) > 3 else named.get("mask")
-        if mask is not None and np.ndim(mask) != 3:
-            mask = _of_three_dimensions(mask, arguments[0] if arguments else named.get("q"))
+        if mask is not None:
+            q: Any = given[0] if given else named.get("q")
+            k: Any = given[1] if len(given) > 1 else named.get("k")
+            mask = _of_three_dimensions(mask, np.shape(q), np.shape(k))
             if len(given) > 3:
                 given[3] = mask
             else:
@@ -179,22 +182,25 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
                 for dtype in FLOATS
                 for attr in (
                     *attrs(small, dtype=dtype),
-                    *attrs([(2, 2, 1, 40, 45, 5, 33)], dtype=dtype, causal=True),
+                    *attrs([(2, 2, 1, 40, 45, 5, 33)], dtype=dtype, causal=True, scale=-0.5),
                     *attrs([(2, 2, 1, 4, 7, 5, 3)], dtype=dtype, masked=True, masks=2),
                 )
             ],
         )
 
 
-def _of_three_dimensions(mask: Any, q: Any) -> Any:
-    """A mask as the kernel takes it: one for all, or one for each head, or for each head of each batch entry."""
-    mask, shape = np.asarray(mask), np.shape(q)
-    if mask.ndim < 3:
-        return mask.reshape(*(1,) * (3 - mask.ndim), *mask.shape)
-    if set(mask.shape[:-3]) == {1}:
-        return mask.reshape(mask.shape[-3:])
+def _of_three_dimensions(mask: Any, q: tuple[int, ...], k: tuple[int, ...]) -> Any:
+    """A mask as the kernel takes it: one for all, or one for each head, or for each head of each batch entry.
+
+    What does not broadcast stays as it is, for the row to refuse.
+    """
+    if len(q) < 2 or len(k) < 2 or (np.ndim(mask) == 3 and np.shape(mask)[1:] == (q[-2], k[-2])):
+        return mask
+    found, own = np.asarray(mask), (q[-2], k[-2])
     try:
-        mask = np.broadcast_to(mask, (*shape[:-1], mask.shape[-1]))
+        found = np.broadcast_to(found, np.broadcast_shapes(found.shape, own))
+        if found.shape[-2:] == own and found.ndim > 3 and set(found.shape[:-2]) != {1}:
+            found = np.broadcast_to(found, (*q[:-1], own[1]))
     except ValueError:
         return mask
-    return mask.reshape(-1, *mask.shape[-2:])
+    return found.reshape(math.prod(found.shape[:-2]), *found.shape[-2:])
