@@ -166,7 +166,7 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
                 for dtype in FLOATS
                 for attr in (
                     *attrs(small, dtype=dtype),
-                    *attrs([(2, 2, 1, 40, 45, 5, 33)], dtype=dtype, causal=True),
+                    *attrs([(2, 2, 1, 40, 45, 5, 33)], dtype=dtype, causal=True, scale=-0.5),
                     *attrs([(2, 2, 1, 4, 7, 5, 3)], dtype=dtype, masked=True, masks=2),
                 )
             ],

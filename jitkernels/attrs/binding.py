@@ -15,6 +15,7 @@ serves whatever the compiled dispatcher (`jitkernels.native.dispatch`) leaves to
 * where there are no inputs, ``shape`` tells the leading dimensions, and ``dtype`` the dtype, unless ``out`` does.
 """
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -74,7 +75,7 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     arrays, dtype = _arrays(kernel, row, present, values)
     kinds = _told_dtypes(row, present, arrays, values)
     arrays = {a.name: _narrowed(kernel, a, arrays[a.name], kinds) for a in present}
-    arrays |= {a.name: _along(a, arrays[a.name], arrays[a.along]) for a in present if a.along is not None}
+    arrays |= {a.name: _along(a, arrays, present) for a in present if a.along is not None}
     told = {name: known[name].canonical(known[name].label, values[name]) for name in wholes_of(row)}
     options = {name: values[name] for name in row.options if name in known and name not in told}
     if DTYPE in options:
@@ -157,18 +158,32 @@ def _narrowed(kernel: str, argument: Argument, array: AnyArray, told: dict[str, 
     return array.astype(wanted)
 
 
-def _along(argument: Argument, array: AnyArray, other: AnyArray) -> AnyArray:
-    """An array in the dimensions of its shape, where it may have had others that broadcast to another's."""
-    shape, fixed = array.shape, len(argument.fixed)
-    if len(shape) <= fixed:
-        return array.reshape(*(1,) * (fixed - len(shape)), *shape)
-    if set(shape[:-fixed]) == {1}:
-        return array.reshape(shape[-fixed:])
+def _along(argument: Argument, arrays: dict[str, AnyArray], present: Sequence[Argument]) -> AnyArray:
+    """An array in the dimensions of its shape, where it may have had others that broadcast to another's.
+
+    Extents that other inputs tell broadcast, too. What does not broadcast stays as it is, for the row to refuse.
+    """
+    array, other = arrays[argument.name], arrays[argument.along or ""]
+    own = tuple(_told(extent.symbols[0], argument, arrays, present) for extent in argument.fixed[1:])
     try:
-        array = np.broadcast_to(array, (*other.shape[:-1], shape[-1]))
-    except ValueError:  # the number of dimensions is told in its place
-        return array
-    return array.reshape(-1, *array.shape[1 - fixed :])
+        array = np.broadcast_to(array, np.broadcast_shapes(array.shape, own))
+        lead = array.shape[: -len(own)]
+        if len(lead) > 1 and set(lead) != {1}:
+            array = np.broadcast_to(array, (*other.shape[:-1], own[-1]))
+            lead = array.shape[: -len(own)]
+    except ValueError:
+        return arrays[argument.name]
+    return array.reshape(math.prod(lead), *array.shape[-len(own) :])
+
+
+def _told(symbol: str, argument: Argument, arrays: dict[str, AnyArray], present: Sequence[Argument]) -> int:
+    """An extent as the other inputs have it; 1, which broadcasts to any, where none has."""
+    for one in present:
+        names = [extent.symbols[0] for extent in one.fixed if extent.is_plain] if one is not argument else []
+        shape = arrays[one.name].shape
+        if symbol in names and len(shape) >= len(names):
+            return shape[names.index(symbol) - len(names)]
+    return 1
 
 
 def _arrays(

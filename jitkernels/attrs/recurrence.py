@@ -40,7 +40,7 @@ class _RecurrenceAttr(KernelAttr):
     def _activated(self, x: AnyArray, off: AnyArray, shown: slice) -> tuple[AnyArray, AnyArray]:
         """Sigmoids, and tanh in the columns `shown`; and how far they are off: by the steepest slope within x +- off.
 
-        That is no more than they reach, unless x has overflowed.
+        That is no more than they reach, unless x has overflowed. What is next to the least normal number may be 0.
         """
         limits = np.finfo(self.dtype)
         value = 1 / (1 + np.exp(-x))
@@ -51,7 +51,7 @@ class _RecurrenceAttr(KernelAttr):
         far = np.exp(-far)
         slope = far / np.square(1 + far)
         slope[:, shown] *= 4
-        found = slope * off + (CHAINS * float(limits.eps) * np.abs(value) + float(limits.tiny))
+        found = slope * off + (CHAINS * float(limits.eps) * np.abs(value) + 2 * float(limits.tiny))
         return value, np.where(np.isfinite(off), np.minimum(found, 2.0), off)
 
     def _product(self, x: AnyArray, size: AnyArray, off: AnyArray | None = None) -> AnyArray:

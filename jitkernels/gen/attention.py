@@ -58,8 +58,7 @@ def attention(attr: AttentionAttr, parallel: bool = False, split: bool = False) 
 
     @inlined()
     def factor_of(scale: Any, d: int) -> Any:
-        factor = number(scale[0])
-        return number(1) / np.sqrt(number(max(d, 1))) if factor == number(0) else factor
+        return number(1) / np.sqrt(number(max(d, 1))) if scale[0] == 0.0 else number(scale[0])
 
     @inlined()
     def run_of(row: int, end: int, heads: int, kv_heads: int, queries: int) -> tuple[int, int, int, int]:

@@ -146,6 +146,11 @@ def many_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, masked: 
                     width,
                 )
 
+    @inlined("contract")
+    def multiply(scores: Any, count: int, factor: Any) -> None:
+        for w in range(count):
+            scores[w] = scores[w] * factor
+
     @inlined()
     def columns(
         q: Any, k: Any, v: Any, mask: Any, out: Any, keys: int, d: int, dv: int, factor: Any, sees: int, live: int,
@@ -179,6 +184,11 @@ def many_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, masked: 
             if causal:
                 shown = max(sees - key, 0)
                 if shown < some:
+                    if (
+                        not masked
+                    ):  # before they are hidden: what minus infinity becomes hangs on the factor's sign
+                        multiply(scores, some * width, factor)
+                        by = one
                     hide(offset(scores, shown * width), some - shown, key + shown - sees + 1)
             weigh(scores, some, by, state, sums, wide if key > 0 else 0)
             gather(v, key * dv + left, some, dv, wide, 1 if key == 0 else 0, workspace)

@@ -1,0 +1,99 @@
+"""ATTENTION where its arrays say little: forms of masks, factors of either sign or none, keys that are shared."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitkernels as jk
+from jitkernels import testing
+from jitkernels.kernel import Kernel
+from jitkernels.registry import implementation
+
+BATCH, HEADS, QUERIES, KEYS, D = 2, 3, 9, 21, 4
+MASKS = [
+    (KEYS,), (1, KEYS), (QUERIES, 1), (QUERIES, KEYS), (1, 1, KEYS), (1, QUERIES, KEYS), (HEADS, QUERIES, KEYS),
+    (HEADS, 1, KEYS), (1, 1, QUERIES, KEYS), (1, HEADS, QUERIES, KEYS), (BATCH, 1, QUERIES, KEYS), (BATCH, 1, 1, KEYS),
+    (BATCH, HEADS, QUERIES, KEYS), (1, 1, 1, 1), (),
+]  # fmt: skip
+
+
+def arrays(*lead: int) -> tuple[Any, ...]:
+    generator = np.random.default_rng(0)
+    return tuple(generator.standard_normal((*lead, HEADS, rows, D)) for rows in (QUERIES, KEYS, KEYS))
+
+
+def expected(q: Any, k: Any, v: Any, mask: Any = 0.0, *, causal: bool = False, scale: float = 0.5) -> Any:
+    scores = scale * q @ k.swapaxes(-1, -2) + mask
+    if causal:
+        behind = np.arange(k.shape[-2]) > np.arange(q.shape[-2])[:, None] + k.shape[-2] - q.shape[-2]
+        scores = np.where(behind, -np.inf, scores)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True) @ v
+
+
+@pytest.mark.parametrize("shape", MASKS, ids=str)
+def test_masks_broadcast_as_in_numpy(shape: tuple[int, ...]) -> None:
+    mask = np.random.default_rng(1).standard_normal(shape)
+    q, k, v = arrays(BATCH)
+    for causal in (False, True):
+        want = expected(q, k, v, mask, causal=causal)
+        np.testing.assert_allclose(jk.attention(q, k, v, mask, causal=causal), want, rtol=1e-9)
+        np.testing.assert_allclose(jk.attention(q, k, v, mask=mask, causal=causal), want, rtol=1e-9)
+        none = [array[:0] for array in (q, k, v)]
+        assert jk.attention(none[0], none[1], none[2], mask[:0] if shape[:1] == (BATCH,) else mask).shape == (
+            0,
+            HEADS,
+            QUERIES,
+            D,
+        )
+
+
+@pytest.mark.parametrize("shape", [(2,), (QUERIES, 2), (2, QUERIES, KEYS, 1), (5, 1, QUERIES, KEYS)], ids=str)
+def test_masks_that_do_not_broadcast_are_refused(shape: tuple[int, ...]) -> None:
+    q, k, v = arrays(BATCH)
+    with pytest.raises(jk.errors.ArgumentError, match="mask"):
+        jk.attention(q, k, v, np.zeros(shape))
+
+
+@pytest.mark.parametrize("queries", [1, 5, 9, 40])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("scale", [-0.5, 2.0, 1e-30, -1e-30])
+def test_factors_of_any_sign_and_size(scale: float, causal: bool, queries: int) -> None:
+    """What is hidden stays hidden."""
+    generator = np.random.default_rng(2)
+    for dtype, off in (("float32", 1e-5), ("float64", 1e-12)):
+        q, k, v = (generator.standard_normal((2, rows, D)).astype(dtype) for rows in (queries, 50, 50))
+        want = expected(q, k, v, causal=causal, scale=float(np.dtype(dtype).type(scale)))
+        np.testing.assert_allclose(
+            jk.attention(q, k, v, causal=causal, scale=scale), want, rtol=off, atol=off
+        )
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("flags", [{}, {"causal": True}, {"masked": True, "masks": 2}], ids=str)
+def test_keys_that_threads_share(flags: dict[str, Any], threads: int, restored: int) -> None:
+    """Whatever is hidden, in however many parts: to the last bit the same for any number of threads."""
+    jk.set_num_threads(threads)
+    attr = jk.AttentionAttr(
+        batch=1, heads=4, kv_heads=2, queries=2, keys=5000, d=16, dv=9, dtype="float64", **flags
+    )
+    found = implementation(jk.AttentionAttr, "gen")
+    assert {"parallel": True, "split": True} in found.variants(attr)
+    q, k, v = (np.random.default_rng(3).standard_normal(array.shape) for array in attr.signature().arrays[:3])
+    given = [q, k, v]
+    if attr.masked:
+        mask = np.zeros((2, 2, 5000))
+        mask[0, :, :2500], mask[1, 0, 17:], mask[1, 1] = -np.inf, -np.inf, -np.inf
+        given.append(mask)
+    want = np.empty((1, 4, 2, 9))
+    jk.get_refer(attr)(*given, want)
+    results = set()
+    for number in (1, threads):
+        jk.set_num_threads(number)
+        out = testing.Guarded(np.empty_like(want), "end")
+        Kernel(attr, found, {"parallel": True, "split": True}).run(*given, out.array)
+        assert out.intact()
+        np.testing.assert_allclose(out.array, want, rtol=1e-10, equal_nan=True)
+        results.add(out.array.tobytes())
+    assert len(results) == 1
