@@ -113,7 +113,7 @@ def variants_along(attr: KernelAttr, along: str) -> list[Choice]:
         for stream in ((False, True) if streams else (False,))
         for width in machine.target().widths
         for unroll in UNROLLS
-        if (width == widest or unroll > 1) and not (stream and (width, unroll) != (widest, UNROLLS[0]))
+        if (width == widest or unroll > 1) and not (stream and (width != widest or unroll == 1))
     ]
 
 

@@ -28,7 +28,7 @@ def placed(array: AnyArray, elements: int) -> AnyArray:
     """A copy that begins so many elements behind a line of the caches."""
     room = np.zeros(array.size + 3 * LINE, array.dtype)
     first = (-room.ctypes.data // array.itemsize) % LINE + elements
-    view = room[first : first + array.size]
+    view = room[first : first + array.size].reshape(array.shape)
     view[...] = array
     return view
 
@@ -83,3 +83,26 @@ def test_one_result_in_place() -> None:
         own = placed(x, 7)
         kernel.callable(own, y, own)
         assert own.tobytes() == z.tobytes(), kernel
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(300, 1003), (500, 1024), (2000, 150), (9, 65540)], ids=str)
+@pytest.mark.parametrize("row", ["SoftmaxAttr", "LogSoftmaxAttr", "RmsNormAttr"])
+def test_rows(row: str, shape: tuple[int, int], dtype: str) -> None:
+    """What is kept for a result lies in the last row of its array meanwhile; the bits are those of other variants."""
+    rows, n = shape
+    attr = getattr(jk, row)(rows=rows, n=n, dtype=dtype)
+    gen, given = implementation(type(attr), "gen"), attr.signature().sample()
+    streamed = [variant for variant in gen.variants(attr) if variant["stream"]]
+    assert {variant["parallel"] for variant in streamed} == {False, True}
+    for variant in streamed:
+        expected = [array.copy() for array in given]
+        Kernel(attr, gen, {**variant, "stream": False}).callable(*expected)
+        kernel = Kernel(attr, gen, variant)
+        for at in (0, 4, 13):
+            arrays = [*given[:-1], placed(given[-1], at)]
+            kernel.callable(*arrays)
+            assert arrays[-1].tobytes() == expected[-1].tobytes(), (kernel, at)
+            arrays = [placed(given[0], at), *given[1:-1]]
+            kernel.callable(*arrays, arrays[0])
+            assert arrays[0].tobytes() == expected[-1].tobytes(), (kernel, at)
