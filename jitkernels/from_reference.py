@@ -117,7 +117,7 @@ def variants_along(attr: KernelAttr, along: str) -> list[Choice]:
         for stream in ((False, True) if streams else (False,))
         for width in widths_for(attr)
         for unroll in unrolls
-        if (width == widest or unroll > 1) and not (stream and (width, unroll) != (widest, unrolls[0]))
+        if (width == widest or unroll > 1) and not (stream and (width != widest or unroll == 1))
     ]
 
 

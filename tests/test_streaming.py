@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
+from jitkernels import machine
 from jitkernels.kernel import Kernel
 from jitkernels.registry import implementation
 from jitkernels.signature import AnyArray
@@ -28,7 +29,7 @@ def placed(array: AnyArray, elements: int) -> AnyArray:
     """A copy that begins so many elements behind a line of the caches."""
     room = np.zeros(array.size + 3 * LINE, array.dtype)
     first = (-room.ctypes.data // array.itemsize) % LINE + elements
-    view = room[first : first + array.size]
+    view = room[first : first + array.size].reshape(array.shape)
     view[...] = array
     return view
 
@@ -83,3 +84,47 @@ def test_one_result_in_place() -> None:
         own = placed(x, 7)
         kernel.callable(own, y, own)
         assert own.tobytes() == z.tobytes(), kernel
+
+
+SHAPES = [(300, 1003), (500, 1024), (2000, 150), (9, 65540)]
+AFFINE = [{"affine": True}, {"affine": False}]
+ROWS: list[tuple[Any, dict[str, Any]]] = [
+    *((row, {"rows": m, "n": n}) for row in (jk.SoftmaxAttr, jk.LogSoftmaxAttr) for m, n in SHAPES),
+    *(
+        (row, {"rows": m, "n": n, **affine})
+        for row in (jk.RmsNormAttr, jk.LayerNormAttr)
+        for m, n in SHAPES
+        for affine in AFFINE
+    ),
+    *(
+        (jk.GroupNormAttr, {"rows": m, "channels": n, "inner": inner, "groups": 4, **affine})
+        for m, n, inner in ((30, 12, 1003), (300, 1004, 1))
+        for affine in AFFINE
+    ),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("row", "fields"), ROWS, ids=[f"{row.kernel_type.name} {[*fields.values()]}" for row, fields in ROWS]
+)
+def test_rows(row: Any, fields: dict[str, Any], dtype: str) -> None:
+    """What is kept for a result lies in the last row of its array meanwhile; the bits are those of other variants."""
+    attr = row(**fields, dtype=dtype)
+    gen, given = implementation(row, "gen"), attr.signature().sample()
+    streamed = [variant for variant in gen.variants(attr) if variant.get("stream")]
+    if row in (jk.LayerNormAttr, jk.GroupNormAttr) and not machine.target().masked_lanes(dtype, 64):
+        assert not streamed
+        return
+    assert {variant["parallel"] for variant in streamed} == {False, True}
+    for variant in streamed:
+        expected = [array.copy() for array in given]
+        Kernel(attr, gen, {**variant, "stream": False}).callable(*expected)
+        kernel = Kernel(attr, gen, variant)
+        for at in (0, 4, 13):
+            arrays = [*given[:-1], placed(given[-1], at)]
+            kernel.callable(*arrays)
+            assert arrays[-1].tobytes() == expected[-1].tobytes(), (kernel, at)
+            arrays = [placed(given[0], at), *given[1:-1]]
+            kernel.callable(*arrays, arrays[0])
+            assert arrays[0].tobytes() == expected[-1].tobytes(), (kernel, at)

@@ -182,7 +182,7 @@ def _told(symbol: str, argument: Argument, arrays: dict[str, AnyArray], present:
         names = [extent.symbols[0] for extent in one.fixed if extent.is_plain] if one is not argument else []
         shape = arrays[one.name].shape
         if symbol in names and len(shape) >= len(names):
-            return shape[names.index(symbol) - len(names)]
+            return int(shape[names.index(symbol) - len(names)])
     return 1
 
 

@@ -7,6 +7,14 @@ import numpy as np
 from jitkernels import machine
 from jitkernels.attrs.group_norm import GroupNormAttr
 from jitkernels.loops.row_moments import careful_moments, moments
+from jitkernels.loops.row_results import (
+    ARRAYS,
+    NUMBERS,
+    asked_for,
+    results_past_caches,
+    streams,
+    visible,
+)
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.maths.exact import distance, times, times_plus
 from jitkernels.native.loop_nest import LoopNest
@@ -30,7 +38,7 @@ def check_affine(
 
 
 def variants(attr: GroupNormAttr) -> list[Variant]:
-    return widths_and_threads(attr.rows // _block(attr))
+    return streams(widths_and_threads(attr.rows // _block(attr)), attr.signature().outputs[0])
 
 
 def _block(attr: GroupNormAttr) -> int:
@@ -39,22 +47,41 @@ def _block(attr: GroupNormAttr) -> int:
 
 
 @implements(GroupNormAttr, variants=variants)
-def group_norm(attr: GroupNormAttr, **variant: Any) -> LoopNest:
+def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
     number: Any = np.dtype(attr.dtype).type
     width = min(variant.get("vector_bytes", 64), machine.target().vector_bytes)
     lanes = machine.target().masked_lanes(attr.dtype, width)
-    measures = moments(attr.dtype, width, careful_moments(attr.dtype))
+    measures = moments(attr.dtype, width, careful_moments(attr.dtype), fetches=stream)
+    plain_past, arrays_past, numbers_past = (
+        results_past_caches(attr.dtype, width, affine) for affine in ("", ARRAYS, NUMBERS)
+    )
 
     @inlined()
     def plain_group(xs: Any, ys: Any, n: int, eps: Any) -> None:
+        if stream:
+            asked_for(offset(ys, n))
         unit, mean, factor = measures(xs, n, eps)
-        for i in vectors(0, n, lanes):
-            ys[i] = times(distance(xs[i], unit, mean), factor)
+        if stream:
+            plain_past(xs, ys, n, unit, mean, factor)
+        else:
+            for i in vectors(0, n, lanes):
+                ys[i] = times(distance(xs[i], unit, mean), factor)
 
     @inlined()
     def affine_group(xs: Any, scale: Any, bias: Any, ys: Any, each: int, inner: int, eps: Any) -> None:
-        unit, mean, factor = measures(xs, each * inner, eps)
-        if inner == 1:
+        n = each * inner
+        if stream:
+            asked_for(offset(ys, n))
+        unit, mean, factor = measures(xs, n, eps)
+        if stream and inner == 1:
+            arrays_past(xs, scale, bias, ys, n, unit, mean, factor)
+        elif stream:
+            for channel in range(each):
+                at = channel * inner
+                numbers_past(
+                    offset(xs, at), scale[channel], bias[channel], offset(ys, at), inner, unit, mean, factor
+                )
+        elif inner == 1:
             for i in vectors(0, each, lanes):
                 ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), scale[i], bias[i])
         else:
@@ -70,6 +97,8 @@ def group_norm(attr: GroupNormAttr, **variant: Any) -> LoopNest:
         for group in range(begin * groups, end * groups):
             if n > 0:
                 plain_group(offset(x, group * n), offset(y, group * n), n, number(eps[0]))
+        if stream:
+            visible()
 
     def affine(
         x: Any, scale: Any, bias: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any,
@@ -85,6 +114,8 @@ def group_norm(attr: GroupNormAttr, **variant: Any) -> LoopNest:
                         offset(x, at), offset(scale, first), offset(bias, first), offset(y, at), each, inner,
                         number(eps[0]),
                     )  # fmt: skip
+        if stream:
+            visible()
 
     signature = attr.signature()
     return LoopNest(

@@ -11,6 +11,7 @@ import numpy as np
 from jitkernels import machine
 from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.loops.row_moments import careful_moments, moments
+from jitkernels.loops.row_results import ARRAYS, asked_for, results_past_caches, streams, visible
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.maths.exact import distance, times, times_plus
 from jitkernels.native.loop_nest import LoopNest
@@ -24,7 +25,7 @@ SHORT_BYTES = 96
 
 
 def variants(attr: LayerNormAttr) -> list[Variant]:
-    return widths_and_threads(attr.rows // _block(attr))
+    return streams(widths_and_threads(attr.rows // _block(attr)), attr.signature().outputs[0])
 
 
 def _block(attr: LayerNormAttr) -> int:
@@ -33,31 +34,46 @@ def _block(attr: LayerNormAttr) -> int:
 
 
 @implements(LayerNormAttr, variants=variants)
-def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
+def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
     number = np.dtype(attr.dtype).type
     with_care = careful_moments(attr.dtype)
 
     def rows_in_vectors(width: int) -> Any:
         """The loop over rows in vectors of so many bytes."""
         lanes = machine.target().masked_lanes(attr.dtype, width)
-        measures = moments(attr.dtype, width, with_care)
+        measures = moments(attr.dtype, width, with_care, fetches=stream)
+        past = results_past_caches(attr.dtype, width, ARRAYS if attr.affine else "")
 
         # By `times`, as LLVM would divide every element by the root if it saw that the factor is one over it.
         @inlined()
         def plain(x: Any, y: Any, n: int, eps: Any, begin: int, end: int) -> None:
             for row in range(begin, end):
                 xs, ys = offset(x, row * n), offset(y, row * n)
+                if stream:
+                    asked_for(offset(ys, n))
                 unit, mean, factor = measures(xs, n, eps)
-                for i in vectors(0, n, lanes):
-                    ys[i] = times(distance(xs[i], unit, mean), factor)
+                if stream:
+                    past(xs, ys, n, unit, mean, factor)
+                else:
+                    for i in vectors(0, n, lanes):
+                        ys[i] = times(distance(xs[i], unit, mean), factor)
+            if stream:
+                visible()
 
         @inlined()
         def affine(x: Any, scale: Any, bias: Any, y: Any, n: int, eps: Any, begin: int, end: int) -> None:
             for row in range(begin, end):
                 xs, ys = offset(x, row * n), offset(y, row * n)
+                if stream:
+                    asked_for(offset(ys, n))
                 unit, mean, factor = measures(xs, n, eps)
-                for i in vectors(0, n, lanes):
-                    ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), scale[i], bias[i])
+                if stream:
+                    past(xs, scale, bias, ys, n, unit, mean, factor)
+                else:
+                    for i in vectors(0, n, lanes):
+                        ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), scale[i], bias[i])
+            if stream:
+                visible()
 
         return affine if attr.affine else plain
 
@@ -66,7 +82,7 @@ def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
     is_narrow, short = width <= 32, SHORT_BYTES // number(0).itemsize
 
     def plain(x: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> None:
-        if is_narrow or n <= short:
+        if not stream and (is_narrow or n <= short):
             narrow(x, y, n, number(eps[0]), begin, end)
         else:
             wide(x, y, n, number(eps[0]), begin, end)
@@ -74,7 +90,7 @@ def layer_norm(attr: LayerNormAttr, **variant: Any) -> LoopNest:
     def affine(
         x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int
     ) -> None:
-        if is_narrow or n <= short:
+        if not stream and (is_narrow or n <= short):
             narrow(x, scale, bias, y, n, number(eps[0]), begin, end)
         else:
             wide(x, scale, bias, y, n, number(eps[0]), begin, end)

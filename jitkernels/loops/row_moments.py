@@ -80,13 +80,16 @@ def careful_moments(dtype: str) -> Any:
     return measures_with_care
 
 
-def moments(dtype: str, width: int, measures_with_care: Any) -> Any:
-    """The function ``(x, n, eps)`` in vectors of so many bytes, which `careful_moments` gives the rest of."""
+def moments(dtype: str, width: int, measures_with_care: Any, *, fetches: bool = False) -> Any:
+    """The function ``(x, n, eps)`` in vectors of so many bytes, which `careful_moments` gives the rest of.
+
+    `fetches`: it reads the row behind while it computes.
+    """
     number = np.dtype(dtype).type
     limits = LIMITS[dtype]
     one, spread = number(1), number(SPREAD)
     smallest, largest = number(limits.smallest), number(limits.largest)
-    sum_of, squares_of = row_sum(dtype, width), row_squares(dtype, width)
+    sum_of, squares_of = row_sum(dtype, width), row_squares(dtype, width, fetches=fetches)
 
     @inlined("reassoc", "contract")
     def measures(x: Any, n: int, eps: Any) -> Any:

@@ -1,6 +1,7 @@
 """The text of a loop: whole steps of several vectors, and then vectors of which some lanes may be off."""
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable
 from itertools import product
 
 from jitkernels.graph.emit.blocks import Block
@@ -10,7 +11,9 @@ from jitkernels.native.language.types import NUMBERS
 
 
 class LoopWriter(Loops):
-    """Writes loops, whatever is done in them."""
+    """Writes loops, whatever is done in them. `accumulates`: whether something is reduced in those at hand."""
+
+    accumulates = False
 
     def _limits(self, loop: int) -> tuple[str, str]:
         if loop == self.range_loop:
@@ -39,8 +42,14 @@ class LoopWriter(Loops):
         begin, end = limits
         reduces = bool(self.order) and any(target.reduction for target in self.targets)
         many, streamed = "", None
-        if arrays := self.streamed:
-            begin, many = self._from_line(block, limits, arrays)
+        arrays = [] if self.accumulates else self.streamed
+        if arrays:
+            many = self.are_many
+            begin = (
+                self._line_of_row(block, limits, narrow, body)
+                if self.range_loop != loop
+                else self._from_line(block, limits)
+            )
             streamed = frozenset(array.word for array in arrays), many
         new = self.function.new
         count = new(block, f"sub nsw i64 {end}, {begin}")
@@ -50,11 +59,9 @@ class LoopWriter(Loops):
             self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
             self.counted(block, loop, begin, stop, wide, wide, body)
             return
-        enters = self.is_filled(loop, wide)
+        enters = self.is_filled(loop, wide) and not many
         self.counted(block, loop, begin, stop, wide, wide, body, enters=enters, streamed=streamed)
-        if many:  # others may see from here on what was written
-            self._where(block, many, ["  fence seq_cst"], seldom=True)
-        if reduces:
+        if reduces and not many:  # whose first step is the same in all rows
             self.single_vectors(block, loop, (begin, stop, end), narrow, wide, body)
         else:
             self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
@@ -164,18 +171,21 @@ class LoopWriter(Loops):
         before = new(block, f"and i64 {new(block, f'sub nsw i64 {count}, 1')}, {-step}")
         return new(block, f"add nsw i64 {begin}, {before}")
 
-    def _from_line(self, block: Block, limits: tuple[str, str], arrays: Sequence[Array]) -> tuple[str, str]:
-        """Where whole steps begin, and whether they are so many that they go past the caches.
+    @functools.cached_property
+    def are_many(self) -> str:
+        """Whether the steps of the function are so many that whole lines of what is `streamed` go past the caches.
 
-        Those do from a line of the caches on, on which all the arrays must come to lie, unless one is an array that is
-        read. What is before it the function itself is called for, so that all code is there but once: it is what LLVM
-        takes its time for.
+        All the arrays must come to lie on lines of the caches at once, and none may be one that is read.
         """
-        begin, end = limits
-        array, *others = arrays
-        new, reached = self.function.new, self.function.variable("i64")
-        count = new(block, f"sub nsw i64 {end}, {begin}")
-        least = max(self.variant.stream // NUMBERS[array.dtype].size, 1)
+        array, *others = self.streamed
+        new, block = self.function.new, self.function.block
+        count, least = (
+            new(block, "sub nsw i64 %end, %begin"),
+            max(self.variant.stream // NUMBERS[array.dtype].size, 1),
+        )
+        if self.range_loop != self.lane_loop:
+            assert self.lane_loop is not None, "asked"
+            count = new(block, f"mul nsw i64 {count}, {self.function.extent(self.extents[self.lane_loop])}")
         many = new(block, f"icmp sge i64 {count}, {max(least, LINE)}")
         for other in others:
             apart = new(
@@ -183,31 +193,60 @@ class LoopWriter(Loops):
             )
             beyond = new(block, f"and i64 {apart}, {LINE - 1}")
             many = new(block, f"and i1 {many}, {new(block, f'icmp eq i64 {beyond}, 0')}")
-        for one, word in product(arrays, sorted(self.read_words)):
+        for one, word in product(self.streamed, sorted(self.read_words)):
             firsts = self._first_of(block, one.word), self._first_of(block, word)
             many = new(block, f"and i1 {many}, {new(block, 'icmp ne i64 {}, {}'.format(*firsts))}")
+        return many
+
+    def _from_line(self, block: Block, limits: tuple[str, str]) -> str:
+        """Where whole steps begin: those that go past the caches do from a line of these on.
+
+        What is before it the function itself is called for, so that all code is there but once: it is what LLVM
+        takes its time for.
+        """
+        array, begin = self.streamed[0], limits[0]
+        new, reached = self.function.new, self.function.variable("i64")
         inside = Block(block, -1)
-        line = self._line_from(inside, array, begin, end)
+        before = new(inside, f"mul i64 {begin}, {NUMBERS[array.dtype].size}")
+        address = new(inside, f"add i64 {self._first_of(inside, array.word)}, {before}")
+        line = self._line_from(inside, array, address, limits)
         inside.lines.append(f"  call i64 @{self.name}(ptr %frame, i64 {begin}, i64 {line})")
         inside.lines.append(f"  store i64 {line}, ptr {reached}")
         block.lines.append(f"  store i64 {begin}, ptr {reached}")
-        self._where(block, many, inside.lines, seldom=True)
-        return new(block, f"load i64, ptr {reached}"), many
+        self._where(block, self.are_many, inside.lines, seldom=True)
+        return new(block, f"load i64, ptr {reached}")
+
+    def _line_of_row(
+        self, block: Block, limits: tuple[str, str], lanes: int, body: Callable[[Block], None]
+    ) -> str:
+        """The same in a row, whose first elements are done here."""
+        (target,) = [one for one in self.targets if one.reduction is None]
+        array = self.streamed[0]
+        assert self.lane_loop is not None, "asked"
+        _, pointer, _ = self.values.address(block, array, target.place)
+        line = self._line_from(
+            block, array, self.function.new(block, f"ptrtoint ptr {pointer} to i64"), limits
+        )
+        line = self.function.new(block, f"select i1 {self.are_many}, i64 {line}, i64 {limits[0]}")
+        self.counted(block, self.lane_loop, limits[0], line, lanes, lanes, body, masked=lanes > 1)
+        return line
+
+    def end_of_streams(self, block: Block) -> None:
+        """Others may see from here on what was written."""
+        if "are_many" in self.__dict__:
+            self._where(block, self.are_many, ["  fence seq_cst"], seldom=True)
 
     def _first_of(self, block: Block, word: int) -> str:
         """The address of the array that a word of the frame has."""
         place = self.function.new(block, f"getelementptr i64, ptr %frame, i64 {word}")
         return self.function.new(block, f"load i64, ptr {place}")
 
-    def _line_from(self, block: Block, array: Array, begin: str, end: str) -> str:
-        """The first step from `begin` on that writes to the beginning of a line of the caches."""
-        new, size = self.function.new, NUMBERS[array.dtype].size
-        first = self._first_of(block, array.word)
-        before = new(block, f"mul i64 {begin}, {size}")
-        address = new(block, f"add i64 {first}, {before}")
+    def _line_from(self, block: Block, array: Array, address: str, limits: tuple[str, str]) -> str:
+        """The first step that writes to the beginning of a line of the caches, if the first of all writes there."""
+        new, (begin, end) = self.function.new, limits
         back = new(block, f"sub i64 0, {address}")
         left = new(block, f"and i64 {back}, {LINE - 1}")
-        steps = new(block, f"udiv i64 {left}, {size}")
+        steps = new(block, f"udiv i64 {left}, {NUMBERS[array.dtype].size}")
         line = new(block, f"add nsw i64 {begin}, {steps}")
         less = new(block, f"icmp slt i64 {line}, {end}")
         return new(block, f"select i1 {less}, i64 {line}, i64 {end}")

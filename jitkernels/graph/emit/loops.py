@@ -10,6 +10,8 @@ from jitkernels.graph.ir import Node
 from jitkernels.graph.short import FEW, MANY
 from jitkernels.native.language.types import NUMBERS
 
+LONG = 16 * LINE
+"""Bytes of rows whose whole lines are most of them."""
 CHEAP = 2.0
 """Additions of an element up to which it takes longer to read and write it."""
 
@@ -198,18 +200,33 @@ class Loops(Targets):
 
     @property
     def streamed(self) -> list[Array]:
-        """The results that are written past the caches: all those of a nest of one loop, in whole lines, or none.
+        """The results that are written past the caches: all those of a nest, in whole lines, or none.
 
-        Lines that are read as well are in the caches anyway.
+        Nests are of one loop, or of rows along which a single result lies. Lines that are read as well are in the
+        caches anyway.
         """
-        loops = [*self.rows, *self.columns]
-        if not self.variant.stream or loops != [self.lane_loop] or self.scanned or self.directions:
+        loops = [*self.order, *self.columns]
+        if not self.variant.stream or loops[-1:] != [self.lane_loop] or self.scanned or self.directions:
             return []
-        found = [target.array for target in self.targets if self._is_streamed(target, loops[0])]
-        arrays = [array for array in found if array is not None]
+        if len(loops) == 2:
+            return self._streamed_rows(*loops)
+        found = [target.array for target in self.targets if self._is_streamed(target, loops)]
+        arrays = [array for array in found if array is not None and len(loops) == 1]
         sizes = {NUMBERS[array.dtype].size for array in arrays}
         is_read = {array.word for array in arrays} & self.read_words
         return arrays if len(arrays) == len(self.targets) and len(sizes) == 1 and not is_read else []
+
+    def _streamed_rows(self, row: int, column: int) -> list[Array]:
+        """That of rows, where those of the call that was traced are so large in all."""
+        roots = [target for target in self.targets if target.reduction is None]
+        if len(roots) != 1 or not self._is_streamed(roots[0], [row, column]):
+            return []
+        array = roots[0].array
+        assert array is not None, "asked"
+        length = extents.value_of(self.extents[column]) * NUMBERS[array.dtype].size
+        is_large = length >= LONG and extents.value_of(self.extents[row]) * length >= self.variant.stream
+        is_asked = self.variant.stream == 1  # whatever was traced
+        return [array] if (is_asked or is_large) and array.word not in self.read_words else []
 
     @property
     def read_words(self) -> set[int]:
@@ -218,8 +235,8 @@ class Loops(Targets):
         leaves = ((key, leaf) for cone in self.nest.cones for key, leaf in cone.leaves.items())
         return {arrays[key].word for key, leaf in leaves if leaf.shape and key in arrays}
 
-    def _is_streamed(self, target: Target, loop: int) -> bool:
-        """Whether the steps of a loop fill lines of the target's array one after another."""
+    def _is_streamed(self, target: Target, loops: list[int]) -> bool:
+        """Whether the steps of the last loop fill lines of the target's array one after another."""
         array = target.array
         if array is None or target.reduction is not None or not same(array.first, 0):
             return False
@@ -227,7 +244,7 @@ class Loops(Targets):
             return False
         first, steps = self.values.coefficients(array.strides, target.place)
         _, wide = self.lanes()
-        is_dense = same(first, 0) and len(steps) == 1 and same(steps.get(loop, 0), 1)
+        is_dense = same(first, 0) and len(steps) == len(loops) and same(steps.get(loops[-1], 0), 1)
         return is_dense and wide * NUMBERS[array.dtype].size >= LINE
 
     @property

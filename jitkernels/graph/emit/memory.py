@@ -23,12 +23,16 @@ def is_near(apart: Number) -> bool:
 
 @dataclass(frozen=True)
 class Array:
-    """Where the elements of a kept node are: the frame's word of the address, the first one, strides in elements."""
+    """Where a kept node's elements are: the frame's word of the address, the first one, strides in elements.
+
+    `instead`: a loop, and the register that stands for its count here.
+    """
 
     word: int
     strides: tuple[Number, ...]
     dtype: str
     first: Number = 0
+    instead: tuple[int, str] | None = None
 
     def region(self, index_map: IndexMap, ndim: int) -> "Array":
         """The part of it that an index map of so many dimensions describes."""
@@ -95,12 +99,12 @@ class Memory:
         for inner in block.path():
             step = steps.get(inner.loop) if inner.loop is not None else None
             if step is not None:
-                home, known = inner, (*known, inner.loop, extents.key_of(step))
+                index = array.instead[1] if array.instead and array.instead[0] == inner.loop else inner.index
+                home, known = inner, (*known, inner.loop, index, extents.key_of(step))
                 if known not in home.known:
-                    distance = inner.index
                     if not same(step, 1):
-                        distance = function.new(home, f"mul nsw i64 {inner.index}, {function.extent(step)}")
-                    self._moved(home, known, kind, pointer, distance)
+                        index = function.new(home, f"mul nsw i64 {index}, {function.extent(step)}")
+                    self._moved(home, known, kind, pointer, index)
                 pointer = home.known[known]
             for own, distance in moves:
                 if own is inner:

@@ -7,20 +7,28 @@ ends with one number for the row. If it is a loop of rows, every lane is a row o
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from jitkernels.graph.emit.blocks import Block, Register, llvm_type
+from jitkernels.graph import extents
+from jitkernels.graph.construct import IndexMap
+from jitkernels.graph.emit.blocks import Block, Register, llvm_type, memory_type
 from jitkernels.graph.emit.conversions import converted, spread
+from jitkernels.graph.emit.memory import LINE, Array
 from jitkernels.graph.emit.parts import Steps, whole_steps
 from jitkernels.graph.emit.reductions import Accumulator, all_decided
 from jitkernels.graph.emit.short_rows import ShortRows
 from jitkernels.graph.emit.stashes import stashes
 from jitkernels.graph.emit.step_counts import StepCounts
 from jitkernels.graph.emit.targets import Target
+from jitkernels.graph.extents import Number, same
+from jitkernels.native.language.types import NUMBERS
 
 CHUNK = 4096
 """Elements of which a sum of floats is one part."""
 ROWS = 128
 """Short rows that are one."""
+AHEAD = 1 << 18
+"""Bytes that are fetched before they are asked for."""
 COUNTED = 1 << 30
 """Elements that are counted in 32 bits."""
 
@@ -38,6 +46,7 @@ class Emitter(ShortRows):
         block = self.function.block
         if not self.short_rows(block):
             self._rows(block, self.order, self._row)
+        self.end_of_streams(block)
         body = "\n".join([*self.function.memory, *block.lines])
         return (
             f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end)"
@@ -50,6 +59,7 @@ class Emitter(ShortRows):
         # What the text of other steps has found is not there in these.
         self.values.reduced.clear()
         self.values.stashed.clear()
+        self._begin_streams(block)
         for phase in range(1, max((target.phase for target in self.targets), default=0) + 1):
             inner: dict[tuple[int, ...], list[Target]] = {}
             for target in self.targets:
@@ -61,6 +71,70 @@ class Emitter(ShortRows):
                 if target.phase == phase and not target.loops and target.array is not None:
                     value = self.values.value(block, target.node, target.place)
                     self._store(block, target, value)
+
+    def _begin_streams(self, block: Block) -> None:
+        """What is kept for a root that goes past the caches is kept in one row for all: that which is written last.
+
+        The line in which a row ends is one of the next row too. It is asked for early: all stores would wait for it.
+        """
+        if not self.streamed or block.loop is None:
+            return
+        new, (array,) = self.function.new, self.streamed
+        (target,) = [one for one in self.targets if one.reduction is None]
+        assert self.lane_loop is not None, "asked"
+        _, pointer, _ = self.values.address(block, array, target.place)
+        count = self.function.extent(self.extents[self.lane_loop])
+        end = new(block, f"getelementptr {memory_type(array.dtype)}, ptr {pointer}, i64 {count}")
+        self._prefetch(block, end, "i32 1, i32 3")
+        if not self.stashes:
+            return
+        last = new(self.function.block, "sub nsw i64 %end, 1")
+        row = new(block, f"select i1 {self.are_many}, i64 {last}, i64 {block.index}")
+        for one in self.stashes:
+            assert one.array is not None, "a root's"
+            one.array = replace(one.array, instead=(block.loop, row))
+
+    def _fetch(self, block: Block, phase: int) -> None:
+        """What the next row reads, while the second phase of this one finds what it needs in the caches."""
+        if phase != 2 or self.lane_loop is None or not self.streamed or self.values.mask(block):
+            return
+        function = self.function
+        for array, place, step in self._read_first():
+            size = NUMBERS[array.dtype].size
+            _, pointer, _ = self.values.address(block, array, place)
+            ahead = function.new(block, f"getelementptr i8, ptr {pointer}, i64 {self._ahead(step, size)}")
+            for line in range(self.values.lanes(block) * size // LINE):
+                at = function.new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
+                self._prefetch(block, at, "i32 0, i32 2")
+
+    def _prefetch(self, block: Block, at: str, how: str) -> None:
+        """Ask for a line: to read it or to write to it (0, 1), and how near to bring it (1 to 3)."""
+        self.function.library.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
+        block.lines.append(f"  call void @llvm.prefetch.p0(ptr {at}, {how}, i32 1)")
+
+    def _read_first(self) -> list[tuple[Array, IndexMap, Number]]:
+        """What the first phase of a row reads element by element, and how far it is to the next row of it."""
+        found = []
+        assert self.lane_loop is not None, "asked"
+        for target in self.targets:
+            for node, place in self.values.needed(target.node, target.place) if target.phase == 1 else ():
+                array = self.values.arrays.get(id(node))
+                if array is not None:
+                    _, steps = self.values.coefficients(array.strides, place)
+                    if same(steps.get(self.lane_loop, 0), 1) and self.order[0] in steps:
+                        found.append((array, place, steps[self.order[0]]))
+        return found
+
+    def _ahead(self, step: Number, size: int) -> str:
+        """The bytes of a step of rows; of long ones, what the second cache takes beside what it has."""
+        function, key = self.function, ("ahead", extents.key_of(step), size)
+        block = function.block
+        if key not in block.known:
+            own = function.new(block, f"mul nsw i64 {function.extent(step)}, {size}")
+            less = function.new(block, f"icmp slt i64 {own}, {AHEAD}")
+            block.known[key] = function.new(block, f"select i1 {less}, i64 {own}, i64 {AHEAD}")
+        text: str = block.known[key]
+        return text
 
     def _phase(self, block: Block, loops: list[int], targets: list[Target]) -> None:
         """One nest of inner loops: reductions take their elements, roots are stored."""
@@ -87,9 +161,12 @@ class Emitter(ShortRows):
         self.values.runs += 1
         narrow, wide = self.lanes()
         reductions = [target for target in targets if target.reduction is not None]
+        self.accumulates = bool(reductions)
         stashes = self._stashed(loops, targets)
 
         def step(inside: Block) -> None:
+            if self.lane_loop in loops:
+                self._fetch(inside, targets[0].phase)
             # All is read before anything is written: what is written may be what another root reads here.
             stored = [
                 (target, self.values.value(inside, target.node, target.place))

@@ -1,0 +1,168 @@
+"""The results of a row of moments in vectors whose lines go past the caches: ``(x * unit - mean) * factor``.
+
+What comes before the first line of the result, and behind its last one, are vectors of which some lanes are off.
+"""
+
+from dataclasses import dataclass
+
+from jitkernels import dtypes, machine
+from jitkernels.loops.variants import STREAM_BYTES
+from jitkernels.native.source import IRFunction
+from jitkernels.registry import Variant
+from jitkernels.signature import Array
+
+LINE = 64
+"""Bytes of a line of the caches."""
+ARRAYS, NUMBERS = "arrays", "numbers"
+"""What results are multiplied by and what is added to them: arrays as long as the row, or a number each."""
+
+
+def streams(variants: list[Variant], result: Array) -> list[Variant]:
+    """The variants, and those in the widest vectors that write large results past the caches."""
+    target = machine.target()
+    widest = target.widths[0]
+    if result.nbytes < STREAM_BYTES or not target.masked_lanes(result.dtype, widest) or not target.fuses:
+        return variants
+    return [*variants, *({**v, "stream": True} for v in variants if v.get("vector_bytes") == widest)]
+
+
+def results_past_caches(dtype: str, vector_bytes: int, affine: str = "") -> IRFunction:
+    """``(x, y, n, unit, mean, factor)``; affine ones take scale and bias in front of y."""
+    return _Results(dtype, vector_bytes, affine).function()
+
+
+visible = IRFunction(
+    "what_streams_is_visible",
+    "void",
+    (),
+    """define void @what_streams_is_visible() alwaysinline nounwind {
+  fence seq_cst
+  ret void
+}
+""",
+)
+"""Others may see from here on what was written past the caches."""
+
+asked_for = IRFunction(
+    "asked_for",
+    "void",
+    ("void*",),
+    """declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
+define void @asked_for(ptr %line) alwaysinline nounwind {
+  call void @llvm.prefetch.p0(ptr %line, i32 1, i32 3, i32 1)
+  ret void
+}
+""",
+)
+"""Brings a line that is going to be written in part, as that is where a row ends: all stores would wait for it."""
+
+
+@dataclass(frozen=True)
+class _Results:
+    dtype: str
+    vector_bytes: int
+    affine: str
+
+    def function(self) -> IRFunction:
+        element = dtypes.named(self.dtype)
+        lanes = min(self.vector_bytes, machine.target().vector_bytes) // element.size
+        symbol = f"results_past_caches_{self.dtype}_{lanes}{self.affine}"
+        pointer = f"{self.dtype}*"
+        with_what = {ARRAYS: (pointer, pointer), NUMBERS: (self.dtype, self.dtype)}.get(self.affine, ())
+        arguments = (pointer, *with_what, pointer, "int64", self.dtype, self.dtype, self.dtype)
+        return IRFunction(symbol, "void", arguments, self.text(symbol, element.llvm, element.size, lanes))
+
+    def text(self, symbol: str, number: str, size: int, lanes: int) -> str:
+        """LLVM IR: three loops over vectors."""
+        vector, kind = f"<{lanes} x {number}>", f"v{lanes}f{8 * size}"
+        given = {ARRAYS: "ptr %scale, ptr %bias, ", NUMBERS: f"{number} %scale, {number} %bias, "}
+        names = ["unit", "mean", "factor", *(["scale", "bias"] if self.affine == NUMBERS else [])]
+        everywhere = "".join(
+            f"  %{name}.one = insertelement {vector} poison, {number} %{name}, i32 0\n"
+            f"  %{name}.all = shufflevector {vector} %{name}.one, {vector} poison, "
+            f"<{lanes} x i32> zeroinitializer\n"
+            for name in names
+        )
+        return f"""declare {vector} @llvm.fma.{kind}({vector}, {vector}, {vector})
+declare {vector} @llvm.masked.load.{kind}.p0(ptr, i32, <{lanes} x i1>, {vector})
+declare void @llvm.masked.store.{kind}.p0({vector}, ptr, i32, <{lanes} x i1>)
+declare <{lanes} x i1> @llvm.get.active.lane.mask.v{lanes}i1.i64(i64, i64)
+define void @{symbol}(ptr %x, {given.get(self.affine, "")}ptr %y, i64 %n, {number} %unit, {number} %mean, \
+{number} %factor) alwaysinline nounwind {{
+start:
+{everywhere}  %address = ptrtoint ptr %y to i64
+  %back = sub i64 0, %address
+  %left = and i64 %back, {LINE - 1}
+  %before = udiv i64 %left, {size}
+  %is.in = icmp slt i64 %before, %n
+  %first = select i1 %is.in, i64 %before, i64 %n
+  %rest = sub nsw i64 %n, %first
+  %most = and i64 %rest, {-lanes}
+  %end = add nsw i64 %first, %most
+  br label %head
+head:
+  %i = phi i64 [ 0, %start ], [ %i.next, %some ]
+  %i.more = icmp slt i64 %i, %first
+  br i1 %i.more, label %some, label %lines
+some:
+{self.step("i", number, vector, kind, size, lanes, end="%first")}  %i.next = add nsw i64 %i, {lanes}
+  br label %head, !llvm.loop !0
+lines:
+  %j = phi i64 [ %first, %head ], [ %j.next, %whole ]
+  %j.more = icmp slt i64 %j, %end
+  br i1 %j.more, label %whole, label %tail
+whole:
+{self.step("j", number, vector, kind, size, lanes)}  %j.next = add nsw i64 %j, {lanes}
+  br label %lines, !llvm.loop !1
+tail:
+  %is.part = icmp slt i64 %end, %n
+  br i1 %is.part, label %last, label %done
+last:
+{self.step("end", number, vector, kind, size, lanes, end="%n")}  br label %done
+done:
+  ret void
+}}
+!0 = distinct !{{!0, !2}}
+!1 = distinct !{{!1, !3}}
+!2 = !{{!"llvm.loop.unroll.disable"}}
+!3 = !{{!"llvm.loop.unroll.count", i32 4}}
+!4 = !{{i32 1}}
+"""
+
+    def step(self, at: str, number: str, vector: str, kind: str, size: int, lanes: int, end: str = "") -> str:
+        """One vector at a place; what is behind an end is off, and without one it fills a line or a part of one."""
+        read = ["x", *(["scale", "bias"] if self.affine == ARRAYS else [])]
+        lines = ""
+        if end:
+            mask = f"<{lanes} x i1> @llvm.get.active.lane.mask.v{lanes}i1.i64"
+            lines += f"  %{at}.on = call {mask}(i64 %{at}, i64 {end})\n"
+        for name in [*read, "y"]:
+            lines += f"  %{at}.{name}.at = getelementptr {number}, ptr %{name}, i64 %{at}\n"
+        for name in read:
+            lines += f"  %{at}.{name} = " + (
+                f"call {vector} @llvm.masked.load.{kind}.p0(ptr %{at}.{name}.at, i32 {size}, <{lanes} x i1> %{at}.on, "
+                f"{vector} zeroinitializer)\n"
+                if end
+                else f"load {vector}, ptr %{at}.{name}.at, align {size}\n"
+            )
+        lines += f"""  %{at}.far = fmul contract {vector} %{at}.x, %unit.all
+  %{at}.off = fsub contract {vector} %{at}.far, %mean.all
+  %{at}.z = fmul {vector} %{at}.off, %factor.all
+"""
+        value = f"%{at}.z"
+        if self.affine:
+            scale, bias = (
+                f"%{at}.{one}" if self.affine == ARRAYS else f"%{one}.all" for one in ("scale", "bias")
+            )
+            value = f"%{at}.result"
+            taken = f"{vector} %{at}.z, {vector} {scale}, {vector} {bias}"
+            lines += f"  {value} = call {vector} @llvm.fma.{kind}({taken})\n"
+        if end:
+            return lines + (
+                f"  call void @llvm.masked.store.{kind}.p0({vector} {value}, ptr %{at}.y.at, i32 {size}, "
+                f"<{lanes} x i1> %{at}.on)\n"
+            )
+        return (
+            lines
+            + f"  store {vector} {value}, ptr %{at}.y.at, align {min(lanes * size, LINE)}, !nontemporal !4\n"
+        )
