@@ -312,6 +312,14 @@ def test_streaming_attrs_are_large_and_compute_little() -> None:
     assert not found["EMB_SEQ_POOL"]
 
 
+def test_all_that_rows_say_streams() -> None:
+    """Extents that fit their fields, of attrs that are not left out."""
+    said = [row for row in all_rows() if row.streams]
+    assert {"SEQ_POOL", "SGD", "TRANSPOSE"} <= {row.kernel_type.name for row in said}
+    for row in said:
+        assert len(list(streaming.attrs(row))) == len(row.streams)
+
+
 def test_streaming_promises_a_share_of_the_triad() -> None:
     timings = {"pick": Timing(1.0, 0.0), "triad": Timing(1.0, 0.0)}
     for share, holds in ((0.95, True), (0.5, False)):

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def contest(
     calls.setdefault(pick, partial(picked, *arrays))
     implementations = tuple(calls)
     for name, found in peers_of(type(attr)).items() if peers else ():
-        call = None if name in without else found.function(attr, *arrays)
+        call = None if name in without else found.bound(attr, *arrays)
         if call is not None:
             calls[name] = call
     return Contest(calls, pick, implementations, behind.implementation if behind else "")
@@ -80,7 +81,11 @@ def _placed(array: AnyArray, behind: int) -> AnyArray:
 
 
 def time_calls(
-    calls: Mapping[str, Bound], *, seconds: float, rounds: tuple[int, int] = (3, 21)
+    calls: Mapping[str, Bound],
+    *,
+    seconds: float,
+    rounds: tuple[int, int] = (3, 21),
+    clock: Callable[[], float] = perf_counter,
 ) -> dict[str, Timing]:
     """Time calls against each other by the one timer, without what binds them to their arguments."""
     functions: dict[str, Callable[..., Any]] = {name: call.func for name, call in calls.items()}
@@ -89,7 +94,14 @@ def time_calls(
     kernels = {name: kernel_of(function) for name, function in functions.items()}
     threaded = {name: kernel.variant.get("parallel") for name, kernel in kernels.items() if kernel}
     return measure(
-        functions, arguments, named=named, threaded=threaded, budget=seconds, rounds=rounds, warm=True
+        functions,
+        arguments,
+        named=named,
+        threaded=threaded,
+        budget=seconds,
+        rounds=rounds,
+        clock=clock,
+        warm=True,
     )
 
 

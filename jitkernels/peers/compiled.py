@@ -83,9 +83,15 @@ def _loop(source: str) -> Callable[..., Any]:
 
     names: dict[str, Any] = {name: getattr(np, name) for name in FUNCTIONS}
     names |= {"erf": math.erf, "where": numba.njit(lambda true, one, other: one if true else other)}
-    exec(source, names)  # our own text
-    function: Callable[..., Any] = numba.njit(names["loop"], error_model="numpy")
+    function: Callable[..., Any] = numba.njit(made_of(source, names)["loop"], error_model="numpy")
     return function
+
+
+def made_of(source: str, names: Mapping[str, Any]) -> dict[str, Any]:
+    """The names there are after a text of ours has run with some."""
+    there = dict(names)
+    exec(source, there)
+    return there
 
 
 def of_onnxruntime(

@@ -9,7 +9,7 @@ import numpy as np
 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.peers import Bound, equivalent, peer
-from jitkernels.peers.compiled import FUNCTIONS, of_jax, of_numba
+from jitkernels.peers.compiled import FUNCTIONS, made_of, of_jax, of_numba
 from jitkernels.signature import AnyArray
 
 LITERAL = re.compile(r"(?<![\w.])\d+(\.\d+)?(?![\w.])")
@@ -74,7 +74,8 @@ def _chosen(row: type[KernelAttr], texts: Mapping[str, str], attr: KernelAttr) -
 def _in_jax(jax: Any, text: str, row: type[KernelAttr], attr: KernelAttr, given: dict[str, Any]) -> Any:
     """The expression of JAX's arrays; that of one element is a copy, as JAX would give its argument back."""
     names = {name: getattr(jax.numpy, name) for name in FUNCTIONS} | {"erf": jax.scipy.special.erf}
-    found = eval(text, names | given | {name: getattr(attr, name) for name in row.floats})  # our own text
+    names |= given | {name: getattr(attr, name) for name in row.floats}
+    found = made_of(f"found = {text}", names)["found"]
     return jax.numpy.copy(found) if text in given else found
 
 

@@ -10,6 +10,7 @@ from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.peers.compiled import of_jax
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.peers.tensors import tensor
 from jitkernels.signature import AnyArray
 
 equivalent(GEMVAttr)(np.matmul)
@@ -28,14 +29,14 @@ def numpy_matvec(attr: GEMVAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> Bound
     return partial(added, matrix, x, attr.beta, y)
 
 
-@peer(GEMVAttr, name="torch")
+@peer(GEMVAttr, name="torch", narrow=True)
 def torch_mv(attr: GEMVAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> Bound:
     import torch
 
     matrix, vector, result = (
-        torch.from_numpy(a.T if attr.trans else a),
-        torch.from_numpy(x),
-        torch.from_numpy(y),
+        tensor(a).T if attr.trans else tensor(a),
+        tensor(x),
+        tensor(y),
     )
     if not attr.beta:
         return partial(torch.mv, matrix, vector, out=result)

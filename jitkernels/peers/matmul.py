@@ -10,6 +10,7 @@ from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.peers.compiled import of_jax, of_onnxruntime
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, transposed, values, with_outs
+from jitkernels.peers.tensors import tensor
 from jitkernels.signature import AnyArray
 
 equivalent(MatMulAttr)(np.matmul)
@@ -28,12 +29,12 @@ def numpy_matmul(attr: MatMulAttr, a: AnyArray, b: AnyArray, c: AnyArray) -> Bou
     return partial(added, left, right, attr.beta, c)
 
 
-@peer(MatMulAttr, name="torch")
+@peer(MatMulAttr, name="torch", narrow=True)
 def torch_matmul(attr: MatMulAttr, a: AnyArray, b: AnyArray, c: AnyArray) -> Bound:
     import torch
 
-    left, right = torch.from_numpy(a.T if attr.trans_a else a), torch.from_numpy(b.T if attr.trans_b else b)
-    result = torch.from_numpy(c)
+    left, right = tensor(a).T if attr.trans_a else tensor(a), tensor(b).T if attr.trans_b else tensor(b)
+    result = tensor(c)
     if not attr.beta:
         return partial(torch.matmul, left, right, out=result)
     return partial(torch.addmm, result, left, right, beta=attr.beta, out=result)

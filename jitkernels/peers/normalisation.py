@@ -10,6 +10,7 @@ from jitkernels.attrs.normalisation import BatchNormAttr, RmsNormAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.peers.compiled import of_jax
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.peers.tensors import tensor
 from jitkernels.signature import AnyArray
 
 
@@ -42,7 +43,7 @@ def numpy_rms_norm(attr: RmsNormAttr, x: AnyArray, *rest: AnyArray) -> Bound:
     return partial(rms_norm, x, scale[0] if scale else None, 1, attr.eps, y)
 
 
-@peer(RmsNormAttr, name="torch")
+@peer(RmsNormAttr, name="torch", narrow=True)
 def torch_rms_norm(attr: RmsNormAttr, x: AnyArray, *rest: AnyArray) -> Bound | None:
     import torch
 
@@ -53,8 +54,8 @@ def torch_rms_norm(attr: RmsNormAttr, x: AnyArray, *rest: AnyArray) -> Bound | N
     def into(x: Any, scale: Any, y: Any) -> None:
         y.copy_(torch.nn.functional.rms_norm(x, (attr.n,), scale, attr.eps))
 
-    weight = torch.from_numpy(scale[0]) if scale else None
-    return partial(into, torch.from_numpy(x), weight, torch.from_numpy(y))
+    weight = tensor(scale[0]) if scale else None
+    return partial(into, tensor(x), weight, tensor(y))
 
 
 @peer(BatchNormAttr)

@@ -10,6 +10,7 @@ from jitkernels.attrs.pairs import CosineAttr, DotAttr, PairsAttr, SqEuclideanAt
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.peers.compiled import of_jax
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, transposed, values, with_outs
+from jitkernels.peers.tensors import tensor
 from jitkernels.signature import AnyArray
 
 
@@ -62,7 +63,7 @@ def numpy_cosine(attr: CosineAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bou
 def _torch(attr: PairsAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
     import torch
 
-    a, b, result = torch.from_numpy(x), torch.from_numpy(y), torch.from_numpy(z)
+    a, b, result = tensor(x), tensor(y), tensor(z)
 
     def into(function: Any) -> None:
         torch.sub(function(a, b), 0, out=result) if function is not torch.linalg.vecdot else function(
@@ -91,7 +92,7 @@ def _numkong(attr: PairsAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound | 
 
 
 for _row in (DotAttr, SqEuclideanAttr, CosineAttr):
-    peer(_row, name="torch")(_torch)
+    peer(_row, name="torch", narrow=True)(_torch)
     peer(_row, name="numkong")(_numkong)
 
 

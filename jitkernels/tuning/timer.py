@@ -55,14 +55,15 @@ class Stopwatch:
         named: Mapping[str, Any] | None = None,
         *,
         threaded: bool | None = None,
+        clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """`threaded` says whether calls use threads; if None, it is found out."""
+        """`threaded` says whether calls use threads; if None, it is found out. `clock`: what calls are timed by."""
         values: dict[str, Any] = {f"a{i}": value for i, value in enumerate(arguments)}
         options = dict(named or {})
         listed = ", ".join([*values, *(f"{keyword}={keyword}" for keyword in options)])
         # Each argument is a local variable, so that a call costs what a user's does.
         self._timer = timeit.Timer(
-            f"function({listed})", timer=perf_counter, globals={"function": function, **values, **options}
+            f"function({listed})", timer=clock, globals={"function": function, **values, **options}
         )
         self._number = 0
         self.samples: list[float] = []
@@ -152,6 +153,7 @@ def measure(
     threaded: Mapping[str, bool | None] | None = None,
     budget: float = 0.2,
     rounds: tuple[int, int] = (3, 15),
+    clock: Callable[[], float] = perf_counter,
     warm: bool = False,
 ) -> dict[str, Timing]:
     """Time callables against each other.
@@ -159,7 +161,8 @@ def measure(
     `arguments` is what each is called with, or that by name of the callable; `named` are keyword arguments
     by name of the callable; `threaded` says of some whether they use threads; `warm` as in `Stopwatch.turn`.
     `budget` bounds the whole in seconds, beyond two warm-up calls each, the waking of threads, and the fewest of
-    `rounds`, which are (fewest, most).
+    `rounds`, which are (fewest, most). By a `clock` of this thread's processor time, calls on one thread cost what
+    they do where no other program wants the core.
     """
     watches = {
         name: Stopwatch(
@@ -167,6 +170,7 @@ def measure(
             arguments[name] if isinstance(arguments, Mapping) else arguments,
             (named or {}).get(name),
             threaded=(threaded or {}).get(name),
+            clock=clock,
         )
         for name, function in calls.items()
     }
