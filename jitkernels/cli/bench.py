@@ -14,6 +14,7 @@ from jitkernels.benchmark.saved import Run
 from jitkernels.benchmark.suite import Benchmark, Line, Settings, benchmarks
 from jitkernels.cli import output
 from jitkernels.errors import ArgumentError, UnknownNameError
+from jitkernels.peers.threads import limit
 from jitkernels.registry import all_rows, row
 
 KERNELS = "kernels"
@@ -54,6 +55,8 @@ def run(
     if threads is not None:
         jitkernels.set_num_threads(threads)
     used = jitkernels.get_num_threads()
+    if peers:
+        limit(used)
     settings = Settings([row(kernel) for kernel in kernels] or all_rows(), tag, seconds, used, peers, parts)
     mark = stamp.stamp(used)
     output.console().print(escape(f"{chosen.name}: {stamp.in_words(mark)}"), soft_wrap=True)

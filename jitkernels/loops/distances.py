@@ -37,18 +37,22 @@ class Panels:
     share: int
 
 
-def panels_of(target: Target) -> Panels:
-    """Tiles whose sums, a row of the panel and a difference fit in the registers."""
-    return Panels(rows=12 if target.registers == 32 else 4, vectors=2, share=2)
+def panels_of(target: Target, *, squares: bool = False) -> Panels:
+    """Tiles whose sums and a row of the panel fit in the registers, and differences where there are squares of them.
+
+    With twelve rows LLVM keeps differences of several steps, and sums go to memory and back.
+    """
+    rows = (8 if squares else 12) if target.registers == 32 else 4
+    return Panels(rows=rows, vectors=2, share=2)
 
 
 def distance_nest(attr: CDistAttr, target: Target, *, parallel: bool) -> LoopNest:
     """Make the loop nest ``(x, y, z, m, n, d)``; threads share out the rows of y."""
     dtype, lanes, size = attr.dtype, target.lanes(attr.dtype), element_size(attr.dtype)
-    panels = panels_of(target)
+    squares, number = attr.metric in ("euclidean", "sqeuclidean"), np.dtype(dtype).type
+    panels = panels_of(target, squares=squares)
     width, depth, rows = panels.vectors * lanes, DEPTH_BYTES // size, panels.rows
     lengths = depth * width + packing_slack(lanes, width)
-    squares, number = attr.metric in ("euclidean", "sqeuclidean"), np.dtype(dtype).type
     whole, edge = (_tile(dtype, lanes, panels, squares, is_edge) for is_edge in (False, True))
     turn = ir_function(
         "cdist_turn", dtype, PACK_ARGUMENTS, transpose_panel("cdist_turn", dtype, lanes, width)

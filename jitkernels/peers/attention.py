@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.attention import AttentionAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer, threads
 from jitkernels.peers.forms import DTYPES, LAYOUTS, values, with_outs
 from jitkernels.signature import AnyArray
 
@@ -97,7 +97,6 @@ def onnxruntime_attention(
 
 def _session(onnxruntime: Any, attr: AttentionAttr, *, is_causal: bool) -> Any:
     """A model of one node, ``MultiHeadAttention`` of the runtime's own operators, on as many threads as we have."""
-    import threadpoolctl
     from onnx import TensorProto, helper
 
     names = ("query", "key", "value")
@@ -112,9 +111,7 @@ def _session(onnxruntime: Any, attr: AttentionAttr, *, is_causal: bool) -> Any:
         helper.make_graph([node], "attention", inputs, [output]), opset_imports=versions, ir_version=10
     )
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = max(
-        (pool["num_threads"] for pool in threadpoolctl.threadpool_info()), default=1
-    )
+    options.intra_op_num_threads = threads.most()
     return onnxruntime.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )

@@ -1,6 +1,5 @@
 """What NumPy and others have for LSTM and GRU."""
 
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.recurrence import GRUAttr, LSTMAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer, threads
 from jitkernels.peers.forms import DTYPES, LAYOUTS, outs, values
 from jitkernels.signature import AnyArray
 
@@ -97,11 +96,8 @@ def _of_torch(name: str, attr: LSTMAttr | GRUAttr, inputs: list[Any]) -> Bound |
     module = getattr(torch.nn, name)(
         attr.input, attr.hidden, bias=attr.bias, dtype=getattr(torch, attr.dtype)
     ).requires_grad_(False)
-    weights = (
-        module.weight_ih_l0,
-        module.weight_hh_l0,
-        *([module.bias_ih_l0, module.bias_hh_l0] * attr.bias),
-    )
+    biases = [module.bias_ih_l0, module.bias_hh_l0] if attr.bias else []
+    weights = (module.weight_ih_l0, module.weight_hh_l0, *biases)
     for weight, value in zip(weights, [value for value in inputs[1:5] if value is not None], strict=True):
         weight.copy_(torch.from_numpy(value))
     states = [torch.from_numpy(state[np.newaxis]) for state in inputs[5:] if state is not None]
@@ -157,7 +153,7 @@ def _of_onnxruntime(
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 9
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "0"))  # which others obey unasked
+    options.intra_op_num_threads = threads.most()
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
