@@ -35,6 +35,8 @@ MIXED_BLOCK = 512
 """Elements of whole arrays that are converted at a time: two blocks take a quarter of the first-level cache."""
 RUN = 128
 """Elements that are converted at a time where they do not lie without gaps."""
+STRAIGHT, LEAST_STRAIGHT, MOST_STRAIGHT = 2048, 64, 4096
+"""Elements of a float32 that whole arrays are combined with, and those of rows that kernels take where they lie."""
 STACK_BUFFER_BYTES = 32768
 """Buffers up to this size lie on the stack."""
 KEY_BASE = 1 << 10

@@ -24,9 +24,24 @@ from jitkernels.native.dispatch import (
     results,
     runs,
     shapes,
+    straight,
 )
 
-MODULES = (calls, plain, mixed, contexts, inputs, options, shapes, leading, results, picked, blocks, runs)
+MODULES = (
+    calls,
+    plain,
+    mixed,
+    contexts,
+    inputs,
+    options,
+    shapes,
+    leading,
+    results,
+    picked,
+    blocks,
+    straight,
+    runs,
+)
 FUNCTIONS = tuple(function for module in MODULES for function in module.FUNCTIONS)
 INLINED = (
     "part", "sorted_into", "plain", "whole", "finished", "served", "operand", "record", "context_of", "hashed",

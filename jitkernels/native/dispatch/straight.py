@@ -1,0 +1,145 @@
+"""Elementwise kernels on rows without gaps: those of the operands themselves, nothing passes through a buffer.
+
+So lie the left columns of a wider array, a row for all rows, and beside whole arrays a number for all elements, which
+is written down as often as a row has elements. Calls of a row are cheap, as only the places of its operands change.
+"""
+
+# mypy: disable-error-code="name-defined,no-any-return,assignment"
+from jitkernels.native.layout import (
+    LEAST_STRAIGHT,
+    MOST_CALL_WORDS,
+    MOST_OPERANDS,
+    MOST_STRAIGHT,
+    STACK_BUFFER_BYTES,
+    STRAIGHT,
+    Frame,
+    Known,
+    Operand,
+    Record,
+    Table,
+)
+from jitkernels.native.words import address, load, stack, store
+
+
+def straight(table: int, frame: int, context: int, lead: int) -> int:
+    """Call the entry row by row; 0 if it refused, -1 if operands lie otherwise, and nothing was done."""
+    length = length_of_rows(table, frame)
+    if length == 0:
+        return -1
+    both = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
+    words = stack(MOST_CALL_WORDS)
+    steps = stack(MOST_OPERANDS)
+    area = (stack(STACK_BUFFER_BYTES // 8 + 8) + 63) // 64 * 64
+    end = area + STACK_BUFFER_BYTES
+    changing = 0
+    at = 0
+    for i in range(both):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.ARRAY) != 0:
+            place = load(own, 8 * Operand.DATA)
+            item = 4 if load(own, 8 * Operand.WANTED) == FLOAT32 else 8
+            last = load(own, 8 * Operand.DIMENSIONS) - 1
+            step = 0
+            store(own, 8 * Operand.BASE, 0)
+            if load(own, 8 * Operand.DIRECT):
+                if load(record(table, i), 8 * Record.LEADS):
+                    step = length * load(own, 8 * Operand.ITEM)
+            elif last == 1 and load(own, 8 * (Operand.STRIDES + 1)) != 0:
+                step = load(own, 8 * Operand.STRIDES)
+            else:
+                size = length * item if load(record(table, i), 8 * Record.LEADS) else item
+                if area + size > end:
+                    return -1
+                copy_run(load(own, 8 * Operand.PAIR), area, item, place, 0, 1)
+                fill(area, item, size // item)
+                if last == 1:
+                    store(own, 8 * Operand.BASE, area)
+                    changing = 1
+                place = area
+                area += (size + 127) // 64 * 64
+            store(steps, 8 * at, step)
+            store(words, 8 * at, place)
+            at += 1
+    arrays = at
+    spread = load(table, 8 * Table.SPREAD)
+    for s in range(load(table, 8 * Table.SYMBOLS)):
+        store(words, 8 * at, load(frame, 8 * (Frame.EXTENTS + s)))
+        at += 1
+    for f in range(load(table, 8 * Table.FLOATS)):
+        store(words, 8 * at, frame + 8 * (Frame.FLOATS + f))
+        at += 1
+    entry = load(context, 8 * Known.ENTRY)
+    long = load(context, 8 * Known.LONG)
+    row = 0
+    while lead > 0:
+        store(words, 8 * (arrays + spread), min(length, lead))
+        if changing and row > 0:
+            renew(frame, both, row, length)
+        status = invoked(entry, words, at, 1) if long else called_briefly(entry, words, at)
+        if status != 0:
+            return 0
+        for i in range(arrays):
+            store(words, 8 * i, load(words, 8 * i) + load(steps, 8 * i))
+        lead -= length
+        row += 1
+    return 1
+
+
+def length_of_rows(table: int, frame: int) -> int:
+    """How many elements the rows of all operands have that are not whole; 0 where some lie otherwise."""
+    inputs = load(table, 8 * Table.INPUTS)
+    length = 0
+    written = 0
+    moves = 0
+    for i in range(inputs + load(table, 8 * Table.OUTPUTS)):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.ARRAY) == 0:
+            continue
+        leads = load(record(table, i), 8 * Record.LEADS)
+        if load(own, 8 * Operand.INNER) != 1:
+            return 0
+        if load(own, 8 * Operand.DIRECT) == 0:
+            last = load(own, 8 * Operand.DIMENSIONS) - 1
+            stride = load(own, 8 * (Operand.STRIDES + last))
+            if last > leads:
+                return 0
+            if last == 1:
+                extent = load(own, 8 * (Operand.EXTENTS + 1))
+                if length != 0 and extent != length:
+                    return 0
+                length = extent
+                moves = moves or load(own, 8 * Operand.STRIDES) != 0
+            if stride == 0 or leads == 0:
+                if i >= inputs:
+                    return 0
+                written += leads
+            elif last == 0 or stride != load(own, 8 * Operand.ITEM):
+                return 0
+            elif load(address("jk_forms"), 8 * load(own, 8 * Operand.PAIR)) & SAME == 0:
+                return 0
+    if length == 0:
+        length = STRAIGHT >> load(frame, 8 * Frame.WIDE)
+    elif moves == 0 and length < STRAIGHT:
+        return 0  # several copies of the one row that all have make longer blocks
+    if length < LEAST_STRAIGHT or (written and length > MOST_STRAIGHT):
+        return 0
+    return length
+
+
+def renew(frame: int, operands: int, row: int, length: int) -> int:
+    """The numbers of a row, where each row has one of its own."""
+    for i in range(operands):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.ARRAY) != 0 and load(own, 8 * Operand.BASE) != 0:
+            item = 4 if load(own, 8 * Operand.WANTED) == FLOAT32 else 8
+            place = load(own, 8 * Operand.DATA) + row * load(own, 8 * Operand.STRIDES)
+            copy_run(load(own, 8 * Operand.PAIR), load(own, 8 * Operand.BASE), item, place, 0, 1)
+            fill(load(own, 8 * Operand.BASE), item, length)
+    return 0
+
+
+FUNCTIONS = (
+    straight,
+    length_of_rows,
+    renew,
+)
