@@ -1,38 +1,82 @@
 """Building what is going to be measured, by as many processes as there are cores: nothing is timed meanwhile.
 
-The processes share nothing but the cache, which builds each object once and hands it to whoever waits for it.
+Thousands of candidates come to far fewer objects. Each is built once, and none that is there already. The processes
+share nothing but the cache.
 """
 
 import multiprocessing
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+import signal
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.machine import cpu_count
 from jitkernels.measuring import candidates
+from jitkernels.native import load
 from jitkernels.native.cache import objects_directory
+from jitkernels.native.code import code_of
+from jitkernels.registry import implementation
 from jitkernels.tuning.classes import measured_member
 
-WORTH_A_PROCESS = 4
-"""Attrs that repay starting a process for them."""
+Job = tuple[KernelAttr, str]
+"""An attr, and that candidate of its tuning class whose object is yet to be built."""
+WORTH_A_PROCESS = 8
+"""Objects that repay starting a process for them."""
 
 
-def build(attr: KernelAttr) -> None:
-    """Build all candidates of an attr's tuning class. What cannot be built is left to those who measure it."""
+def missing(attrs: Iterable[KernelAttr]) -> Iterator[Job]:
+    """What is to be built before attrs can be measured: a candidate for each object that the cache does not have."""
+    known: set[str] = set()
+    for attr in attrs:
+        member = measured_member(attr)
+        for candidate in candidates(member):
+            found = implementation(type(member), candidate.implementation)
+            if found.is_reference:
+                continue
+            try:
+                code = code_of(found.source(member, candidate.variant))
+                if code.symbol in known:
+                    continue
+                known.add(code.symbol)
+                if code.is_loaded or load.is_built(code.source):
+                    continue
+            except Exception:  # noqa: BLE001  # any implementation's: measuring it will say so
+                continue
+            yield attr, candidate.label
+
+
+def build(job: Job) -> None:
+    """Build one object. What cannot be built is left to those who measure it."""
+    attr, label = job
     for candidate in candidates(measured_member(attr)):
-        try:
-            candidate.callable()
-        except Exception:  # noqa: BLE001  # any implementation's: measuring it will say so
-            continue
+        if candidate.label == label:
+            with suppress(Exception):  # any implementation's: measuring it will say so
+                candidate.callable()
 
 
-def build_all(attrs: Sequence[KernelAttr]) -> Iterator[KernelAttr]:
-    """Each attr when its candidates have been built; without a cache or other cores there is nothing to gain."""
-    workers = min(cpu_count(), len(attrs) // WORTH_A_PROCESS)
+def build_all(jobs: Sequence[Job]) -> Generator[Job]:
+    """Each job when it has been done; without a cache or other cores there is nothing to gain.
+
+    Who leaves early, as Ctrl-C does, waits for the objects under way alone.
+    """
+    workers = min(cpu_count(), len(jobs) // WORTH_A_PROCESS)
     if workers < 2 or objects_directory() is None:
-        yield from attrs
+        for job in jobs:
+            build(job)
+            yield job
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        for attr, _ in zip(attrs, pool.map(build, attrs, chunksize=1), strict=True):
-            yield attr
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_interrupts_to_the_parent)
+    try:
+        given = {pool.submit(build, job): job for job in jobs}
+        for done in as_completed(given):
+            done.result()
+            yield given[done]
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    """A terminal sends Ctrl-C to all processes; the parent says when these have nothing left to do."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

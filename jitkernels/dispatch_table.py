@@ -27,6 +27,7 @@ from jitkernels.native.layout import (
     MOST_SLOTS,
     MOST_SYMBOLS,
     MOST_VALUES,
+    NO_ELEMENTS,
     Choice,
     Known,
     Plain,
@@ -247,6 +248,7 @@ class Dispatch:
             Record.OPTIONAL: 2 if argument.is_number else int(bool(fixed) and fixed[-1].optional),
             Record.TURN: self._factors[argument.turned] if argument.turned else 0,
             Record.IN_PLACE: int(argument.in_place),
+            Record.ALONG: 1 + [a.name for a in self._inputs].index(argument.along) if argument.along else 0,
         }
         shape: list[int] = []
         for extent in fixed:
@@ -291,7 +293,8 @@ class Dispatch:
         key = DTYPES * options + NARROW.index(fields["dtype"]) + KEY_BASE
         for symbol in self._sizes:
             extent = int(fields[symbol])
-            key = key << EXACT_BITS | extent if exact else key << 6 | max(extent - 1, 0).bit_length()
+            size_class = (extent - 1).bit_length() if extent else NO_ELEMENTS
+            key = key << EXACT_BITS | extent if exact else key << 6 | size_class
         return key | 1 << 62 if exact else key
 
     def missed(self) -> tuple[int, dict[str, Any]]:
@@ -304,8 +307,10 @@ class Dispatch:
         if not key or key >= CONVERTING:  # or of exactly some extents
             return 0, {}
         symbols = len(self._sizes)
+        classes = [key >> 6 * (symbols - 1 - i) & 63 for i in range(symbols)]
         fields: dict[str, Any] = {
-            name: 1 << (key >> 6 * (symbols - 1 - i) & 63) for i, name in enumerate(self._sizes)
+            name: 0 if size == NO_ELEMENTS else 1 << size
+            for name, size in zip(self._sizes, classes, strict=True)
         }
         for name, values in self._options.items():
             if isinstance(values, Whole) and not values.is_size:

@@ -9,7 +9,6 @@ implementation, best first. Like measurements, it also serves classes that are n
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from jitkernels import machine
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.disk import content_of, say_once
 from jitkernels.errors import AttrError
+from jitkernels.records import record
 from jitkernels.tuning.classes import class_of
 from jitkernels.tuning.nearby import FARTHEST, distance
 from jitkernels.tuning.store import Measured, Record, measured_of
@@ -26,7 +26,7 @@ FORMAT = 1
 Classes = Mapping[tuple[int, ...], Sequence[Measured]]
 
 
-@dataclass(frozen=True)
+@record
 class Entry:
     """What was measured for one class, by so many threads: the best variant of each implementation, best first."""
 
@@ -72,17 +72,20 @@ def _table(kernel: str) -> Mapping[str, Mapping[int, Classes]]:
         if not path or not path.exists():
             continue
         try:
-            for family, threads, extents, candidates in _read(path):
+            for family, threads, extents, candidates in _read(path, imported=folder != FOLDER):
                 found.setdefault(family, {}).setdefault(threads, {})[extents] = candidates
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             say_once(str(path), f"ignoring the table {path}: {error}")
     return found
 
 
-def _read(path: Path) -> list[tuple[str, int, tuple[int, ...], list[Measured]]]:
+def _read(path: Path, *, imported: bool = False) -> list[tuple[str, int, tuple[int, ...], list[Measured]]]:
     content = json.loads(content_of(path))
     if content["format"] != FORMAT:
         raise ValueError("it is of another format")
+    # What comes with a version is tested with it.
+    if imported and content["jitkernels"] != machine.version("jitkernels"):
+        raise ValueError(f"it is of jitkernels {content['jitkernels']}")
     return [
         (
             family["fields"],
@@ -112,7 +115,8 @@ def text_of(entries: Sequence[Entry]) -> str:
         {"fields": fields, "threads": threads, "classes": classes}
         for (fields, threads), classes in sorted(families.items())
     ]
-    return json.dumps({"format": FORMAT, "families": listed}, separators=(",", ":")) + "\n"
+    head = {"format": FORMAT, "jitkernels": machine.version("jitkernels")}
+    return json.dumps({**head, "families": listed}, separators=(",", ":")) + "\n"
 
 
 def candidate_to_json(candidate: Measured) -> dict[str, Any]:

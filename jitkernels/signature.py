@@ -64,6 +64,8 @@ class Argument:
     when: a bool field without which the array is not there; that of an output is an input's as well. turned: a bool
     field that says that the last two extents are exchanged in memory. read: a field that makes an output an input as
     well unless it is 0.
+    along: an input whose dimensions, but for the last, these broadcast to in everyday calls that give more than the
+    shape has; those before the shape's are one with its first then. Where there are fewer they are 1.
     picks: an input of which these numbers name rows, so that a kernel may get those rows alone and their places
     as numbers; nothing else of the row may tell how many rows that input has.
     """
@@ -79,6 +81,7 @@ class Argument:
     read: str | None = None
     picks: str | None = None
     unless: str | None = None
+    along: str | None = None
 
     @kept_property
     def extents(self) -> tuple[Extent, ...]:

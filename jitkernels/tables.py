@@ -9,7 +9,7 @@ from typing import Any
 from jitkernels import machine, shipped
 from jitkernels.attrs.base import KernelAttr, rows
 from jitkernels.disk import content_of, publish
-from jitkernels.errors import ArgumentError, AttrError, UnknownNameError
+from jitkernels.errors import ArgumentError, AttrError, UnknownNameError, shown
 from jitkernels.registry import implementations
 from jitkernels.shipped import FORMAT, Entry
 from jitkernels.tuning import store
@@ -19,10 +19,11 @@ from jitkernels.tuning.store import Measured, Record, measured_of
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of a table: how many classes are kept, and why each other is not."""
+    """What became of a table: how many classes are kept, why others are not, who is unknown here in those kept."""
 
     kept: int
     refused: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
 
 
 def measured_here(kernels: Sequence[type[KernelAttr]]) -> list[Entry]:
@@ -91,9 +92,10 @@ def export(path: Path, kernels: Sequence[type[KernelAttr]]) -> int:
 def import_from(path: Path, into: Path | None = None) -> Imported:
     """Keep the classes of a file that hold here, kernel by kernel, for lookups to come; `into`: the folder of tables.
 
-    Raises ArgumentError for what is no table, or one of another family of CPUs.
+    What an implementation that there is not here was measured at is passed over: the next of its ranking is the best
+    that there is. Raises ArgumentError for what is no table, or one of another family of CPUs or another version.
     """
-    entries, refused = _checked(path)
+    entries, refused, unknown = _checked(path)
     place = into or shipped.imported_folder()
     if place is None or (into is None and machine.private(place) is None):
         raise ArgumentError("tune: --import: expected a cache folder that can be written, found none")
@@ -103,14 +105,15 @@ def import_from(path: Path, into: Path | None = None) -> Imported:
         text = shipped.text_of([entry for entry in entries if entry.attr.name == kernel])
         publish(folder / f"{kernel}.json", text.encode())
     shipped.forget()
-    return Imported(len(entries), tuple(refused))
+    return Imported(len(entries), tuple(refused), tuple(unknown))
 
 
-def _checked(path: Path) -> tuple[list[Entry], list[str]]:
-    """The entries of a file that hold here, and what is wrong with the others."""
+def _checked(path: Path) -> tuple[list[Entry], list[str], list[str]]:
+    """The entries of a file that hold here, what is wrong with the others, and implementations that there are not."""
     try:
         content = json.loads(path.read_bytes())
         found, cpu, listed = content["format"], content["cpu"], list(content["entries"])
+        made_by = content["packages"]["jitkernels"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ArgumentError(f"tune: --import: {path}: expected a table of measurements: {error}") from None
     if found != FORMAT:
@@ -119,14 +122,26 @@ def _checked(path: Path) -> tuple[list[Entry], list[str]]:
         raise ArgumentError(
             f"tune: --import: {path}: expected a table of this family of CPUs, {machine.cpu_name()}, got {cpu!r}"
         )
+    if made_by != machine.version("jitkernels"):  # whose kernels may be others of the same names
+        raise ArgumentError(
+            f"tune: --import: {path}: expected a table of jitkernels {machine.version('jitkernels')}, got one of "
+            f"{shown(made_by)}"
+        )
     entries: list[Entry] = []
     refused: list[str] = []
+    unknown: dict[str, None] = {}
     for number, entry in enumerate(listed):
         try:
-            entries.append(_entry(entry))
+            checked = _entry(entry)
+            known = {candidate.implementation for candidate in checked.candidates}
+            names = (candidate["implementation"] for candidate in entry["candidates"])
+            unknown |= {
+                f"{checked.attr.name} has no implementation {n}": None for n in names if n not in known
+            }
+            entries.append(checked)
         except (ValueError, KeyError, TypeError, AttrError, UnknownNameError) as error:
             refused.append(f"entry {number}: {error}")
-    return entries, refused
+    return entries, refused, list(unknown)
 
 
 def _entry(content: dict[str, Any]) -> Entry:
@@ -142,7 +157,10 @@ def _entry(content: dict[str, Any]) -> Entry:
     candidates = tuple(measured_of(**candidate) for candidate in content["candidates"])
     if not candidates or candidates[0].seconds is None:
         raise ValueError(f"{attr.name}({attr.text()}) has no timing")
-    return Entry(attr, threads, tuple(candidate for candidate in candidates if _exists(attr, candidate)))
+    existing = tuple(candidate for candidate in candidates if _exists(attr, candidate))
+    if not existing:
+        raise ValueError(f"{attr.name}({attr.text()}) has no implementation that there is here")
+    return Entry(attr, threads, existing)
 
 
 def _exists(attr: KernelAttr, candidate: Measured) -> bool:

@@ -64,23 +64,25 @@ def private_cache(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Nothing remembered: no picks, no records, no everyday tables, nothing already said; gives the cache."""
-    from jitkernels import machine
+    """Nothing remembered, shipped or said: no picks, no records, no everyday tables; gives the cache."""
+    from jitkernels import machine, shipped
 
     place = tmp_path / "cache"
     place.mkdir(mode=0o700)
     monkeypatch.setattr(machine, "cache_root", lambda: place)
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "shipped")
     _forget()
     yield place
     _forget()
 
 
 def _forget() -> None:
-    from jitkernels import disk, kernel_funcs, ledger
+    from jitkernels import disk, kernel_funcs, ledger, shipped
 
     kernel_funcs.KernelFuncs.cache().clear()
     ledger._ledgers.clear()
     disk._said.clear()
+    shipped.forget()
 
 
 @pytest.fixture

@@ -193,7 +193,7 @@ def test_what_was_tuned_once_is_the_second_process_s_record(
 
 
 def test_building_ahead(private_cache: Path) -> None:
-    """Several processes leave every candidate in the cache, and each attr is said once."""
+    """Several processes leave every candidate in the cache, and each object is built once."""
     code = """
 import jitkernels as jk
 from jitkernels import building
@@ -203,8 +203,11 @@ from jitkernels.registry import implementations
 
 if __name__ == "__main__":
     building.cpu_count = lambda: 2
-    attrs = [jk.VMulAttr(n=4 << i).tuning_class() for i in range(8)]
-    assert list(building.build_all(attrs)) == attrs
+    attrs = [jk.VMulAttr(n=4 << i, dtype=t).tuning_class() for i in range(8) for t in ("float32", "float64")]
+    jobs = list(building.missing(attrs))
+    assert len(set(jobs)) == len(jobs) >= 16
+    assert set(building.build_all(jobs)) == set(jobs)
+    assert not list(building.missing(attrs))
     for attr in map(measured_member, attrs):
         for found in implementations(type(attr)).values():
             if not found.is_reference and found.reason_against(attr) is None:

@@ -22,7 +22,6 @@ VARIANT = {"unroll": 4, "vector_bytes": machine.target().widths[0], "stream": Fa
 def table(fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # a cache of its own
     """The table of a machine that has measured one class, whose own cache has been emptied."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
-    shipped.forget()
     best = Measured("gen", VARIANT, 1e-6, 1e-8), Measured("gen", {**VARIANT, "unroll": 1}, 2e-6, 1e-8)
     record = Record((*best, Measured("refer", {}, 3e-6, 1e-8), Measured("mkl", error="it is wrong")))
     threads = get_num_threads()
@@ -45,7 +44,6 @@ def test_a_fresh_machine_starts_with_tuned_picks(table: Path) -> None:
         assert kernel.variant == VARIANT
     assert chosen(jk.VMulAttr(n=1 << 20)).rule == "static"
     assert chosen(jk.VMulAttr(n=1000, dtype="float64")).rule == "static"
-    shipped.forget()
 
 
 def test_a_table_has_one_variant_of_each_implementation(table: Path) -> None:
@@ -58,7 +56,6 @@ def test_measurements_go_before_tables(table: Path) -> None:
     tables.import_from(table)
     store.save(CLASS, Record((Measured("refer", {}, 1e-6, 1e-8),)), get_num_threads())
     assert chosen(CLASS).rule == "measured"
-    shipped.forget()
 
 
 @pytest.mark.parametrize(
@@ -66,6 +63,7 @@ def test_measurements_go_before_tables(table: Path) -> None:
     [
         ({"cpu": "z80"}, "expected a table of this family of CPUs"),
         ({"format": 99}, "expected format 1, got 99"),
+        ({"packages": {"jitkernels": "0.0.1"}}, "expected a table of jitkernels .*, got one of '0.0.1'"),
         ({"entries": None}, "expected a table of measurements"),
         (None, "expected a table of measurements"),
     ],
@@ -103,7 +101,45 @@ def test_entries_that_do_not_hold_here_are_left_out(table: Path, change: Any, me
     assert found.kept == 1
     (why,) = found.refused
     assert message.replace("\\", "") in why
+
+
+def test_who_is_unknown_here_is_passed_over_and_said(table: Path) -> None:
+    """As one of another package that is not installed: the next best is the answer where it is not."""
+    content = json.loads(table.read_text())
+    content["entries"][0]["candidates"].insert(0, {"implementation": "nobodys", "seconds": 1e-9})
+    content["entries"].append(
+        {**content["entries"][0], "candidates": content["entries"][0]["candidates"][:1]}
+    )
+    table.write_text(json.dumps(content))
+    found = tables.import_from(table)
+    assert (found.kept, found.unknown) == (1, ("vmul has no implementation nobodys",))
+    assert "has no implementation that there is here" in found.refused[0]
+    assert (chosen(CLASS).rule, chosen(CLASS).variant) == ("shipped", VARIANT)
+
+
+def test_a_table_of_the_package_serves_a_fresh_cache(table: Path) -> None:
+    """It is written where the package has its tables, and what was imported goes before it."""
+    assert tables.import_from(table, into=shipped.FOLDER).kept == 1
+    assert [path.name for path in (shipped.FOLDER / machine.cpu_name()).iterdir()] == ["vmul.json"]
+    assert (chosen(CLASS).rule, chosen(CLASS).variant) == ("shipped", VARIANT)
+    content = json.loads(table.read_text())
+    content["entries"][0]["candidates"].reverse()
+    table.write_text(json.dumps(content))
+    tables.import_from(table)
+    assert (chosen(CLASS).rule, chosen(CLASS).implementation) == ("shipped", "refer")
+
+
+def test_what_was_imported_into_another_version_is_ignored(
+    table: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tables.import_from(table)
+    folder = shipped.imported_folder()
+    assert folder is not None
+    path = folder / machine.cpu_name() / "vmul.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"jitkernels": "0.0.1"}))
     shipped.forget()
+    assert chosen(CLASS).rule == "static"
+    assert f"ignoring the table {path}: it is of jitkernels 0.0.1" in caplog.text
 
 
 def test_a_torn_table_is_a_miss(table: Path) -> None:
@@ -111,9 +147,7 @@ def test_a_torn_table_is_a_miss(table: Path) -> None:
     folder = shipped.imported_folder()
     assert folder is not None
     (folder / machine.cpu_name() / "vmul.json").write_text("{")
-    shipped.forget()
     assert chosen(CLASS).rule == "static"
-    shipped.forget()
 
 
 def test_nothing_measured_is_nothing_to_export(fresh: Path, tmp_path: Path) -> None:
@@ -123,7 +157,14 @@ def test_nothing_measured_is_nothing_to_export(fresh: Path, tmp_path: Path) -> N
 
 def test_tables_of_the_package_hold_where_they_are_for() -> None:
     """Each is of a known format, and of rows that there are; on its own family every variant exists."""
+    rows = {row.kernel_type.name.lower(): row for row in jk.registry.all_rows()}
     for path in shipped.FOLDER.glob("*/*.json"):
         assert json.loads(path.read_text())["format"] == shipped.FORMAT
-        assert shipped._read(path)
-        assert path.stem in {row.kernel_type.name.lower() for row in jk.registry.all_rows()}
+        row = rows[path.stem]
+        for family, threads, extents, candidates in shipped._read(path):
+            fields = json.loads(family)
+            named = [name for name, field in row.known_fields().items() if field.is_size]
+            attr = row.from_json(fields | dict(zip(named, extents, strict=True)))
+            assert (attr.tuning_class(), threads > 0) == (attr, True)
+            if path.parent.name == machine.cpu_name():
+                assert [c for c in candidates if tables._exists(attr, c)] == candidates, f"{path}: {attr}"

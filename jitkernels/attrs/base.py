@@ -8,7 +8,8 @@ from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
 from dataclasses import Field as DataclassField
 from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
 
-from jitkernels.attrs import binding, declaration, import_all, roles
+from jitkernels.attrs import __name__ as attrs_package
+from jitkernels.attrs import binding, declaration, import_all, import_family, roles
 from jitkernels.attrs.binding import Call
 from jitkernels.attrs.fields import (
     FLOATS,
@@ -118,6 +119,7 @@ class KernelAttr:
     arrays: fields by name, ``axis``, or ``shape`` where no input tells the leading dimensions. beyond: an array, how
     many dimensions of it this row has room for, and the row whose everyday function serves calls with more.
     implemented_as: the class whose implementations serve this one too, where rows are made when they are met.
+    streams: extents of attrs that are told by what memory gives, of a row where that is not plain from their number.
     """
 
     kernel_type: ClassVar[KernelType]
@@ -126,6 +128,7 @@ class KernelAttr:
     options: ClassVar[tuple[str, ...]] = ()
     beyond: ClassVar[tuple[str, int, str] | None] = None
     implemented_as: "ClassVar[type[KernelAttr] | None]" = None
+    streams: ClassVar[tuple[tuple[int, ...], ...]] = ()
     __signature__: ClassVar[Any]
     _needed: ClassVar[frozenset[str]]
     _given: ClassVar[dict[str, Any]]
@@ -143,6 +146,8 @@ class KernelAttr:
         if kernel_type != kernel_type.upper() or not kernel_type.isidentifier():
             raise RegistrationError(f"kernel type {kernel_type!r}: expected an upper-case identifier")
         declaration.check_declaration(cls)
+        if not cls.__module__.startswith(f"{attrs_package}."):
+            import_family(kernel_type)  # if there is one of ours it stays
         cls.kernel_type = KernelType.add(kernel_type)
         if rows.setdefault(cls.kernel_type, cls) is not cls:
             raise RegistrationError(

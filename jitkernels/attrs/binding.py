@@ -74,6 +74,7 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     arrays, dtype = _arrays(kernel, row, present, values)
     kinds = _told_dtypes(row, present, arrays, values)
     arrays = {a.name: _narrowed(kernel, a, arrays[a.name], kinds) for a in present}
+    arrays |= {a.name: _along(a, arrays[a.name], arrays[a.along]) for a in present if a.along is not None}
     told = {name: known[name].canonical(known[name].label, values[name]) for name in wholes_of(row)}
     options = {name: values[name] for name in row.options if name in known and name not in told}
     if DTYPE in options:
@@ -154,6 +155,20 @@ def _narrowed(kernel: str, argument: Argument, array: AnyArray, told: dict[str, 
             f"{kernel}: {argument.name}: expected integers from {limits.min} to {limits.max} ({wanted}), got {came}"
         )
     return array.astype(wanted)
+
+
+def _along(argument: Argument, array: AnyArray, other: AnyArray) -> AnyArray:
+    """An array in the dimensions of its shape, where it may have had others that broadcast to another's."""
+    shape, fixed = array.shape, len(argument.fixed)
+    if len(shape) <= fixed:
+        return array.reshape(*(1,) * (fixed - len(shape)), *shape)
+    if set(shape[:-fixed]) == {1}:
+        return array.reshape(shape[-fixed:])
+    try:
+        array = np.broadcast_to(array, (*other.shape[:-1], shape[-1]))
+    except ValueError:  # the number of dimensions is told in its place
+        return array
+    return array.reshape(-1, *array.shape[1 - fixed :])
 
 
 def _arrays(

@@ -46,6 +46,8 @@ class GEMVAttr(KernelAttr, kernel_type="GEMV"):
         full = [(n, n) for n in (8, 16, 32, 64, 100, 128, 256, 512, 1024, 2048, 4096)] + [
             (4096, 64),
             (64, 4096),
+            *((few, 1024) for few in (1, 4, 16)),
+            *((1024, few) for few in (1, 4, 16)),
         ]
         ci = [(1, 1), (3, 7), (17, 64), (100, 33), (300, 130)]
         return cases(

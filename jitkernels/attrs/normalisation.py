@@ -98,6 +98,7 @@ class BatchNormAttr(KernelAttr, kernel_type="BATCH_NORM"):
     )
     floats = ("eps",)
     options = ("eps",)
+    streams = ((64, 256, 1024), (4096, 4096, 1))
 
     def tolerance(self) -> Tolerance:
         """A difference, a sum, a root, a division, two products and a sum."""

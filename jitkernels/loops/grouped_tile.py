@@ -8,11 +8,11 @@ The text is made of strings alone, as that of `jitkernels.loops.tile` is.
 """
 
 import struct
-from dataclasses import dataclass
 
 import numpy as np
 
 from jitkernels.loops.tile import Text
+from jitkernels.records import record
 
 ARGUMENTS = (
     ("ptr", "a"), ("ptr", "b"), ("ptr", "start"), ("ptr", "row_scale"), ("ptr", "column_scale"), ("ptr", "c"),
@@ -24,7 +24,7 @@ LANES = 16
 """Columns of a vector."""
 
 
-@dataclass(frozen=True)
+@record
 class GroupedTile:
     """``rows x (vectors * 16)`` sums.
 

@@ -7,7 +7,6 @@ columns of B less.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import IRFunction, inlined, offset
+from jitkernels.records import record
 
 ROWS, VECTORS = 12, 2
 WIDTH = LANES * VECTORS
@@ -32,7 +32,7 @@ CACHED_WORDS = 1 << 17
 MOST_COLUMNS = 2048
 
 
-@dataclass(frozen=True)
+@record
 class Narrow:
     """What is multiplied: the element types of A, B and C as rows name them, and how B lies."""
 

@@ -1,6 +1,8 @@
 """The variants that most generated kernels offer to the tuner: vector width and threads."""
 
-from jitkernels import machine
+from jitkernels import dtypes, machine
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.roles import trailing_of
 from jitkernels.registry import Variant
 
 STREAM_BYTES = 1 << 20
@@ -18,3 +20,24 @@ def widths_and_threads(blocks: int) -> list[Variant]:
         for parallel in threads
         for width in machine.target().widths
     ]
+
+
+def widths_for(attr: KernelAttr) -> tuple[int, ...]:
+    """Widths of vectors, the static choice first: the widest, but the narrowest where innermost loops are that short.
+
+    Loops along trailing dimensions are where one narrow vector holds them. Those along rows take several rows at once
+    unless there are few: there it is half of a vector.
+    """
+    widths = machine.target().widths
+    shape = attr.signature().arrays[0].shape
+    if len(shape) < 2:
+        return widths
+    trailing = trailing_of(type(attr))
+    is_along_rows = trailing is None or attr.fields()[trailing] == 1
+    return narrowest_first(shape[-1] * 2 if is_along_rows else shape[-1], attr.signature().arrays[0].dtype)
+
+
+def narrowest_first(count: int, dtype: str) -> tuple[int, ...]:
+    """Widths of vectors, the narrowest first where it holds so many elements."""
+    widths = machine.target().widths
+    return tuple(sorted(widths)) if count * dtypes.named(dtype).size <= widths[-1] else widths

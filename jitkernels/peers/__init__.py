@@ -81,8 +81,8 @@ def peer(
 ) -> Callable[[Function], Function]:
     """Register the decorated function as a peer of a row; `needs` is the module it imports, by default `name`.
 
-    `narrow` says that it takes the bits of bfloat16 too.
-    Raises RegistrationError if the row has another peer of that name.
+    `narrow` says that it takes the bits of bfloat16 too. Raises RegistrationError if the row has another peer of that
+    name.
     """
 
     def register(function: Function) -> Function:
@@ -132,9 +132,15 @@ def equivalent_of(attr_class: type[KernelAttr]) -> Callable[..., Any] | None:
 
 
 def ordinary_calls_of(attr_class: type[KernelAttr], elements: int) -> list[OrdinaryCall]:
-    """The ordinary calls of a row for about so many elements, in arrays of their own."""
+    """The ordinary calls of a row for about so many elements, in arrays of their own.
+
+    Behind those of the row's own stands its plainest once more, in all forms that any array may come in.
+    """
+    from jitkernels.peers.forms import in_all_forms
+
     _import_family(attr_class)
-    return list(_ordinary[attr_class](elements)) if attr_class in _ordinary else []
+    calls = list(_ordinary[attr_class](elements)) if attr_class in _ordinary else []
+    return [*calls, *in_all_forms(calls[0])] if calls else []
 
 
 def _import_family(attr_class: type[KernelAttr]) -> None:

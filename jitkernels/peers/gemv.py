@@ -1,12 +1,14 @@
-"""What NumPy and torch have for GEMV."""
+"""What NumPy, torch and JAX have for GEMV."""
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.compiled import of_jax
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
 from jitkernels.peers.tensors import tensor
 from jitkernels.signature import AnyArray
@@ -39,6 +41,12 @@ def torch_mv(attr: GEMVAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> Bound:
     if not attr.beta:
         return partial(torch.mv, matrix, vector, out=result)
     return partial(torch.addmv, result, matrix, vector, beta=attr.beta, out=result)
+
+
+@partial(of_jax, GEMVAttr)
+def jax_matvec(attr: GEMVAttr, jax: Any, a: Any, x: Any, y: Any = 0.0) -> Any:
+    product = (a.T if attr.trans else a) @ x
+    return product + attr.beta * y if attr.beta else product
 
 
 @ordinary_calls(GEMVAttr)

@@ -1,4 +1,4 @@
-"""What NumPy and torch have for RMS_NORM and BATCH_NORM."""
+"""What NumPy, torch and JAX have for RMS_NORM and BATCH_NORM."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,6 +8,7 @@ import numpy as np
 
 from jitkernels.attrs.normalisation import BatchNormAttr, RmsNormAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.compiled import of_jax
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
 from jitkernels.peers.tensors import tensor
 from jitkernels.signature import AnyArray
@@ -80,6 +81,23 @@ def torch_batch_norm(
         y.copy_(torch.nn.functional.batch_norm(x, of_mean, of_var, scale, bias, eps=attr.eps))
 
     return partial(into, given, y)
+
+
+@partial(of_jax, RmsNormAttr)
+def jax_rms_norm(attr: RmsNormAttr, jax: Any, x: Any, scale: Any = None) -> Any:
+    y = x * jax.lax.rsqrt((x * x).mean(1, keepdims=True) + attr.eps)
+    return y if scale is None else y * scale.reshape(-1, *[1] * (x.ndim - 2))
+
+
+@partial(of_jax, BatchNormAttr)
+def jax_batch_norm(
+    attr: BatchNormAttr, jax: Any, x: Any, mean: Any, var: Any, scale: Any = None, bias: Any = None
+) -> Any:
+    def along(each: Any) -> Any:
+        return each.reshape(-1, *[1] * (x.ndim - 2))
+
+    y = (x - along(mean)) * along(jax.lax.rsqrt(var + attr.eps))
+    return y if scale is None else y * along(scale) + along(bias)
 
 
 @ordinary_calls(RmsNormAttr)

@@ -14,8 +14,13 @@ from jitkernels.errors import AttrError
 from jitkernels.tuning import store
 from jitkernels.tuning.store import Record
 
-FARTHEST = 4
-"""Powers of two between classes, over all extents, beyond which one tells nothing of the other."""
+FARTHEST, FARTHEST_OF_ONE = 12, 4
+"""Powers of two between classes, over all extents and in one of them, beyond which one tells nothing of the other."""
+
+MANY = 2
+"""So many more powers of two lie between one and many: what has no second element, or row, is computed otherwise."""
+
+BEYOND = 1 << 30
 
 
 def nearest(attr: KernelAttr, threads: int) -> tuple[KernelAttr, Record] | None:
@@ -44,7 +49,7 @@ def _nearest_with_packs(
     family, octaves = store.family_of(attr), _octaves_of(attr.extents().values())
     names = [name.removeprefix(family) for name in packs.record_names(threads) if name.startswith(family)]
     known = [extents for extents in map(_extents_of, names) if len(extents) == len(octaves)]
-    apart = sorted((sum(map(abs, map(sub, octaves, _octaves_of(extents)))), extents) for extents in known)
+    apart = sorted((_apart(octaves, _octaves_of(extents)), extents) for extents in known)
     for distance, extents in apart:
         if distance > FARTHEST:
             break
@@ -86,17 +91,18 @@ def _record_of(
 
 
 def distance(one: Iterable[int], other: Iterable[int]) -> int:
-    """Powers of two between classes of these extents, over all of them."""
+    """Powers of two between classes of these extents, over all of them; more than `FARTHEST` if one is too far."""
     return _apart(_octaves_of(one), _octaves_of(other))
 
 
 def _apart(one: Iterable[int], other: Iterable[int]) -> int:
-    return sum(map(abs, map(sub, one, other)))
+    each = [*map(abs, map(sub, one, other))]
+    return sum(each) if max(each, default=0) <= FARTHEST_OF_ONE else BEYOND
 
 
 def _octaves_of(extents: Iterable[int]) -> tuple[int, ...]:
     """The powers of two that extents go up to: distances between classes are counted in them."""
-    return tuple([max(extent - 1, 0).bit_length() for extent in extents])
+    return tuple([MANY + (extent - 1).bit_length() if extent > 1 else 0 for extent in extents])
 
 
 def _status(place: Path, name: str = "") -> os.stat_result | None:

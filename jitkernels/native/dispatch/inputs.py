@@ -8,6 +8,7 @@ from jitkernels.native.layout import (
     MOST_OPERAND_DIMENSIONS,
     NATIVE,
     NO_ORDER,
+    NO_SUBCLASS,
     NOT_SWAPPED,
     Frame,
     Offset,
@@ -39,18 +40,23 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
         if present:
             options += load(entry, 8 * Record.WHEN)
             array = given
-            if load(given, Offset.TYPE) != address("jk_ndarray"):
+            kind = load(given, Offset.TYPE)
+            if kind != address("jk_ndarray") and kind != address("jk_memmap"):
                 if is_number(own, given) == 0:
-                    array = converted(own, given)
+                    if load(entry, 8 * Record.INTEGER) and kind == address("jk_int"):
+                        array = of_int(given)
+                    else:
+                        array = converted(own, given)
                     if array == 0:
                         PyErr_Clear()
                         return 0
                     store(own, 8 * Operand.OWNED, array)
-            elif lies_strangely(given) or has_gaps(table, entry, given):
+            elif (
+                kind == address("jk_memmap") or lies_strangely(given) or has_gaps(table, entry, given)
+            ):  # a file's, which is no copy
                 whole = load(table, 8 * Table.NARROW) | is_narrow(table, given)
-                array = PyArray_CheckFromAny(given, 0, 0, 0, CONTIGUOUS * whole | ALIGNED | NOT_SWAPPED, 0)
+                array = seen_by_numpy(given, CONTIGUOUS * whole)
                 if array == 0:
-                    PyErr_Clear()
                     return 0
                 store(own, 8 * Operand.OWNED, array)
             store(own, 8 * Operand.ARRAY, array)
@@ -159,6 +165,26 @@ def converted(own: int, given: int) -> int:
     return call(function, given) if function else 0
 
 
+def seen_by_numpy(given: int, more: int) -> int:
+    """An array of NumPy's own type that can be read at once, where need be a copy; 0 where there is none."""
+    array = PyArray_CheckFromAny(given, 0, 0, 0, more | ALIGNED | NOT_SWAPPED | NO_SUBCLASS, 0)
+    if array == 0:
+        PyErr_Clear()
+    return array
+
+
+def of_int(given: int) -> int:
+    """A new array of no dimensions for an int of Python; 0 for what int64 does not hold."""
+    number = stack(1)
+    if an_int(given, number) == 0:
+        return 0
+    Py_IncRef(address("jk_int64"))
+    array = PyArray_Empty(0, number, address("jk_int64"), 0)
+    if array != 0:
+        store(load(array, Offset.ARRAY_DATA), 0, load(number))
+    return array
+
+
 def of_sequence(given: int) -> int:
     """A new array for a list or a tuple; 0 where there is none."""
     array = of_python_floats(given)
@@ -264,6 +290,8 @@ FUNCTIONS = (
     is_number,
     number_at,
     converted,
+    seen_by_numpy,
+    of_int,
     of_sequence,
     of_python_floats,
     is_sequence,

@@ -45,10 +45,12 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
             return 0
         items = given + Offset.TUPLE_ITEMS
     if nothing:
-        if load(frame, 8 * Frame.EMPTY) & load(table, 8 * Table.HIDDEN):
+        # Whatever the result does not tell of is looked at all the same, such as indices.
+        nothing = load(frame, 8 * Frame.EMPTY) & load(table, 8 * Table.HIDDEN) == 0
+    if context == 0:
+        if nothing == 0:
             return 0
-    elif context == 0 or load(frame, 8 * Frame.EMPTY):
-        return 0
+        store(table, 8 * Table.MISSED, 0)
     for i in range(outputs):
         own = operand(frame, inputs + i)
         if load(own, 8 * Operand.PRESENT) == 0:
@@ -168,7 +170,7 @@ def natural(table: int, frame: int, entry: int, own: int) -> int:
 
 def accept(frame: int, entry: int, own: int, array: int) -> int:
     """A result that the caller gave: right shape, writeable, of a float dtype or the result's own; 0 if not."""
-    if load(array, Offset.TYPE) != address("jk_ndarray"):
+    if load(array, Offset.TYPE) != address("jk_ndarray") and load(array, Offset.TYPE) != address("jk_memmap"):
         return 0
     dimensions = load(own, 8 * Operand.DIMENSIONS)
     if lies(array, dimensions, own + 8 * Operand.EXTENTS, WRITEABLE | ALIGNED) == 0:

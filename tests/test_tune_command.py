@@ -1,0 +1,94 @@
+"""``jitkernels tune`` as a long command: how long it takes is said, Ctrl-C ends it, and it goes on where it was."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from jitkernels.cli import eta
+from jitkernels.cli.eta import Eta, in_words, shown
+
+VMUL = ("-m", "jitkernels", "tune", "vmul", "--tag", "ci", "--seconds", "0.1")
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_guesses_are_corrected_by_what_each_kind_of_work_has_taken() -> None:
+    clock = Clock()
+    told = Eta({"building": 100.0, "measuring": 100.0}, clock)
+    assert (told.left, told.share) == (200.0, 0.0)
+    shares = []
+    for _ in range(50):
+        clock.now += 4.0
+        told.done("building", 2.0)
+        shares.append(told.share)
+    assert told.left == 100.0  # of what was not begun nothing is known yet
+    for _ in range(10):
+        clock.now += 1.0
+        told.done("measuring", 5.0)
+        shares.append(told.share)
+    assert told.left == pytest.approx(50.0 * 12 / 52)
+    for _ in range(10):
+        clock.now += 1.0
+        told.done("measuring", 5.0)
+        shares.append(told.share)
+    assert told.left == 0.0
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+
+
+def test_times_as_people_say_them() -> None:
+    assert [in_words(s) for s in (0.4, 89, 700, 9000)] == ["0 s", "89 s", "12 min", "2.5 h"]
+
+
+def test_where_there_is_no_terminal_a_line_now_and_then_says_how_long_it_takes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(eta, "monotonic", clock)
+    told = Eta({"measuring": 100.0}, clock)
+    with shown(told) as say:
+        for number in range(1, 26):
+            clock.now += 1.0
+            told.done("measuring", 1.0)
+            say(f"measuring {number}")
+    assert capsys.readouterr().err.splitlines() == [
+        "11%, about 89 s left: measuring 11",
+        "22%, about 78 s left: measuring 22",
+    ]
+
+
+@pytest.mark.parametrize("kept", ["*/objects/*.o", "*/tuning/*.json"])
+def test_interrupted_it_keeps_what_there_is_and_goes_on_there(private_cache: Path, kept: str) -> None:
+    """While it builds, and while it measures; a terminal sends Ctrl-C to all of its processes."""
+    environment = {**os.environ, "JITKERNELS_CACHE_DIR": str(private_cache), "JITKERNELS_TUNE": "auto"}
+    process = subprocess.Popen(
+        [sys.executable, *VMUL], env=environment, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while process.poll() is None and not any(private_cache.glob(kept)):
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGINT)
+    printed, said = process.communicate(timeout=60)
+    assert (process.returncode, printed) == (130, "")
+    assert said.splitlines()[-1] == "jitkernels: interrupted; what was measured so far is kept"
+    assert "Traceback" not in said
+    before = len(list(private_cache.glob("*/tuning/*.json")))
+    built = {path: path.stat().st_mtime_ns for path in private_cache.glob("*/objects/*.o")}
+    assert built
+    again = subprocess.run(
+        [sys.executable, *VMUL], env=environment, capture_output=True, text=True, check=True
+    )
+    assert again.stdout.splitlines()[-1] == f"{10 - before} measured now, {before} had been measured before"
+    assert all(path.stat().st_mtime_ns == when for path, when in built.items())
