@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Iterator
 
+from jitkernels import bfloat16
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.attrs.fields import MOST_WHOLE
 from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE
@@ -10,11 +11,13 @@ from jitkernels.signature import Argument
 
 COMMON = """\
 Inputs are anything that NumPy makes an array of, with any strides; leading dimensions broadcast. They are computed
-in float32 if that holds them all, else in float64, as where all are integers. Results are new arrays unless `out` is
-given.
+in float32 if that holds them all, else in float64, as where all are integers.
+{} Results are new arrays unless `out` is given.
 
 Raises ArgumentTypeError for a wrong type or dtype, ArgumentError for a wrong shape or overlap, AttrError for a wrong
 option{}; nothing is written then. All are jitkernels.JitKernelsError."""
+STORED = "Arrays of bfloat16, of ml_dtypes, give such results unless other floats stand beside them."
+COUNTED = "Arrays of bfloat16, of ml_dtypes, count as float32."
 OF_INDICES = ", DataIndexError for an index outside its table"
 
 
@@ -35,7 +38,7 @@ def text_of(row: type[KernelAttr]) -> str:
         f"{inspect.cleandoc(row.__doc__ or '')}\n",
         *_arguments(row),
         "",
-        COMMON.format(indices),
+        COMMON.format(STORED if bfloat16.NAME in dtypes_of(row) else COUNTED, indices),
         "",
         f"Kernels of it are specialised by {row.__name__}({', '.join(row.known_fields())}).",
     ]

@@ -1,5 +1,6 @@
 """bfloat16 of ml_dtypes in everyday calls of the rows that store it: results, dtypes, what stands beside it, errors."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -137,13 +138,32 @@ def test_uint16_is_integers_in_everyday_calls(row: type[KernelAttr]) -> None:
         function_of(row)(**wide, out=np.zeros(got.shape, NUMBER))
 
 
-def test_other_rows_take_it_as_float32() -> None:
-    """As they take float16."""
-    x = np.linspace(-2, 2, 33).astype(NUMBER)
+LAYOUTS: dict[str, Callable[[AnyArray], Any]] = {
+    "whole": lambda x: x,
+    "strided": lambda x: x[::3],
+    "backwards": lambda x: x[::-1],
+    "unaligned": testing.arguments.unaligned,
+    "Fortran": lambda x: x.reshape(8, -1).T,
+    "broadcast": lambda x: np.broadcast_to(x[:31], (5, 31)),
+    "few": lambda x: x[5:12],
+    "one": lambda x: x[7].reshape(()),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_other_rows_take_it_as_float32(name: str) -> None:
+    """As they take float16; every number of it, in any layout, alone and beside float32."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(NUMBER)
+    x = LAYOUTS[name](every[np.isfinite(every.astype(np.float32))][:65024])
+    single = x.astype(np.float32)
     for _ in range(3):
-        got = jk.vexp(x)
-        np.testing.assert_array_equal(got, jk.vexp(x.astype(np.float32)))
-        assert got.dtype == np.float32
+        for got, right in (
+            (jk.vrelu(x), jk.vrelu(single)),
+            (jk.vadd(x, np.ones(x.shape[-1:], np.float32)), jk.vadd(single, np.float32(1))),
+            (jk.vadd(x, np.ones(x.shape[-1:], np.int8)), jk.vadd(single, np.float32(1))),
+        ):
+            assert got.dtype == np.float32
+            np.testing.assert_array_equal(got, right)
 
 
 def test_longest_products_are_added_up_as_well_as_short_ones() -> None:

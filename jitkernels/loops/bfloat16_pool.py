@@ -45,6 +45,12 @@ def join(sums: Any, totals: Any, losses: Any, count: int) -> None:
 
 
 @inlined()
+def larger(a: Any, b: Any) -> Any:
+    """The larger one of two numbers; NaN where either is."""
+    return b if (b > a) | (b != b) else a
+
+
+@inlined()
 def pool_largest(
     table: Any, width: int, ids: Any, step: int, h: int, y: Any, largest: Any, count: int
 ) -> None:
@@ -52,11 +58,22 @@ def pool_largest(
     row = offset(table, ids[0] * width)
     for j in range(count):
         largest[j] = widened(row[j])
-    for i in range(1, h):
+    i = 1
+    while i + 4 <= h:
+        one, two = offset(table, ids[i * step] * width), offset(table, ids[(i + 1) * step] * width)
+        three, four = offset(table, ids[(i + 2) * step] * width), offset(table, ids[(i + 3) * step] * width)
+        for j in range(count):
+            left, right = (
+                larger(widened(one[j]), widened(two[j])),
+                larger(widened(three[j]), widened(four[j])),
+            )
+            largest[j] = larger(largest[j], larger(left, right))
+        i += 4
+    while i < h:
         row = offset(table, ids[i * step] * width)
         for j in range(count):
-            here, before = widened(row[j]), largest[j]
-            largest[j] = here if (here > before) | (here != here) else before
+            largest[j] = larger(largest[j], widened(row[j]))
+        i += 1
     for j in range(count):
         y[j] = narrowed(largest[j])
 

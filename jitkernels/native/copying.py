@@ -24,8 +24,8 @@ _INTEGERS = {
 }  # fmt: skip
 _NARROW = (0, 1, 2, 3, 4)
 """Integers that float32 holds: beside others a kernel computes in float64."""
-_BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
-_FLOATS = {FLOAT32: "float", FLOAT64: "double", FLOAT16: "half"}
+_BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "bfloat": 2, "float": 4, "double": 8}
+_FLOATS = {FLOAT32: "float", FLOAT64: "double", BFLOAT16: "bfloat", FLOAT16: "half"}
 
 
 def has_float16() -> bool:
@@ -91,6 +91,8 @@ def _conversion(source: int, target: int) -> list[str] | None:
     if (source, target) == (FLOAT16, FLOAT64):
         single = f"%w = fpext {_vector(one)} %x to {_vector('float')}"
         return [single, f"%y = fpext {_vector('float')} %w to {_vector(other)}"]
+    if (source, target) == (BFLOAT16, FLOAT16):
+        return None  # a kernel that gives float16 takes none
     wider = _BYTES[one] < _BYTES[other]
     return [f"%y = {'fpext' if wider else 'fptrunc'} {_vector(one)} %x to {_vector(other)}"]
 

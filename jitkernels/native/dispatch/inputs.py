@@ -54,7 +54,8 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
             elif (
                 kind == address("jk_memmap") or lies_strangely(given) or has_gaps(table, entry, given)
             ):  # a file's, which is no copy
-                array = seen_by_numpy(given, CONTIGUOUS * load(table, 8 * Table.NARROW))
+                whole = load(table, 8 * Table.NARROW) | is_narrow(table, given)
+                array = seen_by_numpy(given, CONTIGUOUS * whole)
                 if array == 0:
                     return 0
                 store(own, 8 * Operand.OWNED, array)
@@ -80,26 +81,34 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                 widths = widths | width_of(kind)
     wide = is_wide(widths)
     if widths > 3:
-        if widths != 4 or load(table, 8 * Table.NARROWS) == 0:
+        if widths & 2:
             return 0
-        wide = 2
+        wide = 0
+        if widths == 4 and load(table, 8 * Table.NARROWS):
+            wide = 2
     store(frame, 8 * Frame.WIDE, wide)
     store(frame, 8 * Frame.OPTIONS, options)
     return 1
 
 
 def has_gaps(table: int, entry: int, array: int) -> int:
-    """Whether integers that nothing is converted to do not lie one behind another: they are copied first."""
+    """Whether what nothing is converted to does not lie one behind another, as integers: it is copied first."""
     flags = load32(array, Offset.ARRAY_FLAGS)
-    if load(table, 8 * Table.NARROW) == 0 or flags & CONTIGUOUS or load(entry, 8 * Record.INTEGER) == 0:
+    integers = load(table, 8 * Table.NARROW) and load(entry, 8 * Record.INTEGER)
+    if flags & CONTIGUOUS or (integers == 0 and is_narrow(table, array) == 0):
         return 0
     return load(entry, 8 * Record.TURN) == 0 or flags & IN_FORTRAN_ORDER == 0
+
+
+def is_narrow(table: int, array: int) -> int:
+    """Whether an array has bfloat16 that the kernel takes as it is."""
+    return load(table, 8 * Table.NARROWS) and load(array, Offset.ARRAY_DTYPE) == load(address("jk_bfloat16"))
 
 
 def width_of(kind: int) -> int:
     """2 for what no float32 holds, 1 for narrow floats, 0 for small integers, which take what they stand beside.
 
-    4 for bfloat16, which stays so where nothing stands beside it.
+    4 for bfloat16: it stays so where no other float stands beside it and the kernel takes it.
     """
     if kind == BFLOAT16:
         return 4
@@ -275,6 +284,7 @@ def read_array(own: int, array: int) -> int:
 FUNCTIONS = (
     read_inputs,
     has_gaps,
+    is_narrow,
     width_of,
     is_wide,
     is_number,
