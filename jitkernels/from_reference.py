@@ -196,7 +196,7 @@ def text_of(function: Callable[..., Any]) -> str:
         one = remaining.pop()
         if one in found:
             continue
-        uses = references(one)
+        uses = references(one, {*one.__code__.co_names, *one.__code__.co_freevars})
         lines, _ = lines_of(one.__code__)
         named = [f"{name} = {_shown(value)}\n" for name, value in uses.items() if value is not np]
         found[one] = "".join([*named, *lines])

@@ -31,8 +31,8 @@ class Kernel(launch.Holder):
     """
 
     __slots__ = (
-        "_call_python", "_callable", "_due", "_function", "_kept", "_slow", "_words", "address", "attr",
-        "calls_until_due", "exact", "implementation", "rule", "signature", "source", "symbol", "timings", "variant",
+        "_call_python", "_callable", "_code", "_due", "_function", "_kept", "_slow", "_words", "address", "attr",
+        "calls_until_due", "exact", "implementation", "rule", "signature", "symbol", "timings", "variant",
     )  # fmt: skip
 
     def __init__(
@@ -53,15 +53,21 @@ class Kernel(launch.Holder):
         self._words = _words(self.signature)
         if found.is_reference:
             found.check_reference(attr)
-            self.source, self.symbol, self.address = _text_of(found.function), "", 0
+            self._code: Code | None = None
+            self.symbol, self.address = "", 0
         else:
             code = code or code_of(found.source(attr, variant))
             if not code.is_loaded:
                 self._load(code)
-            self.source, self.symbol, self.address = code.source.text, code.symbol, code.address
+            self._code, self.symbol, self.address = code, code.symbol, code.address
             self.exact = getattr(code.source, "exact", False)
         self._slow = self.run
         self._callable: Any = None
+
+    @property
+    def source(self) -> str:
+        """The text of the code."""
+        return _text_of(self._function) if self._code is None else self._code.source.text
 
     def _load(self, code: Code) -> None:
         with saying(f"building {self.implementation} of {self.attr.kernel_type.name}({self.attr.text()})"):
@@ -164,7 +170,7 @@ class Kernel(launch.Holder):
             "variant",
             "rule",
             "timings",
-            "source",
+            "_code",
             "symbol",
             "address",
             "_function",

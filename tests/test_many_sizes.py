@@ -253,8 +253,8 @@ def test_a_new_class_whose_code_is_known_makes_nothing(
     functions._made[name].forget()
     made: list[Any] = []
     for owner, what in (
-        (LoopNest.__dict__["text"], "func"), (load, "address_of"), (Implementation, "source"), (code, "_identity_of"),
-        (binding, "bound"),
+        (LoopNest.__dict__["text"], "func"), (load, "address_of"), (Implementation, "source"),
+        (LoopNest.__dict__["identity"], "func"), (binding, "bound"),
     ):  # fmt: skip
         monkeypatch.setattr(owner, what, lambda *given, what=what: made.append((what, given)))
     OPENED.clear()

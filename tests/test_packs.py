@@ -11,6 +11,9 @@ import pytest
 from processes import python
 
 from jitkernels import packs
+from jitkernels.attrs.roles import is_everyday
+from jitkernels.peers import ordinary_calls_of
+from jitkernels.registry import all_rows
 
 WITHOUT = """
 import logging, sys
@@ -46,6 +49,15 @@ def use():
     for _ in range(3):
         between(x, 2.0)
 """
+CALLED = """
+import json
+calls, arrays = json.loads('CALLS'), dict(np.load("ARRAYS"))
+for name, arguments, named in calls:
+    found = getattr(jk, name)(*[arrays[v["array"]] if isinstance(v, dict) else v for v in arguments], **named)
+    found = found if isinstance(found, tuple) else (found,)
+    assert all(np.array_equal(one, arrays[f"{name} {i}"], equal_nan=True) for i, one in enumerate(found)), name
+"""
+"""Everyday calls, with the results that there were where the pack was made."""
 COMPILED = """
 from packed_function import between
 x = np.linspace(0.0, 3.0, 70_000)
@@ -114,6 +126,33 @@ COMPILED_NOWHERE = """
 assert np.array_equal(jk.jit(lambda x: x * 2 + 1)(np.ones(100_000)), np.full(100_000, 3.0))
 print(jk.jit(lambda x: x * 2 + 1)(np.ones(100_000))[5])
 """
+
+
+EVERY_CALL = f"""{CALLED}
+from jitkernels.functions import everyday
+from jitkernels.native import load
+from jitkernels.kernel_funcs import KernelFuncs
+for name, *_ in calls:
+    assert everyday(name).__class__.__name__ == "builtin_function_or_method", name
+left = [kernel.attr.text() for kernel in KernelFuncs.cache()._classes.values() if not kernel.address]
+print(len(calls), len(load._loaded) > len(calls), left)
+"""
+
+
+def test_every_everyday_function_runs_from_a_pack(tmp_path: Path) -> None:
+    """Of all rows, without a compiler: compiled code, which says the same as where the pack was made."""
+    names = [
+        row.kernel_type.name.lower() for row in all_rows() if is_everyday(row) and ordinary_calls_of(row, 8)
+    ]
+    pack, arrays = tmp_path / "all.pack", tmp_path / "arrays.npz"
+    given = json.dumps([str(pack), str(arrays), names])
+    make = "import json; from jitkernels.benchmark.entries.packed import make; print(json.dumps(make(*{})))"
+    calls = python(make.format(f"json.loads({given!r})")).splitlines()[-1]
+    text = WITHOUT + EVERY_CALL.replace("ARRAYS", str(arrays)).replace("'CALLS'", repr(calls))
+    cache = private(tmp_path)
+    heard = python(text, cache, JITKERNELS_PACK=str(pack), JITKERNELS_TUNE="replay")
+    assert heard == f"{len(names)} True []\n"
+    assert not [path for path in cache.rglob("*") if path.suffix in (".o", ".so")]
 
 
 def header_of(place: Path) -> tuple[dict[str, object], bytes]:

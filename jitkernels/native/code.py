@@ -5,21 +5,10 @@ of its own, and to make its text takes half a millisecond. So a nest is recognis
 and the first of its kind stands for all: there is one text, one hash and one object.
 """
 
-from collections.abc import Callable, Hashable
-from dataclasses import fields
-from types import FunctionType
-from typing import Any
-
-import numpy as np
-
 from jitkernels.kept import kept_property
 from jitkernels.native import load
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import External, IRFunction, LaterIR, Source, symbol_of
-
-FIELDS = tuple(field.name for field in fields(LoopNest))
-AS_THEY_ARE = frozenset({str, bytes, tuple, type, type(None), External, IRFunction, LaterIR})
-"""Types whose equal values have equal text; tuples are of strings and externals."""
+from jitkernels.native.source import Source, symbol_of
 
 BUILD, LOAD = 0.15, 0.002
 """Seconds that an object costs, by experience: from its source, and from the cache."""
@@ -51,7 +40,7 @@ class Code:
         return LOAD if self.is_loaded or load.is_built(self.source) else BUILD
 
 
-_known: dict[Hashable, Code] = {}
+_known: dict[str, Code] = {}
 
 
 def code_of(source: Source) -> Code:
@@ -61,46 +50,7 @@ def code_of(source: Source) -> Code:
     """
     if type(source) is not LoopNest or source.exact:
         return Code(source)
-    try:
-        identity = _identity_of(source)
-    except (_UnlikeError, ValueError):  # the latter for a name that has no value yet
+    if source.identity is None:
         return Code(source)
-    found = _known.get(identity)
-    return found or _known.setdefault(identity, Code(source))
-
-
-class _UnlikeError(Exception):
-    """A function uses what has no place in a text: making the text says so better."""
-
-
-def _identity_of(nest: LoopNest) -> Hashable:
-    """Equal for two loop nests only if their texts are. Blocks are for threads, and stand in no other text."""
-    seen: dict[int, int] = {}
-    return tuple([_value(getattr(nest, name), seen) for name in FIELDS if name != "block" or nest.parallel])
-
-
-def _value(value: Any, seen: dict[int, int]) -> Hashable:
-    """What stands for a field of a nest, or for what a function refers to. Equal numbers may differ in their text."""
-    kind = type(value)
-    if kind is FunctionType:
-        return _function(value, seen)
-    if kind is int or kind is bool or kind is float:
-        return kind, repr(value)
-    if kind in AS_THEY_ARE:
-        return value  # type: ignore[no-any-return]  # its type is one of those
-    if isinstance(value, np.generic):
-        return kind, value.tobytes()
-    raise _UnlikeError
-
-
-def _function(function: Callable[..., Any], seen: dict[int, int]) -> Hashable:
-    """Its code, its flags, and the values of the names of other scopes that it uses."""
-    if id(function) in seen:
-        return seen[id(function)]
-    seen[id(function)] = len(seen)
-    code, scope = function.__code__, function.__globals__
-    found = [_value(cell.cell_contents, seen) for cell in function.__closure__ or ()]
-    found += [
-        (name, _value(scope[name], seen)) for name in code.co_names if name in scope and scope[name] is not np
-    ]
-    return code, getattr(function, "fastmath", None), *found
+    symbol = symbol_of(source)
+    return _known.get(symbol) or _known.setdefault(symbol, Code(source))

@@ -1,7 +1,7 @@
 """A loop nest: the source of a C function that runs a loop over a range, and of one that runs a part of it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 from jitkernels import dtypes
@@ -9,6 +9,7 @@ from jitkernels.checksums import sha256
 from jitkernels.errors import BuildError
 from jitkernels.kept import kept_property
 from jitkernels.native import entry, openmp, status
+from jitkernels.native.identity import Identity, UnlikeError
 from jitkernels.native.source import External, LaterIR, Module
 from jitkernels.records import record
 
@@ -112,6 +113,15 @@ class LoopNest:
             module.define("members", self.together, ())
         return module
 
+    @kept_property
+    def identity(self) -> Identity | None:
+        """What tells it from other nests without its text; None where only that does. Blocks are for threads."""
+        told = [(name, getattr(self, name)) for name in FIELDS if name != "block" or self.parallel]
+        try:
+            return Identity([*told, ("entry", self.entry)])
+        except UnlikeError:
+            return None
+
     @property
     def own_arguments(self) -> tuple[str, ...]:
         """Names of what `body` takes behind the arguments."""
@@ -120,7 +130,8 @@ class LoopNest:
 
     @property
     def externals(self) -> tuple[External, ...]:
-        own = (*self.module.externals.values(), *self.calls)
+        called = self.identity.called if self.identity else self.module.externals.values()
+        own = (*called, *self.calls)
         return (*own, *openmp.externals()) if self.parallel or self.together else own
 
     @kept_property
@@ -162,6 +173,7 @@ class LoopNest:
         from jitkernels.native import codegen
         from jitkernels.native.link import linked
 
+        _ = self.module  # which knows best what is wrong with a function
         parts: list[str | bytes] = [self.entry.replace("@entry", f"@{symbol}")]
         if callable(self.body) or callable(self.check) or callable(self.workspace):
             parts.append(self._translated())
@@ -195,6 +207,9 @@ class LoopNest:
         if self.together is not None:
             program.export("members", self.together, (*integers, "int64", "int64"), ())
         return program.text
+
+
+FIELDS = tuple(field.name for field in fields(LoopNest))
 
 
 def _readable(code: Code) -> str:

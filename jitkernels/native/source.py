@@ -366,11 +366,13 @@ def references(function: Callable[..., Any], names: AbstractSet[str] | None = No
 
 
 def digest_of(source: Source) -> str:
-    """The hash of the text of a source, which may be long, and is asked for several times."""
+    """The hash of the text of a source, or of its identity if it has one; it is asked for several times."""
     own: dict[str, Any] = getattr(source, "__dict__", {})
     found: str | None = own.get("_digest")
     if found is None:
-        found = own["_digest"] = sha256(source.text.encode()).hexdigest()
+        identity = getattr(source, "identity", None)
+        text = source.text if identity is None else identity.text
+        found = own["_digest"] = sha256(text.encode()).hexdigest()
     return found
 
 

@@ -104,14 +104,16 @@ def _quickest(seconds: Sequence[float]) -> Timing:
 
 
 def make(pack: str, arrays: str, names: Sequence[str]) -> list[Any]:
-    """Write a pack of what a call of each function and the three kernels load, and the arguments of the calls."""
+    """Write a pack of what a call of each function and the three kernels load; the calls, and arrays with results."""
     kept: dict[str, Any] = {}
     calls: dict[str, Any] = {}
     with Packing() as packing:
         packing.add_launcher()
         for name in names:
             for call in ordinary_calls_of(row(name), ELEMENTS)[:1]:
-                everyday(name)(*call.arguments, **call.named)
+                result = everyday(name)(*call.arguments, **call.named)
+                results = result if isinstance(result, tuple) else (result,)
+                kept |= {f"{name} {i}": np.asarray(one) for i, one in enumerate(results)}
                 calls[name] = name, [_kept(kept, value) for value in call.arguments], dict(call.named)
         for attr in (jk.VMulAttr(n=8), jk.SoftmaxAttr(rows=16, n=64), jk.MatMulAttr(m=64, n=64, k=64)):
             jk.KernelFuncs.cache().at(attr)
