@@ -29,6 +29,7 @@ from jitkernels.attrs.matmul_batched import MatMulBatchedAttr as MatMulBatchedAt
 from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr as MatMulEpilogueAttr
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr as MatMulInt4Attr
 from jitkernels.attrs.matmul_int8 import MatMulInt8Attr as MatMulInt8Attr
+from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr as MatMulInt8WeightsAttr
 from jitkernels.attrs.movement import GatherAttr as GatherAttr
 from jitkernels.attrs.movement import ScatterAddAttr as ScatterAddAttr
 from jitkernels.attrs.movement import TransposeAttr as TransposeAttr
@@ -184,6 +185,7 @@ __all__ = [
     "MatMulEpilogueAttr",
     "MatMulInt4Attr",
     "MatMulInt8Attr",
+    "MatMulInt8WeightsAttr",
     "NCHW16CMulNCAttr",
     "NormalAttr",
     "QuantizeAttr",
@@ -263,6 +265,7 @@ __all__ = [
     "matmul_epilogue",
     "matmul_int4",
     "matmul_int8",
+    "matmul_int8_weights",
     "nchw16c_mul_nc",
     "normal",
     "quantize",
@@ -501,6 +504,13 @@ def matmul_int8(
     b: ArrayLike,
     a_scale: ArrayLike | None = None,
     b_scale: ArrayLike | None = None,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def matmul_int8_weights(
+    a: ArrayLike,
+    q: ArrayLike,
+    scale: ArrayLike,
+    zero: ArrayLike | None = None,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def transpose(

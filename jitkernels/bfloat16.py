@@ -3,6 +3,7 @@
 Arrays of the dtype ``bfloat16`` of other packages, such as ml_dtypes, have the same bits and are taken as they are.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -47,11 +48,6 @@ def stored(values: Any) -> AnyArray:
     )
 
 
-def put(values: AnyArray, out: AnyArray) -> None:
-    """Values to an array of bits, or of numbers where it is one."""
-    out[...] = stored(values) if out.dtype == np.uint16 or is_foreign(out.dtype) else values
-
-
 class _Limits:
     """What NumPy's `finfo` says of its own types."""
 
@@ -63,6 +59,11 @@ class _Limits:
 def limits(dtype: str) -> Any:
     """`np.finfo`, of bfloat16 too."""
     return _Limits if dtype == NAME else np.finfo(dtype)
+
+
+def foreign_among(arrays: Iterable[AnyArray]) -> "np.dtype[Any] | None":
+    """Another package's bfloat16, where one of these arrays has it."""
+    return next((array.dtype for array in arrays if is_foreign(array.dtype)), None)
 
 
 def is_float(dtype: str) -> bool:

@@ -10,7 +10,7 @@ from jitkernels.errors import ArgumentTypeError, NotUsableError, shown
 from jitkernels.native import load
 from jitkernels.native.threads import get_num_threads
 from jitkernels.records import record
-from jitkernels.registry import Implementation, Variant, implementations
+from jitkernels.registry import Implementation, Variant, find_implementation, implementations, one_by_one
 from jitkernels.tuning import store
 from jitkernels.tuning.classes import class_of, has_elements, measured_member
 from jitkernels.tuning.nearby import nearest
@@ -167,7 +167,7 @@ def preferences(attr: KernelAttr) -> Iterator[Choice]:
                 yield from _offered(attr, record.candidates, "shipped")
             else:
                 yield from _offered_nearby(attr, near, record, "shipped")
-    for found in implementations(type(attr)).values():
+    for found in one_by_one(type(attr)):
         if found.reason_against(attr) is None:
             for variant in found.variants(attr):
                 yield Choice(found, variant, "static")
@@ -191,9 +191,8 @@ def _offered_nearby(
 
 def _is_for_threads(attr: KernelAttr) -> bool:
     """Whether some variant of it uses threads."""
-    known = implementations(type(attr)).values()
     # One after the other, since only what can be used has variants, and asking a library loads it.
-    usable = (found for found in known if found.reason_against(attr) is None)
+    usable = (found for found in one_by_one(type(attr)) if found.reason_against(attr) is None)
     return any(variant.get("parallel") for found in usable for variant in found.variants(attr))
 
 
@@ -211,10 +210,11 @@ def _offered(
     at: KernelAttr | None = None,
 ) -> Iterator[Choice]:
     """Those of a ranking, of the attr's tuning class or that of another attr, which this attr can use."""
-    known = implementations(type(attr)) if ranked else {}
     for measured in ranked:
-        found = known.get(measured.implementation)
-        if measured.seconds is None or found is None or found.reason_against(attr) is not None:
+        if measured.seconds is None:
+            continue
+        found = find_implementation(type(attr), measured.implementation)
+        if found is None or found.reason_against(attr) is not None:
             continue
         own = found.variants(attr)
         if measured.variant and not _exists(measured.variant, found, at or attr, own):

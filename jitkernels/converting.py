@@ -12,7 +12,7 @@ from jitkernels.errors import BuildError
 from jitkernels.kernel import Kernel
 from jitkernels.native import load
 from jitkernels.native.code import Code, code_of
-from jitkernels.registry import implementations
+from jitkernels.registry import find_implementation, implementation
 
 
 def nest_of(kernel: Kernel, names: Sequence[str]) -> Code | None:
@@ -21,11 +21,9 @@ def nest_of(kernel: Kernel, names: Sequence[str]) -> Code | None:
     Where all implementations must give the same bits, any but a pinned one may lend its nest.
     """
     attr = kernel.attr
-    known = implementations(type(attr))
-    name = kernel.implementation
-    if kernel.rule != "pinned" and attr.tolerance() == Tolerance(ulp=0) and "gen" in known:
-        name = "gen"
-    found = known[name]
+    found = implementation(type(attr), kernel.implementation)
+    if kernel.rule != "pinned" and attr.tolerance() == Tolerance(ulp=0):
+        found = find_implementation(type(attr), "gen") or found
     source = found.source(attr, found.variants(attr)[0])  # what measured best did so without converting
     if not getattr(source, "converts", False) or not all(name in dtypes.TABLE for name in names):
         return None

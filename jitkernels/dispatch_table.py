@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.fields import FLOATS
+from jitkernels.attrs.fields import NARROW
 from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE
 from jitkernels.native import launch
 from jitkernels.native.c_api import SCALARS
 from jitkernels.native.layout import (
     ADDRESS_BITS,
     CONVERTING,
+    DTYPES,
     EXACT_BITS,
     KEY_BASE,
     KIND_BITS,
@@ -26,6 +27,7 @@ from jitkernels.native.layout import (
     MOST_SLOTS,
     MOST_SYMBOLS,
     MOST_VALUES,
+    NO_ELEMENTS,
     Choice,
     Known,
     Plain,
@@ -46,7 +48,8 @@ class Dispatch:
     """The table of one everyday function; raises ValueError where the row has more than it can hold.
 
     parameters are the names of inputs, options and ``out``; symbols the names of the integers in the order of the
-    C function; values the objects that each option may be, by name (numbers: default and limits).
+    C function; values the objects that each option may be, by name (numbers: default and limits); narrow: whether
+    arrays may be of bfloat16.
     may_be_exact: whether keys can hold exact extents, if these are not large.
     """
 
@@ -57,9 +60,11 @@ class Dispatch:
         symbols: Sequence[str],
         options: Mapping[str, Any],
         kinds: Mapping[str, tuple[str, ...]] | None = None,
+        *,
+        narrow: bool = False,
     ) -> None:
         self._inputs, self._symbols, self._options = inputs, list(symbols), dict(options)
-        self._kinds = dict(kinds or {})
+        self._kinds, self._narrow = dict(kinds or {}), narrow
         self._names = [sys.intern(name) for name in (*(a.name for a in inputs), *options, "out")]
         self._kept: list[object] = []
         self._factors: dict[str, int] = {}
@@ -95,7 +100,7 @@ class Dispatch:
             if name not in self._factors:
                 self._factors[name] = factor
                 factor *= len(values)
-        if 2 * factor > KEY_BASE:
+        if DTYPES * factor > KEY_BASE:
             raise ValueError("too many options")
 
     def _check(self, outputs: Sequence[Argument]) -> None:
@@ -162,6 +167,7 @@ class Dispatch:
             Table.TRAILING: trailing[0] if trailing else -1,
             Table.MIRRORS: int(bool(trailing) and "axis" in self._options and free == self._inputs[:1]),
             Table.REDUCES: int(not outputs[0].fixed),
+            Table.NARROWS: int(self._narrow),
             Table.CHOICES: start,
             Table.HIDDEN: self._hidden(outputs),
         }
@@ -242,6 +248,7 @@ class Dispatch:
             Record.OPTIONAL: 2 if argument.is_number else int(bool(fixed) and fixed[-1].optional),
             Record.TURN: self._factors[argument.turned] if argument.turned else 0,
             Record.IN_PLACE: int(argument.in_place),
+            Record.ALONG: 1 + [a.name for a in self._inputs].index(argument.along) if argument.along else 0,
         }
         shape: list[int] = []
         for extent in fixed:
@@ -283,10 +290,11 @@ class Dispatch:
         options = sum(
             factor * self._values_of(name).index(fields[name]) for name, factor in self._factors.items()
         )
-        key = 2 * options + FLOATS.index(fields["dtype"]) + KEY_BASE
+        key = DTYPES * options + NARROW.index(fields["dtype"]) + KEY_BASE
         for symbol in self._sizes:
             extent = int(fields[symbol])
-            key = key << EXACT_BITS | extent if exact else key << 6 | max(extent - 1, 0).bit_length()
+            size_class = (extent - 1).bit_length() if extent else NO_ELEMENTS
+            key = key << EXACT_BITS | extent if exact else key << 6 | size_class
         return key | 1 << 62 if exact else key
 
     def missed(self) -> tuple[int, dict[str, Any]]:
@@ -298,15 +306,15 @@ class Dispatch:
         self.words[Table.MISSED] = 0
         if not key or key >= CONVERTING:  # or of exactly some extents
             return 0, {}
-        symbols = len(self._sizes)
-        fields: dict[str, Any] = {
-            name: 1 << (key >> 6 * (symbols - 1 - i) & 63) for i, name in enumerate(self._sizes)
-        }
+        symbols, fields = len(self._sizes), dict[str, Any]()
+        for i, name in enumerate(self._sizes, 1):
+            size_class = key >> 6 * (symbols - i) & 63
+            fields[name] = 0 if size_class == NO_ELEMENTS else 1 << size_class
         for name, values in self._options.items():
             if isinstance(values, Whole) and not values.is_size:
                 fields[name] = values.least if values.default is None else values.default
-        options, wide = divmod((key >> 6 * symbols) - KEY_BASE, 2)
-        fields["dtype"] = FLOATS[wide]
+        options, wide = divmod((key >> 6 * symbols) - KEY_BASE, DTYPES)
+        fields["dtype"] = NARROW[wide]
         for name, factor in self._factors.items():
             values = self._values_of(name)
             fields[name] = values[options // factor % len(values)]

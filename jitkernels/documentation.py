@@ -2,9 +2,8 @@
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import fields as dataclass_fields
 
-from jitkernels.attrs.base import FLOATS, KernelAttr
+from jitkernels.attrs.base import KernelAttr
 from jitkernels.attrs.fields import MOST_WHOLE
 from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE
 from jitkernels.signature import Argument
@@ -108,5 +107,5 @@ def _shape(argument: Argument) -> str:
 
 def dtypes_of(row: type[KernelAttr]) -> tuple[str, ...]:
     """The dtypes that the attr's own field ``dtype`` may be."""
-    found = [f.metadata.get("dtypes", FLOATS) for f in dataclass_fields(row) if f.name == "dtype"]  # type: ignore[arg-type]  # a dataclass
-    return tuple(found[0]) if found else ()
+    known = row.known_fields()
+    return known["dtype"].dtypes if "dtype" in known else ()

@@ -39,6 +39,11 @@ class DType:
     def is_float(self) -> bool:
         return self.llvm in ("half", "bfloat", "float", "double")
 
+    @property
+    def computed(self) -> str:
+        """The dtype that kernels compute in where arrays have this one."""
+        return "float32" if self.llvm in ("half", "bfloat") else self.name
+
 
 TABLE = {
     dtype.name: dtype

@@ -5,9 +5,9 @@ of the reference, with all that this calls, and of the compiler: what is in the 
 """
 
 import functools
-import hashlib
 import inspect
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,14 @@ import numpy as np
 from jitkernels import machine
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.attrs.roles import trailing_of
+from jitkernels.checksums import sha256
 from jitkernels.errors import BuildError
 from jitkernels.loops.variants import STREAM_BYTES, widths_for
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import LaterIR, lines_of, references
+from jitkernels.registry import Implementation, implements
 from jitkernels.registry import Variant as Choice
-from jitkernels.registry import implements
+from jitkernels.states import state_of
 
 COMPILER = ("graph", "frontends", "maths", "native/language")
 """What decides the code beside the reference."""
@@ -29,6 +31,8 @@ BLOCK = 65536
 """Operations, or bytes, that a thread gets at least."""
 UNROLLS = (2, 4, 1)
 """Vectors that a step of the loop takes; the first is the static choice."""
+ACROSS, REDUCED = (4, 8, 2), (8, 4, 2)
+"""The same of steps down columns, and where columns are reduced: so much of each row that memory is read in runs."""
 
 
 def nest(
@@ -105,22 +109,38 @@ def variants(attr: KernelAttr) -> list[Choice]:
 def variants_along(attr: KernelAttr, along: str) -> list[Choice]:
     """The same for a nest over some extent."""
     blocks = attr.fields()[along] // _block(attr, along)
-    widest = machine.target().widths[0]
+    widest, unrolls = machine.target().widths[0], unrolls_of(attr)
     streams = attr.signature().outputs[0].nbytes >= STREAM_BYTES
     return [
         {"unroll": unroll, "vector_bytes": width, "stream": stream, "parallel": parallel}
         for parallel in ((False, True) if blocks >= 4 else (False,))
         for stream in ((False, True) if streams else (False,))
         for width in widths_for(attr)
-        for unroll in UNROLLS
-        if (width == widest or unroll > 1) and not (stream and (width, unroll) != (widest, UNROLLS[0]))
+        for unroll in unrolls
+        if (width == widest or unroll > 1) and not (stream and (width, unroll) != (widest, unrolls[0]))
     ]
 
 
-def register(row: type[KernelAttr], reference: Callable[..., None]) -> None:
-    """Give a row the implementation ``gen`` that its reference makes."""
+def unrolls_of(attr: KernelAttr) -> tuple[int, ...]:
+    """Vectors that a step takes; the first is the static choice."""
+    trailing = trailing_of(type(attr))
+    if trailing is None:
+        return UNROLLS
+    first, *_, last = attr.signature().arrays
+    vectors = attr.fields()[trailing] * first.numpy.itemsize // machine.target().vector_bytes
+    wide = REDUCED if len(last.shape) < len(first.shape) else ACROSS
+    return wide if vectors >= wide[0] else ACROSS if vectors >= ACROSS[0] else UNROLLS
 
-    def gen(
+
+def register(
+    row: type[KernelAttr],
+    reference: Callable[..., None],
+    others: AbstractSet[str] = frozenset(),
+    by_hand: Implementation | None = None,
+) -> None:
+    """Give a row the implementation ``gen`` that its reference makes; that of some dtypes is written by hand."""
+
+    def made(
         attr: KernelAttr,
         unroll: int = UNROLLS[0],
         vector_bytes: int = 64,
@@ -129,7 +149,19 @@ def register(row: type[KernelAttr], reference: Callable[..., None]) -> None:
     ) -> LoopNest:
         return nest(attr, reference, unroll, vector_bytes, stream, parallel)
 
-    implements(row, name="gen", variants=variants)(gen)
+    if by_hand is None:
+        implements(row, name="gen", variants=variants)(made)
+        return
+    written = by_hand
+
+    def gen(attr: KernelAttr, **variant: Any) -> LoopNest:
+        found: LoopNest = (written.function if attr.fields()["dtype"] in others else made)(attr, **variant)
+        return found
+
+    def of_both(attr: KernelAttr) -> Sequence[Choice]:
+        return (written.variants if attr.fields()["dtype"] in others else variants)(attr)
+
+    implements(row, name="gen", variants=of_both)(gen)
 
 
 def _ones(attr: KernelAttr) -> tuple[str, ...]:
@@ -150,14 +182,9 @@ def _block(attr: KernelAttr, along: str) -> int:
     return 1 << max(int(BLOCK / max(work, 1)), 1).bit_length() - 1
 
 
-@functools.cache
 def compiler() -> str:
     """What tells one state of the compiler's own text from another."""
-    here, digest = Path(__file__).parent, hashlib.sha256()
-    for folder in COMPILER:
-        for path in sorted((here / folder).rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    return state_of(*COMPILER)[:16]
 
 
 @functools.cache
@@ -183,5 +210,5 @@ def _shown(value: Any) -> str:
         return str(value.__qualname__)
     if inspect.ismodule(value):
         file = getattr(value, "__file__", None)
-        return value.__name__ if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        return value.__name__ if file is None else sha256(Path(file).read_bytes()).hexdigest()
     return repr(value)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import converting, documentation, pins, results
+from jitkernels import bfloat16, converting, documentation, pins, results
 from jitkernels.attrs.base import Call, KernelAttr
 from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE, inputs_of, is_everyday, outputs_of
 from jitkernels.dispatch_table import Dispatch
@@ -19,7 +19,7 @@ from jitkernels.errors import AttrError, UnknownNameError
 from jitkernels.kernel import Kernel, kernel_of
 from jitkernels.kernel_funcs import LOOK, KernelFuncs
 from jitkernels.locks import making, writing
-from jitkernels.native import launch
+from jitkernels.native import c_api, launch
 from jitkernels.native.code import BUILD
 from jitkernels.options import Real, Whole
 from jitkernels.registry import row
@@ -100,6 +100,8 @@ class Everyday(launch.Holder):
             results.put(self.name, self.callable(*arguments, **named), out)
             return out
         call = self._attr_class.call(*arguments, **named)
+        if call.narrow is not None:
+            c_api.know_bfloat16(call.narrow)
         signature = call.attr.signature()
         outputs = signature.outputs
         targets = results.targets(self.name, call, outputs, out)
@@ -107,7 +109,10 @@ class Everyday(launch.Holder):
             results.new(self.name, o) if t is None else t for o, t in zip(outputs, targets, strict=True)
         ]
         self._compute(call, [*results.apart(signature, call.inputs, arrays), *arrays])
-        shaped = [array.reshape(shape) for array, shape in zip(arrays, call.shapes, strict=True)]
+        shaped = [
+            results.as_asked(call, parameter, array.reshape(shape))
+            for parameter, array, shape in zip(outputs, arrays, call.shapes, strict=True)
+        ]
         if call.finish is not None:
             shaped = [call.finish(result) for result in shaped]
         if out is None:
@@ -272,7 +277,8 @@ def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
     if fixed or [name for name in attr_class.options if name in attr_class.floats] != list(attr_class.floats):
         return None
     try:
-        return Dispatch(inputs_of(attr_class), outputs_of(attr_class), symbols, options, kinds)
+        narrow = bfloat16.NAME in fields[DTYPE].dtypes if DTYPE in fields else False
+        return Dispatch(inputs_of(attr_class), outputs_of(attr_class), symbols, options, kinds, narrow=narrow)
     except ValueError:
         return None
 

@@ -6,7 +6,8 @@ where the answer of an author's function is used, so that the order in which mod
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from jitkernels.attrs.base import KernelAttr
@@ -18,6 +19,25 @@ PLAIN = frozenset({int, float, str, bool})
 Variant = Mapping[str, Any]
 Usable = Callable[[Any], bool | str]
 Variants = Callable[[Any], Sequence[Variant]]
+
+
+_choices: list[None] = []
+_made: dict[Hashable, Any] = {}
+
+
+@contextmanager
+def sources_made_once() -> Iterator[None]:
+    """While this lasts, a source that is asked for again is the one that was made: choosing looks at several.
+
+    Only one thread at a time may be in it.
+    """
+    _choices.append(None)
+    try:
+        yield
+    finally:
+        _choices.pop()
+        if not _choices:
+            _made.clear()
 
 
 @record
@@ -62,6 +82,15 @@ class Implementation:
 
     def source(self, attr: KernelAttr, variant: Variant) -> Any:
         """What `function` gives for a variant: a source of the C function that the row declares."""
+        key = self, attr._key, *variant.items()
+        if not _choices or key not in _made:
+            made = self._source(attr, variant)
+            if not _choices:
+                return made
+            _made[key] = made
+        return _made[key]
+
+    def _source(self, attr: KernelAttr, variant: Variant) -> Any:
         made = self.function(attr, **variant)
         own = getattr(made, "__dict__", ())  # `text` itself may take long to make
         if not all(name in own or hasattr(type(made), name) for name in ("name", "text", "externals")):
@@ -76,14 +105,14 @@ class Implementation:
                 _Text(_listed(arguments)),
             )
         if inspect.isfunction(body := getattr(made, "body", None)):
-            self._check_body(attr, body, workspace=bool(getattr(made, "workspace", 0)))
+            self._check_body(attr, body, getattr(made, "own_arguments", ("begin", "end")))
         return made
 
-    def _check_body(self, attr: KernelAttr, body: Callable[..., None], *, workspace: bool) -> None:
+    def _check_body(self, attr: KernelAttr, body: Callable[..., None], own: Sequence[str]) -> None:
         signature = attr.signature()
         arguments = (*signature.integers, *signature.floats)
         expected = [array.name for array in signature.arrays] + [name for name, _ in arguments]
-        expected += [*(["workspace"] if workspace else []), "begin", "end"]
+        expected += own
         given = inspect.getargs(body.__code__)
         taken = [*given.args, *(name for name in (given.varargs, given.varkw) if name)]
         if len(taken) != len(expected):

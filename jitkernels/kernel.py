@@ -3,6 +3,7 @@
 import ctypes
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from jitkernels import dtypes
@@ -116,7 +117,7 @@ class Kernel(launch.Holder):
 
     def _reference(self, *arrays: Any) -> None:
         self.attr.check_data(arrays)
-        self._function(self.attr, *self.signature.as_declared(arrays))
+        self.signature.through_numbers(partial(self._function, self.attr), arrays)
 
     def run(self, *arrays: Any, **named: Any) -> None:
         """Check every argument in Python, then compute: what the launcher falls back on.
@@ -179,7 +180,7 @@ class Kernel(launch.Holder):
         signature.check(attr.name, arrays)
         attr.check_data(arrays)
         if self._call_python is not None:
-            self._function(attr, *signature.as_declared(arrays))
+            signature.through_numbers(partial(self._function, attr), arrays)
             return
         words = [array.ctypes.data for array in arrays] + _words(signature)
         entry = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(self.address)

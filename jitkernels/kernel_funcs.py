@@ -1,6 +1,6 @@
 """The process-wide dictionary from attrs to kernels: what was chosen is built once and remembered here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -9,6 +9,7 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.choosing import Choice, best_variant, checked, choose, choose_for_class, is_for_any_size
 from jitkernels.disk import say_once
 from jitkernels.errors import BuildError
+from jitkernels.implementation import sources_made_once
 from jitkernels.kernel import Kernel, kernel_of
 from jitkernels.locks import making
 from jitkernels.native import load
@@ -63,7 +64,7 @@ class KernelFuncs:
         pinned = pins.pinned(attr) if pins.blocks else None
         if pinned is not None:
             return self.get(attr, pinned)
-        with making:
+        with making, sources_made_once():
             if key not in self._found:
                 self._found[key] = _picked(attr, choose(attr)).callable
             return self._found[key]
@@ -71,7 +72,7 @@ class KernelFuncs:
     def of_class(self, attr: KernelAttr) -> Kernel:
         """The best kernel that serves every size of an attr's tuning class, remembered."""
         largest = class_of(attr)
-        with making:
+        with making, sources_made_once():
             if largest not in self._classes:
                 choice = choose_for_class(largest)
                 self._classes[largest] = _picked(largest, choice, self._code_for_class(largest, choice))
@@ -178,10 +179,13 @@ def _picked(attr: KernelAttr, choice: Choice, code: Code | None = None) -> Kerne
     return kernel
 
 
-def get_all_candidates(attr: KernelAttr) -> dict[str, Callable[..., Any]]:
-    """Every implementation usable here by name, in the order gen, more, refer."""
+def get_all_candidates(
+    attr: KernelAttr, only: Collection[str] | None = None
+) -> dict[str, Callable[..., Any]]:
+    """Every implementation usable here by name, or those of these names, in the order gen, more, refer."""
     known = implementations(type(checked(attr))).values()
-    return {f.name: KernelFuncs.cache().get(attr, f) for f in known if f.reason_against(attr) is None}
+    asked = (found for found in known if only is None or found.name in only)
+    return {f.name: KernelFuncs.cache().get(attr, f) for f in asked if f.reason_against(attr) is None}
 
 
 def get_refer(attr: KernelAttr) -> Callable[..., None]:

@@ -22,7 +22,7 @@ from contextlib import ExitStack, nullcontext
 from importlib import _bootstrap
 from typing import Any
 
-LAZY = ("llvmlite", "numpy", "platformdirs", "importlib", "tempfile")
+LAZY = ("llvmlite", "numpy", "platformdirs", "importlib", "tempfile", "shlex", "shutil")
 """Packages of which parts are first imported by a call."""
 
 _imports: Any = _bootstrap

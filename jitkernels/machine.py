@@ -6,7 +6,6 @@ of an environment names the folder of what was made under it. A changed environm
 
 import contextlib
 import functools
-import hashlib
 import json
 import os
 import platform
@@ -16,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jitkernels import dtypes, processor, settings
+from jitkernels.checksums import sha256
 from jitkernels.errors import UnknownNameError
 from jitkernels.records import record
 
@@ -245,7 +245,7 @@ def environment_of_timings(threads: int) -> dict[str, str]:
 
 def digest(content: object) -> str:
     """SHA-256 of a JSON value with sorted keys, in hexadecimal."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return str(sha256(json.dumps(content, sort_keys=True).encode()).hexdigest())
 
 
 @functools.cache

@@ -10,7 +10,6 @@ one that is damaged or that others may write to: machine code is loaded from it.
 """
 
 import functools
-import hashlib
 import json
 import os
 import stat
@@ -19,26 +18,25 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from jitkernels import machine, settings
+from jitkernels import machine, settings, states
+from jitkernels.checksums import sha256
 from jitkernels.disk import say_once
 
-MAGIC = b"jitkernels pack, format 1\n"
+MAGIC = b"jitkernels pack, format 2\n"
 LENGTH_BYTES, CHECKSUM_BYTES = 8, 32
 MOST_BYTES = 1 << 28
 """Of a header: a larger one is none."""
 
 
 COMPILER = (
-    "source.py", "loop_nest.py", "link.py", "codegen.py", "passes.py", "ir.py", "c.py", "../dtypes.py",
+    "native/language", "native/source.py", "native/loop_nest.py", "native/link.py", "native/codegen.py",
+    "native/passes.py", "native/ir.py", "native/c.py", "dtypes.py",
 )  # fmt: skip
 
 
-@functools.cache
 def compiler_version() -> str:
-    """Hash of the modules that turn a text into code, so that an edit of the compiler is a miss."""
-    here = Path(__file__).parent / "native"
-    modules = [*sorted((here / "language").glob("*.py")), *(here / name for name in COMPILER)]
-    return hashlib.sha256(b"".join(module.read_bytes() for module in modules)).hexdigest()
+    """The state of the modules that turn a text into code, so that an edit of the compiler is a miss."""
+    return states.state_of(*COMPILER)
 
 
 class Pack:
@@ -54,12 +52,13 @@ class Pack:
                 raise ValueError("it is not a pack of this format")
             length = int.from_bytes(start[len(MAGIC) :][:LENGTH_BYTES], "little")
             text = file.read(min(length, MOST_BYTES))
-        if len(text) != length or hashlib.sha256(text).digest() != start[-CHECKSUM_BYTES:]:
+        if len(text) != length or sha256(text).digest() != start[-CHECKSUM_BYTES:]:
             raise ValueError("its header is damaged")
         header = json.loads(text)
         self._contents = len(start) + length
         if status.st_size != self._contents + header["bytes"]:
             raise ValueError(f"it has {status.st_size} bytes and not {self._contents + header['bytes']}")
+        states.note(header["states"])
         _demand_same(header["for"], environment())
         self.objects: Mapping[str, tuple[int, int, str]] = header["objects"]
         self.records: Mapping[str, Mapping[str, Any]] = header["records"]
@@ -77,7 +76,7 @@ class Pack:
         except OSError as error:
             say_once(f"{self.path} cannot", f"the pack {self.path} cannot be read any more: {error}")
             return None
-        if hashlib.sha256(content).hexdigest() != checksum:
+        if sha256(content).hexdigest() != checksum:
             say_once(f"{self.path} damaged", f"the pack {self.path} is damaged: some of its code is left out")
             return None
         return content
@@ -145,11 +144,6 @@ def record_names(threads: int) -> list[str]:
     return [name for pack in opened() for name in pack.records.get(str(threads), {})]
 
 
-def key_of(symbol: str, text: str, suffix: str) -> str:
-    """The key of an object in packs, each of which is for one environment."""
-    return hashlib.sha256(f"{symbol}{suffix}\n{text}".encode()).hexdigest()
-
-
 def write(place: Path, objects: Mapping[str, bytes], records: Mapping[str, Mapping[str, Any]]) -> int:
     """Write a pack, whole or not at all; its size. Raises OSError where it cannot be written."""
     listed: dict[str, tuple[int, int, str]] = {}
@@ -157,15 +151,17 @@ def write(place: Path, objects: Mapping[str, bytes], records: Mapping[str, Mappi
     known: dict[str, int] = {}
     end = 0
     for key, content in sorted(objects.items()):
-        checksum = hashlib.sha256(content).hexdigest()
+        checksum = sha256(content).hexdigest()
         if checksum not in known:
             known[checksum] = end
             contents.append(content)
             end += len(content)
         listed[key] = (known[checksum], len(content), checksum)
-    header = {"for": environment(), "bytes": end, "objects": listed, "records": records}
+    header = {
+        "for": environment(), "bytes": end, "objects": listed, "records": records, "states": states.noted()
+    }  # fmt: skip
     text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
-    start = MAGIC + len(text).to_bytes(LENGTH_BYTES, "little") + hashlib.sha256(text).digest()
+    start = MAGIC + len(text).to_bytes(LENGTH_BYTES, "little") + sha256(text).digest()
     free = place.with_name(f".unfinished-{os.urandom(8).hex()}")
     handle = os.open(free, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:

@@ -11,7 +11,14 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import ArgumentTypeError, NotUsableError, UnknownNameError, shown
 from jitkernels.locks import writing
 from jitkernels.native import launch
-from jitkernels.registry import Implementation, all_rows, implementation, implementations, row
+from jitkernels.registry import (
+    Implementation,
+    all_rows,
+    find_implementation,
+    implementation,
+    implementations,
+    row,
+)
 
 _pins: ContextVar[tuple[Mapping[str, str], ...]] = ContextVar("pins", default=())
 EVERY = "*"
@@ -132,7 +139,7 @@ def pinned(attr: KernelAttr) -> Implementation | None:
             found = implementation(type(attr), name)
             found.demand(attr)
             return found
-        everywhere = implementations(type(attr)).get(chosen.get(EVERY, ""))
+        everywhere = find_implementation(type(attr), chosen[EVERY]) if EVERY in chosen else None
         if everywhere is not None and everywhere.reason_against(attr) is None:
             return everywhere
     return None

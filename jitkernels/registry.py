@@ -10,7 +10,7 @@ asked for at the look-up.
 import importlib
 import importlib.util
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -49,8 +49,10 @@ def _single(attr: KernelAttr) -> Sequence[Variant]:
 
 _implementations: dict[type[KernelAttr], dict[str, Implementation]] = {}
 _compiled: dict[type[KernelAttr], Callable[..., None]] = {}
+_beside: dict[type[KernelAttr], tuple[frozenset[str], Implementation]] = {}
 _discovered: set[str] = set()
 _being_discovered: set[str] = set()
+_looked_for: set[str] = set()
 
 
 def implements(
@@ -60,12 +62,14 @@ def implements(
     can_be_used: Usable = _always,
     variants: Variants = _single,
     compiles: bool = False,
+    dtypes: Sequence[str] = (),
 ) -> Callable[[Function], Function]:
     """Register the decorated function as an implementation of a row.
 
     `name` defaults to the folder of the module. `can_be_used(attr)` means correct and available here, never
     faster; it answers True or the reason why not. `compiles` promises of a reference that its NumPy text can be
-    compiled as one loop nest, as ``gen``. Raises RegistrationError if the row already has that name, or for what
+    compiled as one loop nest, as ``gen``; where a function is registered for `dtypes`, it is the ``gen`` of these, and
+    the compiled reference that of the others. Raises RegistrationError if the row already has that name, or for what
     cannot be an implementation.
     """
     if not _is_row(attr_class) and getattr(attr_class, "implemented_as", False) is not attr_class:
@@ -99,6 +103,10 @@ def implements(
         listed = variants if variants is _single else checked_variants(attr_class, chosen, function, variants)
         if compiles:
             _compiled[attr_class] = function
+        if dtypes:
+            made = Implementation(chosen, attr_class, function, can_be_used, listed)
+            _beside[attr_class] = frozenset(dtypes), made
+            return function
         known[chosen] = Implementation(chosen, attr_class, function, can_be_used, listed)
         return function
 
@@ -116,9 +124,8 @@ def implementations(attr_class: type[KernelAttr]) -> dict[str, Implementation]:
     """
     _discover(attr_class)
     attr_class = attr_class.implemented_as or attr_class
+    _compile_reference(attr_class)
     known = _implementations.get(attr_class, {})
-    if "gen" not in known and attr_class in _compiled:
-        importlib.import_module("jitkernels.from_reference").register(attr_class, _compiled[attr_class])
     if "refer" not in known:
         raise RegistrationError(
             f"{attr_class.kernel_type.name} has no implementation 'refer': register its NumPy computation with "
@@ -129,14 +136,52 @@ def implementations(attr_class: type[KernelAttr]) -> dict[str, Implementation]:
     return {n: known[n] for n in names}
 
 
+def one_by_one(attr_class: type[KernelAttr]) -> Iterator[Implementation]:
+    """As `implementations`; the modules of each are imported when those before it were not what was looked for."""
+    attr_class = attr_class.implemented_as or attr_class
+    seen = set()
+    for name in ("gen", *MORE) if _is_ours(attr_class) else ():
+        found = _of_folder(attr_class, name)
+        if found is not None:
+            seen.add(name)
+            yield found
+    yield from (found for name, found in implementations(attr_class).items() if name not in seen)
+
+
+def find_implementation(attr_class: type[KernelAttr], name: str) -> Implementation | None:
+    """One implementation by name, or None; of those of ours no other is imported."""
+    attr_class = attr_class.implemented_as or attr_class
+    if _is_ours(attr_class) and name in ("refer", "gen", *MORE):
+        return _of_folder(attr_class, name)
+    return implementations(attr_class).get(name)
+
+
 def implementation(attr_class: type[KernelAttr], name: str) -> Implementation:
     """One implementation by name; raises UnknownNameError with the names that exist."""
-    known = implementations(attr_class)
-    if name not in known:
+    found = find_implementation(attr_class, name)
+    if found is None:
+        known = ", ".join(implementations(attr_class))
         raise UnknownNameError(
-            f"{attr_class.kernel_type.name} has no implementation {name!r}; it has {', '.join(known)}"
+            f"{attr_class.kernel_type.name} has no implementation {name!r}; it has {known}"
         )
-    return known[name]
+    return found
+
+
+def _of_folder(attr_class: type[KernelAttr], name: str) -> Implementation | None:
+    """The implementation that a folder of ours has of a row of ours, or that the row's reference makes."""
+    with making:
+        _import_from(f"more.{name}" if name in MORE else name, attr_class)
+        if name == "gen" and name not in _implementations.get(attr_class, {}):
+            _import_from("refer", attr_class)
+            _compile_reference(attr_class)
+    return _implementations.get(attr_class, {}).get(name)
+
+
+def _compile_reference(attr_class: type[KernelAttr]) -> None:
+    """Register the ``gen`` that the reference of a row makes, if it compiles and none is written by hand."""
+    if "gen" not in _implementations.get(attr_class, {}) and attr_class in _compiled:
+        made = importlib.import_module("jitkernels.from_reference")
+        made.register(attr_class, _compiled[attr_class], *_beside.get(attr_class, ()))
 
 
 def row(name: str) -> type[KernelAttr]:
@@ -192,12 +237,20 @@ def _discover(attr_class: type[KernelAttr]) -> None:
         _discovered.add(attr_class.__module__)
 
 
+def _is_ours(attr_class: type[KernelAttr]) -> bool:
+    """Whether modules of ours that bear the name of a row's family have its implementations."""
+    return attr_class.__module__.startswith("jitkernels.attrs.")
+
+
 def _import_from(folder: str, attr_class: type[KernelAttr]) -> None:
     """Import the module of a row's family in one folder, if there is one; rows of other packages have none."""
     package, _, family = attr_class.__module__.rpartition(".")
     module = f"jitkernels.{folder}.{family}"
-    if package == "jitkernels.attrs" and importlib.util.find_spec(module) is not None:
+    if package != "jitkernels.attrs" or module in _looked_for:
+        return
+    if importlib.util.find_spec(module) is not None:
         importlib.import_module(module)
+    _looked_for.add(module)
 
 
 def _load_plugins() -> None:
@@ -212,10 +265,10 @@ def _load_plugins() -> None:
         entry_points = plugins.installed()
         if not entry_points:
             return
-        own = set(rows.values())
+        own = set(rows.known())
         for entry_point in entry_points:
             _load(entry_point)
-        for found in set(rows.values()) - own:
+        for found in {found for found in rows.known() if not _is_ours(found)} - own:
             if "refer" not in _implementations.get(found, {}):
                 say_once(
                     f"row {found.__name__}",
@@ -226,7 +279,7 @@ def _load_plugins() -> None:
 
 
 def _load(entry_point: "EntryPoint") -> None:
-    before = {attr_class: dict(_implementations.get(attr_class, {})) for attr_class in rows.values()}
+    before = {attr_class: dict(_implementations.get(attr_class, {})) for attr_class in rows.known()}
     try:
         entry_point.load()
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever is wrong there, it breaks nothing here
@@ -234,10 +287,11 @@ def _load(entry_point: "EntryPoint") -> None:
             f"plugin {entry_point.name}",
             f"the kernels of {entry_point.value} are left out: {type(error).__name__}: {error}",
         )
-        for attr_class in set(rows.values()) - set(before):
-            _remove(attr_class)
-        for attr_class, known in before.items():
-            _forget_foreign(_implementations.get(attr_class, {}), known)
+        for attr_class in set(rows.known()) - set(before):
+            if not _is_ours(attr_class):
+                _remove(attr_class)
+        for attr_class, known in list(_implementations.items()):
+            _forget_foreign(known, before.get(attr_class, {}))
 
 
 def _remove(attr_class: type[KernelAttr]) -> None:
@@ -245,6 +299,7 @@ def _remove(attr_class: type[KernelAttr]) -> None:
     KernelType.remove(attr_class.kernel_type.name)
     _implementations.pop(attr_class, None)
     _compiled.pop(attr_class, None)
+    _beside.pop(attr_class, None)
 
 
 def _forget_foreign(known: dict[str, Implementation], before: Mapping[str, Implementation]) -> None:

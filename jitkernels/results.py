@@ -78,6 +78,12 @@ def new(kernel: str, output: Array) -> AnyArray:
         raise WorkspaceError(f"{kernel}: {output.name}: no memory for {output.describe()}: {error}") from None
 
 
+def as_asked(call: Call, output: Array, result: AnyArray) -> AnyArray:
+    """A result as an array of the caller's bfloat16, where it has bits of such numbers."""
+    narrow = call.narrow if output.dtype == bfloat16.NAME else None
+    return result if narrow is None or result.dtype == narrow else result.view(narrow)
+
+
 def _check_out(kernel: str, dtype: str, array: Any, shape: tuple[int, ...]) -> None:
     expected = f"{kernel}: out: expected a writeable {dtype} array of shape {shape}"
     if not isinstance(array, np.ndarray):
@@ -95,7 +101,7 @@ def _check_out(kernel: str, dtype: str, array: Any, shape: tuple[int, ...]) -> N
 def _can_hold(given: "np.dtype[Any]", dtype: str) -> bool:
     """Whether memory of a dtype takes results of another: floats any floats, integers what loses nothing."""
     if dtype == bfloat16.NAME:
-        return given == np.uint16 or bfloat16.is_foreign(given)
+        return given.kind in "fc" or bfloat16.is_foreign(given)
     if bfloat16.is_float(dtype):
         return given.kind in "fc" and np.can_cast(dtype, given, "same_kind")
     return given.kind in "iufc" and np.can_cast(dtype, given, "safe")

@@ -9,7 +9,6 @@ implementation, best first. Like measurements, it also serves classes that are n
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from jitkernels import machine
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.disk import content_of, say_once
 from jitkernels.errors import AttrError
+from jitkernels.records import record
 from jitkernels.tuning.classes import class_of
 from jitkernels.tuning.nearby import FARTHEST, distance
 from jitkernels.tuning.store import Measured, Record, measured_of
@@ -26,7 +26,7 @@ FORMAT = 1
 Classes = Mapping[tuple[int, ...], Sequence[Measured]]
 
 
-@dataclass(frozen=True)
+@record
 class Entry:
     """What was measured for one class, by so many threads: the best variant of each implementation, best first."""
 

@@ -5,7 +5,7 @@ A row declares each array once, as an `Argument` with a symbolic shape; an attr 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -64,6 +64,8 @@ class Argument:
     when: a bool field without which the array is not there; that of an output is an input's as well. turned: a bool
     field that says that the last two extents are exchanged in memory. read: a field that makes an output an input as
     well unless it is 0.
+    along: an input whose dimensions, but for the last, these broadcast to in everyday calls that give more than the
+    shape has; those before the shape's are one with its first then. Where there are fewer they are 1.
     picks: an input of which these numbers name rows, so that a kernel may get those rows alone and their places
     as numbers; nothing else of the row may tell how many rows that input has.
     """
@@ -79,6 +81,7 @@ class Argument:
     read: str | None = None
     picks: str | None = None
     unless: str | None = None
+    along: str | None = None
 
     @kept_property
     def extents(self) -> tuple[Extent, ...]:
@@ -274,6 +277,15 @@ class Signature:
     def outputs_as_given(self, results: Sequence[AnyArray]) -> list[AnyArray]:
         """Something for each output, of declared dimensions, as callers have it."""
         return [one.as_given(result) for one, result in zip(self.outputs, results, strict=True)]
+
+    def through_numbers(self, function: Callable[..., None], arrays: Sequence[AnyArray]) -> None:
+        """Call a function of NumPy's arrays; bfloat16, which NumPy lacks, it sees as float32."""
+        narrow = [array.dtype == bfloat16.NAME for array in self.arrays]
+        held = [p.numbers(a) for p, a in zip(self.arrays, arrays, strict=True)] if any(narrow) else arrays
+        function(*self.as_declared(held))
+        for parameter, is_narrow, array, values in zip(self.arrays, narrow, arrays, held, strict=True):
+            if is_narrow and parameter.output:
+                array.view(np.uint16)[...] = bfloat16.stored(values)
 
     def index(self, name: str) -> int:
         """Position of an argument in the C function."""

@@ -156,7 +156,7 @@ class Calls:
         call = self.row.call(**plain)
         inputs = iter(call.inputs)
         parameters = call.attr.signature().arrays
-        arrays = [next(inputs) if p.role == "in" else np.zeros(p.shape, p.dtype) for p in parameters]
+        arrays = [next(inputs) if p.role == "in" else np.zeros(p.shape, p.numpy) for p in parameters]
         true = testing.upcast_reference(call.attr, [array.copy() for array in arrays])
         flat = []
         for got, shape, right in zip(results, call.shapes, true, strict=True):

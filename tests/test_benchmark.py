@@ -16,7 +16,14 @@ import pytest
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.attrs.vector import VExpAttr, VMulAttr
 from jitkernels.benchmark import compare, saved, stamp, table
-from jitkernels.benchmark.entries import beside_numpy, new_sizes, ordinary_calls, random_attrs, streaming
+from jitkernels.benchmark.entries import (
+    beside_numpy,
+    beside_peers,
+    new_sizes,
+    ordinary_calls,
+    random_attrs,
+    streaming,
+)
 from jitkernels.benchmark.saved import Run
 from jitkernels.benchmark.suite import Benchmark, Line, Settings, Verdict, benchmark, benchmarks
 from jitkernels.cli import bench, main
@@ -170,6 +177,7 @@ PROMISES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "startup": ({"total": 0.1}, {"total": 0.3}),
     "ordinary-calls": ({"jitkernels": 1.0, "numpy": 3.0}, {"jitkernels": 1.0, "numpy": 0.5}),
     "beside-numpy": ({"jitkernels": 1.0, "numpy": 1.1}, {"jitkernels": 1.0, "numpy": 0.9}),
+    "beside-peers": ({"gen": 1.0, "numpy": 5.0, "torch": 0.95}, {"gen": 1.0, "numpy": 5.0, "torch": 0.8}),
     "keywords": (
         {"keyword": 5e-8, "position": 5e-8, "position, out=": 5e-8},
         {"keyword": 5e-6, "position": 5e-8, "position, out=": 5e-6},
@@ -204,6 +212,7 @@ def test_verdicts_can_say_no(name: str) -> None:
     rivals = ("gen", "mkl") if name == "random-attrs" else ()
     pick = {
         "random-attrs": "gen",
+        "beside-peers": "gen",
         "ordinary-calls": "jitkernels",
         "beside-numpy": "jitkernels",
         "levels": "level 3",
@@ -216,6 +225,12 @@ def test_verdicts_can_say_no(name: str) -> None:
         found = Line("vmul", "n8", timings, pick, rivals, figures, "first")
         answers.append(benchmarks()[name].verdict([found]).holds)
     assert answers == [True, False]
+
+
+def test_every_row_stands_beside_peers_at_all_sizes() -> None:
+    for row in all_rows():
+        found = [case.attr for case in beside_peers.spread(row, beside_peers.ELEMENTS["full"])]
+        assert len(set(found)) == len(found) >= 4, row
 
 
 def test_random_attrs_lie_outside_the_sweep() -> None:
@@ -295,6 +310,14 @@ def test_streaming_attrs_are_large_and_compute_little() -> None:
             assert max(math.prod(array.shape) for array in attr.signature().arrays) >= streaming.ELEMENTS
     assert not found["MATMUL"]
     assert not found["EMB_SEQ_POOL"]
+
+
+def test_all_that_rows_say_streams() -> None:
+    """Extents that fit their fields, of attrs that are not left out."""
+    said = [row for row in all_rows() if row.streams]
+    assert {"SEQ_POOL", "SGD", "TRANSPOSE"} <= {row.kernel_type.name for row in said}
+    for row in said:
+        assert len(list(streaming.attrs(row))) == len(row.streams)
 
 
 def test_streaming_promises_a_share_of_the_triad() -> None:

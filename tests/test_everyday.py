@@ -55,7 +55,7 @@ def arguments_of(row: Row, given: Keywords, dtype: str | None = None) -> list[An
     call = row.call(**given)
     attr = call.attr if dtype is None else replace(call.attr, dtype=dtype)
     inputs = iter(call.inputs)
-    return [next(inputs) if p.role == "in" else np.zeros(p.shape, p.dtype) for p in attr.signature().arrays]
+    return [next(inputs) if p.role == "in" else np.zeros(p.shape, p.numpy) for p in attr.signature().arrays]
 
 
 def in_dtype(results: Sequence[AnyArray], dtype: str) -> tuple[AnyArray, ...]:
@@ -88,7 +88,7 @@ def replace_outputs(
     place = [parameter.name for parameter in outputs].index(name)
 
     def compare(got: AnyArray, right: AnyArray, slack: float) -> None:
-        results: list[AnyArray] = [np.zeros(p.shape, p.dtype) for p in outputs]
+        results: list[AnyArray] = [np.zeros(p.shape, p.numpy) for p in outputs]
         expected = [result.copy() for result in results]
         results[place], expected[place] = got, right
         testing.assert_close(attr, arrays, results, expected, attr.name, slack)

@@ -117,7 +117,7 @@ def functions_result(row: Row) -> tuple[Any, ...]:
     _, given = example(row)
     call = row.call(**given)
     arrays = [
-        np.empty(shape, p.dtype) for shape, p in zip(call.shapes, call.attr.signature().outputs, strict=True)
+        np.empty(shape, p.numpy) for shape, p in zip(call.shapes, call.attr.signature().outputs, strict=True)
     ]
     flat = [a.reshape(p.shape) for a, p in zip(arrays, call.attr.signature().outputs, strict=True)]
     jk.KernelFuncs.cache().of_class(call.attr).run_as(call.attr, [*call.inputs, *flat])

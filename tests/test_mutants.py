@@ -6,6 +6,7 @@ planted has happened, or would be the next to happen: a mutant that lives shows 
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import mistakes
@@ -39,7 +40,7 @@ def check_all(row: Any, function: Callable[..., None]) -> None:
     """What the suite asks of an implementation, at few sizes, which take turns."""
 
     def bound(attr: Any) -> Callable[..., None]:
-        return lambda *arrays: function(attr, *attr.signature().as_declared(arrays))
+        return lambda *arrays: attr.signature().through_numbers(partial(function, attr), arrays)
 
     attrs = [attr for attr in testing.attrs_around(row, SIZES) if attr.operations() <= MOST_OPERATIONS]
     with np.errstate(all="ignore"):

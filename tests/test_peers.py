@@ -1,14 +1,17 @@
 """Peers compute what they are compared with, and every row of ours has something to be compared with."""
 
 import inspect
+from collections.abc import Callable
+from functools import partial
 from typing import Any
+from unittest import mock
 
 import cases
 import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels import dtypes, testing
+from jitkernels import dtypes, functions, testing
 from jitkernels.attrs import roles
 from jitkernels.attrs.roles import is_everyday
 from jitkernels.attrs.vector import VMulAttr
@@ -38,7 +41,7 @@ def test_peers_agree_with_the_reference(row: Row) -> None:
         jk.get_refer(attr)(*expected)
         for name, found in peers_of(row).items():
             arrays = attr.signature().sample()
-            call = found.function(attr, *arrays)
+            call = found.bound(attr, *arrays)
             if call is None:
                 continue
             with np.errstate(all="ignore"):
@@ -46,7 +49,7 @@ def test_peers_agree_with_the_reference(row: Row) -> None:
             if not attr.signature().inputs:
                 continue  # everybody draws numbers of their own
             for parameter, got, right in zip(attr.signature().arrays, arrays, expected, strict=True):
-                close(got, right, f"{name} of {attr}: {parameter.name}")
+                close(parameter.numbers(got), parameter.numbers(right), f"{name} of {attr}: {parameter.name}")
 
 
 @pytest.mark.parametrize("row", cases.every_row())
@@ -63,7 +66,8 @@ def _check_ordinary_calls(row: Row, elements: int) -> None:
     calls = ordinary_calls_of(row, elements)
     function = getattr(jk, row.kernel_type.name.lower())
     assert len({call.form for call in calls}) == len(calls)
-    for call, other in zip(calls, ordinary_calls_of(row, elements), strict=True):
+    others, again = ordinary_calls_of(row, elements), ordinary_calls_of(row, elements)
+    for call, other, repeated in zip(calls, others, again, strict=True):
         assert equivalent is not None
         with np.errstate(all="ignore"):
             got = function(*call.arguments, **call.named)
@@ -73,6 +77,29 @@ def _check_ordinary_calls(row: Row, elements: int) -> None:
             assert got.dtype == right.dtype
         for result, value in zip(several(got), several(right), strict=True):
             close(result, value, f"{function.__name__}, {call.form}")
+        assert is_served_by_compiled_code(partial(function, *repeated.arguments, **repeated.named)), call.form
+
+
+def is_served_by_compiled_code(call: Callable[[], Any]) -> bool:
+    """Whether one of the next few calls does not come to Python, as first ones do, and those that are counted."""
+    came: list[str] = []
+    original = functions.Everyday.call
+
+    def noticed(self: functions.Everyday, *arguments: Any, **named: Any) -> Any:
+        came.append(self.name)
+        return original(self, *arguments, **named)
+
+    with mock.patch.object(functions.Everyday, "call", noticed), np.errstate(all="ignore"):
+        for times in range(3):
+            call()
+            if len(came) <= times:
+                return True
+    return False
+
+
+def test_calls_that_all_come_to_python_are_seen() -> None:
+    x = np.ones(3, np.float32)
+    assert not is_served_by_compiled_code(partial(jk.vmul, x.view(np.recarray), x))
 
 
 def widened(arguments: tuple[Any, ...], plain: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -56,6 +56,19 @@ def doubling_with_scratch(x: Any, n: int, workspace: Any, begin: int, end: int) 
         x[i] = x[i] + workspace[0]
 
 
+def doubling_together(x: Any, n: int, begin: int, end: int, words: Any, member: int, members: int) -> None:
+    for i in range(begin + member, end, members):
+        x[i] = x[i] + x[i]
+
+
+def two(n: int, begin: int, end: int) -> int:
+    return 2
+
+
+def three(n: int, begin: int, end: int) -> int:
+    return 3
+
+
 def positive(x: Any, n: int) -> int:
     return 0 if n > 0 else 5
 
@@ -63,6 +76,7 @@ def positive(x: Any, n: int) -> int:
 BASE = LoopNest("doubling", ("double*", "int64"), doubling, extent=1)
 SCRATCH = dataclasses.replace(BASE, body=doubling_with_scratch, workspace=64, workspace_dtype="float64")
 THREADS = dataclasses.replace(BASE, parallel=True)
+TOGETHER = dataclasses.replace(BASE, body=doubling_together, together=two)
 C_BASE = c.CSource(
     "in_c",
     ("double*", "int64"),
@@ -80,6 +94,7 @@ CHANGES: dict[Source, dict[str, list[Any]]] = {
         "extent": [0],
         "block": [],  # for threads
         "parallel": [True],
+        "together": [],  # which another body goes with
         "workspace": [],
         "workspace_dtype": [],
         "check": [positive, "define i64 @check(ptr %x, i64 %n) {\n  ret i64 0\n}\n"],
@@ -92,6 +107,7 @@ CHANGES: dict[Source, dict[str, list[Any]]] = {
         "calls": [(External("jk_test_halve", "double", ("double",), lambda: 0),)],
     },
     THREADS: {"block": [2], "parallel": [False], "extent": [0]},
+    TOGETHER: {"together": [three]},
     SCRATCH: {"workspace": [0, 128], "workspace_dtype": ["float32", "int64"]},
     C_BASE: {
         "name": ["other"],

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Call, Case, KernelAttr, Tolerance, cases, real
+from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real
 from jitkernels.errors import AttrError
 from jitkernels.signature import AnyArray, Argument
 
@@ -41,7 +41,7 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
         Argument("q", "in", "*batch heads queries d"),
         Argument("k", "in", "*batch kv_heads keys d"),
         Argument("v", "in", "*batch kv_heads keys dv"),
-        Argument("mask", "in", "masks queries keys", when="masked"),
+        Argument("mask", "in", "masks queries keys", when="masked", along="q"),
         Argument("out", "out", "*batch heads queries dv"),
     )
     floats = ("scale",)
@@ -132,19 +132,6 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
         return self.batch * self.heads * self.queries * self.keys * (2.0 * self.d + 2.0 * self.dv + 20.0)
 
     @classmethod
-    def call(cls, *arguments: Any, **named: Any) -> Call:
-        """As for all rows; a mask may have any number of dimensions, which broadcast as those of NumPy do."""
-        given = list(arguments)
-        mask = given[3] if len(given) > 3 else named.get("mask")
-        if mask is not None and np.ndim(mask) != 3:
-            mask = _of_three_dimensions(mask, arguments[0] if arguments else named.get("q"))
-            if len(given) > 3:
-                given[3] = mask
-            else:
-                named["mask"] = mask
-        return super().call(*given, **named)
-
-    @classmethod
     def sweep(cls) -> Iterable[Case]:
         def attrs(shapes: Sequence[tuple[int, ...]], **more: Any) -> list[AttentionAttr]:
             names = ("batch", "heads", "kv_heads", "queries", "keys", "d", "dv")
@@ -157,11 +144,13 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
             (2, 2, 2, 2, 3, 2, 3),
             (1, 2, 2, 9, 250, 8, 8),
             (1, 3, 1, 1, 70, 16, 20),
+            (1, 1, 1, 1, 4200, 16, 16),
         ]
         large = [(1, 8, 8, n, n, d, d) for d in (64, 128) for n in (128, 512, 2048)]
         decode = [
             (1, 32, heads, 1, n, d, d) for d in (64, 128) for heads in (32, 8) for n in (128, 1024, 4096)
         ]
+        decode += [(1, 1, 1, 1, n, 64, 64) for n in (4096, 65536)]
         return cases(
             [
                 attr
@@ -182,17 +171,3 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
                 )
             ],
         )
-
-
-def _of_three_dimensions(mask: Any, q: Any) -> Any:
-    """A mask as the kernel takes it: one for all, or one for each head, or for each head of each batch entry."""
-    mask, shape = np.asarray(mask), np.shape(q)
-    if mask.ndim < 3:
-        return mask.reshape(*(1,) * (3 - mask.ndim), *mask.shape)
-    if set(mask.shape[:-3]) == {1}:
-        return mask.reshape(mask.shape[-3:])
-    try:
-        mask = np.broadcast_to(mask, (*shape[:-1], mask.shape[-1]))
-    except ValueError:
-        return mask
-    return mask.reshape(-1, *mask.shape[-2:])

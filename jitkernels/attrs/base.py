@@ -8,11 +8,13 @@ from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
 from dataclasses import Field as DataclassField
 from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
 
-from jitkernels.attrs import binding, declaration, import_all, roles
+from jitkernels.attrs import __name__ as attrs_package
+from jitkernels.attrs import binding, declaration, import_all, import_family, roles
 from jitkernels.attrs.binding import Call
 from jitkernels.attrs.fields import (
     FLOATS,
     MOST_BYTES,
+    NARROW,
     Field,
     choice,
     custom,
@@ -20,6 +22,7 @@ from jitkernels.attrs.fields import (
     in_dtype,
     in_words,
     real,
+    stored,
     whole,
 )
 from jitkernels.errors import ArgumentTypeError, AttrError, RegistrationError
@@ -29,8 +32,8 @@ from jitkernels.records import record
 from jitkernels.signature import AnyArray, Argument, Signature
 
 __all__ = [
-    "FLOATS", "Call", "Case", "KernelAttr", "Tolerance", "cases", "choice", "custom", "power_of_two", "real", "rows",
-    "sum_error", "whole",
+    "FLOATS", "NARROW", "Call", "Case", "KernelAttr", "Tolerance", "cases", "choice", "custom", "power_of_two", "real",
+    "rows", "stored", "sum_error", "whole",
 ]  # fmt: skip
 
 
@@ -77,6 +80,8 @@ class Tolerance:
     `ulp` units in the last place of the true result, plus `terms` times the dtype's precision (from 1 to the
     next number) times the sum of the absolute terms that the result is made of: `KernelAttr.absolute_terms`
     computes that from the data. Where such a sum overflows, nothing is promised.
+
+    Both are of the dtype that a kernel computes in: results of bfloat16 are such of float32, rounded once more.
     """
 
     ulp: float
@@ -101,7 +106,7 @@ class Case:
 
 
 @dataclass_transform(
-    frozen_default=True, kw_only_default=True, field_specifiers=(choice, custom, real, whole)
+    frozen_default=True, kw_only_default=True, field_specifiers=(choice, custom, real, stored, whole)
 )
 class KernelAttr:
     """Base of all attrs: a frozen value that names one kernel and all that it is specialised by.
@@ -114,6 +119,7 @@ class KernelAttr:
     arrays: fields by name, ``axis``, or ``shape`` where no input tells the leading dimensions. beyond: an array, how
     many dimensions of it this row has room for, and the row whose everyday function serves calls with more.
     implemented_as: the class whose implementations serve this one too, where rows are made when they are met.
+    streams: extents of attrs that are told by what memory gives, of a row where that is not plain from their number.
     """
 
     kernel_type: ClassVar[KernelType]
@@ -122,6 +128,7 @@ class KernelAttr:
     options: ClassVar[tuple[str, ...]] = ()
     beyond: ClassVar[tuple[str, int, str] | None] = None
     implemented_as: "ClassVar[type[KernelAttr] | None]" = None
+    streams: ClassVar[tuple[tuple[int, ...], ...]] = ()
     __signature__: ClassVar[Any]
     _needed: ClassVar[frozenset[str]]
     _given: ClassVar[dict[str, Any]]
@@ -139,6 +146,8 @@ class KernelAttr:
         if kernel_type != kernel_type.upper() or not kernel_type.isidentifier():
             raise RegistrationError(f"kernel type {kernel_type!r}: expected an upper-case identifier")
         declaration.check_declaration(cls)
+        if not cls.__module__.startswith(f"{attrs_package}."):
+            import_family(kernel_type)  # if there is one of ours it stays
         cls.kernel_type = KernelType.add(kernel_type)
         if rows.setdefault(cls.kernel_type, cls) is not cls:
             raise RegistrationError(

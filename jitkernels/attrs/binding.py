@@ -5,6 +5,8 @@ serves whatever the compiled dispatcher (`jitkernels.native.dispatch`) leaves to
 
 * inputs without a dtype of their own are taken as float32 if that holds them all, else as float64; integers and
   booleans count as float64 beside nothing narrower, Python numbers take the dtype of the arrays;
+* bfloat16 of another package, such as ml_dtypes, stays so where the row stores it and NumPy would keep it, and is
+  taken as float32 elsewhere; arrays of uint16 are integers;
 * leading dimensions (``*rows``) broadcast against each other; all other extents must agree;
 * a number (the shape ``1``) may have no dimension;
 * where a row has trailing dimensions (``n *remain``), ``axis`` says which one the last extent before them is, so that
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitkernels import bfloat16
 from jitkernels.attrs.roles import DTYPE, SHAPE, inputs_of, outputs_of, spread_of, trailing_of, wholes_of
 from jitkernels.attrs.shaping import (
     extents_of,
@@ -46,13 +49,15 @@ class Call:
     """An everyday call in terms of a kernel: its attr, its input arrays, and what the caller gets back.
 
     `shapes` are the shapes of the results as the caller sees them, in the memory order of the kernel's
-    outputs. `finish`, if given, turns a result of that shape into the caller's (a view with axes moved).
+    outputs. `finish`, if given, turns a result of that shape into the caller's (a view with axes moved). `narrow`, if
+    given, is the caller's own dtype of bfloat16, whose bits the inputs are.
     """
 
     attr: "KernelAttr"
     inputs: Sequence[AnyArray]
     shapes: Sequence[tuple[int, ...]]
     finish: Callable[[AnyArray], AnyArray] | None = None
+    narrow: "np.dtype[Any] | None" = None
 
 
 def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]) -> Call:
@@ -69,6 +74,7 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     arrays, dtype = _arrays(kernel, row, present, values)
     kinds = _told_dtypes(row, present, arrays, values)
     arrays = {a.name: _narrowed(kernel, a, arrays[a.name], kinds) for a in present}
+    arrays |= {a.name: _along(a, arrays[a.name], arrays[a.along]) for a in present if a.along is not None}
     told = {name: known[name].canonical(known[name].label, values[name]) for name in wholes_of(row)}
     options = {name: values[name] for name in row.options if name in known and name not in told}
     if DTYPE in options:
@@ -99,7 +105,8 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     attr = row(**extents, **options, **flags, **lying, **({DTYPE: dtype} if DTYPE in known else {}))
     wanted = {array.name: array for array in attr.signature().arrays}
     inputs = [flat(kernel, a, moved[a.name], lead, wanted[a.name], len(trail)) for a in present]
-    return Call(attr, inputs, results, finish)
+    narrow = bfloat16.foreign_among(arrays.values()) if dtype == bfloat16.NAME else None
+    return Call(attr, inputs, results, finish, narrow)
 
 
 def _present(kernel: str, row: "type[KernelAttr]", values: dict[str, Any]) -> list[Argument]:
@@ -150,6 +157,20 @@ def _narrowed(kernel: str, argument: Argument, array: AnyArray, told: dict[str, 
     return array.astype(wanted)
 
 
+def _along(argument: Argument, array: AnyArray, other: AnyArray) -> AnyArray:
+    """An array in the dimensions of its shape, where it may have had others that broadcast to another's."""
+    shape, fixed = array.shape, len(argument.fixed)
+    if len(shape) <= fixed:
+        return array.reshape(*(1,) * (fixed - len(shape)), *shape)
+    if set(shape[:-fixed]) == {1}:
+        return array.reshape(shape[-fixed:])
+    try:
+        array = np.broadcast_to(array, (*other.shape[:-1], shape[-1]))
+    except ValueError:  # the number of dimensions is told in its place
+        return array
+    return array.reshape(-1, *array.shape[1 - fixed :])
+
+
 def _arrays(
     kernel: str, row: "type[KernelAttr]", present: Sequence[Argument], values: dict[str, Any]
 ) -> tuple[dict[str, AnyArray], str]:
@@ -158,6 +179,9 @@ def _arrays(
     floating = [a.name for a in present if a.dtype is None]
     weak = [values[name] if type(values[name]) in WEAK else arrays[name].dtype for name in floating]
     common = np.result_type(*weak) if floating else np.dtype(np.float64)
+    if bfloat16.is_foreign(common):
+        known = row.known_fields().get(DTYPE)
+        return arrays, bfloat16.NAME if known is not None and bfloat16.NAME in known.dtypes else "float32"
     return arrays, "float32" if common in (np.dtype(np.float16), np.dtype(np.float32)) else "float64"
 
 
@@ -174,6 +198,8 @@ def _array(kernel: str, argument: Argument, value: Any) -> AnyArray:
         raise WorkspaceError(f"{kernel}: {argument.name}: no memory to convert it: {error}") from None
     except Exception as error:  # noqa: BLE001  # whatever a strange object raises
         raise ArgumentTypeError(f"{label}, got {type(value).__name__}: {error}") from None
+    if argument.dtype is None and bfloat16.is_foreign(array.dtype):
+        return array.reshape(1) if argument.is_number and array.ndim == 0 else array
     if array.dtype.kind not in ("iu" if argument.dtype else "fiub") or array.dtype.itemsize > 8:
         came = f"{type(value).__name__} of " if array.dtype == object else ""
         raise ArgumentTypeError(f"{label}, got {came}dtype {array.dtype}")

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice, sum_error
+from jitkernels.attrs.base import NARROW, Case, KernelAttr, Tolerance, cases, choice, stored, sum_error
 from jitkernels.errors import AttrError, DataIndexError
 from jitkernels.signature import AnyArray, Argument
 
@@ -16,7 +16,7 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
     """out[w * table_w + j] = sum (mean, max) over h of table[ids[h, w], j].
 
     Each column of ids is a sequence. Every id must lie in 0..table_h - 1; otherwise nothing is written.
-    While the kernel runs no other thread may write to ids.
+    While the kernel runs no other thread may write to ids. bfloat16 is added up in float32.
     """
 
     table_h: int
@@ -24,7 +24,7 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
     idx_h: int
     idx_w: int
     pool: str = choice(*POOLS, default="sum")
-    dtype: str = "float32"
+    dtype: str = stored(*NARROW, default="float32")
     arrays = (
         Argument("table", "in", "table_h table_w"),
         Argument("ids", "in", "idx_h idx_w", dtype="int64", domain=(0, "table_h"), picks="table"),
@@ -59,7 +59,7 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
         def attrs(shapes: Sequence[tuple[int, ...]]) -> list[EmbSeqPoolAttr]:
             return [
                 cls(table_h=th, table_w=tw, idx_h=h, idx_w=w, pool=pool, dtype=dtype)
-                for dtype in FLOATS
+                for dtype in NARROW
                 for pool in POOLS
                 for th, tw, h, w in shapes
             ]

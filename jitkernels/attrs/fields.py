@@ -14,10 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels import dtypes
 from jitkernels.errors import AttrError, RegistrationError, shown
 from jitkernels.records import record
 
 FLOATS = ("float32", "float64")
+NARROW = (*FLOATS, "bfloat16")
+"""What arrays of floats may be stored in where a row takes bfloat16 too."""
 MOST_BYTES = 1 << 62
 MOST_WHOLE = (1 << 63) - 1
 Canonical = Callable[[str, Any], Any]
@@ -30,7 +33,7 @@ class Field:
     label: what messages call it, with its class. canonical: from a label and any value to the canonical one;
     raises AttrError. to_json and from_json: to plain JSON values and back. values: all that the field may be, if
     they are few. least and most: the ends of what numbers it may be. is_size: whether the work of a call hangs on how
-    large it is.
+    large it is. dtypes: all that a dtype may be.
     """
 
     label: str
@@ -42,6 +45,7 @@ class Field:
     least: float = -math.inf
     most: float = math.inf
     is_size: bool = False
+    dtypes: tuple[str, ...] = ()
 
     @property
     def is_integer(self) -> bool:
@@ -52,6 +56,11 @@ class Field:
 def choice(*values: str, default: str) -> Any:
     """A field that takes one of these strings."""
     return dataclasses.field(default=default, metadata={"values": values})
+
+
+def stored(*names: str, default: str) -> Any:
+    """A field of dtypes that arrays may be stored in, where these are not `FLOATS`."""
+    return dataclasses.field(default=default, metadata={"dtypes": names})
 
 
 def real(
@@ -115,7 +124,8 @@ def _field(attr_class: type, field: "dataclasses.Field[Any]", hint: Any) -> Fiel
     if "values" in given:
         return Field(label, "choice", _one_of(given["values"]), values=given["values"])
     if hint is str and (field.name == "dtype" or field.name.endswith("_dtype")):
-        return Field(label, "dtype", _dtype(given.get("dtypes", FLOATS)))
+        known = given.get("dtypes", FLOATS)
+        return Field(label, "dtype", _dtype(known), dtypes=known)
     if hint is bool:
         return Field(label, "bool", _bool, values=(False, True))
     if hint is int and "is_size" in given:
@@ -139,8 +149,8 @@ def _field(attr_class: type, field: "dataclasses.Field[Any]", hint: Any) -> Fiel
 
 
 def in_dtype(label: str, value: float, dtype: str) -> float:
-    """The nearest number of a dtype; raises AttrError where there is none."""
-    nearest = ctypes.c_float(value).value if dtype == "float32" else value
+    """The nearest number of what arrays of a dtype are computed in; raises AttrError where there is none."""
+    nearest = value if dtypes.named(dtype).computed == "float64" else ctypes.c_float(value).value
     if not math.isfinite(nearest):
         raise AttrError(f"{label}: expected a number that {dtype} can hold, got {value}")
     return nearest
@@ -148,7 +158,7 @@ def in_dtype(label: str, value: float, dtype: str) -> float:
 
 def in_words(value: Any, dtype: object) -> str:
     """A field's value as text: floats as short as their dtype allows."""
-    if isinstance(value, float) and dtype == "float32":
+    if isinstance(value, float) and dtype in ("float32", "bfloat16"):
         return str(np.float32(value))
     return value.name if isinstance(value, enum.Enum) else str(value)
 

@@ -4,13 +4,13 @@ Nobody could name such a row, so no list has it. All that takes an attr takes it
 reference, measured, chosen and remembered like any others.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
 from jitkernels.attrs.base import KernelAttr, Tolerance, custom
+from jitkernels.checksums import sha256
 from jitkernels.errors import AttrError
 from jitkernels.kernel_types import KernelType
 from jitkernels.signature import AnyArray
@@ -76,7 +76,7 @@ class FusedAttr(KernelAttr):
     def text(self) -> str:
         """What is computed, in short, and of which sizes."""
         sizes = "".join(f", {name}={value}" for name, value in self.extents().items())
-        return f"{self.computes.title} #{hashlib.sha256(self.expression.encode()).hexdigest()[:8]}{sizes}"
+        return f"{self.computes.title} #{sha256(self.expression.encode()).hexdigest()[:8]}{sizes}"
 
     def tolerance(self) -> Tolerance:
         """Every operation rounds, and what is lost is relative to the largest number on the way."""

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real
+from jitkernels.attrs.base import NARROW, Case, KernelAttr, Tolerance, cases, real, stored
+from jitkernels.attrs.narrow import flushed_sums
 from jitkernels.signature import AnyArray, Argument
 
 
@@ -12,13 +13,14 @@ class GEMVAttr(KernelAttr, kernel_type="GEMV"):
     """y = op(a) @ x + beta * y, where op transposes if trans says so.
 
     op(a) is [m, n]: with trans the array a has the shape [n, m]. With beta = 0 the old content of y is not read.
+    bfloat16 is added up in float32, and subnormal numbers of it may count as zeros.
     """
 
     m: int
     n: int
     trans: bool = False
     beta: float = real(default=0.0, samples=(1.0, -1.5))
-    dtype: str = "float32"
+    dtype: str = stored(*NARROW, default="float32")
     arrays = (
         Argument("a", "in", "*m n", turned="trans"),
         Argument("x", "in", "n"),
@@ -32,7 +34,8 @@ class GEMVAttr(KernelAttr, kernel_type="GEMV"):
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
         """|op(a)| @ |x| + |beta * y|."""
         a, x, y = (np.abs(array) for array in arrays)
-        products = (a.T if self.trans else a) @ x
+        matrix = a.T if self.trans else a
+        products = matrix @ x + flushed_sums(matrix, x, self.dtype)
         return [products + abs(self.beta) * y if self.beta else products]
 
     def operations(self) -> float:
@@ -48,6 +51,6 @@ class GEMVAttr(KernelAttr, kernel_type="GEMV"):
         ]
         ci = [(1, 1), (3, 7), (17, 64), (100, 33), (300, 130)]
         return cases(
-            [cls(m=m, n=n, trans=trans, dtype=dtype) for dtype in FLOATS for trans in (False, True) for m, n in full],
-            ci=[cls(m=m, n=n, trans=trans, dtype=dtype) for dtype in FLOATS for trans in (False, True) for m, n in ci],
+            [cls(m=m, n=n, trans=trans, dtype=dtype) for dtype in NARROW for trans in (False, True) for m, n in full],
+            ci=[cls(m=m, n=n, trans=trans, dtype=dtype) for dtype in NARROW for trans in (False, True) for m, n in ci],
         )  # fmt: skip

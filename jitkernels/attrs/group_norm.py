@@ -33,6 +33,7 @@ class GroupNormAttr(KernelAttr, kernel_type="GROUP_NORM"):
     )
     floats = ("eps",)
     options = ("groups", "eps")
+    streams = ((64, 256, 1024), (4096, 4096, 1))
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real
+from jitkernels.attrs.base import NARROW, Case, KernelAttr, Tolerance, cases, real, stored
+from jitkernels.attrs.narrow import flushed_sums
 from jitkernels.signature import AnyArray, Argument
 
 
@@ -13,7 +14,8 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
 
     op(a) is [m, k] and op(b) [k, n]: with trans_a the array a has the shape [k, m], with trans_b the array b
     has [n, k]. With beta = 0 the old content of c is not read. Many second factors at once are MATMUL_BATCHED, to
-    which ``jk.matmul`` sends them; a bias and an activation are MATMUL_EPILOGUE.
+    which ``jk.matmul`` sends them; a bias and an activation are MATMUL_EPILOGUE. bfloat16 is added up in float32, and
+    subnormal numbers of it may count as zeros.
     """
 
     m: int
@@ -22,7 +24,7 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
     trans_a: bool = False
     trans_b: bool = False
     beta: float = real(default=0.0, samples=(1.0, 0.5, -1.5))
-    dtype: str = "float32"
+    dtype: str = stored(*NARROW, default="float32")
     arrays = (
         Argument("a", "in", "*m k", turned="trans_a"),
         Argument("b", "in", "k ?n", turned="trans_b"),
@@ -37,7 +39,8 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
         """|op(a)| @ |op(b)| + |beta * c|."""
         a, b, c = (np.abs(array) for array in arrays)
-        products = (a.T if self.trans_a else a) @ (b.T if self.trans_b else b)
+        left, right = a.T if self.trans_a else a, b.T if self.trans_b else b
+        products = left @ right + flushed_sums(left, right, self.dtype)
         return [products + abs(self.beta) * c if self.beta else products]
 
     def operations(self) -> float:
@@ -63,16 +66,16 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
             (1, 200, 50),
             (200, 1, 50),
         ]
-        plain = [cls(m=m, n=n, k=k, dtype=dtype) for dtype in FLOATS for m, n, k in full]
+        plain = [cls(m=m, n=n, k=k, dtype=dtype) for dtype in NARROW for m, n, k in full]
         turned = [
             cls(m=n, n=n, k=n, trans_a=a, trans_b=b, beta=beta, dtype=dtype)
-            for dtype in FLOATS
+            for dtype in NARROW
             for n in (32, 256)
             for a, b, beta in ((True, False, 0.0), (False, True, 0.0), (True, True, 0.0), (False, False, 1.0))
         ]
         checked = [
             cls(m=m, n=n, k=k, trans_a=a, trans_b=b, beta=beta, dtype=dtype)
-            for dtype in FLOATS
+            for dtype in NARROW
             for m, n, k in ci
             for a, b, beta in ((False, False, 0.0), (True, False, 0.0), (False, True, 0.5), (True, True, 1.0))
         ]

@@ -1,20 +1,24 @@
 """MATMUL_INT4: the product of floats and of weights of 4 bits, quantized in groups."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.base import FLOATS, Case, cases
+from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
 from jitkernels.signature import AnyArray, Argument
 
 
-class MatMulInt4Attr(KernelAttr, kernel_type="MATMUL_INT4"):
+class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
     """c[i, j] = sum over g of scale[j, g] * sum over p of group g of a[i, p] * (q[j, p] - zero[j, g]).
 
     q are numbers of 0 to 15 for n columns of k = 2 * groups * half weights. Each group of 2 * half of them, which
     follow one another along k, has a scale and a zero point, 8 without `shifted`. Two are a byte, the first in its
     lower half: packed is [n, groups, half] of uint8, scale and zero are [n, groups]. As ONNX Runtime defines
-    MatMulNBits with bits=4, whose zero points are packed as well. Columns w of floats are packed so in groups of 32::
+    MatMulNBits with bits=4, whose zero points are packed as well. Numbers of float32 may be rounded before they are
+    multiplied, to 2**-23 of the largest of the 32 that they stand among (the first to the 32nd, and so on). Columns w
+    of floats are packed so in groups of 32::
 
         parts = w.reshape(n, -1, 32)
         scale = np.abs(parts).max(-1) / 7
@@ -41,23 +45,12 @@ class MatMulInt4Attr(KernelAttr, kernel_type="MATMUL_INT4"):
         """Weights of a column."""
         return 2 * self.groups * self.half
 
-    def tolerance(self) -> Tolerance:
-        """A chain of k products in any order; weights may be rounded before they are multiplied."""
-        return Tolerance(ulp=1, terms=self.k / 2 + 4)
-
-    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """|a| @ (|scale| * |q - zero|)."""
-        a, packed, scale, *rest = (np.asarray(array) for array in arrays)
-        a, scale = np.abs(a), np.abs(scale)
-        whole = packed.astype(np.int64)
-        zero = rest[0][..., np.newaxis] if self.shifted else 8.0
-        both = np.stack([whole & 15, whole >> 4], -1).reshape(self.n, self.groups, 2 * self.half)
-        weights = np.abs(both - zero) * scale[..., np.newaxis]
-        weights = np.where(weights > float(np.finfo(self.dtype).max), np.inf, weights)
-        return [a @ weights.reshape(self.n, self.k).T]
-
-    def operations(self) -> float:
-        return 2.0 * self.m * self.n * self.k
+    def whole(self, weights: AnyArray, zero: Any) -> AnyArray:
+        """Weights less zero points, which are 8 where there are none."""
+        bytes_ = weights.astype(np.int64)
+        both = np.stack([bytes_ & 15, bytes_ >> 4], -1).reshape(self.n, self.groups, 2 * self.half)
+        less: AnyArray = both - (8.0 if zero is None else zero[..., np.newaxis].astype(np.float64))
+        return less
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:

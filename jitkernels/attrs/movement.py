@@ -30,6 +30,7 @@ class TransposeAttr(KernelAttr, kernel_type="TRANSPOSE"):
     n: int
     dtype: str = "float32"
     arrays = (Argument("x", "in", "*batch rows n"), Argument("y", "out", "*batch n rows"))
+    streams = ((1, 4096, 4096), (256, 256, 256))
 
     def tolerance(self) -> Tolerance:
         return Tolerance(ulp=0)
@@ -64,6 +65,7 @@ class GatherAttr(KernelAttr, kernel_type="GATHER"):
         Argument("ids", "in", "*count", dtype="int64", domain=(0, "table_rows"), picks="table"),
         Argument("y", "out", "*count n"),
     )
+    streams = ((1 << 14, 1024, 1 << 14),)
 
     def tolerance(self) -> Tolerance:
         return Tolerance(ulp=0)

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real, sum_error
+from jitkernels import bfloat16
+from jitkernels.attrs.base import FLOATS, NARROW, Case, KernelAttr, Tolerance, cases, real, stored, sum_error
 from jitkernels.errors import AttrError
 from jitkernels.signature import AnyArray, Argument
 
@@ -13,6 +14,7 @@ class RmsNormAttr(KernelAttr, kernel_type="RMS_NORM"):
     """y[i, j, k] = x[i, j, k] / sqrt(mean over m of x[i, m, k] ** 2 + eps) * scale[j].
 
     Without `affine` there is no scale. Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
+    bfloat16 is computed in float32 and rounded once, at the end.
     """
 
     rows: int
@@ -20,7 +22,7 @@ class RmsNormAttr(KernelAttr, kernel_type="RMS_NORM"):
     remain: int = 1
     eps: float = real(default=1e-5, least=0.0, samples=(0.0, 1e-3, 0.5))
     affine: bool = True
-    dtype: str = "float32"
+    dtype: str = stored(*NARROW, default="float32")
     arrays = (
         Argument("x", "in", "*rows n *remain", in_place=True),
         Argument("scale", "in", "n", when="affine"),
@@ -43,7 +45,7 @@ class RmsNormAttr(KernelAttr, kernel_type="RMS_NORM"):
         x, *scale = arrays[:-1]
         if x.size == 0:
             return [x]
-        limits = np.finfo(self.dtype)
+        limits = bfloat16.limits(self.dtype)
         with np.errstate(all="ignore"):
             squares = np.square(x).sum(axis=1, keepdims=True)
             mean = squares / self.n + self.eps
@@ -66,7 +68,7 @@ class RmsNormAttr(KernelAttr, kernel_type="RMS_NORM"):
         def attrs(shapes: Sequence[tuple[int, int, int]], affine: bool = True) -> list[KernelAttr]:
             return [
                 cls(rows=r, n=n, remain=m, affine=affine, dtype=dtype)
-                for dtype in FLOATS
+                for dtype in NARROW
                 for r, n, m in shapes
             ]
 
@@ -96,6 +98,7 @@ class BatchNormAttr(KernelAttr, kernel_type="BATCH_NORM"):
     )
     floats = ("eps",)
     options = ("eps",)
+    streams = ((64, 256, 1024), (4096, 4096, 1))
 
     def tolerance(self) -> Tolerance:
         """A difference, a sum, a root, a division, two products and a sum."""

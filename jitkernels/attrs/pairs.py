@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, sum_error
+from jitkernels.attrs.base import NARROW, Case, KernelAttr, Tolerance, cases, stored, sum_error
+from jitkernels.attrs.narrow import flushed
 from jitkernels.signature import AnyArray, Argument
 
 
@@ -18,18 +19,24 @@ class PairsAttr(KernelAttr):
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:
+        known = cls.known_fields()["dtype"].dtypes
         ci = [(1, 1), (1, 8), (3, 7), (4, 64), (5, 1000)]
         full = [(rows, n) for rows in (1, 16, 1000) for n in (3, 16, 64, 128, 768, 1536, 4096)] + [
             (1, 1 << 22)
         ]
         return cases(
-            [cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in full],
-            ci=[cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in ci],
+            [cls(rows=rows, n=n, dtype=dtype) for dtype in known for rows, n in full],
+            ci=[cls(rows=rows, n=n, dtype=dtype) for dtype in known for rows, n in ci],
         )
 
 
 class DotAttr(PairsAttr, kernel_type="DOT"):
-    """z[i] = sum over j of x[i, j] * y[i, j]."""
+    """z[i] = sum over j of x[i, j] * y[i, j].
+
+    bfloat16 is added up in float32, and subnormal numbers of it may count as zeros.
+    """
+
+    dtype: str = stored(*NARROW, default="float32")
 
     def tolerance(self) -> Tolerance:
         """A sum of products."""
@@ -38,7 +45,8 @@ class DotAttr(PairsAttr, kernel_type="DOT"):
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
         """The sum of |x * y|."""
         x, y, _ = arrays
-        return [np.abs(x * y).sum(axis=-1)]
+        products = np.abs(x * y)
+        return [(products + flushed(products, x, y, self.dtype)).sum(axis=-1)]
 
     def operations(self) -> float:
         return 2.0 * self.rows * self.n

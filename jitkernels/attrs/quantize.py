@@ -30,6 +30,7 @@ class QuantizeAttr(KernelAttr, kernel_type="QUANTIZE"):
         Argument("q", "out", "*rows n", dtype="q_dtype", domain=(-128, 128)),
     )
     options = ("q_dtype",)
+    streams = ((4096, 4096),)
 
     def tolerance(self) -> Tolerance:
         """Integers are exact."""
@@ -62,6 +63,7 @@ class DequantizeAttr(KernelAttr, kernel_type="DEQUANTIZE"):
         Argument("zero", "in", "*rows", dtype="q_dtype", domain=(-128, 128), when="shifted"),
         Argument("y", "out", "*rows n"),
     )
+    streams = ((4096, 4096),)
 
     def tolerance(self) -> Tolerance:
         """One product."""

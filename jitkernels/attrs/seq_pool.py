@@ -20,6 +20,7 @@ class SeqPoolAttr(KernelAttr, kernel_type="SEQ_POOL"):
     dtype: str = "float32"
     arrays = (Argument("x", "in", "h w"), Argument("y", "out", "w"))
     options = ("pool",)
+    streams = ((4096, 4096), (16, 1 << 20))
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -33,6 +33,7 @@ class SgdAttr(KernelAttr, kernel_type="SGD"):
     )
     floats = ("lr",)
     options = ("lr",)
+    streams = ((1, 1 << 24, 1),)
 
     def tolerance(self) -> Tolerance:
         """A product and a difference for each step, at worst all of one row: they are not reordered."""

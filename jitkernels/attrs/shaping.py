@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitkernels import bfloat16
 from jitkernels.attrs.roles import AXIS, inputs_of, spread_of, trailing_of
 from jitkernels.errors import ArgumentError, ArgumentTypeError, WorkspaceError, shown
 from jitkernels.signature import AnyArray, Argument, Array
@@ -219,12 +220,14 @@ def flat(
     if argument.turned is not None and lies_turned(argument, array, lead):
         array = array.swapaxes(-1, -2)
     if array.size != math.prod(wanted.shape):
-        return np.empty(wanted.shape, wanted.dtype)  # no result has an element, so nobody reads it
-    if array.dtype == wanted.dtype and array.flags.c_contiguous and array.flags.aligned:
+        return np.empty(wanted.shape, wanted.numpy)  # no result has an element, so nobody reads it
+    if wanted.dtype == bfloat16.NAME:
+        array = array.view(np.uint16) if bfloat16.is_foreign(array.dtype) else bfloat16.stored(array)
+    if array.dtype == wanted.numpy and array.flags.c_contiguous and array.flags.aligned:
         return array.reshape(wanted.shape)
     try:
         with np.errstate(all="ignore"):
-            return np.require(array, wanted.dtype, ["C", "A"]).reshape(wanted.shape)
+            return np.require(array, wanted.numpy, ["C", "A"]).reshape(wanted.shape)
     except (MemoryError, ValueError) as error:  # as many bytes as no machine has are a ValueError
         raise WorkspaceError(
             f"{kernel}: {argument.name}: no memory for {wanted.describe()}: {error}"

@@ -52,6 +52,12 @@ class Line:
             return None
         return self.timings[self.pick].used / min(self.timings[name].used for name in self.rivals) - 1
 
+    @property
+    def best_other(self) -> str:
+        """The name of the fastest that is not the pick; "" where there is none."""
+        others = {name: timing.seconds for name, timing in self.timings.items() if name != self.pick}
+        return min(others, key=lambda name: others[name], default="")
+
     def speed_over(self, name: str) -> float | None:
         """How many times faster than another timing the pick is, threads of both awake."""
         if name not in self.timings or self.pick not in self.timings:

@@ -1,9 +1,10 @@
 """The one table of kernels: what computes an attr here, side by side: implementations, the pick, peers."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -34,20 +35,29 @@ class Contest:
     label: str
 
 
-def contest(attr: KernelAttr, *, peers: bool, turn: int = 0) -> Contest:
+def contest(
+    attr: KernelAttr,
+    *,
+    peers: bool,
+    turn: int = 0,
+    only: Collection[str] | None = None,
+    without: Collection[str] = (),
+) -> Contest:
     """Everything that computes an attr here, all on the same arrays, which lie elsewhere in each turn.
 
-    The pick stands under its implementation's name where it is the same variant of it, else under "pick".
+    The pick stands under its implementation's name where it is the same variant of it, else under "pick". `only`:
+    the implementations besides it that take part, by default all; `without`: the peers that do not.
     """
     arrays = [_placed(array, turn * APART) for array in attr.signature().sample()]
     picked = KernelFuncs.cache().at(attr)
-    calls = {name: partial(function, *arrays) for name, function in get_all_candidates(attr).items()}
+    candidates = get_all_candidates(attr, only)
+    calls = {name: partial(function, *arrays) for name, function in candidates.items()}
     behind = kernel_of(picked)
     pick = next((name for name, call in calls.items() if _is_same(kernel_of(call.func), behind)), PICK)
     calls.setdefault(pick, partial(picked, *arrays))
     implementations = tuple(calls)
     for name, found in peers_of(type(attr)).items() if peers else ():
-        call = found.function(attr, *arrays)
+        call = None if name in without else found.bound(attr, *arrays)
         if call is not None:
             calls[name] = call
     return Contest(calls, pick, implementations, behind.implementation if behind else "")
@@ -71,7 +81,11 @@ def _placed(array: AnyArray, behind: int) -> AnyArray:
 
 
 def time_calls(
-    calls: Mapping[str, Bound], *, seconds: float, rounds: tuple[int, int] = (3, 21)
+    calls: Mapping[str, Bound],
+    *,
+    seconds: float,
+    rounds: tuple[int, int] = (3, 21),
+    clock: Callable[[], float] = perf_counter,
 ) -> dict[str, Timing]:
     """Time calls against each other by the one timer, without what binds them to their arguments."""
     functions: dict[str, Callable[..., Any]] = {name: call.func for name, call in calls.items()}
@@ -79,12 +93,30 @@ def time_calls(
     named = {name: call.keywords for name, call in calls.items()}
     kernels = {name: kernel_of(function) for name, function in functions.items()}
     threaded = {name: kernel.variant.get("parallel") for name, kernel in kernels.items() if kernel}
-    return measure(functions, arguments, named=named, threaded=threaded, budget=seconds, rounds=rounds)
+    return measure(
+        functions,
+        arguments,
+        named=named,
+        threaded=threaded,
+        budget=seconds,
+        rounds=rounds,
+        clock=clock,
+        warm=True,
+    )
 
 
-def line(attr: KernelAttr, case: str, *, peers: bool, seconds: float, turn: int = 0) -> Line:
+def line(
+    attr: KernelAttr,
+    case: str,
+    *,
+    peers: bool,
+    seconds: float,
+    turn: int = 0,
+    only: Collection[str] | None = None,
+    without: Collection[str] = (),
+) -> Line:
     """The line of one attr. What users pay for threads is looked at among those that could have been the pick."""
-    found = contest(attr, peers=peers, turn=turn)
+    found = contest(attr, peers=peers, turn=turn, only=only, without=without)
     timings = time_calls(found.calls, seconds=seconds)
     rivals = {name: timings[name] for name in found.implementations}
     price = price_of_threads(rivals, found.calls)
@@ -92,15 +124,15 @@ def line(attr: KernelAttr, case: str, *, peers: bool, seconds: float, turn: int 
     return Line(attr.name, case, timings, found.pick, found.implementations, detail=found.label)
 
 
-def settled(look: Callable[[int], Line], against: str) -> Line:
-    """What `look` comes to in its first turn; where that is close it takes more of them.
+def settled(look: Callable[[int], Line], against: str | None) -> Line:
+    """What `look` comes to in its first turn; where that is close to `against`, or to the best, it takes more of them.
 
     Another program may have had the core meanwhile, and in the outer caches a tenth hangs on where arrays lie. The
     least of each counts, as it does in one look.
     """
     found = look(0)
     for turn in range(1, AGAIN + 1):
-        if (found.speed_over(against) or CLOSE) < CLOSE:
+        if (found.speed_over(against or found.best_other) or CLOSE) < CLOSE:
             again = look(turn).timings
             least = {
                 name: min(timing, again.get(name, timing), key=lambda one: one.seconds)

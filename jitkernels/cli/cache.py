@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from jitkernels import machine
+from jitkernels import machine, states
 from jitkernels.cli import output
 from jitkernels.errors import JitKernelsError
 from jitkernels.native import cache
@@ -104,6 +104,7 @@ def clear(*, only_others: bool) -> int:
     freed = sum(map(_bytes, places))
     for place in places:
         shutil.rmtree(place, ignore_errors=True)
+    states.forget()
     out = output.console()
     left = [place for place in places if place.exists()]
     out.print(f"{len(places) - len(left)} environments deleted, {output.size(freed)}")

@@ -8,6 +8,7 @@ from jitkernels import machine
 from jitkernels.attrs.attention import AttentionAttr
 from jitkernels.loops.attention_few import FEW, ROOM, few_queries
 from jitkernels.loops.attention_many import DEPTH, Sizes, many_queries, room_of
+from jitkernels.loops.attention_split import CHUNK, chunks_of, room_of_parts, split_queries
 from jitkernels.loops.tile import element_size
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
@@ -16,6 +17,10 @@ from jitkernels.registry import Variant, implements
 
 PARALLEL_WORK = 1 << 18
 """Operations that are done before a second thread has helped."""
+MOST_SPLIT = 64
+"""Rows of results up to which keys are shared among threads: more rows are shared themselves."""
+SHARE = 1 << 17
+"""Products that a thread gets at least."""
 
 
 def sizes_of(target: Target) -> Sizes:
@@ -26,9 +31,13 @@ def sizes_of(target: Target) -> Sizes:
 
 
 def variants(attr: AttentionAttr) -> list[Variant]:
-    """On one thread first."""
-    several = attr.batch * attr.heads * attr.queries >= 4 and attr.operations() >= PARALLEL_WORK
-    return [{"parallel": parallel} for parallel in ((False, True) if several else (False,))]
+    """On one thread first, then with threads that share rows of the results, or the keys of a few."""
+    rows = attr.batch * attr.heads * attr.queries
+    found: list[Variant] = [{"parallel": False}]
+    if attr.operations() >= PARALLEL_WORK:
+        found += [{"parallel": True}] if rows >= 4 else []
+        found += [{"parallel": True, "split": True}] if rows <= MOST_SPLIT and attr.keys >= 2 * CHUNK else []
+    return found
 
 
 @inlined()
@@ -38,12 +47,30 @@ def fits(kv_heads: int, keys: int, d: int, masks: int, results: int) -> int:
 
 
 @implements(AttentionAttr, variants=variants)
-def attention(attr: AttentionAttr, parallel: bool = False) -> LoopNest:
+def attention(attr: AttentionAttr, parallel: bool = False, split: bool = False) -> LoopNest:
     target, dtype, causal, masked = machine.target(), attr.dtype, attr.causal, attr.masked
     lanes, number, sizes = target.lanes(dtype), np.dtype(dtype).type, sizes_of(target)
+    size = element_size(dtype)
     width, room = sizes.vectors * lanes, room_of(dtype, lanes, sizes, masked=masked)
     many = many_queries(dtype, lanes, sizes, causal=causal, masked=masked)
     few = few_queries(dtype, target, causal=causal, masked=masked)
+    most, all_keys = FEW if split else width, few.all_keys
+
+    @inlined()
+    def factor_of(scale: Any, d: int) -> Any:
+        factor = number(scale[0])
+        return number(1) / np.sqrt(number(max(d, 1))) if factor == number(0) else factor
+
+    @inlined()
+    def run_of(row: int, end: int, heads: int, kv_heads: int, queries: int) -> tuple[int, int, int, int]:
+        """The head, the query and the lender of keys of a row, and how many rows go with it."""
+        head, query = row // queries, row % queries
+        lender = head // heads * kv_heads + head % heads * kv_heads // heads
+        shared = heads // kv_heads * queries if heads % kv_heads == 0 else queries
+        stop = min(end, (row // shared + 1) * shared)
+        if masked or (causal and queries > 1):
+            stop = min(stop, (head + 1) * queries)
+        return head, query, lender, min(stop - row, most)
 
     @inlined()
     def part(
@@ -52,44 +79,24 @@ def attention(attr: AttentionAttr, parallel: bool = False) -> LoopNest:
     ) -> None:  # fmt: skip
         if dv == 0:  # there may be no heads of keys then
             return
-        factor = number(scale[0])
-        if factor == number(0):
-            factor = number(1) / np.sqrt(number(max(d, 1)))
-        is_even, row = heads % kv_heads == 0, begin
-        shared = heads // kv_heads * queries if is_even else queries
+        factor, row = factor_of(scale, d), begin
         while row < end:
-            head, query = row // queries, row % queries
-            lender = head // heads * kv_heads + head % heads * kv_heads // heads
-            stop = min(end, (row // shared + 1) * shared)
-            if masked or (causal and queries > 1):
-                stop = min(stop, (head + 1) * queries)
-            live, sees = min(stop - row, width), keys
-            if causal:
-                sees = query + 1 + keys - queries
+            head, query, lender, live = run_of(row, end, heads, kv_heads, queries)
+            sees = query + 1 + keys - queries if causal else keys
             own = offset(mask, (head % masks * queries + query) * keys) if masked else mask
             qs, ks, vs = offset(q, row * d), offset(k, lender * keys * d), offset(v, lender * keys * dv)
+            results = offset(out, row * dv)
             if live <= FEW:
-                few(qs, ks, vs, own, offset(out, row * dv), keys, d, dv, factor, sees, live, workspace)
+                all_keys(qs, ks, vs, own, results, keys, d, dv, factor, sees, live, workspace)
             else:
                 for left in range(0, dv, DEPTH):
                     wide = min(DEPTH, dv - left)
                     many(
-                        qs,
-                        ks,
-                        vs,
-                        own,
-                        offset(out, row * dv),
-                        keys,
-                        d,
-                        dv,
-                        factor,
-                        sees,
-                        live,
-                        left,
-                        wide,
-                        workspace,
-                    )
+                        qs, ks, vs, own, results, keys, d, dv, factor, sees, live, left, wide, workspace
+                    )  # fmt: skip
             row += live
+
+    keys_shared: Any = split_queries(dtype, run_of, few, causal=causal, masked=masked) if split else None
 
     def plain(
         q: Any, k: Any, v: Any, out: Any, batch: int, heads: int, kv_heads: int, queries: int, keys: int, d: int,
@@ -102,6 +109,39 @@ def attention(attr: AttentionAttr, parallel: bool = False) -> LoopNest:
         d: int, dv: int, masks: int, scale: Any, workspace: Any, begin: int, end: int,
     ) -> None:  # fmt: skip
         part(q, k, v, mask, out, heads, kv_heads, queries, keys, d, dv, masks, scale, workspace, begin, end)
+
+    def split_plain(
+        q: Any, k: Any, v: Any, out: Any, batch: int, heads: int, kv_heads: int, queries: int, keys: int, d: int,
+        dv: int, masks: int, scale: Any, workspace: Any, begin: int, end: int, words: Any, member: int, members: int,
+    ) -> None:  # fmt: skip
+        if dv > 0:
+            keys_shared(
+                q, k, v, q, out, heads, kv_heads, queries, keys, d, dv, masks, factor_of(scale, d), workspace,
+                begin, end, words, member, members,
+            )  # fmt: skip
+
+    def split_with_mask(
+        q: Any, k: Any, v: Any, mask: Any, out: Any, batch: int, heads: int, kv_heads: int, queries: int, keys: int,
+        d: int, dv: int, masks: int, scale: Any, workspace: Any, begin: int, end: int, words: Any, member: int,
+        members: int,
+    ) -> None:  # fmt: skip
+        if dv > 0:
+            keys_shared(
+                q, k, v, mask, out, heads, kv_heads, queries, keys, d, dv, masks, factor_of(scale, d), workspace,
+                begin, end, words, member, members,
+            )  # fmt: skip
+
+    def threads(
+        batch: int, heads: int, kv_heads: int, queries: int, keys: int, d: int, dv: int, masks: int, begin: int,
+        end: int,
+    ) -> int:  # fmt: skip
+        return min(chunks_of(keys), (end - begin) * keys * (d + dv) // SHARE)
+
+    def bytes_of(
+        batch: int, heads: int, kv_heads: int, queries: int, keys: int, d: int, dv: int, masks: int, members: int,
+        begin: int, end: int,
+    ) -> int:  # fmt: skip
+        return room_of_parts(keys, dv, members, end - begin) * size
 
     def check_plain(
         q: Any, k: Any, v: Any, out: Any, batch: int, heads: int, kv_heads: int, queries: int, keys: int, d: int,
@@ -116,6 +156,19 @@ def attention(attr: AttentionAttr, parallel: bool = False) -> LoopNest:
         return fits(kv_heads, keys, d, masks, batch * heads * queries * dv)
 
     signature = attr.signature()
+    if split:
+        return LoopNest(
+            f"attention_split{'_causal' if causal else ''}{'_masked' if masked else ''}_{dtype}",
+            signature.c_arguments,
+            split_with_mask if masked else split_plain,
+            extent=tuple(signature.index(name) for name in ("batch", "heads", "queries")),
+            together=threads,
+            workspace=bytes_of,
+            workspace_dtype=dtype,
+            check=check_with_mask if masked else check_plain,
+            flags=("contract",),
+            vector_bytes=lanes * size,
+        )
     return LoopNest(
         f"attention{'_causal' if causal else ''}{'_masked' if masked else ''}_{dtype}",
         signature.c_arguments,
@@ -123,11 +176,11 @@ def attention(attr: AttentionAttr, parallel: bool = False) -> LoopNest:
         extent=tuple(signature.index(name) for name in ("batch", "heads", "queries")),
         block=_block(attr, width) if parallel else 1,
         parallel=parallel,
-        workspace=max(room.end, ROOM) * element_size(dtype),
+        workspace=max(room.end, ROOM) * size,
         workspace_dtype=dtype,
         check=check_with_mask if masked else check_plain,
         flags=("contract",),
-        vector_bytes=lanes * element_size(dtype),
+        vector_bytes=lanes * size,
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
+from jitkernels.loops.bfloat16_pool import pool_nest
 from jitkernels.loops.pool_rows import pool_rows
 from jitkernels.loops.pooling import COLUMNS, ROWS, block_joining, block_settling, workspace_of
 from jitkernels.loops.variants import widths_and_threads
@@ -35,6 +36,8 @@ def _block(attr: EmbSeqPoolAttr) -> int:
 
 @implements(EmbSeqPoolAttr, variants=variants)
 def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
+    if attr.dtype == "bfloat16":
+        return pool_nest(attr, check, _block(attr), variant)
     number: Any = np.dtype(attr.dtype).type
     zero, one = number(0), number(1)
     join_block, settle_blocks = block_joining(attr.dtype), block_settling(attr.dtype)

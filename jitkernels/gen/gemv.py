@@ -7,6 +7,8 @@ from jitkernels import machine
 from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.gen import matmul as product
+from jitkernels.loops.bfloat16_gemv import gemv_nest
+from jitkernels.loops.bfloat16_sums import WIDENED, algorithms
 from jitkernels.loops.matmul_thin import BLOCK, thin_nest
 from jitkernels.loops.matmul_vector import vector_nest
 from jitkernels.native import load
@@ -17,6 +19,8 @@ PARALLEL_WORK = 128 * 1024
 """Elements of the matrix from which on a second thread helps."""
 EXACT = ("dot", "direct")
 """Algorithms of MATMUL whose code is made for some sizes."""
+LONG = 32
+"""Elements of a result from which on loops that LLVM makes vectors of are ahead where rows lie across the sum."""
 SMALL = 1 << 14
 """Elements of a matrix for whose sizes alone code is worth measuring."""
 
@@ -32,12 +36,14 @@ def variants(attr: GEMVAttr) -> list[Variant]:
     A tile has several vectors of rows, which few rows leave empty: for these, where they lie one after another, the
     loops come first.
     """
-    few = not attr.trans and attr.m <= 2 * machine.target().lanes(attr.dtype)
     shares = (False, True) if attr.m * attr.n >= PARALLEL_WORK and attr.m >= 4 * BLOCK else (False,)
+    if attr.dtype == "bfloat16":
+        names = (WIDENED,) if attr.trans else algorithms()
+        return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in names]
+    few = not attr.trans and attr.m <= 2 * machine.target().lanes(attr.dtype)
+    by_rows = ("vector", "thin") if few or (attr.trans and attr.m >= LONG) else ("thin", "vector")
     found: list[Variant] = [
-        {"algorithm": algorithm, "parallel": parallel}
-        for parallel in shares
-        for algorithm in (("vector", "thin") if few else ("thin", "vector"))
+        {"algorithm": algorithm, "parallel": parallel} for parallel in shares for algorithm in by_rows
     ]
     if 0 < attr.m * attr.n <= SMALL and product.variants(product_of(attr))[0]["algorithm"] in EXACT:
         found.append({"algorithm": "exact", "parallel": False})
@@ -46,6 +52,8 @@ def variants(attr: GEMVAttr) -> list[Variant]:
 
 @implements(GEMVAttr, variants=variants)
 def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> LoopNest:
+    if attr.dtype == "bfloat16":
+        return gemv_nest(attr, algorithm, parallel)
     of_matrices = product_of(attr)
     if algorithm == "exact":
         nest = product.matmul(of_matrices, **product.variants(of_matrices)[0])

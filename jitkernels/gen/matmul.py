@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jitkernels import machine
 from jitkernels.attrs.matmul import MatMulAttr
+from jitkernels.loops import bfloat16_matmul
 from jitkernels.loops.matmul_any_size import any_size_nest
 from jitkernels.loops.matmul_compact import compact_nest
 from jitkernels.loops.matmul_dot import dot_nest
@@ -23,6 +24,8 @@ def product_of(attr: MatMulAttr) -> Product:
 
 def variants(attr: MatMulAttr) -> list[Variant]:
     """Algorithms and tiles worth measuring for a shape, the static choice first."""
+    if attr.dtype == "bfloat16":
+        return bfloat16_matmul.variants(attr)
     return list(candidates(product_of(attr), machine.target()))
 
 
@@ -32,6 +35,8 @@ def matmul(
     depth: int = 0, parallel: bool = False,
 ) -> LoopNest:  # fmt: skip
     """``C = op(A) @ op(B) + beta * C``; a beta of 0 never reads C."""
+    if attr.dtype == "bfloat16":
+        return bfloat16_matmul.bfloat16_nest(attr, algorithm, parallel)
     product = product_of(attr)
     target = machine.target()
     lanes = target.lanes(product.dtype)

@@ -2,24 +2,27 @@
 
 from jitkernels import machine
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
-from jitkernels.loops.int4_panels import panels_nest
+from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
 from jitkernels.loops.int4_rows import BLOCK, rows_nest
 from jitkernels.loops.matmul_plan import PARALLEL_WORK
+from jitkernels.loops.weight_panels import panels_nest
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import Variant, implements
 
-FEW = 16
-"""Rows up to which weights are used as they are packed, in double up to two."""
+FEW, FEW_NARROW = 64, 16
+"""Rows up to which weights are used as they are packed, with vectors of 64 bytes and shorter ones; in double two."""
 
 
-def variants(attr: MatMulInt4Attr) -> list[Variant]:
+def variants(attr: QuantizedWeightsAttr) -> list[Variant]:
     """Both, the likelier one first; in parallel where there is work for two threads."""
     shares = (True, False) if attr.m * attr.n * attr.k >= PARALLEL_WORK and attr.n >= 4 * BLOCK else (False,)
-    few = FEW if attr.dtype == "float32" else 2
+    few = 2 if attr.dtype == "float64" else FEW if machine.target().vector_bytes == 64 else FEW_NARROW
     names = ("rows", "panels") if attr.m <= few else ("panels", "rows")
     return [{"algorithm": name, "parallel": parallel} for name in names for parallel in shares]
 
 
 @implements(MatMulInt4Attr, variants=variants)
 def matmul_int4(attr: MatMulInt4Attr, algorithm: str = "rows", parallel: bool = False) -> LoopNest:
-    return (rows_nest if algorithm == "rows" else panels_nest)(attr, machine.target(), parallel)
+    if algorithm == "rows":
+        return rows_nest(attr, machine.target(), parallel)
+    return panels_nest(attr, machine.target(), parallel, per_byte=2)

@@ -1,4 +1,4 @@
-"""Generated BATCH_NORM, by hand: the factors of some channels first, then all rows of these.
+"""Generated BATCH_NORM, and RMS_NORM of bfloat16, by hand: the factors of some channels first, then all rows of these.
 
 What the reference makes is two loop nests, as factors that serve all rows are worth an array.
 """
@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels import machine
-from jitkernels.attrs.normalisation import BatchNormAttr
+from jitkernels.attrs.normalisation import BatchNormAttr, RmsNormAttr
+from jitkernels.loops.bfloat16_rms_norm import rms_norm_nest
+from jitkernels.loops.bfloat16_sums import WIDENED, algorithms
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.maths.exact import times_plus
 from jitkernels.native.loop_nest import LoopNest
@@ -28,6 +30,22 @@ def variants(attr: BatchNormAttr) -> list[Variant]:
 def _block(attr: BatchNormAttr) -> int:
     """Rows per block, a power of two so that few objects serve all shapes."""
     return 1 << max(0, (BLOCK_ELEMENTS // max(attr.channels * attr.inner, 1)).bit_length() - 1)
+
+
+def rms_norm_variants(attr: RmsNormAttr) -> list[Variant]:
+    names = algorithms() if attr.remain == 1 else (WIDENED,)
+    shares = (False, True) if attr.rows // _rms_norm_block(attr) >= 4 else (False,)
+    return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in names]
+
+
+def _rms_norm_block(attr: RmsNormAttr) -> int:
+    """Rows per block, a power of two so that few objects serve all shapes."""
+    return 1 << max(0, (BLOCK_ELEMENTS // max(attr.n * attr.remain, 1)).bit_length() - 1)
+
+
+@implements(RmsNormAttr, variants=rms_norm_variants, dtypes=("bfloat16",))
+def rms_norm(attr: RmsNormAttr, algorithm: str = WIDENED, parallel: bool = False) -> LoopNest:
+    return rms_norm_nest(attr, algorithm, _rms_norm_block(attr), parallel)
 
 
 @implements(BatchNormAttr, variants=variants)

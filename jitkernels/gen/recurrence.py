@@ -8,20 +8,21 @@ from jitkernels.loops import recurrence
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import Variant, implements
 
-BLOCK = 4
-"""Rows of a batch that a thread gets at least."""
-FEW, LARGE = 8, 128
-"""Steps for which nothing is packed, and hidden units from which on packing takes as long as it saves in many."""
-PARALLEL_WORK = 1 << 20
-"""Operations from which on threads may pay."""
+BLOCKS, SHARE = 2, 1 << 15
+"""Blocks of units that a thread gets at least, and products of a step with the weights of the state."""
+FEW, SOME = 8, 24
+"""Steps for which nothing is packed, and those that packing takes as long as it saves in where units are many."""
+LARGE, HUGE = 128, 300
+"""Hidden units that are many, and those whose weights come from behind the caches, packed or not."""
 
 
 def variants(attr: LSTMAttr | GRUAttr) -> list[Variant]:
-    """Vectors of each width, weights of the state packed or not for one row, threads that share rows of the batch."""
-    several = attr.batch >= 4 * BLOCK and attr.operations() >= PARALLEL_WORK
+    """Vectors of each width, weights of the state packed or not for one row, threads that share the hidden units."""
+    several = attr.batch * attr.gates * attr.hidden**2 >= 2 * SHARE
     packs = [True]
     if attr.batch == 1:
-        packs = [False, True] if attr.steps < FEW or attr.hidden >= LARGE else [True, False]
+        pays = attr.steps >= (FEW if attr.hidden < LARGE else SOME) and attr.hidden < HUGE
+        packs = [True, False] if pays else [False, True]
     return [
         {"vector_bytes": width, "packs": one, "parallel": parallel}
         for parallel in ((False, True) if several else (False,))
@@ -40,30 +41,42 @@ def lstm(attr: LSTMAttr, vector_bytes: int = 64, packs: bool = True, parallel: b
     def whole(
         x: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, h0: Any, c0: Any, y: Any, h_n: Any, c_n: Any,
         steps: int, batch: int, inputs: int, hidden: int, workspace: Any, begin: int, end: int,
+        words: Any, member: int, members: int,
     ) -> None:  # fmt: skip
         layer(
-            x, w_ih, w_hh, b_ih, b_hh, h0, c0, y, h_n, c_n, steps, batch, inputs, hidden, workspace, begin, end
+            x, w_ih, w_hh, b_ih, b_hh, h0, c0, y, h_n, c_n, steps, batch, inputs, hidden, workspace,
+            begin, end, words, member, members,
         )  # fmt: skip
 
     def without_state(
         x: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, y: Any, h_n: Any, c_n: Any,
         steps: int, batch: int, inputs: int, hidden: int, workspace: Any, begin: int, end: int,
+        words: Any, member: int, members: int,
     ) -> None:  # fmt: skip
         layer(
-            x, w_ih, w_hh, b_ih, b_hh, x, x, y, h_n, c_n, steps, batch, inputs, hidden, workspace, begin, end
+            x, w_ih, w_hh, b_ih, b_hh, x, x, y, h_n, c_n, steps, batch, inputs, hidden, workspace,
+            begin, end, words, member, members,
         )  # fmt: skip
 
     def without_bias(
         x: Any, w_ih: Any, w_hh: Any, h0: Any, c0: Any, y: Any, h_n: Any, c_n: Any,
         steps: int, batch: int, inputs: int, hidden: int, workspace: Any, begin: int, end: int,
+        words: Any, member: int, members: int,
     ) -> None:  # fmt: skip
-        layer(x, w_ih, w_hh, x, x, h0, c0, y, h_n, c_n, steps, batch, inputs, hidden, workspace, begin, end)
+        layer(
+            x, w_ih, w_hh, x, x, h0, c0, y, h_n, c_n, steps, batch, inputs, hidden, workspace,
+            begin, end, words, member, members,
+        )  # fmt: skip
 
     def without_both(
         x: Any, w_ih: Any, w_hh: Any, y: Any, h_n: Any, c_n: Any,
         steps: int, batch: int, inputs: int, hidden: int, workspace: Any, begin: int, end: int,
+        words: Any, member: int, members: int,
     ) -> None:  # fmt: skip
-        layer(x, w_ih, w_hh, x, x, x, x, y, h_n, c_n, steps, batch, inputs, hidden, workspace, begin, end)
+        layer(
+            x, w_ih, w_hh, x, x, x, x, y, h_n, c_n, steps, batch, inputs, hidden, workspace,
+            begin, end, words, member, members,
+        )  # fmt: skip
 
     bodies = {
         (True, True): whole, (True, False): without_state, (False, True): without_bias, (False, False): without_both
@@ -81,46 +94,42 @@ def gru(attr: GRUAttr, vector_bytes: int = 64, packs: bool = True, parallel: boo
     def whole(
         x: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, h0: Any, y: Any, h_n: Any,
         steps: int, batch: int, inputs: int, hidden: int, workspace: Any, begin: int, end: int,
+        words: Any, member: int, members: int,
     ) -> None:  # fmt: skip
         layer(
-            x,
-            w_ih,
-            w_hh,
-            b_ih,
-            b_hh,
-            h0,
-            h0,
-            y,
-            h_n,
-            h_n,
-            steps,
-            batch,
-            inputs,
-            hidden,
-            workspace,
-            begin,
-            end,
-        )
+            x, w_ih, w_hh, b_ih, b_hh, h0, h0, y, h_n, h_n, steps, batch, inputs, hidden, workspace,
+            begin, end, words, member, members,
+        )  # fmt: skip
 
     def without_state(
         x: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, y: Any, h_n: Any,
         steps: int, batch: int, inputs: int, hidden: int, workspace: Any, begin: int, end: int,
+        words: Any, member: int, members: int,
     ) -> None:  # fmt: skip
         layer(
-            x, w_ih, w_hh, b_ih, b_hh, x, x, y, h_n, h_n, steps, batch, inputs, hidden, workspace, begin, end
-        )
+            x, w_ih, w_hh, b_ih, b_hh, x, x, y, h_n, h_n, steps, batch, inputs, hidden, workspace,
+            begin, end, words, member, members,
+        )  # fmt: skip
 
     def without_bias(
         x: Any, w_ih: Any, w_hh: Any, h0: Any, y: Any, h_n: Any,
         steps: int, batch: int, inputs: int, hidden: int, workspace: Any, begin: int, end: int,
+        words: Any, member: int, members: int,
     ) -> None:  # fmt: skip
-        layer(x, w_ih, w_hh, x, x, h0, h0, y, h_n, h_n, steps, batch, inputs, hidden, workspace, begin, end)
+        layer(
+            x, w_ih, w_hh, x, x, h0, h0, y, h_n, h_n, steps, batch, inputs, hidden, workspace,
+            begin, end, words, member, members,
+        )  # fmt: skip
 
     def without_both(
         x: Any, w_ih: Any, w_hh: Any, y: Any, h_n: Any,
         steps: int, batch: int, inputs: int, hidden: int, workspace: Any, begin: int, end: int,
+        words: Any, member: int, members: int,
     ) -> None:  # fmt: skip
-        layer(x, w_ih, w_hh, x, x, x, x, y, h_n, h_n, steps, batch, inputs, hidden, workspace, begin, end)
+        layer(
+            x, w_ih, w_hh, x, x, x, x, y, h_n, h_n, steps, batch, inputs, hidden, workspace,
+            begin, end, words, member, members,
+        )  # fmt: skip
 
     bodies = {
         (True, True): whole, (True, False): without_state, (False, True): without_bias, (False, False): without_both
@@ -129,14 +138,19 @@ def gru(attr: GRUAttr, vector_bytes: int = 64, packs: bool = True, parallel: boo
 
 
 def _nest(attr: Any, body: Any, made: recurrence.Layer, shape: recurrence.Shape, parallel: bool) -> LoopNest:
-    signature = attr.signature()
+    signature, lanes, gates = attr.signature(), shape.lanes, shape.gates
+
+    def threads(steps: int, batch: int, inputs: int, hidden: int, begin: int, end: int) -> int:
+        if not parallel:
+            return 1
+        return min(hidden // (BLOCKS * lanes), (end - begin) * gates * hidden * hidden // SHARE)
+
     return LoopNest(
         f"{attr.name}_{attr.dtype}",
         signature.c_arguments,
         body,
         extent=signature.index("batch"),
-        block=BLOCK if parallel else 1,
-        parallel=parallel,
+        together=threads,
         workspace=made.bytes_of,
         workspace_dtype=attr.dtype,
         vector_bytes=shape.lanes * dtypes.named(attr.dtype).size,

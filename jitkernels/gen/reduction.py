@@ -41,7 +41,12 @@ def variants(attr: HArgMaxAttr) -> Sequence[Variant]:
 @implements(HArgMaxAttr, variants=variants)
 def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
     if not _is_long(attr):
-        chosen = {"unroll": from_reference.UNROLLS[0], "vector_bytes": 64, "stream": False, "parallel": False}
+        chosen = {
+            "unroll": from_reference.unrolls_of(attr)[0],
+            "vector_bytes": 64,
+            "stream": False,
+            "parallel": False,
+        }
         reference = implementation(HArgMaxAttr, "refer").function
         return from_reference.nest(attr, reference, **{**chosen, **variant})
     dtype = attr.dtype

@@ -3,6 +3,7 @@
 A block of keys at a time: dot products along d, the weights of each query, and the sum of the values' rows in place.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,21 @@ ROOM = FEW * BLOCK + 2 * FEW
 """Elements of the workspace: the scores of a block, and for each query the largest score and the total."""
 
 
-def few_queries(dtype: str, target: Target, *, causal: bool, masked: bool) -> Any:
-    """The function ``(q, k, v, mask, out, keys, d, dv, factor, sees, live, workspace)`` for queries that share keys.
+@dataclass(frozen=True)
+class FewQueries:
+    """Functions for queries that share keys, whose pointers are to the first row of each.
 
-    Pointers are to the first row of each; `sees` is how many keys the first query sees.
+    ``all_keys(q, k, v, mask, out, keys, d, dv, factor, sees, live, workspace)``, where `sees` is how many keys the
+    first query sees. ``part(q, k, v, mask, out, state, keys, first, last, d, ...)`` sees keys ``first..last`` alone,
+    and leaves the largest score and the total of each query in `state`, by which nothing is divided yet.
     """
+
+    all_keys: Any
+    part: Any
+
+
+def few_queries(dtype: str, target: Target, *, causal: bool, masked: bool) -> FewQueries:
+    """The functions for what a row is."""
     lanes, number = target.lanes(dtype), np.dtype(dtype).type
     zero, one, nothing = number(0), number(1), number(-np.inf)
     exp = exp_float32 if dtype == "float32" else exp_float64
@@ -90,19 +101,18 @@ def few_queries(dtype: str, target: Target, *, causal: bool, masked: bool) -> An
         scale(out, kept, change)
 
     @inlined()
-    def few(
-        q: Any, k: Any, v: Any, mask: Any, out: Any, keys: int, d: int, dv: int, factor: Any, sees: int, live: int,
-        workspace: Any,
+    def part(
+        q: Any, k: Any, v: Any, mask: Any, out: Any, state: Any, keys: int, first: int, last: int, d: int, dv: int,
+        factor: Any, sees: int, live: int, workspace: Any,
     ) -> None:  # fmt: skip
-        state = offset(workspace, FEW * BLOCK)
         for i in range(live):
             state[2 * i] = nothing
             state[2 * i + 1] = zero
-        last = min(keys, sees + live - 1) if causal else keys
-        if last <= 0:
+        last = min(last, sees + live - 1) if causal else last
+        if last <= first:
             for r in range(live * dv):
                 out[r] = zero
-        for key in range(0, last, BLOCK):
+        for key in range(first, last, BLOCK):
             some = min(BLOCK, last - key)
             for i in range(live):
                 scores = offset(workspace, i * BLOCK)
@@ -113,11 +123,21 @@ def few_queries(dtype: str, target: Target, *, causal: bool, masked: bool) -> An
                     scale(scores, some, factor)
                 shown = min(max(sees + i - key, 0), some) if causal else some
                 if shown > 0:
-                    settle(scores, shown, offset(state, 2 * i), offset(out, i * dv), dv if key > 0 else 0)
+                    settle(scores, shown, offset(state, 2 * i), offset(out, i * dv), dv if key > first else 0)
                 for j in range(shown, some):
                     scores[j] = zero
-            across(workspace, 0, BLOCK, v, key * dv, dv, out, 0, dv, live, some, 1 if key == 0 else 0, 0, dv)
+            across(
+                workspace, 0, BLOCK, v, key * dv, dv, out, 0, dv, live, some, 1 if key == first else 0, 0, dv
+            )
+
+    @inlined()
+    def few(
+        q: Any, k: Any, v: Any, mask: Any, out: Any, keys: int, d: int, dv: int, factor: Any, sees: int, live: int,
+        workspace: Any,
+    ) -> None:  # fmt: skip
+        state = offset(workspace, FEW * BLOCK)
+        part(q, k, v, mask, out, state, keys, 0, keys, d, dv, factor, sees, live, workspace)
         for i in range(live):
             scale(offset(out, i * dv), dv, one / state[2 * i + 1])
 
-    return few
+    return FewQueries(few, part)

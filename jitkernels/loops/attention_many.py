@@ -5,7 +5,6 @@ with the weights: of all arrays only the queries are copied, and the results tur
 between them stay in the first two levels of caches, a block of keys at a time.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,13 @@ from jitkernels.loops.attention_panel import (
 from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.loops.tile import TILE_ARGUMENTS, Tile
 from jitkernels.native.source import IRFunction, inlined, offset
+from jitkernels.records import record
 
 DEPTH = 512
 """Steps along d whose panel is kept, and columns of values whose sums are; more are done after these."""
 
 
-@dataclass(frozen=True)
+@record
 class Sizes:
     """Tiles of keys by queries and of values by queries, in registers, and the keys of a block."""
 
@@ -36,7 +36,7 @@ class Sizes:
     block: int
 
 
-@dataclass(frozen=True)
+@record
 class Room:
     """Where the parts of the workspace lie, in elements."""
 

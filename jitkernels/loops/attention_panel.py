@@ -8,12 +8,11 @@ it (Milakov and Gimelshein 2018).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jitkernels.loops.pack import _Packer, transpose_registers
 from jitkernels.loops.tile import Text, declarations, element_size, element_type, float_literal
 from jitkernels.maths.exp import exp_float32, exp_float64
 from jitkernels.native.language.lanes import Library
+from jitkernels.records import record
 
 WEIGH_ARGUMENTS = (
     ("ptr", "scores"), ("i64", "keys"), ("number", "factor"), ("ptr", "state"), ("ptr", "sums"), ("i64", "count"),
@@ -25,7 +24,7 @@ STORE_ARGUMENTS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record
 class Panel:
     """So many queries side by side, ``vectors`` of ``lanes`` each; the functions about them are named by a prefix."""
 

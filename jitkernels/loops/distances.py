@@ -4,7 +4,6 @@ A panel of rows of y is turned round, so that vectors run along them, and all ro
 rows of x are not worth the turning: what they need is added up along the rows of y, which are read once.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
+from jitkernels.records import record
 
 DEPTH_BYTES = 2048
 """Bytes of each row of y in a panel: more steps along d are done after these."""
@@ -28,7 +28,7 @@ TOGETHER = 8
 """Rows of y that are read at once for few rows of x."""
 
 
-@dataclass(frozen=True)
+@record
 class Panels:
     """Sizes: a tile of ``rows x vectors`` registers, whose columns are a panel, and the threads' share of panels."""
 

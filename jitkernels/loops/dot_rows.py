@@ -2,7 +2,9 @@
 
 For a matrix that is read where it lies, once: each row has an accumulator, and all of them are folded into one vector
 in the end, half of two accumulators into one at a time. Elements before the first whole line of the cache come first,
-so that no other load reads from two lines, if the rows are a multiple of a line apart.
+so that no other load reads from two lines, if the rows are a multiple of a line apart. They are the last lanes of a
+vector that begins before them: so each lane has every so manieth element wherever the rows begin, only which lane that
+is differs, and since halves are added to halves, sums are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -50,15 +52,19 @@ class _Dots:
         address = out.value(f"ptrtoint ptr {start} to i64")
         element = out.value(f"lshr i64 {address}, {self.align.bit_length() - 1}")
         before = out.value(f"sub i64 0, {element}")
-        to_line = out.value(f"and i64 {before}, {lanes - 1}")
-        out.lines.append(f"  %head = call i64 @llvm.smin.i64(i64 {to_line}, i64 %deep)")
+        out.lines.append(f"  %to_line = and i64 {before}, {lanes - 1}")
+        out.lines.append("  %head = call i64 @llvm.smin.i64(i64 %to_line, i64 %deep)")
         out.lines.append("  %body = sub nsw i64 %deep, %head")
         out.lines.append(f"  %left = and i64 %body, {lanes - 1}")
         out.lines.append("  %whole = sub nsw i64 %deep, %left")
         out.lines.append("  %has_head = icmp ne i64 %head, 0")
         out.line("br i1 %has_head, label %first, label %start")
         out.label("first")
-        self._multiply(starts, "0", self._mask("%head"), "zeroinitializer", "first")
+        early = out.value(f"sub nsw i64 %to_line, {lanes}")
+        skipped = out.value(f"sub nsw i64 0, {early}")
+        behind = self._mask(out.value(f"add nsw i64 {skipped}, %head"))
+        live = out.value(f"xor <{lanes} x i1> {behind}, {self._mask(skipped)}")
+        self._multiply(starts, early, live, "zeroinitializer", "first")
         out.line("br label %start")
         out.label("start")
         self._phis("start", "zeroinitializer", "entry", "%s{}_first", "first")

@@ -8,8 +8,6 @@ forward streams, and nothing is packed, which is what matters when memory is the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jitkernels.loops.tile import (
     TILE_ARGUMENTS,
     Text,
@@ -18,13 +16,14 @@ from jitkernels.loops.tile import (
     element_type,
     float_literal,
 )
+from jitkernels.records import record
 
 #: How far ahead of its use the long operand is asked for: several long streams at once are more than the
 #: hardware follows well.
 PREFETCH_BYTES = 512
 
 
-@dataclass(frozen=True)
+@record
 class DotTile:
     """``C[rows, columns] = A @ B.T + beta * C``; arguments as for any tile.
 

@@ -7,9 +7,12 @@ vector of columns: VPDPBUSD, VDPBF16PS. What is made of the sums happens before 
 The text is made of strings alone, as that of `jitkernels.loops.tile` is.
 """
 
-from dataclasses import dataclass
+import struct
+
+import numpy as np
 
 from jitkernels.loops.tile import Text
+from jitkernels.records import record
 
 ARGUMENTS = (
     ("ptr", "a"), ("ptr", "b"), ("ptr", "start"), ("ptr", "row_scale"), ("ptr", "column_scale"), ("ptr", "c"),
@@ -21,13 +24,13 @@ LANES = 16
 """Columns of a vector."""
 
 
-@dataclass(frozen=True)
+@record
 class GroupedTile:
     """``rows x (vectors * 16)`` sums.
 
     dots: "vpdpbusd" (A without signs, B with) or "vdpbf16ps". result: the LLVM type of elements of C. starts: sums
     begin with numbers of their columns. scaled: they are multiplied by a number of their row and one of their column,
-    both of the type of C. edge: only some columns are there.
+    both of the type of C. edge: only some columns are there. beta: sums of floats get so many times the old C.
     """
 
     symbol: str
@@ -38,6 +41,7 @@ class GroupedTile:
     starts: bool = False
     scaled: bool = False
     edge: bool = False
+    beta: float = 0.0
 
     @property
     def width(self) -> int:
@@ -88,6 +92,8 @@ class _Writer:
     def _declared(self) -> str:
         mask = f"<{LANES} x i1>"
         lines = [f"declare {self.sum} {self.function}({self.sum}, {self.packed}, {self.packed})"]
+        if self.tile.beta:
+            lines.append(f"declare {self.sum} @llvm.fmuladd.v{LANES}f32({self.sum}, {self.sum}, {self.sum})")
         if self.tile.edge:
             name, vector = f"v{LANES}{_suffix(self.tile.result)}.p0", self.element
             lines += [
@@ -136,8 +142,11 @@ class _Writer:
             row = out.element(tile.result, "%c", out.times(r, "%c_stride"))
             scale = self._row_scale(r) if tile.scaled else ""
             for j in range(tile.vectors):
-                value = self._result(f"%total{r}_{j}", scale, columns[j] if columns else "")
                 address = out.element(tile.result, row, LANES * j)
+                total = f"%total{r}_{j}"
+                if tile.beta:
+                    total = self._added(total, address, masks[j] if masks else "")
+                value = self._result(total, scale, columns[j] if columns else "")
                 if tile.edge:
                     out.line(
                         f"call void @llvm.masked.store.v{LANES}{_suffix(tile.result)}.p0({self.element} {value}, "
@@ -148,6 +157,26 @@ class _Writer:
         out.line("br label %end")
         out.label("end")
         out.line("ret void")
+
+    def _added(self, total: str, address: str, mask: str) -> str:
+        """The sum and so many times what C holds."""
+        out, bits = self.out, struct.unpack("<Q", struct.pack("<d", float(np.float32(self.tile.beta))))[0]
+        old = self._loaded(address, mask)
+        wide = out.value(f"fpext {self.element} {old} to {self.sum}")
+        return out.value(
+            f"call {self.sum} @llvm.fmuladd.v{LANES}f32({self.sum} {wide}, {self.sum} splat (float 0x{bits:016X}), "
+            f"{self.sum} {total})"
+        )
+
+    def _loaded(self, address: str, mask: str) -> str:
+        """Numbers of the type of C; zeros behind a mask."""
+        kind = self.tile.result
+        if not mask:
+            return self.out.value(f"load {self.element}, ptr {address}, align {self.size}")
+        return self.out.value(
+            f"call {self.element} @llvm.masked.load.v{LANES}{_suffix(kind)}.p0(ptr {address}, i32 {self.size}, "
+            f"<{LANES} x i1> {mask}, {self.element} zeroinitializer)"
+        )
 
     def _mask(self, j: int) -> str:
         out = self.out
@@ -161,12 +190,7 @@ class _Writer:
     def _column_scale(self, j: int, masks: list[str]) -> str:
         out, kind = self.out, self.tile.result
         address = out.element(kind, "%column_scale", LANES * j)
-        if masks:
-            return out.value(
-                f"call {self.element} @llvm.masked.load.v{LANES}{_suffix(kind)}.p0(ptr {address}, i32 {self.size}, "
-                f"<{LANES} x i1> {masks[j]}, {self.element} zeroinitializer)"
-            )
-        return out.value(f"load {self.element}, ptr {address}, align {self.size}")
+        return self._loaded(address, masks[j] if masks else "")
 
     def _row_scale(self, r: int) -> str:
         out, kind = self.out, self.tile.result

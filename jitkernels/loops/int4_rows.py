@@ -1,20 +1,24 @@
 """Products of few rows of floats and of weights of 4 bits: a column is read once for some rows, as it is packed."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
-from jitkernels.loops.int4_body import body_of
-from jitkernels.loops.int4_dot import BYTES, LANES, NUMBERS, STEPS, int4_dot
-from jitkernels.loops.int4_dot import TOGETHER as COLUMNS
+from jitkernels.loops.int4_arranged import BYTES_OF_BLOCK, FLOATS_OF_BLOCK, LOADED, SHORTEST, arrange_digits
+from jitkernels.loops.int4_digits import DigitDots
+from jitkernels.loops.int4_floats import FloatDots
+from jitkernels.loops.int4_writer import BYTES, COLUMNS, LANES, NUMBERS, ROWS, STEPS, DotWriter
+from jitkernels.loops.matmul_grouped import has_instruction
+from jitkernels.loops.weight_body import body_of
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
 
-TOGETHER = 4
-"""Rows for which a column is read once."""
 INFINITE = np.float32(np.inf)
+FLOATS_OF_DIGITS = BYTES_OF_BLOCK // 4
 BLOCK = 32
 """Columns that a thread gets at least, twice."""
 
@@ -24,11 +28,48 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
     number = np.dtype(attr.dtype).type
     single, shifted = attr.dtype == "float32", attr.shifted
     permutes = target.is_x86 and target.vector_bytes == 64
-    few, few_together, many, many_together = (
-        int4_dot(few=is_few, shifted=shifted, permutes=permutes, columns=columns)
-        for is_few in (True, False)
-        for columns in (1, COLUMNS)
-    )
+    digits = has_instruction("int8", target)
+
+    def dots(made: Callable[..., DotWriter], columns: int, **rows: int) -> Any:
+        """Products of so many columns and rows at a time."""
+        few, many = (
+            made(few=is_few, shifted=shifted, columns=columns, **rows).function() for is_few in (True, False)
+        )
+
+        @inlined()
+        def dot(
+            packed: Any, floats: Any, scale: Any, zero: Any, j: int, to: Any, n: int, groups: int, half: int, shift: int
+        ) -> None:  # fmt: skip
+            first = j * groups
+            weights, scales, zeros = offset(packed, first * half), offset(scale, first), offset(zero, first)
+            if shift >= 0:
+                few(weights, floats, scales, zeros, to, n, groups, half, shift)
+            else:
+                many(weights, floats, scales, zeros, to, n, groups, half, 0)
+
+        return dot
+
+    def row_by_row(made: Callable[..., DotWriter]) -> Any:
+        one, several = dots(made, 1), dots(made, COLUMNS)
+
+        @inlined()
+        def each(
+            packed: Any, floats: Any, apart: int, rows: int, scale: Any, zero: Any, j: int, together: int, to: Any,
+            n: int, groups: int, half: int, shift: int,
+        ) -> None:  # fmt: skip
+            for i in range(rows):
+                row, found = offset(floats, i * apart), offset(to, i * n)
+                if together == COLUMNS:
+                    several(packed, row, scale, zero, j, found, n, groups, half, shift)
+                else:
+                    for q in range(together):
+                        one(packed, row, scale, zero, j + q, offset(found, q), n, groups, half, shift)
+
+        return each
+
+    by_floats, by_digits = row_by_row(partial(FloatDots, permutes)), row_by_row(DigitDots)
+    both = dots(DigitDots, COLUMNS, rows=ROWS)
+    arranged = arrange_digits(shifted=shifted)
 
     @inlined()
     def shift_of(half: int) -> int:
@@ -50,6 +91,14 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
                     if p < k:
                         value = a[at + p]
                     floats[v * NUMBERS + s * LANES + lane] = value
+
+    @inlined()
+    def small(zero: Any, first: int, count: int) -> bool:
+        """Whether zero points have four bits, as sums of products are to fit into words."""
+        bits = np.uint8(0)
+        for g in range(first, first + count):
+            bits = bits | zero[g]
+        return bool(bits < np.uint8(16))
 
     @inlined("reassoc", "contract")
     def plainly(a: Any, at: int, packed: Any, scale: Any, zero: Any, j: int, groups: int, half: int) -> Any:
@@ -78,40 +127,42 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
                     c[i * n + j] = plainly(a, i * k, packed, scale, zero, j, groups, half)
             return
         if single:
-            row = vectors * NUMBERS
-            for top in range(0, m, TOGETHER):
-                rows = min(TOGETHER, m - top)
+            blocks = (groups * half + LOADED - 1) // LOADED
+            in_digits = digits and (shift >= SHORTEST or (shift < 0 and half % LOADED == 0))
+            apart = blocks * (FLOATS_OF_DIGITS if in_digits else FLOATS_OF_BLOCK)
+            for top in range(0, m, ROWS):
+                rows, unusual = min(ROWS, m - top), 0
                 for i in range(rows):
-                    arrange(a, (top + i) * k, k, vectors, offset(room, i * row))
+                    at, to = (top + i) * k, offset(room, i * apart)
+                    if not in_digits:
+                        arrange(a, at, k, vectors, to)
+                    elif arranged(offset(a, at), k, blocks, to) != 0:
+                        unusual = unusual | 1 << i
                 for j in range(begin, end, COLUMNS):
-                    together = min(COLUMNS, end - j)
+                    together, to = min(COLUMNS, end - j), offset(c, top * n + j)
+                    plain = in_digits and shifted and not small(zero, j * groups, together * groups)
+                    if not in_digits:
+                        by_floats(
+                            packed, room, apart, rows, scale, zero, j, together, to, n, groups, half, shift
+                        )
+                    elif rows == ROWS and together == COLUMNS:
+                        both(packed, room, scale, zero, j, to, n, groups, half, shift)
+                    else:
+                        by_digits(
+                            packed, room, apart, rows, scale, zero, j, together, to, n, groups, half, shift
+                        )
+                    # Where a scale is infinite, a weight of 0 makes NaN, and the sum of a group may be too large.
                     for i in range(rows):
-                        floats, to = offset(room, i * row), offset(c, (top + i) * n + j)
-                        if together == COLUMNS:
-                            weights, first = offset(packed, j * groups * half), j * groups
-                            scales, zeros = offset(scale, first), offset(zero, first)
-                            if shift >= 0:
-                                few_together(weights, floats, scales, zeros, to, groups, half, shift)
-                            else:
-                                many_together(weights, floats, scales, zeros, to, groups, half, 0)
-                        else:
-                            for q in range(together):
-                                weights, first = offset(packed, (j + q) * groups * half), (j + q) * groups
-                                scales, zeros = offset(scale, first), offset(zero, first)
-                                if shift >= 0:
-                                    few(weights, floats, scales, zeros, offset(to, q), groups, half, shift)
-                                else:
-                                    many(weights, floats, scales, zeros, offset(to, q), groups, half, 0)
-                        # Where a scale is infinite, a weight of 0 makes NaN, and the sum of a group may be too large.
                         for q in range(together):
-                            if not abs(to[q]) < INFINITE:
-                                to[q] = plainly(a, (top + i) * k, packed, scale, zero, j + q, groups, half)
+                            if plain or unusual >> i & 1 != 0 or not abs(to[i * n + q]) < INFINITE:
+                                value = plainly(a, (top + i) * k, packed, scale, zero, j + q, groups, half)
+                                to[i * n + q] = value
 
     @inlined()
     def needed(m: int, n: int, groups: int, half: int, begin: int, end: int) -> int:
         if not single:
             return 0
-        return 4 * min(m, TOGETHER) * ((groups * half + BYTES - 1) // BYTES) * NUMBERS
+        return 4 * min(m, ROWS) * ((groups * half + LOADED - 1) // LOADED) * FLOATS_OF_BLOCK
 
     signature = attr.signature()
     return LoopNest(

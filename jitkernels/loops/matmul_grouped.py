@@ -7,7 +7,6 @@ columns of B less.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import IRFunction, inlined, offset
+from jitkernels.records import record
 
 ROWS, VECTORS = 12, 2
 WIDTH = LANES * VECTORS
@@ -32,7 +32,7 @@ CACHED_WORDS = 1 << 17
 MOST_COLUMNS = 2048
 
 
-@dataclass(frozen=True)
+@record
 class Narrow:
     """What is multiplied: the element types of A, B and C as rows name them, and how B lies."""
 
@@ -42,6 +42,7 @@ class Narrow:
     trans_a: bool = False
     trans_b: bool = False
     scaled: bool = False
+    beta: float = 0.0
 
     @property
     def group(self) -> int:
@@ -93,6 +94,7 @@ def _tiles(product: Narrow) -> tuple[Any, Any]:
         tile = GroupedTile(
             symbol, product.dots, ROWS, VECTORS, dtypes.named(product.c).llvm,
             starts=product.needs_starts, scaled=product.scaled, edge=edge,
+            beta=product.beta,
         )  # fmt: skip
         made.append(IRFunction(symbol, "void", C_ARGUMENTS, tile.text()))
     return made[0], made[1]

@@ -11,7 +11,6 @@ A matrix times its own transpose is symmetric: tiles above the diagonal are copi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from jitkernels import dtypes
@@ -20,6 +19,7 @@ from jitkernels.loops.pack import PACK_ARGUMENTS, copy_panel, packing_slack, tra
 from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import IRFunction, inlined
+from jitkernels.records import record
 
 LONG = 32
 """Steps along k from which on it takes longer to compute a tile than to copy it to the other side of the diagonal."""
@@ -41,7 +41,7 @@ is_same = IRFunction(
 """Whether two arrays begin at the same place."""
 
 
-@dataclass(frozen=True)
+@record
 class Blocking:
     """Sizes of the packed algorithm: a tile of ``rows x vectors`` registers, and the blocks of k, m and n."""
 

@@ -6,12 +6,13 @@ only a first guess where the tuner may measure; `candidates` lists what is worth
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from jitkernels.loops.matmul_packed import Blocking
 from jitkernels.loops.tile import element_size
 from jitkernels.machine import Target
+from jitkernels.records import record
 
 #: Products of fewer multiply-adds than this are done before a second thread has helped.
 PARALLEL_WORK = 160**3
@@ -38,7 +39,7 @@ COMPACT = 128
 NARROW = 8
 
 
-@dataclass(frozen=True)
+@record
 class Product:
     """A matrix product; ``swapped``: the operands changed sides, so that a C of several rows is transposed."""
 

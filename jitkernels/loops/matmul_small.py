@@ -8,7 +8,6 @@ already, A's elements are broadcast from memory.  Only a transposed B is first p
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from jitkernels.loops.matmul_packed import ir_function, matmul_arguments
@@ -16,12 +15,13 @@ from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.loops.tile import Tile, element_size
 from jitkernels.loops.tile_column import COLUMN_ARGUMENTS, TileColumn
 from jitkernels.native.loop_nest import LoopNest
+from jitkernels.records import record
 
 #: The rows that are worked on together should stay, of A and C, in half of a common second-level cache.
 ROW_BLOCK_BYTES = 512 * 1024
 
 
-@dataclass(frozen=True)
+@record
 class SmallShape:
     """Everything that the code of one shape depends on.
 

@@ -1,9 +1,10 @@
 """The lanes of a vector joined to a row of fewer elements, where rows are so narrow that many fill a vector."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from jitkernels.loops.pool_strip import Rows, Strip, rows_of
 from jitkernels.native.source import IRFunction
+from jitkernels.records import record
 
 
 def pool_lanes(pool: str, dtype: str, vector_bytes: int) -> IRFunction:
@@ -17,7 +18,7 @@ def pool_lanes(pool: str, dtype: str, vector_bytes: int) -> IRFunction:
     return IRFunction(symbol, "int64", arguments, _Lanes(rows).text(symbol))
 
 
-@dataclass(frozen=True)
+@record
 class _Lanes:
     """One vector of all elements but the last few, those joined to it, then its upper half to the lower, and so on."""
 

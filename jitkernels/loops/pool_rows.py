@@ -1,9 +1,8 @@
 """Rows joined to one: strips of them side by side, the last as wide as what is left."""
 
-from dataclasses import dataclass
-
 from jitkernels.loops.pool_strip import ACROSS, Rows, Strip, rows_of
 from jitkernels.native.source import IRFunction
+from jitkernels.records import record
 
 
 def pool_rows(pool: str, dtype: str, vector_bytes: int, *, looked_up: bool = False) -> IRFunction:
@@ -20,7 +19,7 @@ def pool_rows(pool: str, dtype: str, vector_bytes: int, *, looked_up: bool = Fal
     return IRFunction(symbol, "int64", (*arguments, *scale, *lookup), _Strips(rows).text(symbol))
 
 
-@dataclass(frozen=True)
+@record
 class _Strips:
     """Whole strips have a function of their own, which needs more registers than a call of few rows should save."""
 

@@ -4,9 +4,8 @@ It is LLVM IR as text. Loops that LLVM makes of single elements read and write t
 narrow rows to single elements, and take long to build.
 """
 
-from dataclasses import dataclass
-
 from jitkernels import dtypes, machine
+from jitkernels.records import record
 
 ACROSS = 4
 """Vectors that are in registers together."""
@@ -29,7 +28,7 @@ def rows_of(pool: str, dtype: str, vector_bytes: int, *, looked_up: bool = False
     )
 
 
-@dataclass(frozen=True)
+@record
 class Rows:
     """has_masks: lanes can be off in loads and stores. has_flags: these are bits of their own, no vectors."""
 
@@ -67,7 +66,7 @@ class Rows:
         return f"  %by = mul i64 {stride}, {self.size}\n{more}  %eights = icmp sge i64 %rows, 8\n"
 
 
-@dataclass(frozen=True)
+@record
 class Strip:
     """The code for `count` vectors across, of the last of which lanes may be off. Names begin with its own."""
 

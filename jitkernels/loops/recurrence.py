@@ -8,7 +8,6 @@ Where there is but one row, each step reads the weights of the state once. They 
 packing them takes as long as some steps, of which each is a little faster for it.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,13 @@ from jitkernels import dtypes
 from jitkernels.loops.dot_rows import dot_rows
 from jitkernels.loops.matmul_packed import ir_function
 from jitkernels.loops.pack import PACK_ARGUMENTS, transpose_panel
+from jitkernels.loops.rounds import are_open, ends, give_way, takes
 from jitkernels.loops.tile import TILE_ARGUMENTS, Tile
 from jitkernels.machine import Target
 from jitkernels.maths.sigmoid import sigmoid_float32, sigmoid_float64
 from jitkernels.maths.tanh import tanh_float32, tanh_float64
 from jitkernels.native.source import inlined, offset, vectors
+from jitkernels.records import record
 
 SUMS_BYTES = 1 << 19
 """Of products of inputs that wait for their step: half of a second-level cache."""
@@ -33,7 +34,7 @@ SIGMOIDS: dict[str, Any] = {"float32": sigmoid_float32, "float64": sigmoid_float
 TANHS: dict[str, Any] = {"float32": tanh_float32, "float64": tanh_float64}
 
 
-@dataclass(frozen=True)
+@record
 class Shape:
     """What the code is for: vectors of so many lanes, gates, and rows of the tall and of the middle tile."""
 
@@ -61,7 +62,7 @@ def shape_of(dtype: str, gates: int, target: Target, vector_bytes: int) -> Shape
     return Shape(dtype, lanes, gates, tall, middle)
 
 
-@dataclass(frozen=True)
+@record
 class Products:
     """Functions for loop nests: of weights that are packed, of one block of units."""
 
@@ -176,7 +177,7 @@ def put_biases_of(shape: Shape) -> Any:
     return put_biases
 
 
-@dataclass(frozen=True)
+@record
 class Layer:
     """The layer as a function of all arrays, of which those that are not there are not looked at; and its workspace."""
 
@@ -187,7 +188,8 @@ class Layer:
 def layer_of(shape: Shape, step: Any, *, biased: bool, initial: bool, packs: bool) -> Layer:
     """A layer that `packs` does so with the weights of the state even for one row.
 
-    The workspace has weights of inputs and of the state, biases, sums of one tile, and sums of inputs.
+    Members of a group share the blocks of units, each step being a round (`jitkernels.loops.rounds`). The workspace has
+    weights of inputs and of the state, biases, for each member the sums of one tile, and sums of inputs.
     """
     made, put_biases = products_of(shape), put_biases_of(shape)
     packed, tiles, dots = made.packed, made.tiles, made.dots
@@ -197,33 +199,33 @@ def layer_of(shape: Shape, step: Any, *, biased: bool, initial: bool, packs: boo
     zero = np.dtype(shape.dtype).type(0)
 
     @inlined()
-    def chunk_of(steps: int, rows: int, blocks: int) -> int:
+    def chunk_of(steps: int, rows: int, blocks: int, members: int) -> int:
         """How many steps' inputs are multiplied together."""
-        return max(min(steps, room // max(rows * blocks * width, 1)), 1)
+        return max(min(steps, room * members // max(rows * blocks * width, 1)), 1)
 
     @inlined()
-    def panels_of(steps: int, rows: int, blocks: int) -> int:
+    def panels_of(steps: int, rows: int, blocks: int, members: int) -> int:
         """How many panels of the weights of inputs are kept: each is used once if all steps come together."""
-        return 1 if chunk_of(steps, rows, blocks) >= steps else blocks
+        return members if chunk_of(steps, rows, blocks, members) >= steps else blocks
 
     @inlined()
-    def place_of_panels(rows: int, hidden: int, blocks: int) -> int:
+    def place_of_panels(rows: int, hidden: int, blocks: int, members: int) -> int:
         """Of the weights of inputs, behind those of the state, which are packed before."""
-        return blocks * hidden * width if packs or rows > 1 else 0
+        return blocks * hidden * width + members * slack if packs or rows > 1 else 0
 
     @inlined()
-    def place_of_bias(steps: int, rows: int, inputs: int, hidden: int, blocks: int) -> int:
-        return place_of_panels(rows, hidden, blocks) + panels_of(steps, rows, blocks) * inputs * width + slack
+    def place_of_bias(steps: int, rows: int, inputs: int, hidden: int, blocks: int, members: int) -> int:
+        panels = panels_of(steps, rows, blocks, members) * inputs * width
+        return place_of_panels(rows, hidden, blocks, members) + panels + members * slack
 
-    def bytes_of(steps: int, batch: int, inputs: int, hidden: int, begin: int, end: int) -> int:
+    def bytes_of(steps: int, batch: int, inputs: int, hidden: int, members: int, begin: int, end: int) -> int:
         rows, blocks = end - begin, (hidden + lanes - 1) // lanes
-        sums = (chunk_of(steps, rows, blocks) * rows + tall) * blocks * width
-        return (
-            place_of_bias(steps, rows, inputs, hidden, blocks) + blocks * own + tall * width + sums
-        ) * size
+        sums = (chunk_of(steps, rows, blocks, members) * rows + tall) * blocks * width
+        biases = place_of_bias(steps, rows, inputs, hidden, blocks, members)
+        return (biases + blocks * own + members * tall * width + sums) * size
 
     @inlined()
-    def of_inputs(x: Any, rows: int, inputs: int, blocks: int, block: int, panel: Any, sums: Any) -> None:
+    def multiply(x: Any, rows: int, inputs: int, blocks: int, block: int, panel: Any, sums: Any) -> None:
         """The products of rows of inputs with the gates of a block."""
         row = 0
         while row < rows:
@@ -233,60 +235,72 @@ def layer_of(shape: Shape, step: Any, *, biased: bool, initial: bool, packs: boo
     @inlined()
     def layer(
         x: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, h0: Any, kept0: Any, y: Any, h_n: Any, kept: Any,
-        steps: int, batch: int, inputs: int, hidden: int, workspace: Any, begin: int, end: int,
+        steps: int, batch: int, inputs: int, hidden: int, workspace: Any, begin: int, end: int, words: Any,
+        member: int, members: int,
     ) -> None:  # fmt: skip
         rows, blocks = end - begin, (hidden + lanes - 1) // lanes
-        chunk, panel = chunk_of(steps, rows, blocks), inputs * width
-        many = panels_of(steps, rows, blocks)
-        panels = offset(workspace, place_of_panels(rows, hidden, blocks))
-        biases = offset(workspace, place_of_bias(steps, rows, inputs, hidden, blocks))
-        tile = offset(biases, blocks * own)
-        sums = offset(tile, tall * width)
-        for k in range(blocks * own + tall * width):
-            biases[k] = zero
-        if packs or rows > 1:
-            for block in range(blocks):
-                packed(w_hh, hidden, hidden, block, offset(workspace, block * hidden * width))
-        for block in range(blocks):
-            if many > 1:
-                packed(w_ih, inputs, hidden, block, offset(panels, block * panel))
-            if biased:
-                put_biases(b_ih, b_hh, hidden, block, offset(biases, block * own))
-        for k in range(begin * hidden, end * hidden):
-            kept[k] = kept0[k] if initial else zero
-        for first in range(0, steps, chunk):
-            last = min(first + chunk, steps)
-            for block in range(blocks):
-                own_panel = offset(panels, block * panel if many > 1 else 0)
-                if many == 1:
-                    packed(w_ih, inputs, hidden, block, own_panel)
-                if rows == batch:
-                    from_x = offset(x, first * batch * inputs)
-                    of_inputs(from_x, (last - first) * rows, inputs, blocks, block, own_panel, sums)
-                else:
-                    for t in range(first, last):
-                        from_x = offset(x, (t * batch + begin) * inputs)
-                        to = offset(sums, (t - first) * rows * blocks * width)
-                        of_inputs(from_x, rows, inputs, blocks, block, own_panel, to)
-            for t in range(first, last):
+        chunk, panel = chunk_of(steps, rows, blocks, members), inputs * width
+        panels = offset(workspace, place_of_panels(rows, hidden, blocks, members))
+        biases = offset(workspace, place_of_bias(steps, rows, inputs, hidden, blocks, members))
+        tile_sums = offset(biases, blocks * own)
+        sums = offset(tile_sums, members * tall * width)
+        for t in range(max(steps, 1)):
+            first = t // chunk * chunk
+            for turn in range(members):
+                share = (member + turn) % members
+                if takes(words, members, share, t) == 0:
+                    continue
+                low, high = share * blocks // members, (share + 1) * blocks // members
+                # What is packed falls over the edge of its panel, where the next one of the same share begins.
+                of_state, of_inputs = offset(workspace, share * slack), offset(panels, share * slack)
+                tile = offset(tile_sums, share * tall * width)
+                if t == 0:
+                    for k in range(tall * width):
+                        tile[k] = zero
+                    for block in range(low, high):
+                        if packs or rows > 1:
+                            packed(w_hh, hidden, hidden, block, offset(of_state, block * hidden * width))
+                        if chunk < steps:
+                            packed(w_ih, inputs, hidden, block, offset(of_inputs, block * panel))
+                        for k in range(block * own, (block + 1) * own):
+                            biases[k] = zero
+                        if biased:
+                            put_biases(b_ih, b_hh, hidden, block, offset(biases, block * own))
+                    for row in range(begin, end):
+                        for k in range(row * hidden + low * lanes, row * hidden + min(high * lanes, hidden)):
+                            kept[k] = kept0[k] if initial else zero
+                if t == first:
+                    last = min(first + chunk, steps)
+                    for block in range(low, high):
+                        own_panel = offset(of_inputs, (block if chunk < steps else share) * panel)
+                        if chunk >= steps:
+                            packed(w_ih, inputs, hidden, block, own_panel)
+                        if rows == batch:
+                            from_x = offset(x, first * batch * inputs)
+                            multiply(from_x, (last - first) * rows, inputs, blocks, block, own_panel, sums)
+                        else:
+                            for s in range(first, last):
+                                from_x = offset(x, (s * batch + begin) * inputs)
+                                to = offset(sums, (s - first) * rows * blocks * width)
+                                multiply(from_x, rows, inputs, blocks, block, own_panel, to)
                 before = offset(y, ((t - 1) * batch + begin) * hidden)
                 if initial and t == 0:
                     before = offset(h0, begin * hidden)
-                for turn in range(blocks):
+                for done in range(high - low if steps > 0 else 0):
                     # There and back: what was read last is in the cache yet, where all does not fit.
-                    block = turn if t % 2 == 0 else blocks - 1 - turn
+                    block = low + done if t % 2 == 0 else high - 1 - done
                     live = min(lanes, hidden - block * lanes)
                     row = 0
                     while row < rows:
-                        high = min(tall, rows - row)
+                        some = min(tall, rows - row)
                         if (initial or t > 0) and not packs and rows == 1:
                             dots(before, w_hh, hidden, block, tile)
                         elif initial or t > 0:
-                            high = tiles(
+                            some = tiles(
                                 offset(before, row * hidden), hidden, rows - row,
-                                offset(workspace, block * hidden * width), tile, width, hidden,
+                                offset(of_state, block * hidden * width), tile, width, hidden,
                             )  # fmt: skip
-                        for r in range(row, row + high):
+                        for r in range(row, row + some):
                             at = begin + r
                             step(
                                 offset(sums, (((t - first) * rows + r) * blocks + block) * width),
@@ -294,11 +308,16 @@ def layer_of(shape: Shape, step: Any, *, biased: bool, initial: bool, packs: boo
                                 offset(kept, at * hidden + block * lanes),
                                 offset(y, (t * batch + at) * hidden + block * lanes), live,
                             )  # fmt: skip
-                        row += high
-        for k in range(begin * hidden, end * hidden):
-            if steps > 0:
-                h_n[k] = y[(steps - 1) * batch * hidden + k]
-            else:
-                h_n[k] = h0[k] if initial else zero
+                        row += some
+                if t >= steps - 1:
+                    for row in range(begin, end):
+                        for k in range(row * hidden + low * lanes, row * hidden + min(high * lanes, hidden)):
+                            if steps > 0:
+                                h_n[k] = y[(steps - 1) * batch * hidden + k]
+                            else:
+                                h_n[k] = h0[k] if initial else zero
+                ends(words, members)
+            while are_open(words, members, t) != 0:
+                give_way()
 
     return Layer(layer, bytes_of)

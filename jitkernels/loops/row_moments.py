@@ -4,7 +4,6 @@ Rows that lie far from zero for their spread, or whose squares leave the range o
 again, with the mean corrected by the mean distance from it and the row scaled by a power of two.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from jitkernels.loops.row_reduction import row_squares, row_sum
 from jitkernels.maths.exact import distance, lost_in, plus, settled, times
 from jitkernels.native.source import apart, inlined
+from jitkernels.records import record
 
 SUMMED = 4096
 """Elements of a row that are added up before they are joined to the sum."""
@@ -19,7 +19,7 @@ SPREAD = 16.0
 """A mean whose square is more than so many variances is corrected: its rounding would show in the result."""
 
 
-@dataclass(frozen=True)
+@record
 class Limits:
     """Sums of squares that lost nothing to underflow or overflow, and what brings a row of others there."""
 

@@ -4,10 +4,9 @@ LLVM's own vectors leave up to 63 elements to half a vector at a time and to sin
 of these loops up for themselves. That takes longer than the rest where rows are short.
 """
 
-from dataclasses import dataclass
-
 from jitkernels import dtypes, machine
 from jitkernels.native.source import IRFunction
+from jitkernels.records import record
 
 TOGETHER = 4
 """Vectors per step of the first loop, each in an accumulator of its own."""
@@ -23,7 +22,7 @@ def row_squares(dtype: str, vector_bytes: int) -> IRFunction:
     return _Reduction(dtype, vector_bytes, squares=True).function("row_squares")
 
 
-@dataclass(frozen=True)
+@record
 class _Reduction:
     """The sum of a row, or of its `squares` about a mean."""
 

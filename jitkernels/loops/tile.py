@@ -13,9 +13,9 @@ the object, so it must not import a compiler.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 from jitkernels import dtypes
+from jitkernels.records import record
 
 #: IR arguments of every tile, in order.  Strides and offsets are in elements.
 TILE_ARGUMENTS = (
@@ -78,7 +78,7 @@ class Text:
         return stride if factor == 1 else self.value(f"mul i64 {stride}, {factor}")
 
 
-@dataclass(frozen=True)
+@record
 class Tile:
     """What is fixed in one tile function; every other quantity is an argument of the function.
 

@@ -6,10 +6,9 @@ literals, and the tiles are inlined, so that every address in them is one regist
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jitkernels.loops.dot_tile import DotTile
 from jitkernels.loops.tile import Tile, declarations
+from jitkernels.records import record
 
 #: IR arguments of a column of tiles.  It covers the rows ``high`` to ``low`` of C; ``high`` starts a tile.
 COLUMN_ARGUMENTS = (
@@ -18,7 +17,7 @@ COLUMN_ARGUMENTS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record
 class TileColumn:
     """``tall`` tiles up to row ``tall_rows``, ``short`` ones below; row r of A lies at ``r * a_row``."""
 

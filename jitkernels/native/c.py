@@ -7,8 +7,6 @@ the compiler checks the code against its declaration. It is started with its out
 
 import functools
 import os
-import shlex
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -36,6 +34,9 @@ def compiler() -> tuple[tuple[str, ...], str]:
 
     ``$CC`` if set (it may hold options), else the first of `COMPILERS` in ``$PATH``.
     """
+    import shlex
+    import shutil
+
     asked = os.environ.get("CC", "").strip()
     try:
         words = shlex.split(asked)
@@ -73,6 +74,9 @@ def simd_flags() -> tuple[str, ...]:
 @functools.cache
 def _identity() -> str:
     """What makes two compilers differ: path, true path, size and date, which takes no process to find out."""
+    import shlex
+    import shutil
+
     command, _ = compiler()
     files = [path for path in map(shutil.which, command) if path]
     stats = [(path, str(Path(path).resolve()), Path(path).stat()) for path in files]
@@ -116,6 +120,8 @@ class CSource:
     @kept_property
     def text(self) -> str:
         """Everything that decides what the machine code does: options, code, entry."""
+        import shlex
+
         options = shlex.join([*OPTIONS, *self.flags, *LIBRARIES])
         return f"// {options}\n#include <stdint.h>\n{self.code}\n{self.entry}"
 
@@ -144,6 +150,7 @@ class CSource:
 
 def _run(command: Sequence[str]) -> None:
     """Start the compiler with its output captured; what it said becomes the error if it fails."""
+    import shlex
     import subprocess
 
     done = subprocess.run(

@@ -4,6 +4,7 @@ import ctypes
 import functools
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ METHOD = "_PyObject_GetMethod"
 LIBC = ("malloc", "free")
 OBJECTS: dict[str, object] = {
     "jk_ndarray": np.ndarray, "jk_none": None, "jk_float": float, "jk_int": int, "jk_bool": bool, "jk_tuple": tuple,
-    "jk_list": list,
+    "jk_list": list, "jk_memmap": np.memmap,
     "jk_float32_type": np.float32,
     "jk_float64_type": np.float64, "jk_float32": np.dtype(np.float32), "jk_float64": np.dtype(np.float64),
     "jk_int8": np.dtype(np.int8), "jk_uint8": np.dtype(np.uint8), "jk_int32": np.dtype(np.int32),
@@ -33,6 +34,16 @@ OBJECTS: dict[str, object] = {
 SCALARS = tuple(np.dtype(code) for code in "?bBhHiIlLqQfde")
 """Types of NumPy's own numbers, and none derived from them, whose values the dispatcher reads where they lie."""
 _scalars = np.array([len(SCALARS), *(w for d in SCALARS for w in (id(d.type), d.num, d.itemsize))], np.int64)
+
+_bfloat16 = np.zeros(1, np.int64)
+_known: "list[np.dtype[Any]]" = []
+
+
+def know_bfloat16(dtype: "np.dtype[Any]") -> None:
+    """Let the dispatcher serve calls with arrays of another package's bfloat16; that of the last one it was told of."""
+    if int(_bfloat16[0]) != id(dtype):
+        _known.append(dtype)
+        _bfloat16[0] = id(dtype)
 
 
 def numpy_function(name: str) -> int:
@@ -62,6 +73,7 @@ def externals() -> tuple[External, ...]:
         *(link(name, partial(numpy_function, name)) for name in NUMPY_API),
         *(link(name, partial(id, value)) for name, value in OBJECTS.items()),
         link("jk_scalars", lambda: _scalars.ctypes.data),
+        link("jk_bfloat16", lambda: _bfloat16.ctypes.data),
     )
 
 

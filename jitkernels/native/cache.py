@@ -8,13 +8,13 @@ A cache that cannot be written (read-only, full, foreign) costs a rebuild and on
 
 import contextlib
 import fcntl
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from jitkernels import machine, packs
+from jitkernels.checksums import sha256
 from jitkernels.disk import content_of, publish, say_once
 from jitkernels.locks import making
 
@@ -53,7 +53,7 @@ def read(path: Path) -> bytes | None:
     except OSError:
         return None
     content, checksum = stored[:-CHECKSUM_BYTES], stored[-CHECKSUM_BYTES:]
-    if hashlib.sha256(content).digest() != checksum:
+    if sha256(content).digest() != checksum:
         say_once(str(path), f"{path} is damaged: it is rebuilt")
         return None
     return content
@@ -81,7 +81,7 @@ def fetch(text: str, suffix: str, build: Callable[[], bytes]) -> tuple[bytes, Pa
 
 def keep(path: Path, content: bytes) -> bool:
     """Write an entry; whether the disk takes it."""
-    return publish(path, content + hashlib.sha256(content).digest())
+    return publish(path, content + sha256(content).digest())
 
 
 @contextlib.contextmanager

@@ -10,6 +10,8 @@ from jitkernels import machine
 
 BOOL, INT64, FLOAT32, FLOAT64, FLOAT16 = 0, 7, 11, 12, 23
 """NumPy's type numbers."""
+BFLOAT16 = FLOAT32 + 2
+"""The dispatcher's own of bfloat16, which has another in each process: NumPy's of what no kernel takes."""
 TARGETS = (FLOAT32, FLOAT64, INT64, FLOAT16)
 LANES = 16
 NEIGHBOURS = 4

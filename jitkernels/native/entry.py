@@ -15,6 +15,8 @@ MOST_KEPT = 1 << 25
 """Of workspaces whose size arguments tell, those of more bytes are given back after the call."""
 SIZED = -1
 """A workspace whose size ``i64 @needed(integer arguments, begin, end)`` tells."""
+MOST_MEMBERS = 64
+"""Threads that a range is worked on together by, at most."""
 
 
 def types_of(arguments: tuple[str, ...]) -> list[str]:
@@ -31,22 +33,25 @@ def ir(
     workspace: int,
     no_memory: int,
     check: bool,
+    together: bool = False,
 ) -> str:
     """The visible functions around ``@body`` (and ``@check``), which return a status and are found elsewhere.
 
     ``i64 @entry(arguments)`` is the kernel: it checks, takes threads if there are any for it, and runs all.
     ``i64 @entry_range(arguments, begin, end)`` runs a part on the calling thread, for other generated code.
     It checks nothing: ``i64 @entry_check(arguments)`` does, for those who call ranges of a kernel with a check.
-    `workspace` is in bytes, or `SIZED`.
+    `workspace` is in bytes, or `SIZED`. Where threads work `together`, ``i64 @members(integer arguments, begin, end)``
+    says how many are worth it; `_group` says what they are told.
     """
     kinds = types_of(arguments)
     names = [f"{kind} %a{i}" for i, kind in enumerate(kinds)]
     whole, product = _product(extent)
     passed = ", ".join(names)
     scratch = ["ptr"] if workspace else []
-    lines = [f"declare i64 @body({', '.join([*kinds, *scratch, 'i64', 'i64'])})"]
+    group = ["ptr", "i64", "i64"] if together else []
+    lines = [f"declare i64 @body({', '.join([*kinds, *scratch, 'i64', 'i64', *group])})"]
     if workspace == SIZED:
-        lines += [f"declare i64 @needed({', '.join([*_integers(kinds), 'i64', 'i64'])})"]
+        lines += [f"declare i64 @needed({', '.join([*_integers(kinds), 'i64', 'i64', *group[2:]])})"]
     if check:
         lines += [f"declare i64 @check({', '.join(kinds)})", *_visible_check(names)]
     lines += [f"define i64 @entry({passed}) {{", "start:"]
@@ -63,13 +68,21 @@ def ir(
     lines += ["run:", *product]
     if parallel:
         lines += _team(kinds, names, whole, block)
-    lines += [
-        f"  %done = call i64 @entry_range({passed}, i64 0, i64 {whole})",
-        "  ret i64 %done",
-        "}",
-        *_range(names, workspace),
-        *_part(names, workspace, no_memory),
-    ]
+    if together:
+        lines += [
+            f"  %worth = call i64 @members({', '.join([*_integers(names), 'i64 0', f'i64 {whole}'])})",
+            f"  %wanted = call i64 @llvm.smin.i64(i64 %worth, i64 {MOST_MEMBERS})",
+            "  %team = call i64 @jk_team(i64 %wanted)",
+            f"  %done = call i64 @together({passed}, i64 0, i64 {whole}, i64 %team)",
+        ]
+    else:
+        lines += [f"  %done = call i64 @entry_range({passed}, i64 0, i64 {whole})"]
+    lines += ["  ret i64 %done", "}", *_range(names, workspace, together=together)]
+    if together:
+        lines += _part([*names, "i64 %team"], workspace, no_memory, "@group")
+        lines += _group(kinds, names, scratch)
+    else:
+        lines += _part(names, workspace, no_memory, "@body")
     if parallel:
         lines += _region(kinds, extent, block)
     return "\n".join(lines)
@@ -95,10 +108,14 @@ def _visible_check(names: list[str]) -> list[str]:
     ]
 
 
-def _range(names: list[str], workspace: int) -> list[str]:
-    """``@entry_range``: the part of one thread, whose workspace is found by the address of its stack."""
-    passed = ", ".join(names)
-    lines = [f"define i64 @entry_range({passed}, i64 %begin, i64 %end) {{"]
+def _range(names: list[str], workspace: int, *, together: bool) -> list[str]:
+    """``@entry_range``: the part of one thread, whose workspace is found by the address of its stack.
+
+    Where threads work together, that is ``@together`` for a team of one.
+    """
+    passed, team = ", ".join(names), ", i64 %team" if together else ""
+    symbol = "define internal i64 @together" if together else "define i64 @entry_range"
+    lines = [f"{symbol}({passed}, i64 %begin, i64 %end{team}) {{"]
     slot = "0"
     if workspace:
         slot = "%stack"
@@ -108,16 +125,23 @@ def _range(names: list[str], workspace: int) -> list[str]:
             "  %address = ptrtoint ptr %frame to i64",
         ]
         lines += [f"  %stack = lshr i64 %address, {STACK_BITS}"]
-    return [
-        *lines,
-        f"  %done = call i64 @part({passed}, i64 %begin, i64 %end, i64 {slot})",
+    lines += [
+        f"  %done = call i64 @part({passed}{team}, i64 %begin, i64 %end, i64 {slot})",
         "  ret i64 %done",
         "}",
     ]
+    if together:
+        lines += [
+            f"define i64 @entry_range({passed}, i64 %begin, i64 %end) {{",
+            f"  %done = call i64 @together({passed}, i64 %begin, i64 %end, i64 1)",
+            "  ret i64 %done",
+            "}",
+        ]
+    return lines
 
 
-def _part(names: list[str], workspace: int, no_memory: int) -> list[str]:
-    """``@part``: runs the body on begin..end with the workspace number `slot`.
+def _part(names: list[str], workspace: int, no_memory: int, body: str) -> list[str]:
+    """``@part``: runs the body, so called, on begin..end with the workspace number `slot`.
 
     A small workspace lies on the stack. A large one is taken from its slot by an atomic exchange, so that
     two Python threads inside one entry never share it: the second finds null and allocates its own, and the
@@ -127,17 +151,17 @@ def _part(names: list[str], workspace: int, no_memory: int) -> list[str]:
     if not workspace:
         return [
             f"define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{",
-            f"  %status = call i64 @body({passed}, i64 %begin, i64 %end)",
+            f"  %status = call i64 {body}({passed}, i64 %begin, i64 %end)",
             "  ret i64 %status",
             "}",
         ]
     if workspace == SIZED:
-        return _sized_part(passed, ", ".join(_integers(names)), no_memory)
+        return _sized_part(passed, ", ".join(_integers(names)), no_memory, body)
     if workspace <= STACK_BYTES:
         return [
             f"define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{",
             f"  %area = alloca [{workspace} x i8], align 64",
-            f"  %status = call i64 @body({passed}, ptr %area, i64 %begin, i64 %end)",
+            f"  %status = call i64 {body}({passed}, ptr %area, i64 %begin, i64 %end)",
             "  ret i64 %status",
             "}",
         ]
@@ -159,7 +183,7 @@ refuse:
   ret i64 {no_memory}
 use:
   %area = phi ptr [ %kept, %start ], [ %fresh, %allocate ]
-  %status = call i64 @body({passed}, ptr %area, i64 %begin, i64 %end)
+  %status = call i64 {body}({passed}, ptr %area, i64 %begin, i64 %end)
   %other = atomicrmw xchg ptr %place, ptr %area acq_rel
   %alone = icmp eq ptr %other, null
   br i1 %alone, label %done, label %drop
@@ -175,7 +199,7 @@ def _integers(arguments: list[str]) -> list[str]:
     return [argument for argument in arguments if argument.startswith("i64")]
 
 
-def _sized_part(passed: str, integers: str, no_memory: int) -> list[str]:
+def _sized_part(passed: str, integers: str, no_memory: int, body: str) -> list[str]:
     """The same where arguments tell the size: an area has its size before it, and one too small is exchanged."""
     return f"""@slots = internal global [{SLOTS} x ptr] zeroinitializer
 declare ptr @aligned_alloc(i64, i64)
@@ -209,7 +233,7 @@ mark:
 use:
   %whole = phi ptr [ %kept, %measure ], [ %fresh, %mark ]
   %area = getelementptr i8, ptr %whole, i64 64
-  %status = call i64 @body({passed}, ptr %area, i64 %begin, i64 %end)
+  %status = call i64 {body}({passed}, ptr %area, i64 %begin, i64 %end)
   %size = load i64, ptr %whole
   %large = icmp sgt i64 %size, {MOST_KEPT}
   br i1 %large, label %drop, label %keep
@@ -223,6 +247,64 @@ drop:
   br label %done
 done:
   ret i64 %status
+}}""".splitlines()
+
+
+def _group(kinds: list[str], names: list[str], scratch: list[str]) -> list[str]:
+    """``@group``: the body once for each of a team, at the same time as far as they come.
+
+    All of them are given the same range and workspace, and the words that tell what has been done by whom, which are 0:
+    one line of the cache for all, and one for each (`jitkernels.loops.rounds`). They are numbered.
+    """
+    own = [*names, "i64 %team", *(f"{kind} %area" for kind in scratch), "i64 %begin", "i64 %end"]
+    given = [*names, *own[len(names) + 1 :]]  # without the team
+    fields = [kind.split()[0] for kind in given] + ["ptr", "i64"]
+    structure = "{ " + ", ".join(fields) + " }"
+    store, load = [], []
+    for i, name in enumerate([*given, "ptr %words"]):
+        at = f"getelementptr {structure}, ptr %shared, i32 0, i32 {i}"
+        store += [f"  %to{i} = {at}", f"  store {name}, ptr %to{i}"]
+        kind, value = name.split()
+        load += [f"  %from{i} = {at}", f"  {value} = load {kind}, ptr %from{i}"]
+    last = f"getelementptr {structure}, ptr %shared, i32 0, i32 {len(fields) - 1}"
+    passed = ", ".join([*given, "ptr %words"])
+    return f"""declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @jk_team(i64)
+declare void @jk_parallel(ptr, ptr, i64, i64)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare i64 @members({", ".join([*_integers(kinds), "i64", "i64"])})
+define internal i64 @group({", ".join(own)}) {{
+start:
+  %words = alloca [{8 * (1 + MOST_MEMBERS)} x i64], align 64
+  %shared = alloca {structure}
+  %several = icmp sgt i64 %team, 1
+  br i1 %several, label %fork, label %alone
+alone:
+  %status = call i64 @body({passed}, i64 0, i64 1)
+  ret i64 %status
+fork:
+  %lines = add i64 %team, 1
+  %bytes = shl i64 %lines, 6
+  call void @llvm.memset.p0.i64(ptr align 64 %words, i8 0, i64 %bytes, i1 false)
+{chr(10).join(store)}
+  %outcome = {last}
+  store i64 0, ptr %outcome
+  call void @jk_parallel(ptr @member, ptr %shared, i64 %team, i64 %team)
+  %joined = load i64, ptr %outcome
+  ret i64 %joined
+}}
+define internal void @member(ptr %shared, i64 %number, i64 %members) {{
+start:
+{chr(10).join(load)}
+  %status = call i64 @body({passed}, i64 %number, i64 %members)
+  %bad = icmp ne i64 %status, 0
+  br i1 %bad, label %report, label %done
+report:
+  %outcome = {last}
+  store atomic i64 %status, ptr %outcome monotonic, align 8
+  br label %done
+done:
+  ret void
 }}""".splitlines()
 
 

@@ -1,14 +1,13 @@
 """Where the launcher finds things: in its own contexts and tables, and in objects of Python and NumPy.
 
-The numbers stand here once, for the code that writes contexts and for the LLVM IR that reads them.
+The numbers stand here once, for the code that writes contexts and for the LLVM IR that reads them. They are no enums:
+those take three milliseconds to make, in every process.
 """
-
-from enum import IntEnum
 
 ALIGNED, CONTIGUOUS, WRITEABLE = 0x100, 0x1, 0x400
 """NumPy's bits in an array's flags."""
 IN_FORTRAN_ORDER = 0x2
-NOT_SWAPPED = 0x200
+NOT_SWAPPED, NO_SUBCLASS = 0x200, 0x40
 """What is asked for where NumPy is to make an array."""
 NATIVE, NO_ORDER = ord("="), ord("|")
 """NumPy's characters for the machine's own byte order, and for one byte."""
@@ -40,14 +39,18 @@ STACK_BUFFER_BYTES = 32768
 """Buffers up to this size lie on the stack."""
 KEY_BASE = 1 << 10
 """What makes keys differ from 0, and from shorter ones: options and dtypes take the bits below."""
+DTYPES = 3
+"""What kernels may store arrays in: float32, float64, bfloat16."""
 EXACT_BITS = 12
 """Bits of an extent in the key of exactly these extents."""
+NO_ELEMENTS = 63
+"""What stands in a key for an extent of 0, whose calls are served once Python has had one of them computed."""
 CONVERTING = 1 << 61
 ADDRESS_BITS, KIND_BITS = 48, 5
 """The key of a kernel's nest for inputs of other dtypes: these bits, NumPy's numbers of them, the kernel's address."""
 
 
-class Context(IntEnum):
+class Context:
     """Words of a kernel's context.
 
     The C function (or 0), the number of arrays, whether to release the interpreter lock, what to call for
@@ -59,7 +62,7 @@ class Context(IntEnum):
     ENTRY, COUNT, LONG, SLOW, PYTHON, CALL, COUNTDOWN, RECORDS = range(8)
 
 
-class ArrayRecord(IntEnum):
+class ArrayRecord:
     """Words of an array's record in a kernel's context; its extents are the last of them."""
 
     DTYPE, DIMENSIONS, BYTES, EXTENTS = range(4)
@@ -68,7 +71,7 @@ class ArrayRecord(IntEnum):
 RECORD_WORDS = ArrayRecord.EXTENTS + MOST_DIMENSIONS
 
 
-class Known(IntEnum):
+class Known:
     """Words of an everyday function's context of one size class, or of exactly some extents.
 
     The C function, whether to release the interpreter lock, how many calls Python wants to pass before it sees
@@ -79,7 +82,7 @@ class Known(IntEnum):
     ENTRY, LONG, COUNTDOWN, EXACT = range(4)
 
 
-class Table(IntEnum):
+class Table:
     """Words of an everyday function's table.
 
     The Python function behind it; how many inputs, options, outputs, parameters (``out`` included), symbols
@@ -90,18 +93,20 @@ class Table(IntEnum):
     another names the rows, or -1, and that other; whether there are integers that nothing else is converted to; the
     symbol of its trailing dimensions or -1; whether its first input is the only one with other dimensions than a
     kernel's, so that it may lie the other way round; whether results are without the last extent of the plain rows
-    that go in; the key of the nest that a call given to Python was without (the address is 0 where no kernel was
-    known); the key that was last looked for in vain; then the parameters' names and the records.
+    that go in; whether arrays may be of bfloat16; the key of the nest that a call given to Python was without (the
+    address is 0 where no kernel was known); the key that was last looked for in vain; then the parameters' names
+    and the records.
     """
 
     (
         SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, PLAIN, EXACT, KEYS, MASK, CHOICES,
-        HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, TRAILING, MIRRORS, REDUCES, WANTED, MISSED, NAMES,
-    ) = range(26)  # fmt: skip
+        HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, TRAILING, MIRRORS, REDUCES, NARROWS, WANTED, MISSED,
+        NAMES,
+    ) = range(27)  # fmt: skip
     RECORDS = NAMES + MOST_SLOTS
 
 
-class Plain(IntEnum):
+class Plain:
     """What an everyday function is, as far as its plain calls go.
 
     ELEMENTWISE: one or two arrays alike and a result alike, no options. OF_ROWS: an array of rows and a result alike,
@@ -112,7 +117,7 @@ class Plain(IntEnum):
     NONE, ELEMENTWISE, OF_ROWS, ANY_ORDER = range(4)
 
 
-class Outcome(IntEnum):
+class Outcome:
     """What a call gives in place of the address of its result.
 
     PYTHON must serve it, ERROR: Python has an exception set, GENERAL: it is not plain, UNSORTED: nobody looked yet.
@@ -121,7 +126,7 @@ class Outcome(IntEnum):
     PYTHON, ERROR, GENERAL, UNSORTED = range(4)
 
 
-class Part(IntEnum):
+class Part:
     """The functions of the dispatcher that are objects of their own, built when a call first needs them.
 
     GENERAL: any call, if the kernel takes all operands as they lie. IN_BLOCKS: calling it if some pass through buffers.
@@ -131,7 +136,7 @@ class Part(IntEnum):
     GENERAL, IN_BLOCKS, MIXED, OF_SEQUENCE = range(4)
 
 
-class Record(IntEnum):
+class Record:
     """Words of an input or output in a table.
 
     WHEN: what its presence adds to the options, LEADER: the first input of its optional group, or -1; an output is
@@ -139,18 +144,20 @@ class Record(IntEnum):
     the factor of the choice in the options that says whether it is the next dtype instead; TELLS: the same where an
     input tells it. UNLESS: one more than the input with which it holds floats all the same, or 0. LEADS: has leading
     dimensions, TRAILS: trailing ones. FIXED: how many others; the last may be missing if OPTIONAL, which is 2 where
-    results do not depend on that. TURN: what lying transposed adds to the options. SHAPE: factor, symbol and second
+    results do not depend on that. TURN: what lying transposed adds to the options. ALONG: one more than the
+    input whose leading dimensions are one with its first, or 0. SHAPE: factor, symbol and second
     symbol (or -1 where there is none) of each extent. MORE: the number that each is more than their product.
     """
 
     (
-        WHEN, LEADER, INTEGER, VARIES, TELLS, UNLESS, LEADS, TRAILS, FIXED, OPTIONAL, TURN, IN_PLACE, SHAPE,
-    ) = range(13)  # fmt: skip
+        WHEN, LEADER, INTEGER, VARIES, TELLS, UNLESS, LEADS, TRAILS, FIXED, OPTIONAL, TURN, IN_PLACE, ALONG,
+        SHAPE,
+    ) = range(14)  # fmt: skip
     MORE = SHAPE + 3 * MOST_SHAPE
     WORDS = MORE + MOST_SHAPE
 
 
-class Choice(IntEnum):
+class Choice:
     """Words of an option in a table, and its kinds.
 
     For OF_VALUES the factor in the key, how many objects it may be and these, the default first; for A_FLOAT in
@@ -167,7 +174,7 @@ class Choice(IntEnum):
     OF_VALUES, AXIS, A_FLOAT, AN_INT, A_SHAPE, A_DTYPE = range(100, 106)
 
 
-class Operand(IntEnum):
+class Operand:
     """Words of an operand while a call is served; extents and strides are those of its loop once laid out."""
 
     (
@@ -178,8 +185,11 @@ class Operand(IntEnum):
     WORDS = STRIDES + MOST_OPERAND_DIMENSIONS
 
 
-class Frame(IntEnum):
-    """Words of a call while it is served: what holds for all operands. BEHIND: how many trailing dimensions."""
+class Frame:
+    """Words of a call while it is served: what holds for all operands.
+
+    WIDE: the place of the dtype among the `DTYPES`. BEHIND: how many trailing dimensions.
+    """
 
     WIDE, OPTIONS, AXIS, MOVED, MISSING, EMPTY, MEMORY, PICKED, FORTRAN, BEHIND, LEADING, LEAD = range(12)
     TRAIL = LEAD + MOST_OPERAND_DIMENSIONS
@@ -188,7 +198,7 @@ class Frame(IntEnum):
     WORDS = FLOATS + MOST_FLOATS
 
 
-class Offset(IntEnum):
+class Offset:
     """Bytes from the start of an object, verified at start against the answers of Python and NumPy."""
 
     REFERENCES = 0
@@ -214,7 +224,10 @@ def constants() -> dict[str, int]:
     """All of the above by the names that translated code uses, such as ``Context.COUNT``."""
     kinds = (Context, ArrayRecord, Known, Table, Plain, Outcome, Part, Record, Choice, Operand, Frame, Offset)
     named = {
-        f"{kind.__name__}.{name}": int(item) for kind in kinds for name, item in kind.__members__.items()
+        f"{kind.__name__}.{name}": item
+        for kind in kinds
+        for name, item in vars(kind).items()
+        if name.isupper()
     }
     plain = {name: value for name, value in globals().items() if name.isupper() and isinstance(value, int)}
     return {**named, **plain}

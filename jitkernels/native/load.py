@@ -12,7 +12,7 @@ from jitkernels.errors import BuildError
 from jitkernels.locks import making
 from jitkernels.native import cache
 from jitkernels.native.placing import Placed, place
-from jitkernels.native.source import External, Source, symbol_of
+from jitkernels.native.source import External, Source, digest_of, symbol_of
 
 _loaded: dict[str, Placed] = {}
 """Code that stays as long as the process."""
@@ -78,12 +78,12 @@ def can_be_had(source: Source) -> bool:
 
 def _key(source: Source) -> str:
     """The symbol is part of the key: two names of one text are two objects."""
-    return f"{symbol_of(source)}\n{getattr(source, 'built_by', '')}{source.text}"
+    return f"{symbol_of(source)}\n{getattr(source, 'built_by', '')}{digest_of(source)}"
 
 
 def pack_key(source: Source) -> str:
-    """The key of what is built from a source in packs."""
-    return packs.key_of(symbol_of(source), source.text, source.suffix)
+    """The key of what is built from a source in packs, each of which is for one environment."""
+    return f"{source.name}-{digest_of(source)}{source.suffix}"
 
 
 def packed(source: Source) -> bytes | None:

@@ -1,11 +1,11 @@
 """A loop nest: the source of a C function that runs a loop over a range, and of one that runs a part of it."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from jitkernels import dtypes
+from jitkernels.checksums import sha256
 from jitkernels.errors import BuildError
 from jitkernels.kept import kept_property
 from jitkernels.native import entry, openmp, status
@@ -38,6 +38,10 @@ class LoopNest:
     running thread, kept between calls; or a function of the integer arguments, begin and end in the language of bodies,
     which gives that size. `vector_bytes` limits the vector registers that LLVM may use.
     `parallel` asks for threads when there are at least two blocks for each.
+    `together`, in place of it, is a function of the integer arguments, begin and end in the language of bodies, which
+    says how many threads are worth it. All of them are given the whole range and one workspace, and behind begin and
+    end ``words, member, members``: their number, how many there are, and what `jitkernels.loops.rounds` takes. There
+    may be one alone, and some may come late or never. A function `workspace` is told the members before begin and end.
 
     Nothing is assumed of pointers but what ``restrict`` in `arguments` says. Without it LLVM compares
     addresses before each loop, and where an output is the very input it runs scalar code. `reads_first`
@@ -59,6 +63,7 @@ class LoopNest:
     extent: int | tuple[int, ...]
     block: int = 1
     parallel: bool = False
+    together: Callable[..., Any] | None = None
     workspace: int | Callable[..., Any] = 0
     workspace_dtype: str = ""
     check: Code | None = None
@@ -103,12 +108,20 @@ class LoopNest:
             module.define("check", self.check, ())
         if callable(self.workspace):
             module.define("needed", self.workspace, ())
+        if self.together is not None:
+            module.define("members", self.together, ())
         return module
+
+    @property
+    def own_arguments(self) -> tuple[str, ...]:
+        """Names of what `body` takes behind the arguments."""
+        group = ("words", "member", "members") if self.together else ()
+        return (*(("workspace",) if self.workspace else ()), "begin", "end", *group)
 
     @property
     def externals(self) -> tuple[External, ...]:
         own = (*self.module.externals.values(), *self.calls)
-        return (*own, *openmp.externals()) if self.parallel else own
+        return (*own, *openmp.externals()) if self.parallel or self.together else own
 
     @kept_property
     def entry(self) -> str:
@@ -121,6 +134,7 @@ class LoopNest:
             workspace=entry.SIZED if callable(self.workspace) else self.workspace,
             no_memory=status.no_memory_for(self.name) if self.workspace else 0,
             check=self.check is not None,
+            together=self.together is not None,
         )
 
     @kept_property
@@ -167,19 +181,23 @@ class LoopNest:
         plain = self.arguments
         if self.reads_first:
             plain = tuple(text if "restrict" in text else text.replace("*", "* restrict") for text in plain)
-        scratch = (f"{self.workspace_dtype}* restrict",) if self.workspace else ()
+        own = "" if self.together else " restrict"  # others of the group write to it as well
+        scratch = (f"{self.workspace_dtype}*{own}",) if self.workspace else ()
+        group = ("int64*", "int64", "int64") if self.together else ()
+        integers = [text for text in plain if text == "int64"]
         program = loops.Program(self.name)
         if callable(self.body):
-            program.export("body", self.body, (*plain, *scratch, "int64", "int64"), self.flags)
+            program.export("body", self.body, (*plain, *scratch, "int64", "int64", *group), self.flags)
         if callable(self.check):
             program.export("check", self.check, plain, ())
         if callable(self.workspace):
-            integers = [text for text in plain if text == "int64"]
-            program.export("needed", self.workspace, (*integers, "int64", "int64"), ())
+            program.export("needed", self.workspace, (*integers, *group[2:], "int64", "int64"), ())
+        if self.together is not None:
+            program.export("members", self.together, (*integers, "int64", "int64"), ())
         return program.text
 
 
 def _readable(code: Code) -> str:
     if isinstance(code, bytes):
-        return f"bitcode of SHA-256 {hashlib.sha256(code).hexdigest()}"
+        return f"bitcode of SHA-256 {sha256(code).hexdigest()}"
     return code.text if isinstance(code, LaterIR) else str(code)

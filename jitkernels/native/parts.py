@@ -7,7 +7,6 @@ building them would take most of the first call of a process.
 import ctypes
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 
 from jitkernels.native import copying, load, moving
@@ -15,15 +14,17 @@ from jitkernels.native.c_api import externals, link
 from jitkernels.native.ir import WordSource
 from jitkernels.native.layout import ALIGNED, CONTIGUOUS, MOST_CALL_WORDS, WRITEABLE, Part, constants
 from jitkernels.native.source import External
+from jitkernels.states import state_of
 
+PARTS = {name.lower(): number for name, number in vars(Part).items() if name.isupper()}
 LAUNCHER = ("jk_launch", "jk_everyday")
-VARIABLES = {"jk_bypass": 1, "jk_missing": 1, "jk_parts": len(Part)}
+VARIABLES = {"jk_bypass": 1, "jk_missing": 1, "jk_parts": len(PARTS)}
 """The launcher's own words, so many of each: whether Python serves all everyday calls; the number of the part that a
 call was without, and one; where the parts are."""
-TOGETHER = {"general": (Part.GENERAL,), "converting": (Part.IN_BLOCKS, Part.MIXED, Part.OF_SEQUENCE)}
+TOGETHER = {"general": ("general",), "converting": ("in_blocks", "mixed", "of_sequence")}
 """Which parts are one object."""
-DISPATCHER = sorted(map(str, (Path(__file__).parent / "dispatch").glob("*.py")))
-"""The files of what is translated."""
+WRITTEN = ("native/parts.py", "native/dispatch", "native/copying.py", "native/moving.py")
+"""The modules of what is translated."""
 ARGUMENTS = (6, 12, MOST_CALL_WORDS)
 """A kernel is called with the least of these that is enough: in C a function may be given more than it takes."""
 
@@ -44,6 +45,7 @@ class Parts:
             "HAS_FLOAT16": int(copying.has_float16()),
             "BOOL": copying.BOOL,
             "FLOAT16": copying.FLOAT16,
+            "BFLOAT16": copying.BFLOAT16,
             "FLOAT32": copying.FLOAT32,
             "FLOAT64": copying.FLOAT64,
             "LANES": copying.LANES,
@@ -53,8 +55,7 @@ class Parts:
             "INFINITY_BITS": 0x7FF << 52,
         }
         # The translator's own text is in every key (`jitkernels.native.cache`).
-        files = [__file__, *DISPATCHER, *(str(module.__file__) for module in (copying, moving))]
-        self._written = "".join([*(Path(file).read_text() for file in files), f"\n{self._constants}\n"])
+        self._written = f"{state_of(*WRITTEN)}\n{self._constants}\n"
         self.addresses = self._loaded("launcher", LAUNCHER, owns=VARIABLES)
 
     def bring_missing(self) -> bool:
@@ -62,7 +63,7 @@ class Parts:
         missing = ctypes.c_int64.from_address(self.addresses["jk_missing"])
         number, missing.value = missing.value - 1, 0
         for title, parts in TOGETHER.items():
-            if number in parts:
+            if number in [PARTS[part] for part in parts]:
                 self._bring(title, parts)
                 return True
         return False
@@ -72,12 +73,11 @@ class Parts:
         for title, parts in TOGETHER.items():
             self._bring(title, parts)
 
-    def _bring(self, title: str, parts: Sequence[Part]) -> None:
-        names = [part.name.lower() for part in parts]
+    def _bring(self, title: str, parts: Sequence[str]) -> None:
         links = [link(name, partial(self.addresses.__getitem__, name)) for name in VARIABLES]
-        found = self._loaded(title, names, links)
-        for part, name in zip(parts, names, strict=True):
-            ctypes.c_int64.from_address(self.addresses["jk_parts"] + 8 * part).value = found[name]
+        found = self._loaded(title, parts, links)
+        for name in parts:
+            ctypes.c_int64.from_address(self.addresses["jk_parts"] + 8 * PARTS[name]).value = found[name]
 
     def _loaded(
         self,

@@ -12,8 +12,12 @@ many callers as there are share the helpers; who finds none that is free works a
 """
 
 import os
-import signal
 import time
+from importlib import import_module
+from typing import Any
+
+signal: Any = import_module("_signal")
+"""What `signal` makes enums of, which takes a millisecond."""
 
 ABSENT, FREE, TAKEN, ASKED, WORKING, AWAITED, DONE = range(7)
 """What a helper is about to do. There is no thread yet; it may be asked; some caller is about to ask; it was asked and
@@ -137,9 +141,9 @@ create:
   store atomic i32 {ASKED}, ptr %helper release, align 64
   call void @llvm.memset.p0.i64(ptr %signals, i8 -1, i64 128, i1 false)
   store i64 {NO_SIGNALS}, ptr %signals
-  call i32 @pthread_sigmask(i32 {signal.SIG_SETMASK:d}, ptr %signals, ptr %usual)
+  call i32 @pthread_sigmask(i32 {signal.SIG_SETMASK}, ptr %signals, ptr %usual)
   %failed = call i32 @pthread_create(ptr %thread, ptr null, ptr @helping, ptr %helper)
-  call i32 @pthread_sigmask(i32 {signal.SIG_SETMASK:d}, ptr %usual, ptr null)
+  call i32 @pthread_sigmask(i32 {signal.SIG_SETMASK}, ptr %usual, ptr null)
   %fine = icmp eq i32 %failed, 0
   br i1 %fine, label %created, label %without
 created:

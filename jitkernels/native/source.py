@@ -7,7 +7,6 @@ module. Making that text needs no compiler, which is why a warm process starts q
 
 import ast
 import functools
-import hashlib
 import inspect
 import linecache
 import reprlib
@@ -21,6 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from jitkernels.checksums import sha256
 from jitkernels.errors import BuildError
 from jitkernels.records import record
 
@@ -365,6 +365,15 @@ def references(function: Callable[..., Any], names: AbstractSet[str] | None = No
     }
 
 
+def digest_of(source: Source) -> str:
+    """The hash of the text of a source, which may be long, and is asked for several times."""
+    own: dict[str, Any] = getattr(source, "__dict__", {})
+    found: str | None = own.get("_digest")
+    if found is None:
+        found = own["_digest"] = sha256(source.text.encode()).hexdigest()
+    return found
+
+
 def symbol_of(source: Source) -> str:
     """The unique name of the entry of a source: readable part and hash of the text."""
-    return f"jk_{source.name}_{hashlib.sha256(source.text.encode()).hexdigest()[:16]}"
+    return f"jk_{source.name}_{digest_of(source)[:16]}"

@@ -135,6 +135,9 @@ def attentions(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("scale", (q, k, v), {"scale": 0.25})
     yield OrdinaryCall("mask", (q, k, v, mask[np.newaxis].copy()))
     yield OrdinaryCall("mask, 2-D", (q, k, v, mask))
+    batches = tuple(np.stack([array, array + 1]) for array in (q, k, v))
+    yield OrdinaryCall("mask of four dimensions", (*batches, mask[np.newaxis, np.newaxis].copy()))
+    yield OrdinaryCall("mask for each head", (*batches, values((2, *q.shape[:-1], positions))))
     yield OrdinaryCall("mask by name", (q, k, v), {"mask": mask[np.newaxis].copy()})
     for dtype in DTYPES:
         yield OrdinaryCall(dtype, (q.astype(dtype), k.astype(dtype), v.astype(dtype)))

@@ -8,6 +8,7 @@ import numpy as np
 
 from jitkernels.attrs.counting import CumsumAttr, HistogramAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.compiled import of_jax
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
 from jitkernels.signature import AnyArray
 
@@ -48,6 +49,9 @@ def torch_histogram(attr: HistogramAttr, x: AnyArray, counts: AnyArray) -> Bound
     import torch
 
     return partial(torch.histc, torch.from_numpy(x), attr.bins, attr.low, attr.high)
+
+
+of_jax(CumsumAttr, lambda _, jax, x: jax.numpy.cumsum(x, 1))
 
 
 @ordinary_calls(CumsumAttr)

@@ -9,6 +9,7 @@ import numpy as np
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.peers.forms import LAYOUTS, shape, strided, values, with_outs
+from jitkernels.peers.tensors import tensor
 from jitkernels.signature import AnyArray
 
 
@@ -34,17 +35,17 @@ def numpy_emb_seq_pool(attr: EmbSeqPoolAttr, table: AnyArray, ids: AnyArray, out
     return partial(emb_seq_pool, table, ids, attr.pool, out)
 
 
-@peer(EmbSeqPoolAttr, name="torch")
+@peer(EmbSeqPoolAttr, name="torch", narrow=True)
 def torch_emb_seq_pool(attr: EmbSeqPoolAttr, table: AnyArray, ids: AnyArray, out: AnyArray) -> Bound:
     import torch
 
     bags = torch.from_numpy(np.ascontiguousarray(ids.T))
-    result = torch.from_numpy(out).reshape(attr.idx_w, attr.table_w)
+    result = tensor(out).reshape(attr.idx_w, attr.table_w)
 
     def into(bags: Any, table: Any, pool: str, result: Any) -> None:
         result.copy_(torch.nn.functional.embedding_bag(bags, table, mode=pool))
 
-    return partial(into, bags, torch.from_numpy(table), attr.pool, result)
+    return partial(into, bags, tensor(table), attr.pool, result)
 
 
 @ordinary_calls(EmbSeqPoolAttr)

@@ -1,7 +1,7 @@
-"""Peers of an elementwise row in one line: NumPy's function, an expression for numexpr, and torch's function."""
+"""Peers of an elementwise row in one line: NumPy's function, an expression for compilers, and torch's function."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.peers import Bound, equivalent, peer
+from jitkernels.peers.compiled import FUNCTIONS, made_of, of_jax, of_numba
 from jitkernels.signature import AnyArray
 
 LITERAL = re.compile(r"(?<![\w.])\d+(\.\d+)?(?![\w.])")
@@ -19,11 +20,14 @@ def elementwise(
     numpy: Callable[..., Any],
     text: str | None,
     torch: Callable[..., Bound] | None = None,
+    compiled: Mapping[str, str] | None = None,
 ) -> None:
     """Register the peers of a row of one result, and its equivalent.
 
     numpy: a function of the inputs, the options and ``out``. text: numexpr's expression of the inputs and floats by
-    name; its numbers count as the arrays do. torch: gives the call for torch, a tensor of each array and the options.
+    name, which JAX and numba compile as well; its numbers count as the arrays do. torch: gives the call for torch, a
+    tensor of each array and the options. compiled: what the two compile where numexpr has no words for it, by the
+    value of the row's option, or by "".
     """
     equivalent(row)(numpy)
     inputs = [argument.name for argument in row.arrays[:-1]]
@@ -50,6 +54,29 @@ def elementwise(
         peer(row, name="numexpr")(by_numexpr)
     if torch is not None:
         peer(row, name="torch")(by_torch)
+    texts = compiled or ({"": text} if text is not None else {})
+    if texts:
+        chosen = partial(_chosen, row, texts)
+        of_numba(row, lambda attr: _named(chosen(attr), row, attr))
+        of_jax(
+            row,
+            lambda attr, jax, *given: _in_jax(
+                jax, chosen(attr), row, attr, dict(zip(inputs, given, strict=True))
+            ),
+        )
+
+
+def _chosen(row: type[KernelAttr], texts: Mapping[str, str], attr: KernelAttr) -> str:
+    (option,) = [str(value) for value in _options(row, attr).values()] if "" not in texts else [""]
+    return texts[option]
+
+
+def _in_jax(jax: Any, text: str, row: type[KernelAttr], attr: KernelAttr, given: dict[str, Any]) -> Any:
+    """The expression of JAX's arrays; that of one element is a copy, as JAX would give its argument back."""
+    names = {name: getattr(jax.numpy, name) for name in FUNCTIONS} | {"erf": jax.scipy.special.erf}
+    names |= given | {name: getattr(attr, name) for name in row.floats}
+    found = made_of(f"found = {text}", names)["found"]
+    return jax.numpy.copy(found) if text in given else found
 
 
 def _options(row: type[KernelAttr], attr: KernelAttr) -> dict[str, Any]:

@@ -3,16 +3,26 @@
 Values lie in 0.5 to 1.5, so that a call repeated in place neither overflows nor reaches subnormal numbers.
 """
 
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from jitkernels import dtypes
-from jitkernels.peers import OrdinaryCall
 from jitkernels.signature import AnyArray
 
 Form = Callable[[AnyArray], Any]
+
+
+@dataclass(frozen=True)
+class OrdinaryCall:
+    """Arguments that an everyday function and its equivalent both take; `form` says what is special about them."""
+
+    form: str
+    arguments: tuple[Any, ...]
+    named: Mapping[str, Any] = field(default_factory=dict)
 
 
 def shape(elements: int, dimensions: int) -> tuple[int, ...]:
@@ -73,6 +83,31 @@ def read_only(value: AnyArray) -> AnyArray:
     return copy
 
 
+def byte_swapped(value: AnyArray) -> AnyArray:
+    return value.astype(value.dtype.newbyteorder())
+
+
+def unaligned(value: AnyArray) -> AnyArray:
+    """As a field of a record that begins with a byte lies."""
+    room = np.zeros(value.shape, [("tag", "u1"), ("value", value.dtype)])
+    view: AnyArray = room["value"]
+    view[...] = value
+    return view
+
+
+def mapped(value: AnyArray) -> AnyArray:
+    """In a file that nobody else has."""
+    with tempfile.TemporaryFile() as file:
+        view = np.memmap(file, value.dtype, "w+", shape=value.shape or (1,)).reshape(value.shape)
+        view[...] = value
+        return view
+
+
+def repeated(value: AnyArray) -> AnyArray:
+    """The first row again and again, without memory for it."""
+    return np.broadcast_to(value[:1], value.shape)
+
+
 LAYOUTS: dict[str, Form] = {
     "strided": strided,
     "columns": columns,
@@ -82,8 +117,32 @@ LAYOUTS: dict[str, Form] = {
     "list": lambda value: value.tolist(),
 }
 """Forms of an array with the same values."""
+EVERYWHERE: dict[str, Form] = {
+    **{name: form for name, form in LAYOUTS.items() if name != "list"},
+    "transposed": transposed,
+    "byte-swapped": byte_swapped,
+    "unaligned": unaligned,
+    "memory maps": mapped,
+    "repeated": repeated,
+}
+"""Forms in which the arrays of any call may come, indices among them."""
 DTYPES = tuple(name for name in dtypes.TABLE if name not in ("float32", "bfloat16"))
 """Types besides float32 that everyday functions take."""
+
+
+def in_all_forms(plain: OrdinaryCall) -> Iterator[OrdinaryCall]:
+    """A call once more with all its arrays of some elements in each form, and with its floats in lists."""
+    for name, form in EVERYWHERE.items():
+        yield OrdinaryCall(f"every array {name}", *_changed(plain, form, "fiu"))
+    yield OrdinaryCall("every float in lists", *_changed(plain, LAYOUTS["list"], "f"))
+
+
+def _changed(plain: OrdinaryCall, form: Form, kinds: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def change(value: Any) -> Any:
+        fits = isinstance(value, np.ndarray) and value.dtype.kind in kinds and value.size and value.ndim
+        return form(value.copy()) if fits else value
+
+    return tuple(map(change, plain.arguments)), {name: change(v) for name, v in plain.named.items()}
 
 
 def outs(results: AnyArray) -> dict[str, AnyArray]:

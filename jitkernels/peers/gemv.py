@@ -1,13 +1,16 @@
-"""What NumPy and torch have for GEMV."""
+"""What NumPy, torch and JAX have for GEMV."""
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.compiled import of_jax
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.peers.tensors import tensor
 from jitkernels.signature import AnyArray
 
 equivalent(GEMVAttr)(np.matmul)
@@ -26,18 +29,24 @@ def numpy_matvec(attr: GEMVAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> Bound
     return partial(added, matrix, x, attr.beta, y)
 
 
-@peer(GEMVAttr, name="torch")
+@peer(GEMVAttr, name="torch", narrow=True)
 def torch_mv(attr: GEMVAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> Bound:
     import torch
 
     matrix, vector, result = (
-        torch.from_numpy(a.T if attr.trans else a),
-        torch.from_numpy(x),
-        torch.from_numpy(y),
+        tensor(a).T if attr.trans else tensor(a),
+        tensor(x),
+        tensor(y),
     )
     if not attr.beta:
         return partial(torch.mv, matrix, vector, out=result)
     return partial(torch.addmv, result, matrix, vector, beta=attr.beta, out=result)
+
+
+@partial(of_jax, GEMVAttr)
+def jax_matvec(attr: GEMVAttr, jax: Any, a: Any, x: Any, y: Any = 0.0) -> Any:
+    product = (a.T if attr.trans else a) @ x
+    return product + attr.beta * y if attr.beta else product
 
 
 @ordinary_calls(GEMVAttr)

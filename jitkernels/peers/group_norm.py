@@ -35,8 +35,11 @@ def numpy_group_norm(attr: GroupNormAttr, x: AnyArray, *rest: AnyArray) -> Bound
 
 
 @peer(GroupNormAttr, name="torch")
-def torch_group_norm(attr: GroupNormAttr, x: AnyArray, *rest: AnyArray) -> Bound:
+def torch_group_norm(attr: GroupNormAttr, x: AnyArray, *rest: AnyArray) -> Bound | None:
     import torch
+
+    if x.size <= attr.groups:  # it refuses groups of one
+        return None
 
     *affine, result = map(torch.from_numpy, rest)
     scale, bias = affine or (None, None)

@@ -1,4 +1,4 @@
-"""What NumPy and torch have for LAYER_NORM."""
+"""What NumPy, torch, JAX and onnxruntime have for LAYER_NORM."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,6 +8,7 @@ import numpy as np
 
 from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.compiled import of_jax, of_onnxruntime
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
 from jitkernels.signature import AnyArray
 
@@ -40,6 +41,17 @@ def torch_layer_norm(attr: LayerNormAttr, x: AnyArray, *rest: AnyArray) -> Bound
         y.copy_(torch.nn.functional.layer_norm(x, n, scale, bias, eps))
 
     return partial(into, torch.from_numpy(x), (attr.n,), scale, bias, attr.eps, y)
+
+
+@partial(of_jax, LayerNormAttr)
+def jax_layer_norm(attr: LayerNormAttr, jax: Any, x: Any, scale: Any = 1.0, bias: Any = 0.0) -> Any:
+    centred = x - x.mean(1, keepdims=True)
+    return centred * jax.lax.rsqrt((centred * centred).mean(1, keepdims=True) + attr.eps) * scale + bias
+
+
+@partial(of_onnxruntime, LayerNormAttr)
+def onnxruntime_layer_norm(attr: LayerNormAttr) -> Any:
+    return ("LayerNormalization", ("x", "scale", "bias"), {"epsilon": attr.eps}) if attr.affine else None
 
 
 @ordinary_calls(LayerNormAttr)

@@ -1,13 +1,16 @@
-"""What NumPy and torch have for MATMUL."""
+"""What NumPy, torch, JAX and onnxruntime have for MATMUL."""
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.compiled import of_jax, of_onnxruntime
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, transposed, values, with_outs
+from jitkernels.peers.tensors import tensor
 from jitkernels.signature import AnyArray
 
 equivalent(MatMulAttr)(np.matmul)
@@ -26,15 +29,29 @@ def numpy_matmul(attr: MatMulAttr, a: AnyArray, b: AnyArray, c: AnyArray) -> Bou
     return partial(added, left, right, attr.beta, c)
 
 
-@peer(MatMulAttr, name="torch")
+@peer(MatMulAttr, name="torch", narrow=True)
 def torch_matmul(attr: MatMulAttr, a: AnyArray, b: AnyArray, c: AnyArray) -> Bound:
     import torch
 
-    left, right = torch.from_numpy(a.T if attr.trans_a else a), torch.from_numpy(b.T if attr.trans_b else b)
-    result = torch.from_numpy(c)
+    left, right = tensor(a).T if attr.trans_a else tensor(a), tensor(b).T if attr.trans_b else tensor(b)
+    result = tensor(c)
     if not attr.beta:
         return partial(torch.matmul, left, right, out=result)
     return partial(torch.addmm, result, left, right, beta=attr.beta, out=result)
+
+
+@partial(of_jax, MatMulAttr)
+def jax_matmul(attr: MatMulAttr, jax: Any, a: Any, b: Any, c: Any = 0.0) -> Any:
+    product = (a.T if attr.trans_a else a) @ (b.T if attr.trans_b else b)
+    return product + attr.beta * c if attr.beta else product
+
+
+@partial(of_onnxruntime, MatMulAttr)
+def onnxruntime_matmul(attr: MatMulAttr) -> Any:
+    transposed = {"transA": int(attr.trans_a), "transB": int(attr.trans_b)}
+    if attr.beta:
+        return None  # it is where the result goes to, too
+    return ("Gemm", ("a", "b"), transposed) if attr.trans_a or attr.trans_b else ("MatMul", ("a", "b"), {})
 
 
 @ordinary_calls(MatMulAttr)

@@ -1,12 +1,14 @@
-"""What NumPy and torch have for MATMUL_BATCHED."""
+"""What NumPy, torch and JAX have for MATMUL_BATCHED."""
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.compiled import of_jax
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
 from jitkernels.signature import AnyArray
 
@@ -26,6 +28,11 @@ def torch_bmm(attr: MatMulBatchedAttr, a: AnyArray, b: AnyArray, c: AnyArray) ->
     left = torch.from_numpy(a.swapaxes(1, 2) if attr.trans_a else a)
     right = torch.from_numpy(b.swapaxes(1, 2) if attr.trans_b else b)
     return partial(torch.bmm, left, right, out=torch.from_numpy(c))
+
+
+@partial(of_jax, MatMulBatchedAttr)
+def jax_matmul_batched(attr: MatMulBatchedAttr, jax: Any, a: Any, b: Any) -> Any:
+    return (a.swapaxes(-1, -2) if attr.trans_a else a) @ (b.swapaxes(-1, -2) if attr.trans_b else b)
 
 
 @ordinary_calls(MatMulBatchedAttr)

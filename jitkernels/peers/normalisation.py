@@ -1,4 +1,4 @@
-"""What NumPy and torch have for RMS_NORM and BATCH_NORM."""
+"""What NumPy, torch and JAX have for RMS_NORM and BATCH_NORM."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,7 +8,9 @@ import numpy as np
 
 from jitkernels.attrs.normalisation import BatchNormAttr, RmsNormAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.compiled import of_jax
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.peers.tensors import tensor
 from jitkernels.signature import AnyArray
 
 
@@ -41,7 +43,7 @@ def numpy_rms_norm(attr: RmsNormAttr, x: AnyArray, *rest: AnyArray) -> Bound:
     return partial(rms_norm, x, scale[0] if scale else None, 1, attr.eps, y)
 
 
-@peer(RmsNormAttr, name="torch")
+@peer(RmsNormAttr, name="torch", narrow=True)
 def torch_rms_norm(attr: RmsNormAttr, x: AnyArray, *rest: AnyArray) -> Bound | None:
     import torch
 
@@ -52,8 +54,8 @@ def torch_rms_norm(attr: RmsNormAttr, x: AnyArray, *rest: AnyArray) -> Bound | N
     def into(x: Any, scale: Any, y: Any) -> None:
         y.copy_(torch.nn.functional.rms_norm(x, (attr.n,), scale, attr.eps))
 
-    weight = torch.from_numpy(scale[0]) if scale else None
-    return partial(into, torch.from_numpy(x), weight, torch.from_numpy(y))
+    weight = tensor(scale[0]) if scale else None
+    return partial(into, tensor(x), weight, tensor(y))
 
 
 @peer(BatchNormAttr)
@@ -79,6 +81,23 @@ def torch_batch_norm(
         y.copy_(torch.nn.functional.batch_norm(x, of_mean, of_var, scale, bias, eps=attr.eps))
 
     return partial(into, given, y)
+
+
+@partial(of_jax, RmsNormAttr)
+def jax_rms_norm(attr: RmsNormAttr, jax: Any, x: Any, scale: Any = None) -> Any:
+    y = x * jax.lax.rsqrt((x * x).mean(1, keepdims=True) + attr.eps)
+    return y if scale is None else y * scale.reshape(-1, *[1] * (x.ndim - 2))
+
+
+@partial(of_jax, BatchNormAttr)
+def jax_batch_norm(
+    attr: BatchNormAttr, jax: Any, x: Any, mean: Any, var: Any, scale: Any = None, bias: Any = None
+) -> Any:
+    def along(each: Any) -> Any:
+        return each.reshape(-1, *[1] * (x.ndim - 2))
+
+    y = (x - along(mean)) * along(jax.lax.rsqrt(var + attr.eps))
+    return y if scale is None else y * along(scale) + along(bias)
 
 
 @ordinary_calls(RmsNormAttr)

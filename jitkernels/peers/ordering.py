@@ -1,4 +1,4 @@
-"""What NumPy and torch have for SORT and TOPK."""
+"""What NumPy, torch and JAX have for SORT and TOPK."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,6 +8,7 @@ import numpy as np
 
 from jitkernels.attrs.ordering import SortAttr, TopkAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.compiled import of_jax
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
 from jitkernels.signature import AnyArray
 
@@ -72,6 +73,10 @@ def torch_topk(attr: TopkAttr, x: AnyArray, values: AnyArray, indices: AnyArray)
     return partial(
         torch.topk, torch.from_numpy(x), attr.k, out=(torch.from_numpy(values), torch.from_numpy(indices))
     )
+
+
+of_jax(SortAttr, lambda _, jax, x: jax.numpy.sort(x, 1))
+of_jax(TopkAttr, lambda attr, jax, x: jax.lax.top_k(x, attr.k))
 
 
 @ordinary_calls(SortAttr)

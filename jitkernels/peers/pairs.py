@@ -1,4 +1,4 @@
-"""What NumPy, SciPy, torch and NumKong have for DOT, SQEUCLIDEAN and COSINE."""
+"""What NumPy, torch, JAX and NumKong have for DOT, SQEUCLIDEAN and COSINE."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,7 +8,9 @@ import numpy as np
 
 from jitkernels.attrs.pairs import CosineAttr, DotAttr, PairsAttr, SqEuclideanAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.compiled import of_jax
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, transposed, values, with_outs
+from jitkernels.peers.tensors import tensor
 from jitkernels.signature import AnyArray
 
 
@@ -61,7 +63,7 @@ def numpy_cosine(attr: CosineAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bou
 def _torch(attr: PairsAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
     import torch
 
-    a, b, result = torch.from_numpy(x), torch.from_numpy(y), torch.from_numpy(z)
+    a, b, result = tensor(x), tensor(y), tensor(z)
 
     def into(function: Any) -> None:
         torch.sub(function(a, b), 0, out=result) if function is not torch.linalg.vecdot else function(
@@ -90,8 +92,18 @@ def _numkong(attr: PairsAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound | 
 
 
 for _row in (DotAttr, SqEuclideanAttr, CosineAttr):
-    peer(_row, name="torch")(_torch)
+    peer(_row, name="torch", narrow=True)(_torch)
     peer(_row, name="numkong")(_numkong)
+
+
+of_jax(DotAttr, lambda _, jax, x, y: jax.numpy.sum(x * y, 1))
+of_jax(SqEuclideanAttr, lambda _, jax, x, y: jax.numpy.sum(jax.numpy.square(x - y), 1))
+
+
+@partial(of_jax, CosineAttr)
+def jax_cosine(attr: CosineAttr, jax: Any, x: Any, y: Any) -> Any:
+    lengths = jax.numpy.sqrt(jax.numpy.sum(x * x, 1) * jax.numpy.sum(y * y, 1))
+    return 1 - jax.numpy.sum(x * y, 1) / lengths
 
 
 @ordinary_calls(DotAttr)

@@ -1,4 +1,4 @@
-"""What NumPy, torch, numexpr and scipy have for the reductions along one axis."""
+"""What NumPy, torch, JAX, numexpr and scipy have for the reductions along one axis."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,6 +17,7 @@ from jitkernels.attrs.reduction import (
     HVarAttr,
 )
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.compiled import of_jax
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
 from jitkernels.signature import AnyArray
 
@@ -64,6 +65,14 @@ def _numexpr(name: str, attr: Any, x: AnyArray, y: AnyArray) -> Bound:
     import numexpr
 
     return partial(numexpr.evaluate, f"{name}(x, axis=1)", {"x": x}, {}, out=y)
+
+
+def _jax(name: str, attr: Any, jax: Any, x: Any) -> Any:
+    return getattr(jax.numpy, name)(x, 1)
+
+
+of_jax(HVarAttr, lambda attr, jax, x: jax.numpy.var(x, 1, ddof=attr.ddof))
+of_jax(HLogSumExpAttr, lambda _, jax, x: jax.scipy.special.logsumexp(x, 1))
 
 
 @peer(HVarAttr)
@@ -137,5 +146,6 @@ for _row, _function in PLAIN.items():
     equivalent(_row)(_of_numpy(_function))
     peer(_row)(partial(_numpy, _function))
     peer(_row, name="torch")(partial(_torch, OF_TORCH[_row]))
+    of_jax(_row, partial(_jax, _function.__name__))
     if _row in OF_NUMEXPR:
         peer(_row, name="numexpr")(partial(_numexpr, OF_NUMEXPR[_row]))

@@ -1,4 +1,4 @@
-"""What NumPy and torch have for ROPE."""
+"""What NumPy, torch and JAX have for ROPE."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,6 +8,7 @@ import numpy as np
 
 from jitkernels.attrs.rope import RopeAttr, rotated
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.compiled import of_jax
 from jitkernels.peers.forms import DTYPES, LAYOUTS, values, with_outs
 from jitkernels.signature import AnyArray
 
@@ -41,6 +42,18 @@ def torch_rope(attr: RopeAttr, x: AnyArray, cos: AnyArray, sin: AnyArray, y: Any
         torch.add(a * both[0], turned * both[1], out=result)
 
     return partial(halves)
+
+
+@partial(of_jax, RopeAttr)
+def jax_rope(attr: RopeAttr, jax: Any, x: Any, cos: Any, sin: Any) -> Any:
+    if attr.interleaved:
+        first, second = x[..., ::2], x[..., 1::2]
+    else:
+        first, second = x[..., : attr.half], x[..., attr.half :]
+    turned = first * cos - second * sin, second * cos + first * sin
+    if attr.interleaved:
+        return jax.numpy.stack(turned, -1).reshape(x.shape)
+    return jax.numpy.concatenate(turned, -1)
 
 
 @ordinary_calls(RopeAttr)

@@ -1,4 +1,4 @@
-"""What NumPy, SciPy and torch have for SOFTMAX."""
+"""What NumPy, SciPy, torch, JAX and onnxruntime have for SOFTMAX."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,6 +8,7 @@ import numpy as np
 
 from jitkernels.attrs.softmax import CrossEntropyAttr, LogSoftmaxAttr, SoftmaxAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.compiled import of_jax, of_onnxruntime
 from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
 from jitkernels.signature import AnyArray
 
@@ -92,6 +93,20 @@ def torch_cross_entropy(attr: CrossEntropyAttr, logits: AnyArray, labels: AnyArr
         loss.copy_(torch.nn.functional.cross_entropy(logits, labels, reduction="none"))
 
     return partial(into, torch.from_numpy(logits), torch.from_numpy(labels), torch.from_numpy(loss))
+
+
+of_jax(SoftmaxAttr, lambda _, jax, x: jax.nn.softmax(x, 1))
+of_jax(LogSoftmaxAttr, lambda _, jax, x: jax.nn.log_softmax(x, 1))
+of_onnxruntime(SoftmaxAttr, lambda _: ("Softmax", ("x",), {"axis": 1}))
+of_onnxruntime(LogSoftmaxAttr, lambda _: ("LogSoftmax", ("x",), {"axis": 1}))
+
+
+def _jax_cross_entropy(attr: Any, jax: Any, logits: Any, labels: Any) -> Any:
+    of_rows = jax.numpy.arange(attr.rows)
+    return jax.scipy.special.logsumexp(logits, 1) - logits[of_rows, labels]
+
+
+of_jax(CrossEntropyAttr, _jax_cross_entropy)
 
 
 @ordinary_calls(LogSoftmaxAttr)

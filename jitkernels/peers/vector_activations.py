@@ -62,6 +62,10 @@ elementwise(
     lambda torch, x, y, form: partial(
         torch.ops.aten.gelu.out, x, approximate="none" if form == "erf" else form, out=y
     ),
+    compiled={
+        "erf": "0.5 * x * (1 + erf(x * 0.7071067811865476))",
+        "tanh": "0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))",
+    },
 )
 
 

@@ -1,4 +1,4 @@
-"""What NumPy, numexpr and torch have for the elementwise kernels that are a few instructions."""
+"""What NumPy, numexpr, numba, JAX and torch have for the elementwise kernels that are a few instructions."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -41,7 +41,12 @@ def reciprocal_root(x: Any, out: Any = None) -> Any:
 
 elementwise(rows.VAddAttr, np.add, "x + y", lambda torch, x, y, z: partial(torch.add, x, y, out=z))
 elementwise(rows.VSubAttr, np.subtract, "x - y", lambda torch, x, y, z: partial(torch.sub, x, y, out=z))
-elementwise(rows.VAddReluAttr, add_relu, "where(x + y > 0, x + y, 0)")
+elementwise(
+    rows.VAddReluAttr,
+    add_relu,
+    "where(x + y > 0, x + y, 0)",
+    lambda torch, x, y, z: partial(lambda x, y, z: torch.add(x, y, out=z).relu_(), x, y, z),
+)
 elementwise(
     rows.VReluAttr,
     relu,

@@ -55,14 +55,15 @@ class Stopwatch:
         named: Mapping[str, Any] | None = None,
         *,
         threaded: bool | None = None,
+        clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """`threaded` says whether calls use threads; if None, it is found out."""
+        """`threaded` says whether calls use threads; if None, it is found out. `clock`: what calls are timed by."""
         values: dict[str, Any] = {f"a{i}": value for i, value in enumerate(arguments)}
         options = dict(named or {})
         listed = ", ".join([*values, *(f"{keyword}={keyword}" for keyword in options)])
         # Each argument is a local variable, so that a call costs what a user's does.
         self._timer = timeit.Timer(
-            f"function({listed})", timer=perf_counter, globals={"function": function, **values, **options}
+            f"function({listed})", timer=clock, globals={"function": function, **values, **options}
         )
         self._number = 0
         self.samples: list[float] = []
@@ -79,8 +80,12 @@ class Stopwatch:
             wait_until_quiet()
         return taken
 
-    def turn(self, seconds: float) -> None:
-        """Call for about so long, at least once. Threads are woken before and asleep again after it."""
+    def turn(self, seconds: float, *, warm: bool = False) -> None:
+        """Call for about so long, at least once. Threads are woken before and asleep again after it.
+
+        `warm`: where that is a single call, another one goes before it, so that it finds its own data in the caches
+        and not those of who had its turn before.
+        """
         known = min(self.samples, default=0.0)
         if self.threaded and known < LONG_SECONDS:
             self._wake()
@@ -88,6 +93,8 @@ class Stopwatch:
         if not self.threaded:
             self._number = number  # else again in each turn: threads may have found no core this time
         part = max(1, number // PARTS)
+        if warm and number == 1:
+            self._timer.timeit(1)
         busy, started = process_time(), perf_counter()
         self.samples += [taken / part for taken in self._timer.repeat(min(PARTS, number), part)]
         self._note_threads(self.samples[-1], perf_counter() - started, process_time() - busy)
@@ -146,13 +153,16 @@ def measure(
     threaded: Mapping[str, bool | None] | None = None,
     budget: float = 0.2,
     rounds: tuple[int, int] = (3, 15),
+    clock: Callable[[], float] = perf_counter,
+    warm: bool = False,
 ) -> dict[str, Timing]:
     """Time callables against each other.
 
     `arguments` is what each is called with, or that by name of the callable; `named` are keyword arguments
-    by name of the callable; `threaded` says of some whether they use threads. `budget` bounds the whole in
-    seconds, beyond two warm-up calls each, the waking of threads, and the fewest of `rounds`, which are
-    (fewest, most).
+    by name of the callable; `threaded` says of some whether they use threads; `warm` as in `Stopwatch.turn`.
+    `budget` bounds the whole in seconds, beyond two warm-up calls each, the waking of threads, and the fewest of
+    `rounds`, which are (fewest, most). By a `clock` of this thread's processor time, calls on one thread cost what
+    they do where no other program wants the core.
     """
     watches = {
         name: Stopwatch(
@@ -160,6 +170,7 @@ def measure(
             arguments[name] if isinstance(arguments, Mapping) else arguments,
             (named or {}).get(name),
             threaded=(threaded or {}).get(name),
+            clock=clock,
         )
         for name, function in calls.items()
     }
@@ -174,7 +185,7 @@ def measure(
         if done >= fewest and perf_counter() - started > budget:
             break
         for watch in watches.values():
-            watch.turn(share)
+            watch.turn(share, warm=warm)
     return {name: watch.timing for name, watch in watches.items()}
 
 

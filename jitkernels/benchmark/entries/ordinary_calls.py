@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
+from jitkernels.attrs.roles import inputs_of
 from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmark.table import geometric_mean, settled, time_calls
 from jitkernels.peers import OrdinaryCall, equivalent_of, ordinary_calls_of
@@ -42,33 +43,40 @@ def ordinary_calls(settings: Settings) -> Iterator[Line]:
         numpy, name = equivalent_of(row), row.kernel_type.name.lower()
         if numpy is None:
             continue
+        indices = [i for i, argument in enumerate(inputs_of(row)) if argument.dtype is not None]
         for elements in ELEMENTS[settings.tag]:
             pairs = zip(ordinary_calls_of(row, elements), ordinary_calls_of(row, elements), strict=True)
             for own, other in pairs:
                 mine = partial(getattr(jk, name), *own.arguments, **own.named)
                 form = f"{elements} elements, {own.form}"
                 with np.errstate(all="ignore"):
-                    calls = {"jitkernels": mine, "numpy": of_the_same_dtype(numpy, other, mine())}
+                    calls = {"jitkernels": mine, "numpy": of_the_same_dtype(numpy, other, mine(), indices)}
                     line = settled(partial(_line, name, form, calls, SECONDS * settings.seconds), "numpy")
                 yield line
 
 
-def of_the_same_dtype(numpy: Callable[..., Any], call: OrdinaryCall, wanted: Any) -> partial[Any]:
-    """The call of NumPy's equivalent that gives results of the same dtype; converting where it takes none other."""
+def of_the_same_dtype(
+    numpy: Callable[..., Any], call: OrdinaryCall, wanted: Any, integers: Sequence[int] = ()
+) -> partial[Any]:
+    """The call of NumPy's equivalent that gives results of the same dtype; converting where it takes none other.
+
+    Arguments at the places of `integers` are these for the kernel as well.
+    """
     plain = partial(numpy, *call.arguments, **call.named)
-    converting = partial(_converting, numpy, np.float64, *call.arguments, **call.named)
+    converting = partial(_converting, numpy, np.float64, integers, *call.arguments, **call.named)
     try:
         given = plain()
     except (TypeError, OverflowError):  # differences of bools, or -1 in the place of one without a sign
         return converting
     if isinstance(given, tuple) or isinstance(wanted, tuple) or call.named.get("out") is not None:
         return plain
-    dtype, own = np.asarray(wanted).dtype, np.asarray(given).dtype
-    if dtype == own or dtype.kind != "f" or not any(map(_is_converted, call.arguments)):
+    dtype, own = np.asarray(wanted).dtype, np.asarray(given).dtype.newbyteorder("=")
+    floats = [value for i, value in enumerate(call.arguments) if i not in integers]
+    if dtype == own or dtype.kind != "f" or not any(map(_is_converted, floats)):
         return plain
     if isinstance(numpy, np.ufunc):
         return partial(numpy, *call.arguments, **call.named, dtype=dtype)
-    return partial(_converting, numpy, dtype, *call.arguments, **call.named)
+    return partial(_converting, numpy, dtype, integers, *call.arguments, **call.named)
 
 
 def _is_converted(value: Any) -> bool:
@@ -76,8 +84,11 @@ def _is_converted(value: Any) -> bool:
     return isinstance(value, np.ndarray) and (value.dtype.kind in "iub" or value.dtype == np.float16)
 
 
-def _converting(numpy: Callable[..., Any], dtype: Any, /, *arguments: Any, **named: Any) -> Any:
-    return numpy(*(v.astype(dtype) if _is_converted(v) else v for v in arguments), **named)
+def _converting(
+    numpy: Callable[..., Any], dtype: Any, integers: Sequence[int], /, *arguments: Any, **named: Any
+) -> Any:
+    floats = [i not in integers and _is_converted(value) for i, value in enumerate(arguments)]
+    return numpy(*(v.astype(dtype) if f else v for f, v in zip(floats, arguments, strict=True)), **named)
 
 
 def _line(

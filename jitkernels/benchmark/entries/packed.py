@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+import jitkernels as jk
 from jitkernels.attrs.roles import is_everyday
 from jitkernels.benchmark.entries.startup import CHILD
 from jitkernels.benchmark.processes import empty_cache, run, script
 from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.functions import everyday
 from jitkernels.packing import Packing
 from jitkernels.peers import ordinary_calls_of
 from jitkernels.registry import row
@@ -28,20 +30,20 @@ print(json.dumps(next(int(l.split()[1]) for l in open("/proc/self/status") if l.
 CALLS = """
 import json
 import numpy as np
-from time import perf_counter
+from time import perf_counter, process_time
 import jitkernels as jk
-calls = {}
-with np.load(sys.argv[1]) as file:
-    for key in file:
-        calls.setdefault(key.rpartition(" ")[0], []).append(file[key])
+arrays = dict(np.load(sys.argv[1]))
 found = []
-for name in json.loads(sys.argv[2]):
-    function = getattr(jk, name)
-    started = perf_counter()
-    function(*calls[name])
-    found.append((name, perf_counter() - started))
+for name, arguments, named in json.loads(sys.argv[2]):
+    given = [arrays[value["array"]] if isinstance(value, dict) else value for value in arguments]
+    started = perf_counter(), process_time()
+    getattr(jk, name)(*given, **named)
+    found.append((name, perf_counter() - started[0], process_time() - started[1]))
 print(json.dumps(found))
 """
+"""First calls, one behind the other, with all that a function needs beside its code."""
+FIRST = "vmul"
+"""The function that is called before all others, which bears what the first call of a process costs."""
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -62,12 +64,10 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 def packed(settings: Settings) -> Iterator[Line]:
     """A process without a compiler, with a pack: three kernels, the first call of each function, memory."""
     names = [found.kernel_type.name.lower() for found in settings.rows if is_everyday(found)]
-    names = [name for name in names if ordinary_calls_of(row(name), ELEMENTS)]
     with empty_cache() as folder:
-        pack, calls = folder / "some.pack", folder / "calls.npz"
-        cache = folder / "cache"
+        pack, arrays, cache = folder / "some.pack", folder / "arrays.npz", folder / "cache"
         cache.mkdir(mode=0o700)
-        run(__name__, "make", str(pack), str(calls), sorted({*names, "vmul", "softmax", "matmul"}), names)
+        first, *calls = run(__name__, "make", str(pack), str(arrays), [FIRST, *names])
         process = {
             "JITKERNELS_PACK": str(pack),
             "JITKERNELS_CACHE_DIR": str(cache),
@@ -84,21 +84,18 @@ def packed(settings: Settings) -> Iterator[Line]:
             {name: _quickest([one["times"][name] for one in runs]) for name in runs[0]["times"]},
             figures={"megabytes": most - alone, "pack": pack.stat().st_size / 1e6},
         )
-        times: dict[str, list[float]] = {}
-        for i in range(PROCESSES):
-            for name, seconds in script(
-                f"{WITHOUT}{CALLS}", str(calls), json.dumps(["vmul", *names]), **process
-            ):
+        script(f"{WITHOUT}{CALLS}", str(arrays), json.dumps([first, *calls]), **process)
+        times: dict[str, list[list[float]]] = {}
+        for number in range(PROCESSES):
+            start = number * len(calls) // PROCESSES
+            order = [first, *calls[start:], *calls[:start]]
+            for name, *seconds in script(f"{WITHOUT}{CALLS}", str(arrays), json.dumps(order), **process):
                 times.setdefault(name, []).append(seconds)
-            names = names[i + 1 :] + names[: i + 1]
-        for name in names:
-            first = [
-                script(f"{WITHOUT}{CALLS}", str(calls), json.dumps([name]), **process)[0][1] for _ in range(2)
-            ]
-            timings = {"first": _quickest(first)}
-            if name != "vmul":
-                timings["further"] = _quickest(times[name])
-            yield Line("packed", name, timings)
+        for name, pairs in times.items():
+            wall, processor = map(_quickest, zip(*pairs, strict=True))
+            yield Line(
+                "packed", name, {"first" if name == FIRST else "further": wall, "processor": processor}
+            )
 
 
 def _quickest(seconds: Sequence[float]) -> Timing:
@@ -106,15 +103,27 @@ def _quickest(seconds: Sequence[float]) -> Timing:
     return Timing(found[0], found[len(found) // 2] - found[0])
 
 
-def make(pack: str, calls: str, kernels: Sequence[str], names: Sequence[str]) -> int:
-    """Write a pack of kernels, and the arguments of a call of each function that is called."""
-    given: dict[str, Any] = {}
-    for name in {*names, "vmul"}:
-        for i, argument in enumerate(ordinary_calls_of(row(name), ELEMENTS)[0].arguments):
-            given[f"{name} {i}"] = np.asarray(argument)
-    np.savez(calls, **given)
+def make(pack: str, arrays: str, names: Sequence[str]) -> list[Any]:
+    """Write a pack of what a call of each function and the three kernels load, and the arguments of the calls."""
+    kept: dict[str, Any] = {}
+    calls: dict[str, Any] = {}
     with Packing() as packing:
         packing.add_launcher()
-        for name in kernels:
-            packing.add_row(name)
-    return packing.write(Path(pack))
+        for name in names:
+            for call in ordinary_calls_of(row(name), ELEMENTS)[:1]:
+                everyday(name)(*call.arguments, **call.named)
+                calls[name] = name, [_kept(kept, value) for value in call.arguments], dict(call.named)
+        for attr in (jk.VMulAttr(n=8), jk.SoftmaxAttr(rows=16, n=64), jk.MatMulAttr(m=64, n=64, k=64)):
+            jk.KernelFuncs.cache().at(attr)
+    np.savez(arrays, **kept)
+    packing.write(Path(pack))
+    return list(calls.values())
+
+
+def _kept(kept: dict[str, Any], value: Any) -> Any:
+    """A plain value, or the name that an array is kept by."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    name = f"array {len(kept)}"
+    kept[name] = np.asarray(value)
+    return {"array": name}

@@ -1,11 +1,13 @@
 """``jitkernels bench streaming``: kernels over arrays beyond the caches, against the bandwidth that a triad reaches.
 
 "triad" is the time in which a[i] = b[i] + s * c[i], measured in the same rounds, moves as many bytes as the kernel has
-in its arrays, each read or written once. ``--threads`` says how many share the memory.
+in its arrays, each read or written once. ``--threads`` says how many share the memory. One thread is timed by the
+processor time that it takes: calls as long as these are seldom left alone by other programs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from time import perf_counter, thread_time
 from typing import Any
 
 from jitkernels.attrs.base import KernelAttr
@@ -24,13 +26,11 @@ from jitkernels.tuning.timer import Timing
 
 TRIAD, PICK, STATIC, NUMPY = "triad", "pick", "static", "refer"
 ELEMENTS = 1 << 24
-SHAPES: Mapping[int, tuple[tuple[int, ...], ...]] = {1: ((ELEMENTS,),), 2: ((4096, 4096),)}
-"""Extents by their number."""
-NAMED: Mapping[str, tuple[tuple[int, ...], ...]] = {
-    "SEQ_POOL": ((4096, 4096), (16, 1 << 20)),
-    "SGD": ((1, ELEMENTS, 1),),
+SHAPES: Mapping[int, tuple[tuple[int, ...], ...]] = {
+    1: ((ELEMENTS,),),
+    2: ((1 << 14, 1024), (4096, 4096), (256, 1 << 16)),
 }
-"""Those of kernels whose extents are no matter of course."""
+"""Extents by their number, of rows that do not say what streams."""
 MOST_OPERATIONS = 4.0
 """For each byte: what computes more is not to be measured by memory."""
 PROMISED = 0.9
@@ -44,12 +44,14 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 
 def attrs(row: type[KernelAttr], elements: int = ELEMENTS) -> Iterator[KernelAttr]:
-    """The attrs of a row that stream through so many elements; none of a row that does not, or takes indices."""
+    """The attrs of a row that stream through so many elements: those that it says, or else none if it takes indices."""
     behind = trailing_of(row)
     extents = [name for name, field in row.known_fields().items() if field.kind == "int" and name != behind]
-    for shape in NAMED.get(row.kernel_type.name, SHAPES.get(len(extents), ())):
+    for shape in row.streams or SHAPES.get(len(extents), ()):
         smaller = [max(size * elements // ELEMENTS, 1) if size == max(shape) else size for size in shape]
-        fields: dict[str, Any] = dict(zip(extents, smaller, strict=True)) | ({behind: 1} if behind else {})
+        fields: dict[str, Any] = dict(
+            zip((*extents, *([behind] if behind else ())), (*smaller, 1), strict=False)
+        )
         usual = next(
             (case.attr for case in row.sweep() if case.attr.fields().get("dtype") == "float32"), None
         )
@@ -60,7 +62,7 @@ def attrs(row: type[KernelAttr], elements: int = ELEMENTS) -> Iterator[KernelAtt
         except AttrError:
             continue
         takes_indices = any(array.dtype.startswith("int") for array in attr.signature().inputs)
-        if takes_indices and row.kernel_type.name not in NAMED:
+        if takes_indices and not row.streams:
             continue
         if attr.operations() <= MOST_OPERATIONS * nbytes(attr):
             yield attr
@@ -73,10 +75,15 @@ def streaming(settings: Settings) -> Iterator[Line]:
     triads = [peaks.triad(past=past, parallel=parallel) for past in (False, True)]
     for row in settings.rows:
         for attr in attrs(row):
-            yield line(attr, triads, settings.seconds)
+            yield line(attr, triads, settings.seconds, perf_counter if parallel else thread_time)
 
 
-def line(attr: KernelAttr, triads: Sequence[tuple[Any, float]], seconds: float) -> Line:
+def line(
+    attr: KernelAttr,
+    triads: Sequence[tuple[Any, float]],
+    seconds: float,
+    clock: Callable[[], float] = thread_time,
+) -> Line:
     """One attr, after its class was measured."""
     tune_class(attr, budget=4 * seconds)
     arrays = attr.signature().sample()
@@ -85,7 +92,7 @@ def line(attr: KernelAttr, triads: Sequence[tuple[Any, float]], seconds: float) 
     calls[PICK] = partial(KernelFuncs.cache().at(attr), *arrays)
     calls[STATIC] = partial(Kernel(attr, static, static.variants(attr)[0]).callable, *arrays)
     calls[NUMPY] = partial(get_refer(attr), *arrays)
-    timings = time_calls(calls, seconds=20 * seconds, rounds=(7, 60))
+    timings = time_calls(calls, seconds=20 * seconds, rounds=(7, 60), clock=clock)
     work = nbytes(attr)
     least = min((timings.pop(f"{TRIAD} {i}") for i in range(len(triads))), key=lambda timing: timing.seconds)
     scale = work / triads[0][1]

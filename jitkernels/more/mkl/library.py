@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import NotUsableError
 from jitkernels.native.openmp import runtime
 from jitkernels.native.source import External, inlined
@@ -86,8 +87,10 @@ def status() -> tuple[bool, str]:
     return found is not None, f"{_version(found)} ({text})" if found else text
 
 
-def usable(attr: object) -> bool | str:
-    """What `can_be_used` answers: MKL takes every attr where it is found, as its lengths have 64 bits."""
+def usable(attr: Any) -> bool | str:
+    """What `can_be_used` answers: MKL takes every float32 and float64 where it is found: lengths have 64 bits."""
+    if attr.dtype not in FLOATS:
+        return f"MKL is asked for products of float32 and float64, not of {attr.dtype}"
     found, reason = library()
     return found is not None or reason
 

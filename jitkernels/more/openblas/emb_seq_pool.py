@@ -20,7 +20,7 @@ ROWS = 33
 def can_be_used(attr: EmbSeqPoolAttr) -> bool | str:
     if attr.pool == "max":
         return "a maximum is not expressible by axpy"
-    return reason_against(attr.table_w) or True
+    return reason_against(attr.dtype, attr.table_w) or True
 
 
 def variants(attr: EmbSeqPoolAttr) -> list[Variant]:

@@ -9,7 +9,7 @@ from jitkernels.registry import implements
 
 
 def can_be_used(attr: GEMVAttr) -> bool | str:
-    return reason_against(attr.m, attr.n) or True
+    return reason_against(attr.dtype, attr.m, attr.n) or True
 
 
 @implements(GEMVAttr, can_be_used=can_be_used, variants=variants)

@@ -11,6 +11,7 @@ import functools
 from pathlib import Path
 from typing import Any
 
+from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import NotUsableError
 from jitkernels.native.source import External, inlined
 
@@ -65,8 +66,10 @@ def status() -> tuple[bool, str]:
     return found is not None, text
 
 
-def reason_against(*extents: int) -> str | None:
-    """Why the library cannot be used for arrays of these extents, or None."""
+def reason_against(dtype: str, *extents: int) -> str | None:
+    """Why the library cannot be used for arrays of this dtype and these extents, or None."""
+    if dtype not in FLOATS:
+        return f"OpenBLAS computes in float32 and float64, not in {dtype}"
     found, reason = library()
     if found is None:
         return reason

@@ -9,7 +9,7 @@ from jitkernels.registry import implements
 
 
 def can_be_used(attr: MatMulAttr) -> bool | str:
-    return reason_against(attr.m, attr.n, attr.k) or True
+    return reason_against(attr.dtype, attr.m, attr.n, attr.k) or True
 
 
 @implements(MatMulAttr, can_be_used=can_be_used, variants=variants)

@@ -16,6 +16,7 @@ from jitkernels.native.dispatch import (
     calls,
     contexts,
     inputs,
+    leading,
     mixed,
     options,
     picked,
@@ -25,7 +26,7 @@ from jitkernels.native.dispatch import (
     shapes,
 )
 
-MODULES = (calls, plain, mixed, contexts, inputs, options, shapes, results, picked, blocks, runs)
+MODULES = (calls, plain, mixed, contexts, inputs, options, shapes, leading, results, picked, blocks, runs)
 FUNCTIONS = tuple(function for module in MODULES for function in module.FUNCTIONS)
 INLINED = (
     "part", "sorted_into", "plain", "whole", "finished", "served", "operand", "record", "context_of", "hashed",

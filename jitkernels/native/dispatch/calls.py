@@ -155,7 +155,6 @@ def served(table: int, slots: int, frame: int) -> int:
     if context == 0:
         if load(frame, 8 * Frame.EMPTY) == 0:
             return Outcome.PYTHON
-        store(table, 8 * Table.MISSED, 0)
     elif unlikely(due(context)):
         return Outcome.PYTHON
     return with_results(table, slots, frame, context)

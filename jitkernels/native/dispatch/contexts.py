@@ -2,8 +2,10 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
 from jitkernels.native.layout import (
+    DTYPES,
     EXACT_BITS,
     KEY_BASE,
+    NO_ELEMENTS,
     Frame,
     Known,
     Table,
@@ -13,7 +15,7 @@ from jitkernels.native.words import leading_zeros, load, store
 
 def find_context(table: int, frame: int) -> int:
     """The context of these options, dtype and extents: of exactly these if there is one, else of their class."""
-    top = load(frame, 8 * Frame.OPTIONS) * 2 + load(frame, 8 * Frame.WIDE) + KEY_BASE
+    top = load(frame, 8 * Frame.OPTIONS) * DTYPES + load(frame, 8 * Frame.WIDE) + KEY_BASE
     symbols = load(table, 8 * Table.SYMBOLS)
     unsized = load(table, 8 * Table.UNSIZED)
     empty = 0
@@ -23,10 +25,12 @@ def find_context(table: int, frame: int) -> int:
     for s in range(symbols):
         extent = load(frame, 8 * (Frame.EXTENTS + s))
         if unsized >> s & 1 == 0:
+            exact = exact << EXACT_BITS | extent
             if extent == 0:
                 empty = empty | 1 << s
-            exact = exact << EXACT_BITS | extent
-            classes = classes << 6 | class_of(extent)
+                classes = classes << 6 | NO_ELEMENTS
+            else:
+                classes = classes << 6 | class_of(extent)
             largest = max(largest, extent)
     store(frame, 8 * Frame.EMPTY, empty)
     if load(table, 8 * Table.EXACT) and largest < 1 << EXACT_BITS:

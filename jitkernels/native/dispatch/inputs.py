@@ -8,6 +8,7 @@ from jitkernels.native.layout import (
     MOST_OPERAND_DIMENSIONS,
     NATIVE,
     NO_ORDER,
+    NO_SUBCLASS,
     NOT_SWAPPED,
     Frame,
     Offset,
@@ -39,19 +40,22 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
         if present:
             options += load(entry, 8 * Record.WHEN)
             array = given
-            if load(given, Offset.TYPE) != address("jk_ndarray"):
+            kind = load(given, Offset.TYPE)
+            if kind != address("jk_ndarray") and kind != address("jk_memmap"):
                 if is_number(own, given) == 0:
-                    array = converted(own, given)
+                    if load(entry, 8 * Record.INTEGER) and kind == address("jk_int"):
+                        array = of_int(given)
+                    else:
+                        array = converted(own, given)
                     if array == 0:
                         PyErr_Clear()
                         return 0
                     store(own, 8 * Operand.OWNED, array)
-            elif lies_strangely(given) or has_gaps(table, entry, given):
-                array = PyArray_CheckFromAny(
-                    given, 0, 0, 0, CONTIGUOUS * load(table, 8 * Table.NARROW) | ALIGNED | NOT_SWAPPED, 0
-                )
+            elif (
+                kind == address("jk_memmap") or lies_strangely(given) or has_gaps(table, entry, given)
+            ):  # a file's, which is no copy
+                array = seen_by_numpy(given, CONTIGUOUS * load(table, 8 * Table.NARROW))
                 if array == 0:
-                    PyErr_Clear()
                     return 0
                 store(own, 8 * Operand.OWNED, array)
             store(own, 8 * Operand.ARRAY, array)
@@ -74,7 +78,12 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                     return 0  # what is too large for int64 would not be refused as a row that does not exist
             elif weak == 0:
                 widths = widths | width_of(kind)
-    store(frame, 8 * Frame.WIDE, is_wide(widths))
+    wide = is_wide(widths)
+    if widths > 3:
+        if widths != 4 or load(table, 8 * Table.NARROWS) == 0:
+            return 0
+        wide = 2
+    store(frame, 8 * Frame.WIDE, wide)
     store(frame, 8 * Frame.OPTIONS, options)
     return 1
 
@@ -88,7 +97,12 @@ def has_gaps(table: int, entry: int, array: int) -> int:
 
 
 def width_of(kind: int) -> int:
-    """2 for what no float32 holds, 1 for narrow floats, 0 for small integers, which take what they stand beside."""
+    """2 for what no float32 holds, 1 for narrow floats, 0 for small integers, which take what they stand beside.
+
+    4 for bfloat16, which stays so where nothing stands beside it.
+    """
+    if kind == BFLOAT16:
+        return 4
     if kind == FLOAT64 or (kind > 4 and kind < FLOAT32):
         return 2
     return kind == FLOAT32 or kind == FLOAT16
@@ -140,6 +154,26 @@ def converted(own: int, given: int) -> int:
         return 0
     function = part(Part.OF_SEQUENCE)
     return call(function, given) if function else 0
+
+
+def seen_by_numpy(given: int, more: int) -> int:
+    """An array of NumPy's own type that can be read at once, where need be a copy; 0 where there is none."""
+    array = PyArray_CheckFromAny(given, 0, 0, 0, more | ALIGNED | NOT_SWAPPED | NO_SUBCLASS, 0)
+    if array == 0:
+        PyErr_Clear()
+    return array
+
+
+def of_int(given: int) -> int:
+    """A new array of no dimensions for an int of Python; 0 for what int64 does not hold."""
+    number = stack(1)
+    if an_int(given, number) == 0:
+        return 0
+    Py_IncRef(address("jk_int64"))
+    array = PyArray_Empty(0, number, address("jk_int64"), 0)
+    if array != 0:
+        store(load(array, Offset.ARRAY_DATA), 0, load(number))
+    return array
 
 
 def of_sequence(given: int) -> int:
@@ -219,6 +253,8 @@ def read_array(own: int, array: int) -> int:
     """What an ndarray says of itself; 0 where it is nothing that `copy_run` takes."""
     descr = load(array, Offset.ARRAY_DTYPE)
     kind = readable_kind(descr)
+    if kind < 0 and descr == load(address("jk_bfloat16")):
+        kind = BFLOAT16
     flags = load32(array, Offset.ARRAY_FLAGS)
     dimensions = load32(array, Offset.ARRAY_DIMENSIONS)
     if kind < 0 or flags & ALIGNED == 0 or dimensions > MOST_OPERAND_DIMENSIONS - 2:
@@ -244,6 +280,8 @@ FUNCTIONS = (
     is_number,
     number_at,
     converted,
+    seen_by_numpy,
+    of_int,
     of_sequence,
     of_python_floats,
     is_sequence,

@@ -87,11 +87,11 @@ def is_integer_of_numpy(given: int) -> int:
 
 def read_float(entry: int, given: int, frame: int, value: int) -> int:
     """A float, or its default, to where the kernel reads it."""
-    store(value, 0, load(entry, 8 * (Choice.DEFAULTS + load(frame, 8 * Frame.WIDE))))
+    store(value, 0, load(entry, 8 * (Choice.DEFAULTS + (load(frame, 8 * Frame.WIDE) == 1))))
     if given != 0:
         if real_number(given, value) == 0:
             return 0
-        if load(frame, 8 * Frame.WIDE) == 0:
+        if load(frame, 8 * Frame.WIDE) != 1:
             store(value, 0, nearest_single(load(value)))
         bits = load(value)
         if bits & INFINITY_BITS == INFINITY_BITS:

@@ -5,6 +5,7 @@ Nothing needs converting, spreading or buffering then, and nothing is written of
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
 from jitkernels.native.layout import (
+    DTYPES,
     KEY_BASE,
     MOST_CALL_WORDS,
     Choice,
@@ -114,7 +115,7 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
             # Rows of one element are one row of such columns, which are the lanes of vectors.
             behind = lead
             lead = 1
-    key = (options * 2 + wide + KEY_BASE) << 6 | class_of(lead)
+    key = (options * DTYPES + wide + KEY_BASE) << 6 | class_of(lead)
     if rows:
         key = key << 6 | class_of(n)
         if trails:

@@ -45,10 +45,12 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
             return 0
         items = given + Offset.TUPLE_ITEMS
     if nothing:
-        if load(frame, 8 * Frame.EMPTY) & load(table, 8 * Table.HIDDEN):
+        # Whatever the result does not tell of is looked at all the same, such as indices.
+        nothing = load(frame, 8 * Frame.EMPTY) & load(table, 8 * Table.HIDDEN) == 0
+    if context == 0:
+        if nothing == 0:
             return 0
-    elif context == 0 or load(frame, 8 * Frame.EMPTY):
-        return 0
+        store(table, 8 * Table.MISSED, 0)
     for i in range(outputs):
         own = operand(frame, inputs + i)
         if load(own, 8 * Operand.PRESENT) == 0:
@@ -111,6 +113,8 @@ def descr_of(kind: int) -> int:
         return address("jk_float32")
     if kind == FLOAT64:
         return address("jk_float64")
+    if kind == BFLOAT16:
+        return load(address("jk_bfloat16"))
     if kind == 1:
         return address("jk_int8")
     if kind == 2:
@@ -166,7 +170,7 @@ def natural(table: int, frame: int, entry: int, own: int) -> int:
 
 def accept(frame: int, entry: int, own: int, array: int) -> int:
     """A result that the caller gave: right shape, writeable, of a float dtype or the result's own; 0 if not."""
-    if load(array, Offset.TYPE) != address("jk_ndarray"):
+    if load(array, Offset.TYPE) != address("jk_ndarray") and load(array, Offset.TYPE) != address("jk_memmap"):
         return 0
     dimensions = load(own, 8 * Operand.DIMENSIONS)
     if lies(array, dimensions, own + 8 * Operand.EXTENTS, WRITEABLE | ALIGNED) == 0:
@@ -175,7 +179,7 @@ def accept(frame: int, entry: int, own: int, array: int) -> int:
         return 0
     kind = load(own, 8 * Operand.KIND)
     wanted = wanted_of(frame, entry)
-    if wanted < FLOAT32:
+    if wanted < FLOAT32 or wanted == BFLOAT16:
         if kind != wanted:
             return 0
     elif kind != FLOAT32 and kind != FLOAT64 and (kind != FLOAT16 or load(frame, 8 * Frame.WIDE)):
@@ -277,6 +281,8 @@ def computed(table: int, frame: int, context: int) -> int:
             if load(own, 8 * Operand.DIRECT) == 0:
                 if load(table, 8 * Table.NARROW) and lies_narrow(table, frame):
                     return 0
+                if load(frame, 8 * Frame.WIDE) == 2:
+                    return 0  # nothing brings bfloat16 together
                 function = part(Part.IN_BLOCKS)
                 return call(function, table, frame, context) if function else 0
             store(own, 8 * Operand.BASE, load(own, 8 * Operand.DATA))

@@ -47,6 +47,11 @@ def bind_inputs(table: int, frame: int) -> int:
             if leads and trailing < 0 and load(frame, 8 * Frame.AXIS) != -1:
                 if move_axis(frame, own) == 0:
                     return 0
+            along = load(entry, 8 * Record.ALONG)
+            if along and dimensions != fixed:
+                if as_one(own, operand(frame, along - 1), fixed) == 0:
+                    return 0
+                dimensions = fixed
             if dimensions == fixed - 1 and load(entry, 8 * Record.OPTIONAL):
                 # A vector where a matrix of one column may stand: that column, and none in the result. Or a number.
                 store(own, 8 * (Operand.EXTENTS + dimensions), 1)
@@ -200,27 +205,6 @@ def rotate(words: int, first: int, last: int) -> int:
     return 0
 
 
-def broadcast(frame: int, own: int, leading: int) -> int:
-    """Widen the common leading dimensions by those of an operand; 0 where they do not broadcast."""
-    common = load(frame, 8 * Frame.LEADING)
-    while common < leading:
-        for d in range(common):
-            at = common - d
-            store(frame, 8 * (Frame.LEAD + at), load(frame, 8 * (Frame.LEAD + at - 1)))
-        store(frame, 8 * Frame.LEAD, 1)
-        common += 1
-    store(frame, 8 * Frame.LEADING, common)
-    for d in range(leading):
-        place = frame + 8 * (Frame.LEAD + common - leading + d)
-        extent = load(own, 8 * (Operand.EXTENTS + d))
-        if extent != load(place):
-            if load(place) == 1:
-                store(place, 0, extent)
-            elif extent != 1:
-                return 0
-    return 1
-
-
 def all_fortran(table: int, frame: int, inputs: int) -> int:
     """Whether all operands of an elementwise kernel, but for numbers, lie in Fortran order: as good as C order then."""
     fortran = 1
@@ -357,7 +341,6 @@ FUNCTIONS = (
     trail,
     move_axis,
     rotate,
-    broadcast,
     all_fortran,
     lay_out,
     wanted_of,

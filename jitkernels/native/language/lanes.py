@@ -6,13 +6,13 @@ life of the functions, so that what many expressions use is translated once; for
 others are made.
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from jitkernels import dtypes
+from jitkernels.checksums import sha256
 from jitkernels.errors import BuildError
 from jitkernels.native.language import in_memory, translations
 from jitkernels.native.language.lane_writer import ElementWriter, LaneWriter
@@ -89,7 +89,7 @@ class Definition:
             symbol.replace(COUNT, str(self.lanes)): one.replace(COUNT, str(self.lanes))
             for symbol, one in self.declared.items()
         }
-        self.symbol = f'@"{title}.{hashlib.sha256(text.encode()).hexdigest()[:12]}"'
+        self.symbol = f'@"{title}.{sha256(text.encode()).hexdigest()[:12]}"'
         self.text = text.replace(NAME, self.symbol, 1)
         self.declaration = f"declare {self.text[: self.text.index(')') + 1].removeprefix('define private ')}"
 

@@ -5,9 +5,9 @@ four that is quicker than the instructions that gather numbers from many places,
 """
 
 import ast
-import hashlib
 from typing import TYPE_CHECKING
 
+from jitkernels.checksums import sha256
 from jitkernels.native.language import types
 from jitkernels.native.language.types import INT64, Type, Value
 from jitkernels.native.source import Table
@@ -76,5 +76,5 @@ def _constant(table: Table, kind: Type) -> tuple[str, str]:
         for numbers in table.rows
     )
     content = f"[{len(table.rows)} x {whole}] [{', '.join(rows)}], align 64"
-    symbol = f'@"table.{hashlib.sha256(content.encode()).hexdigest()[:12]}"'
+    symbol = f'@"table.{sha256(content.encode()).hexdigest()[:12]}"'
     return symbol, f"{symbol} = private unnamed_addr constant {content}"

@@ -4,8 +4,6 @@ The text of a function is a part of the key of what calls it, so that even a pro
 Reading that of `sin` takes a tenth of the time of making it. Short ones are made as quickly as they are read.
 """
 
-import functools
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 from jitkernels.native import cache
 from jitkernels.native.language.types import NUMBERS, Type, tuple_of
+from jitkernels.states import state_of
 
 OWN = "jitkernels.maths."
 """Where the functions of the package are."""
@@ -34,15 +33,9 @@ def path_of(function: Callable[..., Any], kinds: Sequence[Type], lanes: int) -> 
         name,
         *(kind.name for kind in kinds),
         str(lanes),
-        _version(Path(function.__code__.co_filename).parent),
+        state_of("maths"),
     ]
     return place and place / f"{cache.key_of(' '.join(what))}{SUFFIX}"
-
-
-@functools.cache
-def _version(folder: Path) -> str:
-    """Hash of all scalar functions and their constants."""
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))).hexdigest()
 
 
 def read(path: Path, made: Callable[..., Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Products of many rows of floats and of weights of 4 bits: panels of columns are made floats once, then tiles follow.
+"""Products of many rows of floats and of quantized weights: panels of columns are made floats once, then tiles follow.
 
 The loops are those of `jitkernels.loops.matmul_packed`, but for a panel of B, whose columns are unpacked one by one
 where they stay in the first-level cache, and then turned round as those of a transposed matrix are.
@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
-from jitkernels.loops.int4_body import body_of
+from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
 from jitkernels.loops.matmul_packed import ir_function
 from jitkernels.loops.matmul_plan import blocking
 from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
+from jitkernels.loops.weight_body import body_of
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
@@ -22,8 +22,11 @@ COLUMNS = 512
 """Of a block, whose panels lie in the second-level cache."""
 
 
-def panels_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(a, packed, scale, [zero,] c, m, n, groups, half)``."""
+def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_byte: int) -> LoopNest:
+    """Make the loop nest ``(a, packed, scale, [zero,] c, m, n, groups, size)``, with so many weights in a byte.
+
+    size: bytes of a group.
+    """
     dtype, lanes, shifted = attr.dtype, target.lanes(attr.dtype), attr.shifted
     number = np.dtype(dtype).type
     plan = blocking(dtype, target)
@@ -39,40 +42,43 @@ def panels_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNes
         )  # fmt: skip
         return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
 
-    inner, edge = tile_function("int4_inner", False), tile_function("int4_edge", True)
+    inner, edge = tile_function("weights_inner", False), tile_function("weights_edge", True)
     pack_rows = ir_function(
-        "int4_pack_a", dtype, PACK_ARGUMENTS, transpose_panel("int4_pack_a", dtype, lanes, rows)
+        "weights_pack_a", dtype, PACK_ARGUMENTS, transpose_panel("weights_pack_a", dtype, lanes, rows)
     )
     pack_columns = ir_function(
-        "int4_pack_b", dtype, PACK_ARGUMENTS, transpose_panel("int4_pack_b", dtype, lanes, width)
+        "weights_pack_b", dtype, PACK_ARGUMENTS, transpose_panel("weights_pack_b", dtype, lanes, width)
     )
 
     @inlined("contract")
     def unpack(
-        packed: Any, scale: Any, zero: Any, to: Any, j: int, groups: int, half: int, first: int, last: int
+        packed: Any, scale: Any, zero: Any, to: Any, j: int, groups: int, size: int, first: int, last: int
     ) -> None:
         """The weights of bytes first..last of a column."""
         at = first
         while at < last:
-            g = at // half
-            stop = min((g + 1) * half, last)
+            g = at // size
+            stop = min((g + 1) * size, last)
             factor = scale[j * groups + g]
-            middle = number(zero[j * groups + g]) if shifted else number(8)
-            source, target = offset(packed, j * groups * half + at), offset(to, 2 * (at - first))
+            middle = number(zero[j * groups + g]) if shifted else number(8 if per_byte == 2 else 0)
+            source, target = offset(packed, j * groups * size + at), offset(to, per_byte * (at - first))
             for p in range(stop - at):
-                byte = np.int32(source[p])
-                target[2 * p] = (number(byte & 15) - middle) * factor
-                target[2 * p + 1] = (number(byte >> 4) - middle) * factor
+                if per_byte == 2:
+                    byte = np.int32(source[p])
+                    target[2 * p] = (number(byte & 15) - middle) * factor
+                    target[2 * p + 1] = (number(byte >> 4) - middle) * factor
+                else:
+                    target[p] = (number(source[p]) - middle) * factor
             at = stop
 
     @inlined()
     def computed(
-        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, half: int, room: Any,
+        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, size: int, room: Any,
         begin: int, end: int,
     ) -> None:  # fmt: skip
-        k = 2 * groups * half
+        k = per_byte * groups * size
         k_blocks = max((k + depth - 1) // depth, 1)
-        step = max((groups * half + k_blocks - 1) // k_blocks, 1) * 2
+        step = max((groups * size + k_blocks - 1) // k_blocks, 1) * per_byte
         for jc in range(begin, end, COLUMNS):
             columns = min(COLUMNS, end - jc)
             for block in range(k_blocks):
@@ -82,7 +88,17 @@ def panels_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNes
                 for j in range(0, columns, width):
                     for w in range(min(width, columns - j)):
                         to = offset(room, columns_of_b + w * deep)
-                        unpack(packed, scale, zero, to, jc + j + w, groups, half, p // 2, (p + deep) // 2)
+                        unpack(
+                            packed,
+                            scale,
+                            zero,
+                            to,
+                            jc + j + w,
+                            groups,
+                            size,
+                            p // per_byte,
+                            (p + deep) // per_byte,
+                        )
                     pack_columns(room, columns_of_b, deep, room, panels_of_b + j * deep, columns - j, deep)
                 for ic in range(0, m, block_rows):
                     high = min(block_rows, m - ic)
@@ -101,7 +117,7 @@ def panels_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNes
 
     signature = attr.signature()
     return LoopNest(
-        f"matmul_int4_panels_{dtype}",
+        f"matmul_weight_panels_{dtype}",
         signature.c_arguments,
         body_of(computed, shifted=shifted),
         extent=signature.index("n"),

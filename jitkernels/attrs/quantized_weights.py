@@ -1,0 +1,52 @@
+"""What rows of products of floats and of quantized weights have in common."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitkernels.attrs.base import KernelAttr, Tolerance
+from jitkernels.signature import AnyArray
+
+TOGETHER = 32
+"""Floats that may be rounded to a part of the largest of them."""
+
+
+class QuantizedWeightsAttr(KernelAttr):
+    """Fields m, n, groups, shifted and dtype; n columns have k weights in groups with a scale and a zero point."""
+
+    if TYPE_CHECKING:  # each row has them at their places among its own
+        m: int
+        n: int
+        groups: int
+        shifted: bool
+        dtype: str
+
+    @property
+    def k(self) -> int:
+        """Weights of a column."""
+        raise NotImplementedError
+
+    def whole(self, weights: AnyArray, zero: Any) -> AnyArray:
+        """Weights less zero points, [n, groups, k / groups] of double."""
+        raise NotImplementedError
+
+    def tolerance(self) -> Tolerance:
+        """A chain of k products in any order; weights may be rounded before they are multiplied, and so may floats."""
+        return Tolerance(ulp=1, terms=self.k / 2 + 4)
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """|a| @ (|scale| * |q - zero|), where in float32 each of a has 2**-22 of its largest neighbour more."""
+        a, weights, scale, *rest = (np.asarray(array) for array in arrays)
+        a, scale = np.abs(a), np.abs(scale)
+        if self.dtype == "float32" and self.k:
+            starts = np.arange(0, self.k, TOGETHER)
+            lengths = np.diff(np.append(starts, self.k))
+            largest = np.repeat(np.maximum.reduceat(a, starts, axis=-1), lengths, axis=-1)
+            a = a + largest * (2 / self.tolerance().terms)
+        scaled = np.abs(self.whole(weights, rest[0] if self.shifted else None)) * scale[..., np.newaxis]
+        scaled = np.where(scaled > float(np.finfo(self.dtype).max), np.inf, scaled)
+        return [a @ scaled.reshape(self.n, self.k).T]
+
+    def operations(self) -> float:
+        return 2.0 * self.m * self.n * self.k

@@ -1,0 +1,42 @@
+"""Generated DOT of bfloat16; that of wider floats, SQEUCLIDEAN and COSINE are made from their references."""
+
+from typing import Any
+
+from jitkernels.attrs.pairs import DotAttr
+from jitkernels.loops.bfloat16_sums import WIDENED, algorithms, row_product
+from jitkernels.loops.narrow import narrowed
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import offset
+from jitkernels.registry import Variant, implements
+
+BLOCK_ELEMENTS = 32768
+"""Elements that a thread gets at least."""
+
+
+def variants(attr: DotAttr) -> list[Variant]:
+    shares = (False, True) if attr.rows // _block(attr) >= 4 else (False,)
+    return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in algorithms()]
+
+
+def _block(attr: DotAttr) -> int:
+    """Rows per block, a power of two so that few objects serve all shapes."""
+    return 1 << max(0, (BLOCK_ELEMENTS // max(attr.n, 1)).bit_length() - 1)
+
+
+@implements(DotAttr, variants=variants, dtypes=("bfloat16",))
+def dot(attr: DotAttr, algorithm: str = WIDENED, parallel: bool = False) -> LoopNest:
+    of_row = row_product(algorithm)
+
+    def body(x: Any, y: Any, z: Any, rows: int, n: int, begin: int, end: int) -> None:
+        for row in range(begin, end):
+            z[row] = narrowed(of_row(offset(x, row * n), offset(y, row * n), n))
+
+    signature = attr.signature()
+    return LoopNest(
+        f"dot_bfloat16_{algorithm}",
+        signature.c_arguments,
+        body,
+        extent=signature.index("rows"),
+        block=_block(attr) if parallel else 1,
+        parallel=parallel,
+    )

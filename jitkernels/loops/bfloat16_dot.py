@@ -1,0 +1,146 @@
+"""Dot products of bfloat16 numbers as LLVM IR text: VDPBF16PS, which adds products of pairs to float32 sums.
+
+Parts of a vector that are added up in registers are joined in double, so that long ones lose no more than short ones.
+The instruction takes subnormal numbers, and gives sums that are such, as zeros, and rounds to nearest.
+"""
+
+from jitkernels.loops.tile import Text
+from jitkernels.native.source import IRFunction
+
+LANES = 16
+GROUP = 2 * LANES
+"""Numbers of a vector."""
+CHAINS = 4
+"""Sums at a time, so that none waits for the one before."""
+PART = 4096
+"""Numbers that are added up before they are joined in double: every chain has 32 of them."""
+_SUM, _NUMBERS, _WIDE = f"<{LANES} x float>", f"<{GROUP} x bfloat>", f"<{LANES} x double>"
+_DOT = "@llvm.x86.avx512bf16.dpbf16ps.512"
+_MASKED = f"@llvm.masked.load.v{GROUP}i16.p0"
+
+
+def dot(symbol: str = "bfloat16_dot") -> IRFunction:
+    """``float(x, y, n)``: the sum over i < n of x[i] * y[i]."""
+    return IRFunction(symbol, "float", ("void*", "void*", "int64"), _Writer(symbol).text())
+
+
+class _Writer:
+    """Writes the function."""
+
+    def __init__(self, symbol: str) -> None:
+        self.symbol, self.out = symbol, Text()
+
+    def text(self) -> str:
+        out = self.out
+        self._parts()
+        self._vectors()
+        self._rest()
+        body = "\n".join(out.lines)
+        mask = f"<{GROUP} x i1>"
+        declared = (
+            f"declare {_SUM} {_DOT}({_SUM}, {_NUMBERS}, {_NUMBERS})\n"
+            f"declare <{GROUP} x i16> {_MASKED}(ptr, i32, {mask}, <{GROUP} x i16>)\n"
+            f"declare float @llvm.vector.reduce.fadd.v{LANES}f32(float, {_SUM})\n"
+            f"declare double @llvm.vector.reduce.fadd.v{LANES}f64(double, {_WIDE})\n"
+            "declare i64 @llvm.smin.i64(i64, i64)\n"
+        )
+        return f"{declared}define float @{self.symbol}(ptr %x, ptr %y, i64 %n) noinline nounwind {{\n{body}\n}}\n"
+
+    def _parts(self) -> None:
+        """Long vectors: whole parts, each with all chains, joined in double; then what is left in one part."""
+        out, step = self.out, CHAINS * GROUP
+        out.label("entry")
+        out.line("%many = and i64 %n, -" + str(step))
+        out.line(f"%is_long = icmp sge i64 %n, {step}")
+        out.line("br i1 %is_long, label %part, label %start")
+        out.label("part")
+        out.line("%first = phi i64 [ 0, %entry ], [ %last, %joined ]")
+        out.line(f"%all = phi {_WIDE} [ zeroinitializer, %entry ], [ %total, %joined ]")
+        out.line(f"%beyond = add nsw i64 %first, {PART}")
+        out.line("%last = call i64 @llvm.smin.i64(i64 %beyond, i64 %many)")
+        out.line("br label %loop")
+        out.label("loop")
+        out.line("%i = phi i64 [ %first, %part ], [ %next, %loop ]")
+        for c in range(CHAINS):
+            out.line(f"%in{c} = phi {_SUM} [ zeroinitializer, %part ], [ %sum{c}, %loop ]")
+        for c in range(CHAINS):
+            at = out.value(f"add nsw i64 %i, {c * GROUP}")
+            self._multiply(f"%sum{c}", f"%in{c}", self._load("%x", at), self._load("%y", at))
+        out.line(f"%next = add nsw i64 %i, {step}")
+        out.line("%more = icmp slt i64 %next, %last")
+        out.line("br i1 %more, label %loop, label %joined")
+        out.label("joined")
+        pairs = [out.value(f"fadd {_SUM} %sum{c}, %sum{c + 1}") for c in range(0, CHAINS, 2)]
+        both = out.value(f"fadd {_SUM} {pairs[0]}, {pairs[1]}")
+        wide = out.value(f"fpext {_SUM} {both} to {_WIDE}")
+        out.line(f"%total = fadd {_WIDE} %all, {wide}")
+        out.line("%again = icmp slt i64 %last, %many")
+        out.line("br i1 %again, label %part, label %start")
+
+    def _vectors(self) -> None:
+        """Whole vectors that are left, fewer than there are chains."""
+        out = self.out
+        out.label("start")
+        out.line("%so_far = phi i64 [ 0, %entry ], [ %many, %joined ]")
+        out.line(f"%long = phi {_WIDE} [ zeroinitializer, %entry ], [ %total, %joined ]")
+        out.line("%whole = and i64 %n, -" + str(GROUP))
+        out.line("%any = icmp slt i64 %so_far, %whole")
+        out.line("br i1 %any, label %single, label %tail")
+        out.label("single")
+        out.line("%j = phi i64 [ %so_far, %start ], [ %j_next, %single ]")
+        out.line(f"%few_in = phi {_SUM} [ zeroinitializer, %start ], [ %few, %single ]")
+        self._multiply("%few", "%few_in", self._load("%x", "%j"), self._load("%y", "%j"))
+        out.line(f"%j_next = add nsw i64 %j, {GROUP}")
+        out.line("%j_more = icmp slt i64 %j_next, %whole")
+        out.line("br i1 %j_more, label %single, label %tail")
+
+    def _rest(self) -> None:
+        """What no whole vector has, behind a mask; then all sums as one."""
+        out = self.out
+        out.label("tail")
+        out.line(f"%half = phi {_SUM} [ zeroinitializer, %start ], [ %few, %single ]")
+        out.line("%left = sub nsw i64 %n, %whole")
+        out.line("%has_left = icmp ne i64 %left, 0")
+        out.line("br i1 %has_left, label %rest, label %done")
+        out.label("rest")
+        one = out.value("trunc i64 %left to i16")
+        one = out.value(f"insertelement <{GROUP} x i16> poison, i16 {one}, i64 0")
+        every = out.value(
+            f"shufflevector <{GROUP} x i16> {one}, <{GROUP} x i16> poison, <{GROUP} x i32> zeroinitializer"
+        )
+        numbers = ", ".join(f"i16 {lane}" for lane in range(GROUP))
+        mask = out.value(f"icmp slt <{GROUP} x i16> <{numbers}>, {every}")
+        self._multiply("%behind", "%half", self._load("%x", "%whole", mask), self._load("%y", "%whole", mask))
+        out.line("br label %done")
+        out.label("done")
+        out.line(f"%short = phi {_SUM} [ %half, %tail ], [ %behind, %rest ]")
+        out.line("%is_joined = icmp ne i64 %so_far, 0")
+        out.line("br i1 %is_joined, label %joining, label %alone")
+        out.label("joining")
+        wide = out.value(f"fpext {_SUM} %short to {_WIDE}")
+        every = out.value(f"fadd {_WIDE} %long, {wide}")
+        total = out.value(
+            f"call reassoc double @llvm.vector.reduce.fadd.v{LANES}f64(double -0.0, {_WIDE} {every})"
+        )
+        narrow = out.value(f"fptrunc double {total} to float")
+        out.line(f"ret float {narrow}")
+        out.label("alone")
+        total = out.value(
+            f"call reassoc float @llvm.vector.reduce.fadd.v{LANES}f32(float -0.0, {_SUM} %short)"
+        )
+        out.line(f"ret float {total}")
+
+    def _load(self, base: str, at: str, mask: str = "") -> str:
+        out = self.out
+        address = out.value(f"getelementptr i16, ptr {base}, i64 {at}")
+        kind = f"<{GROUP} x i16>"
+        if mask:
+            bits = out.value(
+                f"call {kind} {_MASKED}(ptr {address}, i32 2, <{GROUP} x i1> {mask}, {kind} zeroinitializer)"
+            )
+        else:
+            bits = out.value(f"load {kind}, ptr {address}, align 2")
+        return out.value(f"bitcast {kind} {bits} to {_NUMBERS}")
+
+    def _multiply(self, result: str, before: str, x: str, y: str) -> None:
+        self.out.line(f"{result} = call {_SUM} {_DOT}({_SUM} {before}, {_NUMBERS} {x}, {_NUMBERS} {y})")

@@ -1,0 +1,62 @@
+"""GEMV of bfloat16: dot products of rows, or rows of a transposed matrix added up; each element is read once."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.gemv import GEMVAttr
+from jitkernels.loops.bfloat16_sums import COLUMNS, add_rows, row_product
+from jitkernels.loops.matmul_thin import BLOCK
+from jitkernels.loops.narrow import narrowed, widened
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import inlined, offset
+
+
+def gemv_nest(attr: GEMVAttr, algorithm: str, parallel: bool) -> LoopNest:
+    """Make the loop nest ``(a, x, y, m, n)``."""
+    signature = attr.signature()
+    return LoopNest(
+        f"gemv_bfloat16_{algorithm}",
+        signature.c_arguments,
+        (_across if attr.trans else _along)(attr.beta, algorithm),
+        extent=signature.index("m"),
+        block=BLOCK,
+        parallel=parallel,
+        workspace=4 * COLUMNS if attr.trans else 0,
+        workspace_dtype="float32",
+    )
+
+
+def settling(beta: float) -> Any:
+    """``(sum, old)``: the bits of ``sum + beta * old``; with a beta of 0 nothing is read."""
+    keeps, scale = beta != 0, np.float32(beta)
+
+    @inlined("contract")
+    def settled(total: Any, c: Any, at: int) -> Any:
+        return narrowed(total + scale * widened(c[at])) if keeps else narrowed(total)
+
+    return settled
+
+
+def _along(beta: float, algorithm: str) -> Callable[..., None]:
+    of_row, settled = row_product(algorithm), settling(beta)
+
+    def body(a: Any, x: Any, y: Any, m: int, n: int, begin: int, end: int) -> None:
+        for row in range(begin, end):
+            y[row] = settled(of_row(offset(a, row * n), x, n), y, row)
+
+    return body
+
+
+def _across(beta: float, algorithm: str) -> Callable[..., None]:
+    settled = settling(beta)
+
+    def body(a: Any, x: Any, y: Any, m: int, n: int, sums: Any, begin: int, end: int) -> None:
+        for left in range(begin, end, COLUMNS):
+            count = min(COLUMNS, end - left)
+            add_rows(offset(a, left), m, x, n, sums, count)
+            for j in range(count):
+                y[left + j] = settled(sums[j], y, left + j)
+
+    return body

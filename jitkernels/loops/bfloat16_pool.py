@@ -1,0 +1,117 @@
+"""EMB_SEQ_POOL of bfloat16: rows are added up in float32, some of them at a time so that long sums lose little."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
+from jitkernels.loops.narrow import narrowed, widened
+from jitkernels.maths.exact import lost_in, plus, settled
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import inlined, offset
+
+COLUMNS = 1024
+"""Sums of a row that are kept at a time."""
+PART = 64
+"""Rows that are added up before they are joined to the sum, which keeps what it loses."""
+ZERO = np.float32(0)
+
+
+@inlined("reassoc", "contract")
+def add_up(table: Any, width: int, ids: Any, step: int, first: int, last: int, sums: Any, count: int) -> None:
+    """``sums[j]``: the sum of the rows that the ids from `first` to `last` name."""
+    for j in range(count):
+        sums[j] = ZERO
+    h = first
+    while h + 4 <= last:
+        one, two = offset(table, ids[h * step] * width), offset(table, ids[(h + 1) * step] * width)
+        three, four = offset(table, ids[(h + 2) * step] * width), offset(table, ids[(h + 3) * step] * width)
+        for j in range(count):
+            sums[j] += (widened(one[j]) + widened(two[j])) + (widened(three[j]) + widened(four[j]))
+        h += 4
+    while h < last:
+        row = offset(table, ids[h * step] * width)
+        for j in range(count):
+            sums[j] += widened(row[j])
+        h += 1
+
+
+@inlined()
+def join(sums: Any, totals: Any, losses: Any, count: int) -> None:
+    """Add sums to totals, and what that loses to the losses."""
+    for j in range(count):
+        losses[j] += lost_in(totals[j], sums[j])
+        totals[j] = plus(totals[j], sums[j])
+
+
+@inlined()
+def pool_largest(
+    table: Any, width: int, ids: Any, step: int, h: int, y: Any, largest: Any, count: int
+) -> None:
+    """The largest numbers of the rows; NaN where there is one."""
+    row = offset(table, ids[0] * width)
+    for j in range(count):
+        largest[j] = widened(row[j])
+    for i in range(1, h):
+        row = offset(table, ids[i * step] * width)
+        for j in range(count):
+            here, before = widened(row[j]), largest[j]
+            largest[j] = here if (here > before) | (here != here) else before
+    for j in range(count):
+        y[j] = narrowed(largest[j])
+
+
+def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, Any]) -> LoopNest:
+    """Make the loop nest ``(table, ids, out, table_h, table_w, idx_h, idx_w)``."""
+    is_mean, is_max = attr.pool == "mean", attr.pool == "max"
+
+    @inlined()
+    def pool_added(
+        table: Any, width: int, ids: Any, step: int, h: int, y: Any, sums: Any, count: int
+    ) -> None:
+        factor = np.float32(1) / np.float32(h) if is_mean else np.float32(1)
+        if h <= PART:
+            add_up(table, width, ids, step, 0, h, sums, count)
+        else:
+            totals, losses = offset(sums, COLUMNS), offset(sums, 2 * COLUMNS)
+            for j in range(count):
+                totals[j] = ZERO
+                losses[j] = ZERO
+            for first in range(0, h, PART):
+                add_up(table, width, ids, step, first, min(first + PART, h), sums, count)
+                join(sums, totals, losses, count)
+            for j in range(count):
+                sums[j] = settled(totals[j], losses[j])
+        for j in range(count):
+            y[j] = narrowed(sums[j] * factor)
+
+    pool = pool_largest if is_max else pool_added
+
+    def body(
+        table: Any, ids: Any, out: Any, table_h: int, table_w: int, idx_h: int, idx_w: int, sums: Any, begin: int,
+        end: int,
+    ) -> None:  # fmt: skip
+        if idx_h == 0:
+            for j in range(begin * table_w, end * table_w):
+                out[j] = 0
+            return
+        for sequence in range(begin, end):
+            y, column = offset(out, sequence * table_w), offset(ids, sequence)
+            for left in range(0, table_w, COLUMNS):
+                count = min(COLUMNS, table_w - left)
+                pool(offset(table, left), table_w, column, idx_w, idx_h, offset(y, left), sums, count)
+
+    signature = attr.signature()
+    return LoopNest(
+        f"emb_seq_pool_{attr.pool}_bfloat16",
+        signature.c_arguments,
+        body,
+        extent=signature.index("idx_w"),
+        block=block if variant.get("parallel") else 1,
+        workspace=3 * 4 * COLUMNS,
+        workspace_dtype="float32",
+        flags=(),
+        reads_first=True,  # its arrays are apart: callers see to it
+        check=check,
+        **variant,
+    )

@@ -1,0 +1,152 @@
+"""Floats as whole numbers of three digits, in the order in which words of 4-bit weights are multiplied by them.
+
+Of each 32 floats the first and the third eight are a lane of a block of 256, as are the second and the fourth. The 16
+floats of a lane are made multiples of a power of two, their unit, of at most 24 bits with the sign: they are rounded to
+2**-23 of the largest of them at worst, and floats that are such multiples are not rounded. Each multiple is
+h * 65536 + m * 256 + l, digits of 8 bits with signs. A block has four vectors of h: those of the first, third, fifth
+and seventh of the first eight floats of each lane, then of those between them, then the same of the other eight; so
+for m and l; then the sums of the lanes' multiples and their units.
+"""
+
+from jitkernels.loops.int4_writer import FLOATS, LANES, NUMBERS, STEPS, WORDS, all_of
+from jitkernels.loops.tile import Text
+from jitkernels.native.source import IRFunction
+
+DIGITS = 3
+LOADED = 128
+"""Bytes of weights for a block."""
+FLOATS_OF_BLOCK = 2 * NUMBERS
+SUMS = 4 * DIGITS * 64
+UNITS = SUMS + 64
+BYTES_OF_BLOCK = UNITS + 64
+SHORTEST = 2
+"""Groups have 4 << SHORTEST bytes at least: those of a lane are in one."""
+SMALLEST, LARGEST = 27, 250
+"""Exponents, with the offset that floats have, for which units and their inverses are normal floats."""
+CARRY = 1 << 17
+"""Takes the bits of a float from 2 - 2**-6 on to the next exponent: digits end a little below 2 - 2**-7."""
+SYMBOL = "int4_arranged"
+
+
+def arrange_digits(*, shifted: bool) -> IRFunction:
+    """``arrange(a, k, blocks, to)``: k floats in blocks; 0 unless some are not finite or near to the ends of floats.
+
+    shifted: there are zero points, by which sums are multiplied later; otherwise they are multiplied by 8 here.
+    """
+    out = Text()
+    out.label("entry")
+    out.line("%some = icmp sgt i64 %blocks, 0")
+    out.line("br i1 %some, label %loop, label %none")
+    out.label("none")
+    out.line("ret i64 0")
+    out.label("loop")
+    out.line("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
+    out.line("%unusual = phi <16 x i1> [ zeroinitializer, %entry ], [ %found, %loop ]")
+    first = out.value(f"mul nsw i64 %i, {FLOATS_OF_BLOCK}")
+    left = out.value(f"sub nsw i64 %k, {first}")
+    to = out.element("i8", "%to", out.value(f"mul nsw i64 %i, {BYTES_OF_BLOCK}"))
+    _block(out, out.element("float", "%a", first), left, to, shifted)
+    out.line("%next = add nuw nsw i64 %i, 1")
+    out.line("%more = icmp slt i64 %next, %blocks")
+    out.line("br i1 %more, label %loop, label %done")
+    out.label("done")
+    out.line("%bits = bitcast <16 x i1> %found to i16")
+    out.line("%result = zext i16 %bits to i64")
+    out.line("ret i64 %result")
+    body, count = "\n".join(out.lines), NUMBERS
+    text = (
+        f"declare <{count} x float> @llvm.masked.load.v{count}f32.p0(ptr, i32, <{count} x i1>, <{count} x float>)\n"
+        f"declare {WORDS} @llvm.smax.v16i32({WORDS}, {WORDS})\n"
+        f"declare {WORDS} @llvm.smin.v16i32({WORDS}, {WORDS})\n"
+        f"declare {WORDS} @llvm.x86.avx512.mask.cvtps2dq.512({FLOATS}, {WORDS}, i16, i32)\n"
+        f"define i64 @{SYMBOL}(ptr %a, i64 %k, i64 %blocks, ptr %to) noinline nounwind {{\n{body}\n}}\n"
+    )
+    return IRFunction(SYMBOL, "int64", ("void*", "int64", "int64", "void*"), text)
+
+
+def _block(out: Text, source: str, left: str, to: str, shifted: bool) -> None:
+    """As many floats as there are, the others 0."""
+    both = [
+        _loaded(out, source, left),
+        _loaded(out, out.element("float", source, NUMBERS), out.value(f"sub nsw i64 {left}, {NUMBERS}")),
+    ]
+    kind = f"<{NUMBERS} x float>"
+    parts = []
+    for later in (0, 16):
+        for s in range(STEPS):
+            places = [
+                lane // 4 * 32 + lane % 2 * 8 + lane % 4 // 2 * NUMBERS + later + s for lane in range(LANES)
+            ]
+            picks = ", ".join(f"i32 {place}" for place in places)
+            parts.append(out.value(f"shufflevector {kind} {both[0]}, {kind} {both[1]}, {WORDS} <{picks}>"))
+    multiples = _multiples(out, parts, to)
+    total = multiples[0]
+    for each in multiples[1:]:
+        total = out.value(f"add {WORDS} {total}, {each}")
+    if not shifted:
+        total = out.value(f"shl {WORDS} {total}, {all_of('i32', 3)}")
+    out.line(f"store {WORDS} {total}, ptr {out.element('i8', to, SUMS)}, align 64")
+    for digit in reversed(range(DIGITS)):
+        for place in range(4):
+            begin = place // 2 * STEPS
+            word = _word(out, multiples[begin + place % 2 : begin + STEPS : 2])
+            address = out.element("i8", to, (4 * digit + place) * 64)
+            out.line(f"store {WORDS} {word}, ptr {address}, align 64")
+        if digit:
+            rounded = [out.value(f"add {WORDS} {each}, {all_of('i32', 128)}") for each in multiples]
+            multiples = [out.value(f"ashr {WORDS} {each}, {all_of('i32', 8)}") for each in rounded]
+
+
+def _loaded(out: Text, source: str, left: str) -> str:
+    some, kind = f"<{NUMBERS} x i32>", f"<{NUMBERS} x float>"
+    most = out.value(f"call i64 @llvm.smin.i64(i64 {left}, i64 {NUMBERS})")
+    one = out.value(f"insertelement {some} poison, i32 {out.value(f'trunc i64 {most} to i32')}, i64 0")
+    ends = out.value(f"shufflevector {some} {one}, {some} poison, {some} zeroinitializer")
+    live = out.value(f"icmp slt {some} <{', '.join(f'i32 {i}' for i in range(NUMBERS))}>, {ends}")
+    return out.value(
+        f"call {kind} @llvm.masked.load.v{NUMBERS}f32.p0(ptr {source}, i32 4, <{NUMBERS} x i1> {live}, "
+        f"{kind} zeroinitializer)"
+    )
+
+
+def _multiples(out: Text, parts: list[str], to: str) -> list[str]:
+    """Vectors as multiples of the units of their lanes, which are stored."""
+    largest = "zeroinitializer"
+    for part in parts:
+        bits = out.value(f"bitcast {FLOATS} {part} to {WORDS}")
+        bits = out.value(f"and {WORDS} {bits}, {all_of('i32', 0x7FFFFFFF)}")
+        largest = out.value(f"call {WORDS} @llvm.smax.v16i32({WORDS} {largest}, {WORDS} {bits})")
+    carried = out.value(f"add {WORDS} {largest}, {all_of('i32', CARRY)}")
+    exponent = out.value(f"lshr {WORDS} {carried}, {all_of('i32', 23)}")
+    kept = out.value(f"call {WORDS} @llvm.smax.v16i32({WORDS} {exponent}, {WORDS} {all_of('i32', SMALLEST)})")
+    kept = out.value(f"call {WORDS} @llvm.smin.v16i32({WORDS} {kept}, {WORDS} {all_of('i32', LARGEST)})")
+    beyond = out.value(f"icmp ne {WORDS} {kept}, {exponent}")
+    something = out.value(f"icmp ne {WORDS} {largest}, zeroinitializer")
+    here = out.value(f"and <16 x i1> {beyond}, {something}")
+    out.line(f"%found = or <16 x i1> %unusual, {here}")
+    inverse = out.value(f"sub {WORDS} {all_of('i32', 127 + 149)}, {kept}")
+    inverse = out.value(f"shl {WORDS} {inverse}, {all_of('i32', 23)}")
+    inverse = out.value(f"bitcast {WORDS} {inverse} to {FLOATS}")
+    unit = out.value(f"sub {WORDS} {kept}, {all_of('i32', 22)}")
+    unit = out.value(f"shl {WORDS} {unit}, {all_of('i32', 23)}")
+    out.line(f"store {WORDS} {unit}, ptr {out.element('i8', to, UNITS)}, align 64")
+    found = []
+    for part in parts:
+        quotient = out.value(f"fmul {FLOATS} {part}, {inverse}")
+        found.append(
+            out.value(
+                f"call {WORDS} @llvm.x86.avx512.mask.cvtps2dq.512({FLOATS} {quotient}, {WORDS} zeroinitializer, "
+                "i16 -1, i32 4)"
+            )
+        )
+    return found
+
+
+def _word(out: Text, four: list[str]) -> str:
+    """The last 8 bits of four numbers as bytes of words."""
+    found = out.value(f"and {WORDS} {four[0]}, {all_of('i32', 255)}")
+    for place, each in enumerate(four[1:], start=1):
+        byte = out.value(f"and {WORDS} {each}, {all_of('i32', 255)}")
+        byte = out.value(f"shl {WORDS} {byte}, {all_of('i32', 8 * place)}")
+        found = out.value(f"or {WORDS} {found}, {byte}")
+    return found

@@ -1,0 +1,169 @@
+"""Dot products of 4-bit weights and of floats that lie as whole numbers of three digits, as LLVM IR text.
+
+How the floats lie is told by `jitkernels.loops.int4_arranged`. 128 bytes of a column are two vectors of words; of each
+16 bytes the first two words are put into one vector, the last two into another, so that both have words of the same
+group in each lane. VPDPBUSD adds up the products of the lower halves of four bytes by digits, then those of the upper
+halves. Sums are exact until that of 16 products becomes a float, which is multiplied by its unit and by its scale.
+"""
+
+from jitkernels.loops.int4_arranged import BYTES_OF_BLOCK, DIGITS, LOADED, SUMS, UNITS
+from jitkernels.loops.int4_writer import FLOATS, LANES, MASK, WORDS, DotWriter, all_of
+
+CHUNKS = [lane // 4 + 4 * (lane % 4 // 2) for lane in range(LANES)]
+"""Which 16 of 128 bytes the words of lanes are from."""
+FIRST = [lane // 4 * 4 + lane % 2 + 16 * (lane % 4 // 2) for lane in range(LANES)]
+"""Which words of two vectors are in the first one of the other two; those in the second follow two words later."""
+
+
+class DigitDots(DotWriter):
+    """Groups have 16, 32 or 64 bytes, or a multiple of 128."""
+
+    kind = "digits"
+    loaded = LOADED
+
+    def declared(self) -> list[str]:
+        return [
+            *super().declared(),
+            f"declare {WORDS} @llvm.x86.avx512.vpdpbusd.512({WORDS}, {WORDS}, {WORDS})",
+            f"declare {WORDS} @llvm.x86.avx512.permvar.si.512({WORDS}, {WORDS})",
+        ]
+
+    def _products(self, words: list[tuple[str, str]], number: str, zeros: list[str]) -> list[list[str]]:
+        """What weights less zero points and their floats, in one block, add up to for each row and column."""
+        out = self.out
+        at = out.value(f"mul nsw i64 {number}, {BYTES_OF_BLOCK}")
+        apart = out.value(f"mul nsw i64 %count, {BYTES_OF_BLOCK}")
+        halves = [self._halves(*pair) for pair in words]
+        return [
+            [
+                self._product(
+                    out.element(
+                        "i8",
+                        out.element("i8", "%floats", at),
+                        out.times(r, apart) if len(self.rows) > 1 else 0,
+                    ),
+                    halves[c],
+                    zeros[c] if zeros else "",
+                )
+                for c in self.columns
+            ]
+            for r in self.rows
+        ]
+
+    def _halves(self, left: str, right: str) -> list[str]:
+        """The four bits of each byte as bytes: lower and upper ones of the first vector, then of the second."""
+        out, found = self.out, []
+        for later in (0, 2):
+            picks = ", ".join(f"i32 {place + later}" for place in FIRST)
+            words = out.value(f"shufflevector {WORDS} {left}, {WORDS} {right}, {WORDS} <{picks}>")
+            found.append(out.value(f"and {WORDS} {words}, {all_of('i32', 0x0F0F0F0F)}"))
+            moved = out.value(f"lshr {WORDS} {words}, {all_of('i32', 4)}")
+            found.append(out.value(f"and {WORDS} {moved}, {all_of('i32', 0x0F0F0F0F)}"))
+        return found
+
+    def _product(self, block: str, halves: list[str], zeros: str) -> str:
+        out, found = self.out, "zeroinitializer"
+        for digit in range(DIGITS):
+            if digit:
+                found = out.value(f"shl {WORDS} {found}, {all_of('i32', 8)}")
+            for place, weights in enumerate(halves):
+                address = out.element("i8", block, (len(halves) * digit + place) * 64)
+                digits = out.value(f"load {WORDS}, ptr {address}, align 64")
+                found = out.value(
+                    f"call {WORDS} @llvm.x86.avx512.vpdpbusd.512({WORDS} {found}, {WORDS} {weights}, "
+                    f"{WORDS} {digits})"
+                )
+        sums = out.value(f"load {WORDS}, ptr {out.element('i8', block, SUMS)}, align 64")
+        if zeros:
+            sums = out.value(f"mul {WORDS} {sums}, {zeros}")
+        found = out.value(f"sub {WORDS} {found}, {sums}")
+        units = out.value(f"load {FLOATS}, ptr {out.element('i8', block, UNITS)}, align 64")
+        whole = out.value(f"sitofp {WORDS} {found} to {FLOATS}")
+        return out.value(f"fmul {FLOATS} {whole}, {units}")
+
+    def _few(self) -> None:
+        """Several groups at a time: scales are spread over the lanes of their groups."""
+        out = self.out
+        out.line("%less = sub nsw i64 5, %shift")
+        out.line("%per = shl i64 1, %less")
+        out.line("%short = trunc i64 %shift to i32")
+        by = out.value(f"sub {WORDS} {self._same('i32', '%short')}, {all_of('i32', 2)}")
+        chunks = f"<{', '.join(f'i32 {chunk}' for chunk in CHUNKS)}>"
+        picks = out.value(f"lshr {WORDS} {chunks}, {by}")
+        self._begin("%count")
+        out.label("loop")
+        out.line("%i = phi i64 [ 0, %entry ], [ %next, %last ]")
+        self._carried("before", "entry", "", "last")
+        at = out.value(f"mul nsw i64 %i, {LOADED}")
+        words = out.value(f"ashr i64 {out.value(f'sub nsw i64 %bytes, {at}')}, 2")
+        left, right = self._below(words), self._below(out.value(f"sub nsw i64 {words}, {LANES}"))
+        after = out.value(f"add nsw i64 {at}, 64")
+        pairs = [(self._words(c, at, left), self._words(c, after, right)) for c in self.columns]
+        group = out.value("mul nsw i64 %i, %per")
+        here = out.value(
+            f"call i64 @llvm.smin.i64(i64 {out.value(f'sub nsw i64 %groups, {group}')}, i64 %per)"
+        )
+        live = self._below(here)
+        zeros = [self._zeros(c, group, picks, live) for c in self.columns if self.shifted]
+        self._fetch(at)
+        self._fetch(after)
+        self._add(
+            self._products(pairs, "%i", zeros),
+            [self._scales(c, group, picks, live) for c in self.columns],
+            "before",
+        )
+        out.line("br label %last")
+        out.label("last")
+        self._end("%count")
+
+    def _spread(self, numbers: str, picks: str) -> str:
+        return self.out.value(
+            f"call {WORDS} @llvm.x86.avx512.permvar.si.512({WORDS} {numbers}, {WORDS} {picks})"
+        )
+
+    def _scales(self, c: int, group: str, picks: str, live: str) -> str:
+        found = self.out.value(
+            f"call {WORDS} @llvm.masked.load.v16i32.p0(ptr {self.out.element('float', f'%scale{c}', group)}, i32 4, "
+            f"{MASK} {live}, {WORDS} zeroinitializer)"
+        )
+        return self.out.value(f"bitcast {WORDS} {self._spread(found, picks)} to {FLOATS}")
+
+    def _zeros(self, c: int, group: str, picks: str, live: str) -> str:
+        found = self.out.value(
+            f"call <16 x i8> @llvm.masked.load.v16i8.p0(ptr {self.out.element('i8', f'%zero{c}', group)}, i32 1, "
+            f"{MASK} {live}, <16 x i8> zeroinitializer)"
+        )
+        return self._spread(self.out.value(f"zext <16 x i8> {found} to {WORDS}"), picks)
+
+    def _many(self) -> None:
+        """Group after group, each of whole pairs of vectors."""
+        out = self.out
+        out.line(f"%pairs = sdiv i64 %half, {LOADED}")
+        self._begin("%groups")
+        out.label("loop")
+        out.line("%i = phi i64 [ 0, %entry ], [ %next, %last ]")
+        self._carried("before", "entry", "", "last")
+        out.line("%first = mul nsw i64 %i, %pairs")
+        scales, zeros = [], []
+        for c in self.columns:
+            scale = out.value(f"load float, ptr {out.element('float', f'%scale{c}', '%i')}, align 4")
+            scales.append(self._same("float", scale))
+            if self.shifted:
+                zero = out.value(f"load i8, ptr {out.element('i8', f'%zero{c}', '%i')}, align 1")
+                zeros.append(self._same("i32", out.value(f"zext i8 {zero} to i32")))
+        out.line("br label %inner")
+        out.label("inner")
+        out.line("%v = phi i64 [ 0, %loop ], [ %v_next, %inner ]")
+        self._carried("in", "loop", "%before", "inner")
+        number = out.value("add nsw i64 %first, %v")
+        at = out.value(f"mul nsw i64 {number}, {LOADED}")
+        after = out.value(f"add nsw i64 {at}, 64")
+        pairs = [(self._words(c, at), self._words(c, after)) for c in self.columns]
+        self._fetch(at)
+        self._fetch(after)
+        self._add(self._products(pairs, number, zeros), scales, "in")
+        out.line("%v_next = add nuw nsw i64 %v, 1")
+        out.line("%inside = icmp slt i64 %v_next, %pairs")
+        out.line("br i1 %inside, label %inner, label %last")
+        out.label("last")
+        self._end("%groups")

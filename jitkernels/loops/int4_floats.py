@@ -1,0 +1,171 @@
+"""Dot products of floats and of 4-bit weights, as LLVM IR text.
+
+Words of weights shifted to the right by four times s have weight s of each word at their lower ends, which a
+permutation of a table of 16 floats makes numbers of, where processors have one; others become floats by the bits of an
+exponent. So the floats that they are multiplied by lie in this order: of each 128 first the numbers 0, 8, 16..., then
+1, 9, 17... What the products of a word add up to is multiplied by the scale of its group: groups are whole words.
+"""
+
+import struct
+
+from jitkernels.loops.int4_writer import (
+    BYTES,
+    FLOATS,
+    LANE_NUMBERS,
+    LANES,
+    MASK,
+    NUMBERS,
+    STEPS,
+    WORDS,
+    DotWriter,
+    all_of,
+)  # fmt: skip
+
+BY_TABLE = 4
+"""Of the eight, how many a table makes numbers of: processors have other units for the others."""
+
+
+def _float(value: float) -> str:
+    return "0x" + struct.pack(">d", value).hex().upper()
+
+
+class FloatDots(DotWriter):
+    """permutes: there is AVX-512."""
+
+    kind = "floats"
+
+    def __init__(self, permutes: bool, *, few: bool, shifted: bool, columns: int) -> None:
+        super().__init__(few=few, shifted=shifted, columns=columns)
+        self.permutes = permutes
+
+    def declared(self) -> list[str]:
+        lines = [
+            *super().declared(),
+            f"declare {FLOATS} @llvm.masked.gather.v16f32.v16p0(<16 x ptr>, i32, {MASK}, {FLOATS})",
+            f"declare <16 x i8> @llvm.masked.gather.v16i8.v16p0(<16 x ptr>, i32, {MASK}, <16 x i8>)",
+        ]
+        if self.permutes:
+            lines.append(f"declare {FLOATS} @llvm.x86.avx512.permvar.sf.512({FLOATS}, {WORDS})")
+        return lines
+
+    def _permuted(self, vector: str, picks: str) -> str:
+        return self.out.value(
+            f"call {FLOATS} @llvm.x86.avx512.permvar.sf.512({FLOATS} {vector}, {WORDS} {picks})"
+        )
+
+    def _sum_of_products(self, a: str, b: str, c: str) -> str:
+        return self.out.value(f"call {FLOATS} @llvm.fmuladd.v16f32({FLOATS} {a}, {FLOATS} {b}, {FLOATS} {c})")
+
+    def _products(self, words: list[str], first: str, zeros: list[str]) -> list[list[str]]:
+        """What the weights of each word less zero points and their floats, from number `first` on, add up to."""
+        out, found = self.out, [["zeroinitializer"] * 2 for _ in self.columns]
+        table = f"<{', '.join(f'float {_float(i - 8.0)}' for i in range(16))}>"
+        by_table = BY_TABLE if self.permutes else 0
+        high = [out.value(f"lshr {WORDS} {each}, {all_of('i32', 12)}") for each in words]
+        for s in range(STEPS):
+            at = out.value(f"add nsw i64 {first}, {LANES * s}")
+            floats = out.value(f"load {FLOATS}, ptr {out.element('float', '%floats', at)}, align 64")
+            for c in self.columns:
+                if s < by_table:
+                    moved = out.value(f"lshr {WORDS} {words[c]}, {all_of('i32', 4 * s)}") if s else words[c]
+                    weights = self._permuted(table, moved)
+                else:
+                    weights = self._by_bits(words[c] if s < 5 else high[c], 4 * s - 12 * (s > 4))
+                if self.shifted:
+                    weights = out.value(f"fsub {FLOATS} {weights}, {zeros[c]}")
+                found[c][s % 2] = self._sum_of_products(weights, floats, found[c][s % 2])
+        return [[out.value(f"fadd {FLOATS} {left}, {right}") for left, right in found]]
+
+    def _by_bits(self, words: str, place: int) -> str:
+        """Four bits of words, less 8: they are the last ones before the point of a float of that exponent."""
+        out = self.out
+        there = out.value(f"and {WORDS} {words}, {all_of('i32', 15 << place)}")
+        bits = out.value(f"or {WORDS} {there}, {all_of('i32', 127 + 23 - place << 23)}")
+        floats = out.value(f"bitcast {WORDS} {bits} to {FLOATS}")
+        return out.value(f"fsub {FLOATS} {floats}, {all_of('float', _float(2.0 ** (23 - place) + 8))}")
+
+    def _numbers(self, zeros: str) -> str:
+        """Zero points as floats, less 8."""
+        out = self.out
+        wide = out.value(f"zext <16 x i8> {zeros} to {WORDS}")
+        less = out.value(f"sub {WORDS} {wide}, {all_of('i32', 8)}")
+        return out.value(f"sitofp {WORDS} {less} to {FLOATS}")
+
+    def _few(self) -> None:
+        """Several groups at a time: scales are spread over the words of their groups."""
+        out = self.out
+        out.line("%less = sub nsw i64 4, %shift")
+        out.line("%per = shl i64 1, %less")
+        out.line("%short = trunc i64 %shift to i32")
+        picks = out.value(f"lshr {WORDS} {LANE_NUMBERS}, {self._same('i32', '%short')}")
+        self._begin("%count")
+        out.label("loop")
+        out.line("%i = phi i64 [ 0, %entry ], [ %next, %last ]")
+        self._carried("before", "entry", "", "last")
+        at = out.value(f"mul nsw i64 %i, {BYTES}")
+        left = out.value(f"sub nsw i64 %bytes, {at}")
+        mask = self._below(out.value(f"ashr i64 {left}, 2"))
+        words = [self._words(c, at, mask) for c in self.columns]
+        group = out.value("mul nsw i64 %i, %per")
+        zeros = [self._spread("i8", f"%zero{c}", group, picks, mask) for c in self.columns if self.shifted]
+        self._fetch(at)
+        found = self._products(words, out.value(f"mul nsw i64 %i, {NUMBERS}"), zeros)
+        self._add(
+            found, [self._spread("float", f"%scale{c}", group, picks, mask) for c in self.columns], "before"
+        )
+        out.line("br label %last")
+        out.label("last")
+        self._end("%count")
+
+    def _spread(self, kind: str, base: str, group: str, picks: str, live: str) -> str:
+        """The numbers of groups, from `group` on, in the words of their groups, as floats."""
+        out = self.out
+        address = out.element(kind, base, group)
+        suffix, vector = ("v16f32", FLOATS) if kind == "float" else ("v16i8", "<16 x i8>")
+        if not self.permutes:
+            wide = out.value(f"zext {WORDS} {picks} to <{LANES} x i64>")
+            places = out.value(f"getelementptr {kind}, ptr {address}, <{LANES} x i64> {wide}")
+            found = out.value(
+                f"call {vector} @llvm.masked.gather.{suffix}.v16p0(<16 x ptr> {places}, i32 1, {MASK} {live}, "
+                f"{vector} zeroinitializer)"
+            )
+            return found if kind == "float" else self._numbers(found)
+        left = out.value(f"sub nsw i64 %groups, {group}")
+        mask = self._below(out.value(f"call i64 @llvm.smin.i64(i64 {left}, i64 %per)"))
+        found = out.value(
+            f"call {vector} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 1, {MASK} {mask}, "
+            f"{vector} zeroinitializer)"
+        )
+        return self._permuted(found if kind == "float" else self._numbers(found), picks)
+
+    def _many(self) -> None:
+        """Group after group, each of whole vectors of words."""
+        out = self.out
+        out.line(f"%vectors = sdiv i64 %half, {BYTES}")
+        self._begin("%groups")
+        out.label("loop")
+        out.line("%i = phi i64 [ 0, %entry ], [ %next, %last ]")
+        self._carried("before", "entry", "", "last")
+        out.line("%first = mul nsw i64 %i, %vectors")
+        scales, zeros = [], []
+        for c in self.columns:
+            scale = out.value(f"load float, ptr {out.element('float', f'%scale{c}', '%i')}, align 4")
+            scales.append(self._same("float", scale))
+            if self.shifted:
+                zero = out.value(f"load i8, ptr {out.element('i8', f'%zero{c}', '%i')}, align 1")
+                zeros.append(self._numbers(self._same("i8", zero)))
+        out.line("br label %inner")
+        out.label("inner")
+        out.line("%v = phi i64 [ 0, %loop ], [ %v_next, %inner ]")
+        self._carried("in", "loop", "%before", "inner")
+        number = out.value("add nsw i64 %first, %v")
+        at = out.value(f"mul nsw i64 {number}, {BYTES}")
+        words = [self._words(c, at) for c in self.columns]
+        self._fetch(at)
+        found = self._products(words, out.value(f"mul nsw i64 {number}, {NUMBERS}"), zeros)
+        self._add(found, scales, "in")
+        out.line("%v_next = add nuw nsw i64 %v, 1")
+        out.line("%inside = icmp slt i64 %v_next, %vectors")
+        out.line("br i1 %inside, label %inner, label %last")
+        out.label("last")
+        self._end("%groups")

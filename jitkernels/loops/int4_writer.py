@@ -1,0 +1,157 @@
+"""What dot products of floats and of 4-bit weights in groups with a scale have in common, as LLVM IR text.
+
+Columns follow one another, 64 bytes of a column are 16 words. Sums of products are vectors of 16 lanes, one for each
+row and column, which are added up in the end.
+"""
+
+from abc import ABC, abstractmethod
+
+from jitkernels.loops.tile import Text
+from jitkernels.native.source import IRFunction
+
+LANES, STEPS = 16, 8
+BYTES = 4 * LANES
+"""Of weights at a time."""
+NUMBERS = STEPS * LANES
+ARGUMENTS = (
+    ("ptr", "weights"), ("ptr", "floats"), ("ptr", "scale"), ("ptr", "zero"),
+    ("ptr", "found"), ("i64", "stride"), ("i64", "groups"), ("i64", "half"), ("i64", "shift"),
+)  # fmt: skip
+WORDS, FLOATS, MASK = f"<{LANES} x i32>", f"<{LANES} x float>", f"<{LANES} x i1>"
+LANE_NUMBERS = f"<{', '.join(f'i32 {i}' for i in range(LANES))}>"
+COLUMNS, ROWS = 4, 4
+"""At a time: what is loaded and decoded serves all of them."""
+
+
+def all_of(kind: str, number: object) -> str:
+    """A vector of one number."""
+    return f"<{', '.join([f'{kind} {number}'] * LANES)}>"
+
+
+class DotWriter(ABC):
+    """Writes ``dot(weights, floats, scale, zero, found, stride, groups, half, shift)`` of some columns and rows.
+
+    few: groups have 4 << shift bytes, at most 64; otherwise a multiple of what is loaded at a time. shifted: there are
+    zero points. Results of rows are `stride` apart.
+    """
+
+    kind = ""
+    loaded = BYTES
+    """Bytes of a column that an iteration takes."""
+
+    def __init__(self, *, few: bool, shifted: bool, columns: int, rows: int = 1) -> None:
+        self.few, self.shifted = few, shifted
+        self.columns, self.rows = range(columns), range(rows)
+        self.out = Text()
+
+    def function(self) -> IRFunction:
+        symbol = f"int4_{self.kind}_{'few' if self.few else 'many'}{len(self.columns)}x{len(self.rows)}"
+        arguments = ", ".join(f"{kind} %{name}" for kind, name in ARGUMENTS)
+        self._places()
+        (self._few if self.few else self._many)()
+        body, declared = "\n".join(self.out.lines), "\n".join(self.declared())
+        text = f"{declared}\ndefine void @{symbol}({arguments}) noinline nounwind {{\n{body}\n}}\n"
+        kinds = tuple("void*" if kind == "ptr" else "int64" for kind, _ in ARGUMENTS)
+        return IRFunction(symbol, "void", kinds, text)
+
+    @abstractmethod
+    def _few(self) -> None: ...
+
+    @abstractmethod
+    def _many(self) -> None: ...
+
+    def declared(self) -> list[str]:
+        """The functions of LLVM's that are called."""
+        return [
+            f"declare {WORDS} @llvm.masked.load.v16i32.p0(ptr, i32, {MASK}, {WORDS})",
+            f"declare {FLOATS} @llvm.masked.load.v16f32.p0(ptr, i32, {MASK}, {FLOATS})",
+            f"declare <16 x i8> @llvm.masked.load.v16i8.p0(ptr, i32, {MASK}, <16 x i8>)",
+            f"declare {FLOATS} @llvm.fmuladd.v16f32({FLOATS}, {FLOATS}, {FLOATS})",
+            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
+            f"declare float @llvm.vector.reduce.fadd.v16f32(float, {FLOATS})",
+        ]
+
+    def _same(self, kind: str, value: str) -> str:
+        """A vector of one number."""
+        vector = f"<{LANES} x {kind}>"
+        one = self.out.value(f"insertelement {vector} poison, {kind} {value}, i64 0")
+        return self.out.value(f"shufflevector {vector} {one}, {vector} poison, {WORDS} zeroinitializer")
+
+    def _places(self) -> None:
+        """Where each column begins."""
+        out = self.out
+        out.label("entry")
+        out.line("%bytes = mul nsw i64 %groups, %half")
+        out.line(f"%over = add nsw i64 %bytes, {self.loaded - 1}")
+        out.line(f"%count = sdiv i64 %over, {self.loaded}")
+        for c in self.columns:
+            for name, kind, step in (
+                ("weights", "i8", "%bytes"),
+                ("scale", "float", "%groups"),
+                ("zero", "i8", "%groups"),
+            ):
+                by = out.times(c, step)
+                out.line(f"%{name}{c} = getelementptr {kind}, ptr %{name}, i64 {by}")
+
+    def _words(self, c: int, at: str, mask: str = "") -> str:
+        """Weights of a column from a byte on, 0 where the mask says that there are none."""
+        address = self.out.element("i8", f"%weights{c}", at)
+        if not mask:
+            return self.out.value(f"load {WORDS}, ptr {address}, align 1")
+        return self.out.value(
+            f"call {WORDS} @llvm.masked.load.v16i32.p0(ptr {address}, i32 1, {MASK} {mask}, {WORDS} zeroinitializer)"
+        )
+
+    def _begin(self, count: str) -> None:
+        self.out.line(f"%some = icmp sgt i64 {count}, 0")
+        self.out.line("br i1 %some, label %loop, label %done")
+
+    def _end(self, count: str) -> None:
+        out = self.out
+        out.line("%next = add nuw nsw i64 %i, 1")
+        out.line(f"%more = icmp slt i64 %next, {count}")
+        out.line("br i1 %more, label %loop, label %done")
+        out.label("done")
+        pairs = [(r, c) for r in self.rows for c in self.columns]
+        for r, c in pairs:
+            out.line(f"%all{r}_{c} = phi {FLOATS} [ zeroinitializer, %entry ], [ %total{r}_{c}, %last ]")
+        for r, c in pairs:
+            out.line(
+                f"%sum{r}_{c} = call reassoc float @llvm.vector.reduce.fadd.v16f32(float 0.0, {FLOATS} %all{r}_{c})"
+            )
+            place = out.element("float", out.element("float", "%found", out.times(r, "%stride")), c)
+            out.line(f"store float %sum{r}_{c}, ptr {place}, align 4")
+        out.line("ret void")
+
+    def _fetch(self, at: str) -> None:
+        """Weights of the next columns: short columns side by side are no streams that processors foresee."""
+        out = self.out
+        ahead = out.value(f"add nsw i64 {at}, {out.times(len(self.columns), '%bytes')}")
+        for c in self.columns:
+            address = out.element("i8", f"%weights{c}", ahead)
+            out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)")
+
+    def _add(self, found: list[list[str]], scales: list[str], before: str) -> None:
+        """Scaled, to the totals."""
+        for r in self.rows:
+            for c in self.columns:
+                self.out.line(
+                    f"%total{r}_{c} = call {FLOATS} @llvm.fmuladd.v16f32({FLOATS} {found[r][c]}, "
+                    f"{FLOATS} {scales[c]}, {FLOATS} %{before}{r}_{c})"
+                )
+
+    def _carried(self, name: str, first: str, before: str, last: str) -> None:
+        """Totals so far."""
+        for r in self.rows:
+            for c in self.columns:
+                start = before and f"{before}{r}_{c}"
+                self.out.line(
+                    f"%{name}{r}_{c} = phi {FLOATS} [ {start or 'zeroinitializer'}, %{first} ], "
+                    f"[ %total{r}_{c}, %{last} ]"
+                )
+
+    def _below(self, count: str) -> str:
+        """The mask of the lanes below a count."""
+        most = self.out.value(f"call i64 @llvm.smin.i64(i64 {count}, i64 {LANES})")
+        every = self._same("i32", self.out.value(f"trunc i64 {most} to i32"))
+        return self.out.value(f"icmp slt {WORDS} {LANE_NUMBERS}, {every}")

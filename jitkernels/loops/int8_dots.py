@@ -1,0 +1,110 @@
+"""Dot products of floats and of 8-bit weights in groups, as LLVM IR text.
+
+Sixteen weights become floats at once. One row's products are added up group by group and then multiplied by the scale;
+for several rows the weights are, before they are multiplied.
+"""
+
+from jitkernels.loops.int4_writer import FLOATS, LANES, MASK, DotWriter
+
+BYTES = f"<{LANES} x i8>"
+WHOLE = 32
+"""Weights of a step; those that are left over take steps of 16."""
+
+
+class Int8Dots(DotWriter):
+    """Groups of any size; `shift` counts for nothing."""
+
+    kind = "bytes"
+
+    def _few(self) -> None:
+        self._many()
+
+    def _many(self) -> None:
+        """Group after group, in each first whole steps, then shorter ones."""
+        out = self.out
+        out.line("%whole = and i64 %half, -32")
+        self._begin("%groups")
+        out.label("loop")
+        out.line("%i = phi i64 [ 0, %entry ], [ %next, %last ]")
+        self._carried("before", "entry", "", "last")
+        at = out.value("mul nsw i64 %i, %half")
+        factors, middles = [], []
+        for c in self.columns:
+            scale = out.value(f"load float, ptr {out.element('float', f'%scale{c}', '%i')}, align 4")
+            factors.append(self._same("float", scale))
+            if self.shifted:
+                zero = out.value(f"load i8, ptr {out.element('i8', f'%zero{c}', '%i')}, align 1")
+                middles.append(self._same("float", out.value(f"sitofp i8 {zero} to float")))
+        out.line("br label %steps")
+        single = len(self.rows) == 1
+        before = "" if single else "%before"
+        scales = [] if single else factors
+        self._loop("steps", "loop", "rests", "0", "%whole", before, at, middles, scales)
+        self._loop("rests", "steps", "last", "%whole", "%half", "%steps_sum", at, middles, scales)
+        out.label("last")
+        if single:
+            self._add([[f"%rests_sum0_{c}" for c in self.columns]], factors, "before")
+        else:
+            for r in self.rows:
+                for c in self.columns:
+                    out.line(f"%total{r}_{c} = bitcast {FLOATS} %rests_sum{r}_{c} to {FLOATS}")
+        self._end("%groups")
+
+    def _loop(
+        self, name: str, here: str, then: str, begin: str, end: str, before: str, at: str, middles: list[str],
+        scales: list[str],
+    ) -> None:  # fmt: skip
+        """Products of weights begin..end of a group, which is at a place in its column: those of some at a time."""
+        out, step = self.out, WHOLE if name == "steps" else LANES
+        out.label(name)
+        out.line(f"%{name}_p = phi i64 [ {begin}, %{here} ], [ %{name}_next, %{name}_body ]")
+        for r in self.rows:
+            for c in self.columns:
+                first = f"{before}{r}_{c}" if before else "zeroinitializer"
+                new = f"%{name}_new{r}_{c}"
+                out.line(f"%{name}_sum{r}_{c} = phi {FLOATS} [ {first}, %{here} ], [ {new}, %{name}_body ]")
+        out.line(f"%{name}_more = icmp slt i64 %{name}_p, {end}")
+        out.line(f"br i1 %{name}_more, label %{name}_body, label %{then}")
+        out.label(f"{name}_body")
+        place = out.value(f"add nsw i64 {at}, %{name}_p")
+        mask = "" if step == WHOLE else self._below(out.value(f"sub nsw i64 {end}, %{name}_p"))
+        sums = {(r, c): f"%{name}_sum{r}_{c}" for r in self.rows for c in self.columns}
+        if step == WHOLE:
+            self._fetch(place)
+        for part in range(0, step, LANES):
+            here_at = out.value(f"add nsw i64 {place}, {part}")
+            weights = [self._weights(c, here_at, mask, middles, scales) for c in self.columns]
+            for r in self.rows:
+                floats = self._floats(r, here_at, mask)
+                for c in self.columns:
+                    name_of = f"%{name}_new{r}_{c}" if part == step - LANES else f"%{name}_part{part}_{r}_{c}"
+                    out.line(
+                        f"{name_of} = call {FLOATS} @llvm.fmuladd.v16f32({FLOATS} {weights[c]}, {FLOATS} {floats}, "
+                        f"{FLOATS} {sums[r, c]})"
+                    )
+                    sums[r, c] = name_of
+        out.line(f"%{name}_next = add nuw nsw i64 %{name}_p, {step}")
+        out.line(f"br label %{name}")
+
+    def _weights(self, c: int, at: str, mask: str, middles: list[str], scales: list[str]) -> str:
+        out, address = self.out, self.out.element("i8", f"%weights{c}", at)
+        if mask:
+            found = out.value(
+                f"call {BYTES} @llvm.masked.load.v16i8.p0(ptr {address}, i32 1, {MASK} {mask}, {BYTES} zeroinitializer)"
+            )
+        else:
+            found = out.value(f"load {BYTES}, ptr {address}, align 1")
+        found = out.value(f"sitofp {BYTES} {found} to {FLOATS}")
+        if middles:
+            found = out.value(f"fsub {FLOATS} {found}, {middles[c]}")
+        return out.value(f"fmul {FLOATS} {found}, {scales[c]}") if scales else found
+
+    def _floats(self, r: int, at: str, mask: str) -> str:
+        """Those of a row, 0 where there are none."""
+        out = self.out
+        address = out.element("float", out.element("float", "%floats", out.times(r, "%bytes")), at)
+        if not mask:
+            return out.value(f"load {FLOATS}, ptr {address}, align 4")
+        return out.value(
+            f"call {FLOATS} @llvm.masked.load.v16f32.p0(ptr {address}, i32 4, {MASK} {mask}, {FLOATS} zeroinitializer)"
+        )

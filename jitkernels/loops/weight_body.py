@@ -1,0 +1,36 @@
+"""The body of a loop nest of products with quantized weights, whose arguments hang on whether there are zero points."""
+
+from collections.abc import Callable
+from typing import Any
+
+
+def body_of(computed: Any, *, shifted: bool, room: bool = True) -> Callable[..., None]:
+    """A body with zero points or, where there are none, without: `computed` gets the weights in their place.
+
+    room: there is a workspace.
+    """
+
+    def plain(
+        a: Any, packed: Any, scale: Any, c: Any, m: int, n: int, groups: int, half: int, room: Any, begin: int, end: int
+    ) -> None:  # fmt: skip
+        computed(a, packed, scale, packed, c, m, n, groups, half, room, begin, end)
+
+    def with_zeros(
+        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, half: int, room: Any,
+        begin: int, end: int,
+    ) -> None:  # fmt: skip
+        computed(a, packed, scale, zero, c, m, n, groups, half, room, begin, end)
+
+    def plain_in_place(
+        a: Any, packed: Any, scale: Any, c: Any, m: int, n: int, groups: int, half: int, begin: int, end: int
+    ) -> None:  # fmt: skip
+        computed(a, packed, scale, packed, c, m, n, groups, half, begin, end)
+
+    def with_zeros_in_place(
+        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, half: int, begin: int, end: int
+    ) -> None:  # fmt: skip
+        computed(a, packed, scale, zero, c, m, n, groups, half, begin, end)
+
+    if room:
+        return with_zeros if shifted else plain
+    return with_zeros_in_place if shifted else plain_in_place

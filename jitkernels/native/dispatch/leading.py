@@ -1,0 +1,64 @@
+"""Leading dimensions of operands: those of all broadcast, those of some are one for the kernel."""
+
+# mypy: disable-error-code="name-defined,no-any-return,assignment"
+from jitkernels.native.layout import Frame, Operand
+from jitkernels.native.words import load, store
+
+
+def broadcast(frame: int, own: int, leading: int) -> int:
+    """Widen the common leading dimensions by those of an operand; 0 where they do not broadcast."""
+    common = load(frame, 8 * Frame.LEADING)
+    while common < leading:
+        for d in range(common):
+            at = common - d
+            store(frame, 8 * (Frame.LEAD + at), load(frame, 8 * (Frame.LEAD + at - 1)))
+        store(frame, 8 * Frame.LEAD, 1)
+        common += 1
+    store(frame, 8 * Frame.LEADING, common)
+    for d in range(leading):
+        place = frame + 8 * (Frame.LEAD + common - leading + d)
+        extent = load(own, 8 * (Operand.EXTENTS + d))
+        if extent != load(place):
+            if load(place) == 1:
+                store(place, 0, extent)
+            elif extent != 1:
+                return 0
+    return 1
+
+
+def as_one(own: int, other: int, fixed: int) -> int:
+    """An operand in so many dimensions, the first one with those before it; 0 where it would have to broadcast."""
+    dimensions = load(own, 8 * Operand.DIMENSIONS)
+    extents = own + 8 * Operand.EXTENTS
+    strides = own + 8 * Operand.STRIDES
+    while dimensions < fixed:
+        for d in range(dimensions):
+            at = dimensions - d
+            store(extents, 8 * at, load(extents, 8 * (at - 1)))
+            store(strides, 8 * at, load(strides, 8 * (at - 1)))
+        store(extents, 0, 1)
+        store(strides, 0, 0)
+        dimensions += 1
+    more = dimensions - fixed
+    first = 1
+    for d in range(more):
+        first = first * load(extents, 8 * d)
+    if first != 1:
+        if load(own, 8 * Operand.CONTIGUOUS) == 0 or load(other, 8 * Operand.DIMENSIONS) != dimensions:
+            return 0
+        for d in range(more + 1):
+            if load(extents, 8 * d) != load(other, 8 * (Operand.EXTENTS + d)):
+                return 0
+    if more:
+        for d in range(fixed):
+            store(extents, 8 * d, load(extents, 8 * (more + d)))
+            store(strides, 8 * d, load(strides, 8 * (more + d)))
+        store(extents, 0, first * load(extents))
+    store(own, 8 * Operand.DIMENSIONS, fixed)
+    return 1
+
+
+FUNCTIONS = (
+    broadcast,
+    as_one,
+)

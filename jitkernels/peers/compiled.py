@@ -1,0 +1,134 @@
+"""Peers of any row in one line: what JAX, numba and onnxruntime make of an expression, a function or an operator."""
+
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.peers import Bound, peer, threads
+from jitkernels.signature import AnyArray
+
+OPSET = 23
+FEW = 10_000
+"""Elements and operations for which JAX is not asked: compiling takes it seconds, and any call 7 us."""
+FUNCTIONS = ("exp", "log", "log1p", "sqrt", "sin", "cos", "tanh", "where")
+"""What expressions are written in, besides ``erf``."""
+
+
+def inputs_of(attr: KernelAttr, arrays: Sequence[AnyArray]) -> list[AnyArray]:
+    """What of the arrays of an attr is read, results that it adds to as well."""
+    known = attr.signature().arrays
+    return [array for array, argument in zip(arrays, known, strict=True) if argument.role != "out"]
+
+
+def of_jax(row: type[KernelAttr], function: Callable[..., Any]) -> None:
+    """Register what JAX compiles: a function of the attr, the library and its arrays, which are there before."""
+
+    def call(attr: KernelAttr, *arrays: AnyArray) -> Bound | None:
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        if attr.operations() + sum(array.size for array in arrays) < FEW or 0 in (a.size for a in arrays):
+            return None
+        compiled = _jitted(function, attr)
+        given = [jax.numpy.array(array) for array in inputs_of(attr, arrays)]
+        return partial(_ready, compiled, jax.block_until_ready, *given)
+
+    peer(row, name="jax")(call)
+
+
+@functools.cache
+def _jitted(function: Callable[..., Any], attr: KernelAttr) -> Callable[..., Any]:
+    import jax
+
+    compiled: Callable[..., Any] = jax.jit(partial(function, attr, jax))
+    return compiled
+
+
+def _ready(compiled: Callable[..., Any], wait: Callable[[Any], Any], *given: Any) -> Any:
+    return wait(compiled(*given))
+
+
+def of_numba(
+    row: type[KernelAttr], expression: Callable[[KernelAttr], tuple[str, Mapping[str, Any]]]
+) -> None:
+    """Register a plain loop over an expression of an attr's inputs and of numbers, which are given by name."""
+
+    def call(attr: KernelAttr, *arrays: AnyArray) -> Bound:
+        named, constants = expression(attr)
+        given = {known.name: known.is_number for known in row.arrays}
+        out = row.arrays[-1].name
+        for name, is_number in given.items():
+            named = re.sub(rf"\b{name}\b", f"{name}[{0 if is_number else 'i'}]", named)
+        lines = (
+            f"def loop({', '.join([*given, *constants])}):",
+            f"    for i in range({out}.size):",
+            f"        {out}[i] = {named}",
+        )
+        return partial(_loop("\n".join(lines)), *arrays, *constants.values())
+
+    peer(row, name="numba")(call)
+
+
+@functools.cache
+def _loop(source: str) -> Callable[..., Any]:
+    """The function in a source text, compiled; numbers are divided as NumPy does it."""
+    import math
+
+    import numba
+
+    names: dict[str, Any] = {name: getattr(np, name) for name in FUNCTIONS}
+    names |= {"erf": math.erf, "where": numba.njit(lambda true, one, other: one if true else other)}
+    function: Callable[..., Any] = numba.njit(made_of(source, names)["loop"], error_model="numpy")
+    return function
+
+
+def made_of(source: str, names: Mapping[str, Any]) -> dict[str, Any]:
+    """The names there are after a text of ours has run with some."""
+    there = dict(names)
+    exec(source, there)
+    return there
+
+
+def of_onnxruntime(
+    row: type[KernelAttr], node: Callable[..., tuple[str, Sequence[str], dict[str, Any]] | None]
+) -> None:
+    """Register a session of one operator: `node` gives its name, its inputs and its own attributes, or None."""
+
+    def call(attr: KernelAttr, *arrays: AnyArray) -> Bound | None:
+        chosen = node(attr)
+        if attr.fields().get("dtype") != "float32" or chosen is None or 0 in (a.size for a in arrays):
+            return None
+        operator, names, options = chosen
+        known = [array.name for array in attr.signature().arrays if array.role != "out"]
+        given = dict(zip(known, inputs_of(attr, arrays), strict=True))
+        run = session(operator, {name: given[name] for name in names}, options)
+        return None if run is None else partial(run, None, given)
+
+    peer(row, name="onnxruntime")(call)
+
+
+def session(operator: str, given: Mapping[str, AnyArray], options: Mapping[str, Any]) -> Any:
+    """What runs a model of one node on as many threads as peers may use; None where the runtime comes alone."""
+    try:
+        import onnx
+    except ImportError:
+        return None
+    import onnxruntime
+
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    graph = helper.make_graph(
+        [helper.make_node(operator, [*given], ["result"], **options)], operator,
+        [helper.make_tensor_value_info(name, kind, array.shape) for name, array in given.items()],
+        [helper.make_tensor_value_info("result", kind, None)],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+    chosen = onnxruntime.SessionOptions()
+    chosen.intra_op_num_threads = threads.most()
+    return onnxruntime.InferenceSession(
+        model.SerializeToString(), chosen, providers=["CPUExecutionProvider"]
+    ).run

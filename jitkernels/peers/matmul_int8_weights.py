@@ -1,0 +1,64 @@
+"""What NumPy and torch have for MATMUL_INT8_WEIGHTS."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr
+from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.peers.forms import LAYOUTS, shape, values
+from jitkernels.signature import AnyArray
+
+
+@equivalent(MatMulInt8WeightsAttr)
+def matmul_int8_weights(a: Any, q: Any, scale: Any, zero: Any = None, out: Any = None) -> Any:
+    """The weights as floats, and a product."""
+    scales = np.asarray(scale)
+    a = np.asarray(a, np.result_type(np.asarray(a).dtype, scales.dtype))
+    weights = np.asarray(q).astype(a.dtype)
+    if zero is not None:
+        weights -= np.asarray(zero)[..., np.newaxis]
+    weights *= scales[..., np.newaxis]
+    return np.matmul(a, weights.reshape(len(weights), -1).T, out=out)
+
+
+@peer(MatMulInt8WeightsAttr)
+def numpy_weights(
+    attr: MatMulInt8WeightsAttr, a: AnyArray, q: AnyArray, scale: AnyArray, *rest: AnyArray
+) -> Bound:
+    *zero, c = rest
+    return partial(matmul_int8_weights, a, q, scale, zero[0] if zero else None, c)
+
+
+@peer(MatMulInt8WeightsAttr, name="torch")
+def torch_packed_weights(
+    attr: MatMulInt8WeightsAttr, a: AnyArray, q: AnyArray, scale: AnyArray, *rest: AnyArray
+) -> Bound | None:
+    import torch
+
+    if attr.shifted or attr.groups != 1 or attr.dtype != "float32":
+        return None
+    weights, scales = torch.from_numpy(q.reshape(attr.n, attr.k)), torch.from_numpy(scale.reshape(attr.n))
+    return partial(torch._weight_int8pack_mm, torch.from_numpy(a), weights, scales)
+
+
+@ordinary_calls(MatMulInt8WeightsAttr)
+def weighted_products(elements: int) -> Iterator[OrdinaryCall]:
+    rows, inner = shape(elements, 2)
+    groups = -(-inner // 32)
+    a = values((rows, 32 * groups))
+    q = values((rows, groups, 32), "int8")
+    scale = np.full((rows, groups), 0.125, np.float32)
+    zero = np.full((rows, groups), 7, np.int8)
+    yield OrdinaryCall("2-D", (a, q, scale))
+    yield OrdinaryCall("one row", (a[0], q, scale))
+    yield OrdinaryCall("one group", (a, q.reshape(rows, 1, -1), scale[:, :1]))
+    yield OrdinaryCall("zero points", (a, q, scale, zero))
+    yield OrdinaryCall("3-D", (a[np.newaxis], q, scale))
+    for name, form in LAYOUTS.items():
+        if name != "list":
+            yield OrdinaryCall(name, (form(a), q, scale))
+    yield OrdinaryCall("empty", (a[:0], q, scale))
+    yield OrdinaryCall("out", (a, q, scale), {"out": np.zeros((rows, rows), np.float32)})

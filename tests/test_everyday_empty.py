@@ -1,0 +1,56 @@
+"""Calls in which something has no elements: as the reference has them, refused or served, by compiled code as well."""
+
+import dataclasses
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import cases
+import numpy as np
+import pytest
+from test_everyday import as_tuple, example, function_of
+from test_everyday_forms import bits
+from test_peers import is_served_by_compiled_code
+
+import jitkernels as jk
+from jitkernels import testing
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.errors import JitKernelsError
+
+Row = Any
+
+
+def without_elements(row: Row) -> Iterator[tuple[KernelAttr, dict[str, Any]]]:
+    """Attrs of which one or two extents are 0, and the arguments of a call that asks for such."""
+    attr, _ = example(row)
+    sizes = [name for name, _ in attr.signature().integers]
+    pairs = [{one, other} for i, one in enumerate(sizes) for other in sizes[i:]]
+    for names in pairs:
+        try:
+            empty = dataclasses.replace(attr, **dict.fromkeys(names, 0))  # type: ignore[type-var]
+            yield empty, testing.named(empty, 0)
+        except (JitKernelsError, ValueError):  # what a row does not have, or has no samples of
+            continue
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_calls_without_elements(row: Row) -> None:
+    """What Python refuses is refused again and again; what it serves comes to it no more and gives the same."""
+    function = function_of(row)
+    for attr, given in without_elements(row):
+        try:
+            row.call(**given)
+            with jk.use(implementation="refer"), np.errstate(all="ignore"):
+                right = as_tuple(function(**given))
+        except JitKernelsError as error:
+            for _ in range(3):
+                with pytest.raises(type(error)):
+                    function(**given)
+            continue
+        for _ in range(3):
+            got = as_tuple(function(**given))
+            assert [(a.shape, a.dtype) for a in got] == [(a.shape, a.dtype) for a in right], attr
+            for one, other in zip(got, right, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, err_msg=attr.text())
+        assert bits(function(**given)) == bits(got)
+        assert is_served_by_compiled_code(partial(function, **given)), attr

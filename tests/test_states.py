@@ -1,0 +1,97 @@
+"""States of modules: their content says which it is, whatever was noted of files that look otherwise."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from processes import python
+
+from jitkernels import machine, packs, states
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Some modules, in a place of their own, with an empty cache."""
+    place, cache = tmp_path / "package", tmp_path / "cache"
+    (place / "inner" / "deeper").mkdir(parents=True)
+    cache.mkdir(mode=0o700)
+    for name in ("one.py", "inner/two.py", "inner/deeper/three.py", "inner/text.txt"):
+        (place / name).write_text(f"of {name}")
+    monkeypatch.setattr(states, "PACKAGE", place)
+    monkeypatch.setattr(machine, "cache_root", lambda: cache)
+    monkeypatch.setattr(states, "_noted", {})
+    monkeypatch.setattr(states, "_used", {})
+    return place
+
+
+def state() -> str:
+    """As another process sees it."""
+    states.state_of.cache_clear()
+    states._noted.clear()
+    return states.state_of("one.py", "inner")
+
+
+def test_an_edit_is_another_state(package: Path) -> None:
+    """Whatever its size, and also of a file in a folder in a folder; what is no module counts for nothing."""
+    before = state()
+    assert state() == before
+    (package / "inner" / "text.txt").write_text("changed")
+    assert state() == before
+    for name in ("one.py", "inner/two.py", "inner/deeper/three.py"):
+        file = package / name
+        text = file.read_text()
+        file.write_text(text.upper())
+        status = file.stat()
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+        assert state() != before, name
+        file.write_text(text)
+        assert state() == before, name
+
+
+def test_times_that_tell_nothing_are_not_asked(package: Path) -> None:
+    """Those of packages whose files all have one time."""
+    for file in package.rglob("*.py"):
+        os.utime(file, (0, 0))
+    before = state()
+    (package / "one.py").write_text("OF one.py")
+    os.utime(package / "one.py", (0, 0))
+    assert state() != before
+    assert not (machine.cache_root() or package).joinpath(states.FILE).exists()
+
+
+def test_what_is_noted_saves_reading(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = state()
+    monkeypatch.setattr(states, "_hash", lambda files: pytest.fail("it is noted in the cache"))
+    assert state() == before
+    notes = states.noted()
+    states.state_of.cache_clear()
+    monkeypatch.setattr(machine, "cache_root", lambda: None)
+    states.note(notes)
+    assert states.state_of("one.py", "inner") == before
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b'{"a": {}}', b"[" * 100_000])
+def test_notes_that_are_none(package: Path, content: bytes) -> None:
+    """Whatever lies there, states are found and noted anew."""
+    before = state()
+    place = (machine.cache_root() or package) / states.FILE
+    place.write_bytes(content)
+    assert state() == before
+    assert before in json.loads(place.read_bytes()).values()
+
+
+def test_notes_are_few(package: Path) -> None:
+    for number in range(states.MOST + 5):
+        (package / "one.py").write_text("x" * number)
+        last = state()
+    notes = json.loads(((machine.cache_root() or package) / states.FILE).read_bytes())
+    assert len(notes) == states.MOST
+    assert last in notes.values()
+
+
+def test_both_ways_to_hash_agree() -> None:
+    """OpenSSL's, where it is there already, and Python's own."""
+    code = "import {}; from jitkernels.checksums import sha256; print(sha256(b'some').hexdigest())"
+    assert python(code.format("hashlib")) == python(code.format("sys"))
+    assert packs.compiler_version() == states.state_of(*packs.COMPILER)
