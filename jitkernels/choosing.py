@@ -178,13 +178,14 @@ def _offered_nearby(
 ) -> Iterator[Choice]:
     """What the nearest class has to offer.
 
-    Threads that were worth it for four times the work may not be for less, and what won without them at a third of it
-    says nothing of work that threads are for.
+    Threads that were worth it for four times the work may not be for less, nor are stores past the caches that won
+    for twice as much; what won without threads at a third of it says nothing of work that threads are for.
     """
     work, known = attr.operations(), measured_member(near).operations()
     if work > 3 * known and get_num_threads() > 1 and _is_for_threads(attr):
         return
-    ranked = [_serial(measured) if 4 * work < known else measured for measured in record.candidates]
+    unsaid = [*(["stream"] if 2 * work < known else []), *(["parallel"] if 4 * work < known else [])]
+    ranked = [_without(measured, unsaid) for measured in record.candidates]
     yield from _offered(attr, ranked, rule, at=near)
 
 
@@ -195,11 +196,10 @@ def _is_for_threads(attr: KernelAttr) -> bool:
     return any(variant.get("parallel") for found in usable for variant in found.variants(attr))
 
 
-def _serial(measured: Measured) -> Measured:
-    """The same without threads."""
-    if not measured.variant.get("parallel"):
-        return measured
-    return replace(measured, variant={**measured.variant, "parallel": False})
+def _without(measured: Measured, flags: Sequence[str]) -> Measured:
+    """The same with flags off that its variant has."""
+    off = {flag: False for flag in flags if measured.variant.get(flag)}
+    return replace(measured, variant={**measured.variant, **off}) if off else measured
 
 
 def _offered(

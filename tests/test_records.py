@@ -241,6 +241,35 @@ def test_a_class_nearby_answers_for_one_that_was_never_measured(
     assert choose(jk.MatMulAttr(m=200, n=200, k=64)).rule == "static", "work for threads"
 
 
+def test_stores_past_the_caches_are_for_as_much_as_they_were_measured_for(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    variant = {"unroll": 2, "vector_bytes": machine.target().widths[0], "parallel": False}
+    best = Measured("gen", {**variant, "stream": True}, 1e-7)
+    store.save(jk.VExpAttr(n=1 << 22), Record((best, Measured("refer", {}, 2e-7))), get_num_threads())
+    assert choose(jk.VExpAttr(n=7 << 18)).variant == {**variant, "stream": True}
+    assert choose(jk.VExpAttr(n=3 << 18)).variant == {**variant, "stream": False}
+
+
+def test_what_is_nearby_in_many_extents(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Extents that are all somewhat off do no harm, one that is far does, and one is far from many."""
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    monkeypatch.setattr(choosing, "get_num_threads", lambda: 1)  # little work tells nothing of threads
+    for remain, name in ((1, "gen"), (16, "refer")):
+        of_class = jk.SoftmaxAttr(rows=64, n=64, remain=remain)
+        store.save(of_class, Record((Measured(name, {}, 1e-7),)), 1)
+
+    def near(rows: int, n: int, remain: int) -> tuple[str, str]:
+        found = choose(jk.SoftmaxAttr(rows=rows, n=n, remain=remain))
+        return found.implementation.name, found.rule
+
+    assert near(8, 512, 64) == ("refer", "nearby")
+    assert near(64, 64, 4) == ("refer", "nearby")
+    assert near(64, 2000, 64)[1] == "static"
+    assert near(64, 500, 1) == ("gen", "nearby")
+
+
 @pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
 def test_names_that_are_no_record_hide_none(
     row: type[jk.KernelAttr], fresh: Path, monkeypatch: pytest.MonkeyPatch

@@ -61,7 +61,7 @@ Say = Callable[[str], None]
 def shown(eta: Eta) -> Iterator[Say]:
     """What to call with a word on what is being done: a bar on a terminal, else a line on stderr now and then."""
     target = output.console(stderr=True)
-    columns = (BarColumn(), TextColumn("{task.description}"))
+    columns = (BarColumn(), TextColumn("{task.description}", style="progress.remaining"))
     with (
         output.logged(target),
         Progress(*columns, console=target, transient=True, disable=not target.is_terminal) as bar,

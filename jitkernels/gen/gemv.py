@@ -21,6 +21,8 @@ EXACT = ("dot", "direct")
 """Algorithms of MATMUL whose code is made for some sizes."""
 LONG = 32
 """Elements of a result from which on loops that LLVM makes vectors of are ahead where rows lie across the sum."""
+SHORT = 8
+"""Elements of a row up to which the loops are ahead as well."""
 SMALL = 1 << 14
 """Elements of a matrix for whose sizes alone code is worth measuring."""
 
@@ -33,14 +35,14 @@ def product_of(attr: GEMVAttr) -> MatMulAttr:
 def variants(attr: GEMVAttr) -> list[Variant]:
     """Tiles of rows, and loops that LLVM makes vectors of; code for these sizes where they are small.
 
-    A tile has several vectors of rows, which few rows leave empty: for these, where they lie one after another, the
-    loops come first.
+    A tile has several vectors of rows, which few rows leave empty, and turns round what short rows have: for these,
+    where they lie one after another, the loops come first.
     """
     shares = (False, True) if attr.m * attr.n >= PARALLEL_WORK and attr.m >= 4 * BLOCK else (False,)
     if attr.dtype == "bfloat16":
         names = (WIDENED,) if attr.trans else algorithms()
         return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in names]
-    few = not attr.trans and attr.m <= 2 * machine.target().lanes(attr.dtype)
+    few = not attr.trans and (attr.m <= 2 * machine.target().lanes(attr.dtype) or attr.n <= SHORT)
     by_rows = ("vector", "thin") if few or (attr.trans and attr.m >= LONG) else ("thin", "vector")
     found: list[Variant] = [
         {"algorithm": algorithm, "parallel": parallel} for parallel in shares for algorithm in by_rows

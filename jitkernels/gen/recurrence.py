@@ -5,7 +5,6 @@ from typing import Any
 from jitkernels import dtypes, machine
 from jitkernels.attrs.recurrence import GRUAttr, LSTMAttr
 from jitkernels.loops import recurrence
-from jitkernels.loops.variants import narrowest_first
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import Variant, implements
 
@@ -27,7 +26,7 @@ def variants(attr: LSTMAttr | GRUAttr) -> list[Variant]:
     return [
         {"vector_bytes": width, "packs": one, "parallel": parallel}
         for parallel in ((False, True) if several else (False,))
-        for width in narrowest_first(attr.hidden, attr.dtype)
+        for width in machine.target().widths
         for one in packs
     ]
 

@@ -23,21 +23,11 @@ def widths_and_threads(blocks: int) -> list[Variant]:
 
 
 def widths_for(attr: KernelAttr) -> tuple[int, ...]:
-    """Widths of vectors, the static choice first: the widest, but the narrowest where innermost loops are that short.
+    """Widths of vectors, the static choice first: the widest, but the narrowest for trailing dimensions that it holds.
 
-    Loops along trailing dimensions are where one narrow vector holds them. Those along rows take several rows at once
-    unless there are few: there it is half of a vector.
+    The widest take up to three times as long there. Other short loops gain less than an object of their own costs.
     """
-    widths = machine.target().widths
-    shape = attr.signature().arrays[0].shape
-    if len(shape) < 2:
-        return widths
-    trailing = trailing_of(type(attr))
-    is_along_rows = trailing is None or attr.fields()[trailing] == 1
-    return narrowest_first(shape[-1] * 2 if is_along_rows else shape[-1], attr.signature().arrays[0].dtype)
-
-
-def narrowest_first(count: int, dtype: str) -> tuple[int, ...]:
-    """Widths of vectors, the narrowest first where it holds so many elements."""
-    widths = machine.target().widths
-    return tuple(sorted(widths)) if count * dtypes.named(dtype).size <= widths[-1] else widths
+    widths, trailing = machine.target().widths, trailing_of(type(attr))
+    count = attr.fields()[trailing] if trailing is not None else 1
+    size = dtypes.named(attr.signature().arrays[0].dtype).size
+    return tuple(sorted(widths)) if count > 1 and count * size <= widths[-1] else widths
