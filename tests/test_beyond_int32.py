@@ -34,7 +34,9 @@ MOST_STEPS = 1 << 18
 """Of a part that is computed."""
 FEW = {
     "seq_pool.c": {"v", "count", "whole"},
-    "primitives.c": {"count", "different", "found", "i", "kind", "large"},
+    "kept.c": {"count", "given", "i", "moves"},
+    "primitives.c": {"different", "found", "kind", "large"},
+    "recurrence.c": {"count", "given", "i"},
 }
 """Narrow integers of C code that count the registers of a step, or the slots of a table."""
 Row = Any

@@ -22,7 +22,8 @@ def _found() -> None:
 def kernel(attr: Any) -> Any:
     from jitkernels.kernel import Kernel
 
-    return Kernel(attr, implementation(type(attr), "onednn"), {"parallel": False}).callable
+    found = implementation(type(attr), "onednn")
+    return Kernel(attr, found, found.variants(attr)[0]).callable
 
 
 def rows(count: int, n: int, seed: int = 0) -> Any:
@@ -158,3 +159,41 @@ def test_rows_that_primitives_get_wrong() -> None:
     kernel(jk.LayerNormAttr(rows=9, n=1000, affine=False))(flat, z)
     assert (z[[1, 2, 7]] == 0).all()
     assert abs(z[[0, 3, 8]].std(axis=1) - 1).max() < 1e-3
+
+
+@pytest.mark.parametrize("row", [jk.LSTMAttr, jk.GRUAttr])
+def test_recurrences_of_many_shapes_at_once(row: Any) -> None:
+    """More callers and shapes than are kept, each of which has weights in an order of oneDNN's own."""
+    wrong: list[str] = []
+
+    def work(seed: int) -> None:
+        generator = np.random.default_rng(seed)
+        for hidden in range(1, 30, 4):
+            attr = row(steps=3, batch=2, input=5, hidden=hidden, bias=seed % 2 == 0, initial=seed % 3 == 0)
+            arrays = [generator.uniform(-1, 1, a.shape).astype(np.float32) for a in attr.signature().arrays]
+            wanted = [array.copy() for array in arrays]
+            kernel(attr)(*arrays)
+            jk.get_refer(attr)(*wanted)
+            if not all(np.allclose(a, b, atol=1e-5) for a, b in zip(arrays, wanted, strict=True)):
+                wrong.append(str(attr))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("row", [jk.LSTMAttr, jk.GRUAttr])
+@pytest.mark.parametrize(("steps", "inputs"), [(0, 3), (1, 3), (4, 3), (4, 0)])
+def test_recurrences_look_at_no_more_than_the_row_says(row: Any, steps: int, inputs: int) -> None:
+    """Weights of the state are not looked at before there is one, and no inputs are none."""
+    attr = row(steps=steps, batch=2, input=inputs, hidden=5)
+    arrays = [np.full(array.shape, 0.25, np.float32) for array in attr.signature().arrays]
+    arrays[2][3, 1] = np.inf
+    wanted = [array.copy() for array in arrays]
+    kernel(attr)(*arrays)
+    jk.get_refer(attr)(*wanted)
+    for array, right in zip(arrays, wanted, strict=True):
+        np.testing.assert_allclose(array, right, rtol=1e-5)
