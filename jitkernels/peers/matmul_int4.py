@@ -57,7 +57,6 @@ def packed_products(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("2-D", (a, packed, scale))
     yield OrdinaryCall("one row", (a[0], packed, scale))
     yield OrdinaryCall("zero points", (a, packed, scale, zero))
-    yield OrdinaryCall("rounded", (a, packed, scale), {"rounded": "int8"})
     yield OrdinaryCall("3-D", (a[np.newaxis], packed, scale))
     for name, form in LAYOUTS.items():
         if name != "list":
