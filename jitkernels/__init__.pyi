@@ -484,6 +484,7 @@ def matmul_int4(
     packed: ArrayLike,
     scale: ArrayLike,
     zero: ArrayLike | None = None,
+    rounded: Literal['float', 'int16', 'int8'] = 'float',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def quantize(

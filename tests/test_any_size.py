@@ -10,7 +10,7 @@ import cases
 import numpy as np
 import pytest
 
-from jitkernels import bfloat16, testing
+from jitkernels import accuracy, bfloat16, testing
 from jitkernels.attrs.base import KernelAttr, power_of_two
 from jitkernels.attrs.roles import trailing_of
 from jitkernels.kernel import _words
@@ -113,8 +113,12 @@ def test_an_object_is_right_for_other_extents(row: Any, name: str) -> None:
                     assert call(address, other, [guard.array for guard in guarded]) == 0
                     results = zip(guarded, other.signature().arrays, strict=True)
                     outputs = [(guard, a) for guard, a in results if a.output]
-                    for (guard, parameter), true in zip(outputs, right, strict=True):
+                    for place, ((guard, parameter), true) in enumerate(zip(outputs, right, strict=True)):
                         assert guard.intact(), f"{label}, writes beyond {other}"
                         got = parameter.numbers(guard.array).astype(true.dtype)
-                        assert is_near(got, true, parameter).all(), f"{label}, is wrong for {other}"
+                        close = is_near(got, true, parameter)
+                        if not close.all():  # nor need it be where the row promises less
+                            most = accuracy.allowed(other, arrays, right)[place]
+                            close |= np.abs(got - true) <= most
+                        assert close.all(), f"{label}, is wrong for {other}"
     assert served, f"{name} has no object that serves several sizes"

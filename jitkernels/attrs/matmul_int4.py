@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, cases
+from jitkernels.attrs.base import FLOATS, Case, cases, choice
 from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
 from jitkernels.signature import AnyArray, Argument
+
+BITS = {"float": 24, "int16": 16, "int8": 8}
 
 
 class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
@@ -16,14 +18,16 @@ class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
     q are numbers of 0 to 15 for n columns of k = 2 * groups * half weights. Each group of 2 * half of them, which
     follow one another along k, has a scale and a zero point, 8 without `shifted`. Two are a byte, the first in its
     lower half: packed is [n, groups, half] of uint8, scale and zero are [n, groups]. As ONNX Runtime defines
-    MatMulNBits with bits=4, whose zero points are packed as well. Numbers of float32 may be rounded before they are
-    multiplied, to 2**-23 of the largest of the 32 that they stand among (the first to the 32nd, and so on). Columns w
-    of floats are packed so in groups of 32::
+    MatMulNBits with bits=4, whose zero points are packed as well. Columns w of floats are packed so in groups of 32::
 
         parts = w.reshape(n, -1, 32)
         scale = np.abs(parts).max(-1) / 7
         q = np.clip(np.rint(parts / np.maximum(scale, 1e-30)[..., None]) + 8, 0, 15).astype(np.uint8)
         packed = q[..., 0::2] | q[..., 1::2] << 4
+
+    In float32 the numbers of a may be rounded before they are multiplied: to 24 bits beside the largest of the 32 that
+    they stand among (the first to the 32nd, and so on), or to 16 or 8 if `rounded` is "int16" or "int8", which is
+    faster where processors multiply integers.
     """
 
     m: int
@@ -31,6 +35,7 @@ class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
     groups: int
     half: int
     shifted: bool = False
+    rounded: str = choice("float", "int16", "int8", default="float")
     dtype: str = "float32"
     arrays = (
         Argument("a", "in", "*m 2*groups*half"),
@@ -39,11 +44,17 @@ class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
         Argument("zero", "in", "n groups", dtype="uint8", domain=(0, 16), when="shifted"),
         Argument("c", "out", "*m n"),
     )
+    options = ("rounded",)
 
     @property
     def k(self) -> int:
         """Weights of a column."""
         return 2 * self.groups * self.half
+
+    @property
+    def bits(self) -> int:
+        """Of whole numbers that those of a are rounded to."""
+        return BITS[self.rounded] if self.dtype == "float32" else 0
 
     def whole(self, weights: AnyArray, zero: Any) -> AnyArray:
         """Weights less zero points, which are 8 where there are none."""
@@ -70,7 +81,16 @@ class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
                 for m, n, groups, half in sizes
             ]
 
+        rounded = [
+            cls(m=m, n=n, groups=groups, half=half, shifted=shifted, rounded=kind)
+            for m, n, groups, half in ci[1:2] + ci[3:4]
+            for shifted in (False, True)
+            for kind in ("int16", "int8")
+        ]
         return cases(
-            attrs("float32", full, False) + attrs("float32", full[:2], True),
-            ci=[attr for dtype in FLOATS for attr in attrs(dtype, ci, False) + attrs(dtype, ci[1:4], True)],
+            attrs("float32", full, False)
+            + attrs("float32", full[:2], True)
+            + [cls(m=1, n=4096, groups=32, half=64, rounded=kind) for kind in ("int16", "int8")],
+            ci=[attr for dtype in FLOATS for attr in attrs(dtype, ci, False) + attrs(dtype, ci[1:4], True)]
+            + rounded,
         )

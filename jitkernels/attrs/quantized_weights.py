@@ -27,6 +27,11 @@ class QuantizedWeightsAttr(KernelAttr):
         """Weights of a column."""
         raise NotImplementedError
 
+    @property
+    def bits(self) -> int:
+        """To which each of a is rounded at worst, beside the largest of its neighbours; 0: it is not."""
+        return 0
+
     def whole(self, weights: AnyArray, zero: Any) -> AnyArray:
         """Weights less zero points, [n, groups, k / groups] of double."""
         raise NotImplementedError
@@ -36,14 +41,15 @@ class QuantizedWeightsAttr(KernelAttr):
         return Tolerance(ulp=1, terms=self.k / 2 + 4)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """|a| @ (|scale| * |q - zero|), where in float32 each of a has 2**-22 of its largest neighbour more."""
+        """|a| @ (|scale| * |q - zero|), where each of a has what rounding can make of it more."""
         a, weights, scale, *rest = (np.asarray(array) for array in arrays)
-        a, scale = np.abs(a), np.abs(scale)
-        if self.dtype == "float32" and self.k:
+        a, scale = np.abs(a.astype(np.float64)), np.abs(scale)
+        if self.bits and self.k:
             starts = np.arange(0, self.k, TOGETHER)
             lengths = np.diff(np.append(starts, self.k))
             largest = np.repeat(np.maximum.reduceat(a, starts, axis=-1), lengths, axis=-1)
-            a = a + largest * (2 / self.tolerance().terms)
+            eps = float(np.finfo(self.dtype).eps)
+            a = a + largest * (2.0 ** (2 - self.bits) / (eps * self.tolerance().terms))
         scaled = np.abs(self.whole(weights, rest[0] if self.shifted else None)) * scale[..., np.newaxis]
         scaled = np.where(scaled > float(np.finfo(self.dtype).max), np.inf, scaled)
         return [a @ scaled.reshape(self.n, self.k).T]

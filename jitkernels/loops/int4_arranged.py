@@ -1,34 +1,37 @@
-"""Floats as whole numbers of three digits, in the order in which words of 4-bit weights are multiplied by them.
+"""Floats as whole numbers of one to three digits, in the order in which words of 4-bit weights are multiplied by them.
 
 Of each 32 floats the first and the third eight are a lane of a block of 256, as are the second and the fourth. The 16
 floats of a lane are made multiples of a power of two, their unit, of at most 24 bits with the sign: they are rounded to
 2**-23 of the largest of them at worst, and floats that are such multiples are not rounded. Each multiple is
 h * 65536 + m * 256 + l, digits of 8 bits with signs. A block has four vectors of h: those of the first, third, fifth
 and seventh of the first eight floats of each lane, then of those between them, then the same of the other eight; so
-for m and l; then the sums of the lanes' multiples and their units.
+for m and l; then the sums of the lanes' multiples and their units. With fewer digits multiples have fewer bits.
 """
 
 from jitkernels.loops.int4_writer import FLOATS, LANES, NUMBERS, STEPS, WORDS, all_of
 from jitkernels.loops.tile import Text
 from jitkernels.native.source import IRFunction
 
-DIGITS = 3
 LOADED = 128
 """Bytes of weights for a block."""
 FLOATS_OF_BLOCK = 2 * NUMBERS
-SUMS = 4 * DIGITS * 64
-UNITS = SUMS + 64
-BYTES_OF_BLOCK = UNITS + 64
+FLOATS_OF_DIGIT, FLOATS_OF_REST = 64, 32
+"""Room in floats for one digit of a block, and for its sums and units."""
 SHORTEST = 2
 """Groups have 4 << SHORTEST bytes at least: those of a lane are in one."""
 SMALLEST, LARGEST = 27, 250
 """Exponents, with the offset that floats have, for which units and their inverses are normal floats."""
 CARRY = 1 << 17
-"""Takes the bits of a float from 2 - 2**-6 on to the next exponent: digits end a little below 2 - 2**-7."""
+"""Takes the bits of a float from 2 - 2**-6 on to the next exponent, as digits end a little above."""
 SYMBOL = "int4_arranged"
 
 
-def arrange_digits(*, shifted: bool) -> IRFunction:
+def bytes_of_block(digits: int) -> int:
+    """So many digits of 256 numbers, and what is with them."""
+    return 4 * (digits * FLOATS_OF_DIGIT + FLOATS_OF_REST)
+
+
+def arrange_digits(*, digits: int, shifted: bool) -> IRFunction:
     """``arrange(a, k, blocks, to)``: k floats in blocks; 0 unless some are not finite or near to the ends of floats.
 
     shifted: there are zero points, by which sums are multiplied later; otherwise they are multiplied by 8 here.
@@ -44,8 +47,8 @@ def arrange_digits(*, shifted: bool) -> IRFunction:
     out.line("%unusual = phi <16 x i1> [ zeroinitializer, %entry ], [ %found, %loop ]")
     first = out.value(f"mul nsw i64 %i, {FLOATS_OF_BLOCK}")
     left = out.value(f"sub nsw i64 %k, {first}")
-    to = out.element("i8", "%to", out.value(f"mul nsw i64 %i, {BYTES_OF_BLOCK}"))
-    _block(out, out.element("float", "%a", first), left, to, shifted)
+    to = out.element("i8", "%to", out.value(f"mul nsw i64 %i, {bytes_of_block(digits)}"))
+    _block(out, out.element("float", "%a", first), left, to, digits, shifted)
     out.line("%next = add nuw nsw i64 %i, 1")
     out.line("%more = icmp slt i64 %next, %blocks")
     out.line("br i1 %more, label %loop, label %done")
@@ -64,7 +67,7 @@ def arrange_digits(*, shifted: bool) -> IRFunction:
     return IRFunction(SYMBOL, "int64", ("void*", "int64", "int64", "void*"), text)
 
 
-def _block(out: Text, source: str, left: str, to: str, shifted: bool) -> None:
+def _block(out: Text, source: str, left: str, to: str, digits: int, shifted: bool) -> None:
     """As many floats as there are, the others 0."""
     both = [
         _loaded(out, source, left),
@@ -79,14 +82,14 @@ def _block(out: Text, source: str, left: str, to: str, shifted: bool) -> None:
             ]
             picks = ", ".join(f"i32 {place}" for place in places)
             parts.append(out.value(f"shufflevector {kind} {both[0]}, {kind} {both[1]}, {WORDS} <{picks}>"))
-    multiples = _multiples(out, parts, to)
+    multiples = _multiples(out, parts, to, digits)
     total = multiples[0]
     for each in multiples[1:]:
         total = out.value(f"add {WORDS} {total}, {each}")
     if not shifted:
         total = out.value(f"shl {WORDS} {total}, {all_of('i32', 3)}")
-    out.line(f"store {WORDS} {total}, ptr {out.element('i8', to, SUMS)}, align 64")
-    for digit in reversed(range(DIGITS)):
+    out.line(f"store {WORDS} {total}, ptr {out.element('i8', to, 256 * digits)}, align 64")
+    for digit in reversed(range(digits)):
         for place in range(4):
             begin = place // 2 * STEPS
             word = _word(out, multiples[begin + place % 2 : begin + STEPS : 2])
@@ -109,9 +112,9 @@ def _loaded(out: Text, source: str, left: str) -> str:
     )
 
 
-def _multiples(out: Text, parts: list[str], to: str) -> list[str]:
+def _multiples(out: Text, parts: list[str], to: str, digits: int) -> list[str]:
     """Vectors as multiples of the units of their lanes, which are stored."""
-    largest = "zeroinitializer"
+    kept_bits, largest = 8 * digits - 2, "zeroinitializer"
     for part in parts:
         bits = out.value(f"bitcast {FLOATS} {part} to {WORDS}")
         bits = out.value(f"and {WORDS} {bits}, {all_of('i32', 0x7FFFFFFF)}")
@@ -124,12 +127,12 @@ def _multiples(out: Text, parts: list[str], to: str) -> list[str]:
     something = out.value(f"icmp ne {WORDS} {largest}, zeroinitializer")
     here = out.value(f"and <16 x i1> {beyond}, {something}")
     out.line(f"%found = or <16 x i1> %unusual, {here}")
-    inverse = out.value(f"sub {WORDS} {all_of('i32', 127 + 149)}, {kept}")
+    inverse = out.value(f"sub {WORDS} {all_of('i32', 254 + kept_bits)}, {kept}")
     inverse = out.value(f"shl {WORDS} {inverse}, {all_of('i32', 23)}")
     inverse = out.value(f"bitcast {WORDS} {inverse} to {FLOATS}")
-    unit = out.value(f"sub {WORDS} {kept}, {all_of('i32', 22)}")
+    unit = out.value(f"sub {WORDS} {kept}, {all_of('i32', kept_bits)}")
     unit = out.value(f"shl {WORDS} {unit}, {all_of('i32', 23)}")
-    out.line(f"store {WORDS} {unit}, ptr {out.element('i8', to, UNITS)}, align 64")
+    out.line(f"store {WORDS} {unit}, ptr {out.element('i8', to, 256 * digits + 64)}, align 64")
     found = []
     for part in parts:
         quotient = out.value(f"fmul {FLOATS} {part}, {inverse}")

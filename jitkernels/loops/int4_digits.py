@@ -1,4 +1,4 @@
-"""Dot products of 4-bit weights and of floats that lie as whole numbers of three digits, as LLVM IR text.
+"""Dot products of 4-bit weights and of floats that lie as whole numbers of one to three digits, as LLVM IR text.
 
 How the floats lie is told by `jitkernels.loops.int4_arranged`. 128 bytes of a column are two vectors of words; of each
 16 bytes the first two words are put into one vector, the last two into another, so that both have words of the same
@@ -6,7 +6,7 @@ group in each lane. VPDPBUSD adds up the products of the lower halves of four by
 halves. Sums are exact until that of 16 products becomes a float, which is multiplied by its unit and by its scale.
 """
 
-from jitkernels.loops.int4_arranged import BYTES_OF_BLOCK, DIGITS, LOADED, SUMS, UNITS
+from jitkernels.loops.int4_arranged import LOADED, bytes_of_block
 from jitkernels.loops.int4_writer import FLOATS, LANES, MASK, WORDS, DotWriter, all_of
 
 CHUNKS = [lane // 4 + 4 * (lane % 4 // 2) for lane in range(LANES)]
@@ -21,6 +21,10 @@ class DigitDots(DotWriter):
     kind = "digits"
     loaded = LOADED
 
+    def __init__(self, digits: int, *, few: bool, shifted: bool, columns: int, rows: int = 1) -> None:
+        super().__init__(few=few, shifted=shifted, columns=columns, rows=rows)
+        self.digits = digits
+
     def declared(self) -> list[str]:
         return [
             *super().declared(),
@@ -31,8 +35,8 @@ class DigitDots(DotWriter):
     def _products(self, words: list[tuple[str, str]], number: str, zeros: list[str]) -> list[list[str]]:
         """What weights less zero points and their floats, in one block, add up to for each row and column."""
         out = self.out
-        at = out.value(f"mul nsw i64 {number}, {BYTES_OF_BLOCK}")
-        apart = out.value(f"mul nsw i64 %count, {BYTES_OF_BLOCK}")
+        at = out.value(f"mul nsw i64 {number}, {bytes_of_block(self.digits)}")
+        apart = out.value(f"mul nsw i64 %count, {bytes_of_block(self.digits)}")
         halves = [self._halves(*pair) for pair in words]
         return [
             [
@@ -63,7 +67,7 @@ class DigitDots(DotWriter):
 
     def _product(self, block: str, halves: list[str], zeros: str) -> str:
         out, found = self.out, "zeroinitializer"
-        for digit in range(DIGITS):
+        for digit in range(self.digits):
             if digit:
                 found = out.value(f"shl {WORDS} {found}, {all_of('i32', 8)}")
             for place, weights in enumerate(halves):
@@ -73,11 +77,11 @@ class DigitDots(DotWriter):
                     f"call {WORDS} @llvm.x86.avx512.vpdpbusd.512({WORDS} {found}, {WORDS} {weights}, "
                     f"{WORDS} {digits})"
                 )
-        sums = out.value(f"load {WORDS}, ptr {out.element('i8', block, SUMS)}, align 64")
+        sums = out.value(f"load {WORDS}, ptr {out.element('i8', block, 256 * self.digits)}, align 64")
         if zeros:
             sums = out.value(f"mul {WORDS} {sums}, {zeros}")
         found = out.value(f"sub {WORDS} {found}, {sums}")
-        units = out.value(f"load {FLOATS}, ptr {out.element('i8', block, UNITS)}, align 64")
+        units = out.value(f"load {FLOATS}, ptr {out.element('i8', block, 256 * self.digits + 64)}, align 64")
         whole = out.value(f"sitofp {WORDS} {found} to {FLOATS}")
         return out.value(f"fmul {FLOATS} {whole}, {units}")
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
-from jitkernels.loops.int4_arranged import BYTES_OF_BLOCK, FLOATS_OF_BLOCK, LOADED, SHORTEST, arrange_digits
+from jitkernels.loops.int4_arranged import FLOATS_OF_BLOCK, LOADED, SHORTEST, arrange_digits, bytes_of_block
 from jitkernels.loops.int4_digits import DigitDots
 from jitkernels.loops.int4_floats import FloatDots
 from jitkernels.loops.int4_writer import BYTES, COLUMNS, LANES, NUMBERS, ROWS, STEPS, DotWriter
@@ -18,7 +18,6 @@ from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
 
 INFINITE = np.float32(np.inf)
-FLOATS_OF_DIGITS = BYTES_OF_BLOCK // 4
 BLOCK = 32
 """Columns that a thread gets at least, twice."""
 
@@ -28,7 +27,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
     number = np.dtype(attr.dtype).type
     single, shifted = attr.dtype == "float32", attr.shifted
     permutes = target.is_x86 and target.vector_bytes == 64
-    digits = has_instruction("int8", target)
+    digits, in_bytes = has_instruction("int8", target), attr.bits // 8 or 3
 
     def dots(made: Callable[..., DotWriter], columns: int, **rows: int) -> Any:
         """Products of so many columns and rows at a time."""
@@ -67,9 +66,10 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
 
         return each
 
-    by_floats, by_digits = row_by_row(partial(FloatDots, permutes)), row_by_row(DigitDots)
-    both = dots(DigitDots, COLUMNS, rows=ROWS)
-    arranged = arrange_digits(shifted=shifted)
+    by_floats, by_digits = row_by_row(partial(FloatDots, permutes)), row_by_row(partial(DigitDots, in_bytes))
+    both = dots(partial(DigitDots, in_bytes), COLUMNS, rows=ROWS)
+    arranged = arrange_digits(digits=in_bytes, shifted=shifted)
+    floats_of_digits = bytes_of_block(in_bytes) // 4
 
     @inlined()
     def shift_of(half: int) -> int:
@@ -129,7 +129,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
         if single:
             blocks = (groups * half + LOADED - 1) // LOADED
             in_digits = digits and (shift >= SHORTEST or (shift < 0 and half % LOADED == 0))
-            apart = blocks * (FLOATS_OF_DIGITS if in_digits else FLOATS_OF_BLOCK)
+            apart = blocks * (floats_of_digits if in_digits else FLOATS_OF_BLOCK)
             for top in range(0, m, ROWS):
                 rows, unusual = min(ROWS, m - top), 0
                 for i in range(rows):
@@ -166,7 +166,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
 
     signature = attr.signature()
     return LoopNest(
-        f"matmul_int4_rows_{attr.dtype}",
+        f"matmul_int4_rows_{attr.dtype}_{in_bytes}",
         signature.c_arguments,
         body_of(computed, shifted=shifted),
         extent=signature.index("n"),

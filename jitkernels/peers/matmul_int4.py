@@ -9,11 +9,14 @@ import numpy as np
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.peers.forms import LAYOUTS, shape, values
+from jitkernels.peers.packed_weights import EXACT, IN_INT8, matmul_nbits
 from jitkernels.signature import AnyArray
 
 
 @equivalent(MatMulInt4Attr)
-def matmul_int4(a: Any, packed: Any, scale: Any, zero: Any = None, out: Any = None) -> Any:
+def matmul_int4(
+    a: Any, packed: Any, scale: Any, zero: Any = None, rounded: str = "float", out: Any = None
+) -> Any:
     """The weights as floats, and a product."""
     bytes_, scales = np.asarray(packed).astype(np.uint8, copy=False), np.asarray(scale)
     a = np.asarray(a, np.result_type(np.asarray(a).dtype, scales.dtype))
@@ -30,7 +33,17 @@ def numpy_weights(
     attr: MatMulInt4Attr, a: AnyArray, packed: AnyArray, scale: AnyArray, *rest: AnyArray
 ) -> Bound:
     *zero, c = rest
-    return partial(matmul_int4, a, packed, scale, zero[0] if zero else None, c)
+    return partial(matmul_int4, a, packed, scale, zero[0] if zero else None, attr.rounded, c)
+
+
+@peer(MatMulInt4Attr, name="onnxruntime")
+def onnxruntime_nbits(
+    attr: MatMulInt4Attr, a: AnyArray, packed: AnyArray, scale: AnyArray, *rest: AnyArray
+) -> Bound | None:
+    if attr.shifted:
+        return None
+    accuracy = IN_INT8 if attr.rounded == "int8" else EXACT
+    return matmul_nbits(a, packed, scale, rest[-1], bits=4, accuracy=accuracy)
 
 
 @ordinary_calls(MatMulInt4Attr)

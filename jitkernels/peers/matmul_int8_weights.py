@@ -9,6 +9,7 @@ import numpy as np
 from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.peers.forms import LAYOUTS, shape, values
+from jitkernels.peers.packed_weights import EXACT, matmul_nbits
 from jitkernels.signature import AnyArray
 
 
@@ -42,6 +43,15 @@ def torch_packed_weights(
         return None
     weights, scales = torch.from_numpy(q.reshape(attr.n, attr.k)), torch.from_numpy(scale.reshape(attr.n))
     return partial(torch._weight_int8pack_mm, torch.from_numpy(a), weights, scales)
+
+
+@peer(MatMulInt8WeightsAttr, name="onnxruntime")
+def onnxruntime_nbits(
+    attr: MatMulInt8WeightsAttr, a: AnyArray, q: AnyArray, scale: AnyArray, *rest: AnyArray
+) -> Bound | None:
+    if attr.shifted:
+        return None
+    return matmul_nbits(a, q.view(np.uint8) ^ 128, scale, rest[-1], bits=8, accuracy=EXACT)
 
 
 @ordinary_calls(MatMulInt8WeightsAttr)
