@@ -52,8 +52,10 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
     width = min(variant.get("vector_bytes", 64), machine.target().vector_bytes)
     lanes = machine.target().masked_lanes(attr.dtype, width)
     measures = moments(attr.dtype, width, careful_moments(attr.dtype), fetches=stream)
+    # Where nothing streams the names stand for what is small, as it is a part of the object all the same.
     plain_past, arrays_past, numbers_past = (
-        results_past_caches(attr.dtype, width, affine) for affine in ("", ARRAYS, NUMBERS)
+        results_past_caches(attr.dtype, width, affine) if stream else visible
+        for affine in ("", ARRAYS, NUMBERS)
     )
 
     @inlined()

@@ -42,7 +42,8 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
         """The loop over rows in vectors of so many bytes."""
         lanes = machine.target().masked_lanes(attr.dtype, width)
         measures = moments(attr.dtype, width, with_care, fetches=stream)
-        past = results_past_caches(attr.dtype, width, ARRAYS if attr.affine else "")
+        # Where nothing streams the name stands for what is small, as it is a part of the object all the same.
+        past = results_past_caches(attr.dtype, width, ARRAYS if attr.affine else "") if stream else visible
 
         # By `times`, as LLVM would divide every element by the root if it saw that the factor is one over it.
         @inlined()
