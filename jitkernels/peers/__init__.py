@@ -134,8 +134,7 @@ def ordinary_calls_of(attr_class: type[KernelAttr], elements: int) -> list[Ordin
     """
     _import_family(attr_class)
     calls = list(_ordinary[attr_class](elements)) if attr_class in _ordinary else []
-    forms = importlib.import_module(f"{__name__}.forms")  # which builds upon this module, as families do
-    return [*calls, *forms.in_all_forms(calls[0])] if calls else []
+    return [*calls, *in_all_forms(calls[0])] if calls else []
 
 
 def _import_family(attr_class: type[KernelAttr]) -> None:
