@@ -95,16 +95,17 @@ class Table:
     another names the rows, or -1, and that other; whether there are integers that nothing else is converted to; the
     symbol of its trailing dimensions or -1; whether its first input is the only one with other dimensions than a
     kernel's, so that it may lie the other way round; whether results are without the last extent of the plain rows
-    that go in; whether arrays may be of bfloat16; the key of the nest that a call given to Python was without (the
+    that go in; whether arrays may be of bfloat16; whether the result's elements are those of the input, at
+    places that the symbols tell; the key of the nest that a call given to Python was without (the
     address is 0 where no kernel was known); the key that was last looked for in vain; then the parameters' names
     and the records.
     """
 
     (
         SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, PLAIN, EXACT, KEYS, MASK, CHOICES,
-        HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, TRAILING, MIRRORS, REDUCES, NARROWS, WANTED, MISSED,
-        NAMES,
-    ) = range(27)  # fmt: skip
+        HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, TRAILING, MIRRORS, REDUCES, NARROWS, MOVES, WANTED,
+        MISSED, NAMES,
+    ) = range(28)  # fmt: skip
     RECORDS = NAMES + MOST_SLOTS
 
 

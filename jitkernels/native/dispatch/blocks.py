@@ -19,7 +19,12 @@ from jitkernels.native.words import address, load, stack, store
 
 
 def in_blocks(table: int, frame: int, context: int) -> int:
-    """Call the entry: block by block through a buffer, unless rows brought together were all that was in the way."""
+    """Call the entry: block by block through a buffer, unless rows brought together were all that was in the way.
+
+    Functions that do no more than that need no buffer.
+    """
+    if load(table, 8 * Table.MOVES) and relaid(table, frame, context):
+        return 1
     if pick_rows(table, frame, context) == 0:
         return 0
     both = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
