@@ -13,6 +13,7 @@ from jitkernels.attrs.roles import outputs_of
 from jitkernels.peers import forms
 from jitkernels.registry import all_rows
 from jitkernels.signature import AnyArray
+from jitkernels.testing.guards import Guarded
 
 RIGHT: dict[str, Callable[[AnyArray], AnyArray]] = {
     "VIDENTITY": lambda x: x,
@@ -74,3 +75,40 @@ def test_onto_itself(name: str) -> None:
         out = other if name != "TRANSPOSE" or one.shape == (9, 9) else other.T
         function(one, out=out)
         assert np.array_equal(out, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint16", "int64"])
+@pytest.mark.parametrize("gap", [2, 3, 4, 5, -3])
+def test_nothing_beyond_elements_with_gaps_is_touched(gap: int, dtype: str) -> None:
+    for n in (*range(1, 5), *range(15, 53), 600):
+        for side in ("start", "end"):
+            room = Guarded(np.repeat(numbers(n, dtype), abs(gap))[: (n - 1) * abs(gap) + 1], side)
+            x = room.array[::gap]
+            plain = x.copy()
+            result = jk.vcopy(x)
+            assert np.array_equal(result, plain)
+            assert np.array_equal(jk.vadd(x, plain), result + result)
+            out = Guarded(np.zeros((n - 1) * abs(gap) + 1, result.dtype), side)
+            jk.vcopy(x, out=out.array[::gap])
+            assert np.array_equal(out.array[::gap], plain)
+            assert not out.array[1 :: abs(gap)].any(), "written between elements"
+            assert room.intact()
+            assert out.intact()
+
+
+@pytest.mark.parametrize("shape", [(9, 33), (312, 320), (700, 8), (8, 700), (3, 2000), (2, 40, 24)])
+def test_squares_of_what_lies_the_other_way_round(shape: tuple[int, ...]) -> None:
+    """Blocks of elementwise functions are so many rows that matrices can be turned in squares."""
+    x, y = np.random.default_rng(0).normal(size=(2, *shape))
+    for dtype in ("float32", "float64"):
+        one, other = x.astype(dtype), y.astype(dtype)
+        expected, turned = one - other, np.asfortranarray(other)
+        assert np.array_equal(compiled(jk.vsub, one, turned), expected)
+        assert np.array_equal(compiled(jk.vsub, np.asfortranarray(one), other), expected)
+        for beside in (other[:1], other[..., :1], np.asfortranarray(other[..., :1])):
+            assert np.array_equal(compiled(jk.vsub, np.asfortranarray(one), beside), one - beside)
+        out = np.full_like(turned, 7)
+        compiled(jk.vsub, one, other, out=out)
+        assert np.array_equal(out, expected)
+        compiled(jk.vsub, one, turned, out=out[..., ::-1])
+        assert np.array_equal(out[..., ::-1], expected)

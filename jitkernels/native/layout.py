@@ -31,6 +31,8 @@ MOST_ALIKE = 4
 """Times as many elements that all blocks have in common: they are brought into the buffer once."""
 ROWS_TOGETHER, ROWS_BYTES = 32, 65536
 """Long rows that a block has at least, and what they take in the buffer of one operand at most."""
+TURNED_BYTES = 32768
+"""What whole squares of a matrix that lies the other way round take in a buffer, if rows are short."""
 MIXED_BLOCK = 512
 """Elements of whole arrays that are converted at a time: two blocks take a quarter of the first-level cache."""
 RUN = 128
