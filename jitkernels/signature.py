@@ -68,6 +68,8 @@ class Argument:
     shape has; those before the shape's are one with its first then. Where there are fewer they are 1.
     picks: an input of which these numbers name rows, so that a kernel may get those rows alone and their places
     as numbers; nothing else of the row may tell how many rows that input has.
+    moves: the row's only input, whose elements an output has as they are: at the same places along extents of the same
+    names, again and again along others.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Argument:
     picks: str | None = None
     unless: str | None = None
     along: str | None = None
+    moves: str | None = None
 
     @kept_property
     def extents(self) -> tuple[Extent, ...]:
