@@ -259,7 +259,8 @@ def test_who_else_wants_the_core_counts_for_threads_alone(
     watch.samples.append(watch.call())
     watch.turn(1e-3)
     waits = bool(threaded) and seconds >= timer.DISTURBED_SECONDS
-    assert watch.seconds == pytest.approx(seconds * (3 if waits else 1), rel=0.1)
+    assert watch.samples[0] == pytest.approx(seconds * (3 if waits else 1), rel=0.1)
+    assert min(watch.samples[1:]) == pytest.approx(seconds * (3 if waits else 1), rel=0.1)
 
 
 def test_measure_is_bounded_by_its_budget() -> None:

@@ -73,10 +73,10 @@ class Stopwatch:
         # Each argument is a local variable, so that a call costs what a user's does.
         self._timer = timeit.Timer(
             f"function({listed})",
-            timer=clock or perf_counter,
+            timer=lambda: self._clock(),
             globals={"function": function, **values, **options},
         )
-        self._chooses = clock is None
+        self._chooses, self._clock = clock is None, clock or perf_counter
         self._number = 0
         self.samples: list[float] = []
         self.threaded = bool(threaded)
@@ -117,7 +117,7 @@ class Stopwatch:
         known = min(self.samples, default=0.0)
         by_own = self._chooses and not self.threaded and number * known >= DISTURBED_SECONDS
         if self._chooses:
-            self._timer.timer = thread_time if by_own else perf_counter
+            self._clock = thread_time if by_own else perf_counter
         passed, busy, own = perf_counter(), process_time(), thread_time()
         found = [taken / number for taken in self._timer.repeat(parts, number)]
         own, busy, passed = thread_time() - own, process_time() - busy, perf_counter() - passed
