@@ -416,8 +416,10 @@ def layer_norm(
     scale: ArrayLike | None = None,
     bias: ArrayLike | None = None,
     eps: float = 1e-05,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
+    stats: bool = False,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]], ...] | None = None,
+) -> Any: ...
 def group_norm(
     x: ArrayLike,
     scale: ArrayLike | None = None,

@@ -141,7 +141,8 @@ class Dispatch:
         spread = [self._symbols.index(a.extents[0].symbols[0]) for a in arrays if a.spreads]
         trailing = [self._symbols.index(a.trailing) for a in self._inputs if a.trailing is not None]
         free = [a for a in self._inputs if a.spreads or a.trailing is not None]
-        plain = kind_of(self._inputs, outputs, self._symbols, bool(self._options))
+        given = [a for a in outputs if a.when not in self._options]  # where all options are left out
+        plain = kind_of(self._inputs, given, self._symbols, bool(self._options))
         picked, picker = self._picking()
         header = {
             Table.INPUTS: len(self._inputs),
@@ -193,7 +194,7 @@ class Dispatch:
         leads = group[:1] == [argument.name]
         first = [a.name for a in self._inputs].index(group[0]) if group else -1
         header = {
-            Record.WHEN: self._factors[argument.when] if argument.when and leads else 0,
+            Record.WHEN: self._factors[argument.when] if argument.when and (leads or not group) else 0,
             Record.LEADER: first,
             Record.INTEGER: self._number(argument) + 1 if argument.dtype is not None else 0,
             Record.VARIES: self._factors.get(argument.dtype or "", 0),

@@ -145,13 +145,14 @@ class Record:
     """Words of an input or output in a table.
 
     WHEN: what its presence adds to the options, LEADER: the first input of its optional group, or -1; an output is
-    there where that input is. INTEGER: 0 for floats, else one more than NumPy's number of its integers. VARIES: 0, or
-    the factor of the choice in the options that says whether it is the next dtype instead; TELLS: the same where an
-    input tells it. UNLESS: one more than the input with which it holds floats all the same, or 0. LEADS: has leading
-    dimensions, TRAILS: trailing ones. FIXED: how many others; the last may be missing if OPTIONAL, which is 2 where
-    results do not depend on that. TURN: what lying transposed adds to the options. ALONG: one more than the
-    input whose leading dimensions are one with its first, or 0. SHAPE: factor, symbol and second
-    symbol (or -1 where there is none) of each extent. MORE: the number that each is more than their product.
+    there where that input is, or else where WHEN, the factor of a choice of two in the options, is in these. INTEGER:
+    0 for floats, else one more than NumPy's number of its integers. VARIES: 0, or the factor of the choice in the
+    options that says whether it is the next dtype instead; TELLS: the same where an input tells it. UNLESS: one more
+    than the input with which it holds floats all the same, or 0. LEADS: has leading dimensions, TRAILS: trailing
+    ones. FIXED: how many others; the last may be missing if OPTIONAL, which is 2 where results do not depend on that.
+    TURN: what lying transposed adds to the options. ALONG: one more than the input whose leading dimensions are one
+    with its first, or 0. SHAPE: factor, symbol and second symbol (or -1 where there is none) of each extent. MORE:
+    the number that each is more than their product.
     """
 
     (
