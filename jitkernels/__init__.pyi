@@ -514,6 +514,7 @@ def matmul_int8_weights(
     q: ArrayLike,
     scale: ArrayLike,
     zero: ArrayLike | None = None,
+    rounded: Literal['float', 'int16', 'int8'] = 'float',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def transpose(
