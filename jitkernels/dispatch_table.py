@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels import layouts
 from jitkernels.attrs.fields import NARROW
 from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE
 from jitkernels.native import launch
@@ -18,9 +19,11 @@ from jitkernels.native.layout import (
     ADDRESS_BITS,
     CONVERTING,
     DTYPES,
+    EVERY,
     EXACT_BITS,
     KEY_BASE,
     KIND_BITS,
+    MOST_APART,
     MOST_FLOATS,
     MOST_OPERANDS,
     MOST_SHAPE,
@@ -28,6 +31,7 @@ from jitkernels.native.layout import (
     MOST_SYMBOLS,
     MOST_VALUES,
     NO_ELEMENTS,
+    NUMBER,
     Choice,
     Known,
     Record,
@@ -39,7 +43,11 @@ from jitkernels.signature import Argument
 
 INTEGERS = ("int8", "uint8", "int32", "int64")
 """Those that the dispatcher takes or gives."""
-_NAMES: dict[int, str] = {dtype.num: dtype.name for dtype in SCALARS}
+_NAMES: dict[int, str] = {
+    **{dtype.num: dtype.name for dtype in SCALARS},
+    NUMBER: layouts.NUMBER,
+    **{EVERY + apart - 2: layouts.every(apart) for apart in range(2, MOST_APART + 1)},
+}
 _GOLDEN = 0x9E3779B97F4A7C1
 _MASK = (1 << 64) - 1
 
@@ -290,7 +298,7 @@ class Dispatch:
         return self.may_be_exact and all(fields[symbol] < 1 << EXACT_BITS for symbol in self._sizes)
 
     def wanted(self, entry: int) -> tuple[int, list[str]]:
-        """The key of the nest of a kernel that a call was without, and the dtypes of its inputs; (0, []) if none."""
+        """The key of the nest of a kernel that a call was without, and what its inputs are; (0, []) if none."""
         key = int(self.words[Table.WANTED])
         self.words[Table.WANTED] = 0
         if not key or key & (1 << ADDRESS_BITS) - 1 not in (0, entry):  # of another call meanwhile

@@ -30,8 +30,9 @@ OPTIONAL = (
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     (
-        *["errors", "locks", "kept", "dtypes", "bfloat16", "disk", "settings", "machine"],
-        *["processor", "packs", "kernel_types", "plugins", "patience", "records", "checksums", "states"],
+        *["errors", "locks", "kept", "dtypes", "bfloat16", "layouts", "disk", "settings"],
+        *["machine", "processor", "packs", "kernel_types", "plugins"],
+        *["patience", "records", "checksums", "states"],
     ),
     ("signature",),
     ("attrs",),

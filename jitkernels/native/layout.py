@@ -52,6 +52,11 @@ NO_ELEMENTS = 63
 CONVERTING = 1 << 61
 ADDRESS_BITS, KIND_BITS = 48, 5
 """The key of a kernel's nest for inputs of other dtypes: these bits, NumPy's numbers of them, the kernel's address."""
+NUMBER, EVERY, MOST_APART = 24, 25, 4
+"""What stands there for a number beside arrays, and for arrays of the kernel's dtype of which it reads one element in
+two (the next number: in three, up to so many)."""
+APART = 31
+"""The same of arrays for which there is no nest."""
 
 
 class Context:

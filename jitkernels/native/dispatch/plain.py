@@ -162,8 +162,12 @@ def result_of(out: int, dimensions: int, extents: int, descr: int) -> int:
 
 def finished(context: int, words: int, count: int, out: int) -> int:
     """Call the kernel of a context with so many words; the result, or that Python must serve the call."""
-    entry = load(context, 8 * Known.ENTRY)
-    if load(context, 8 * Known.LONG):
+    return called_for(out, load(context, 8 * Known.ENTRY), words, count, load(context, 8 * Known.LONG))
+
+
+def called_for(out: int, entry: int, words: int, count: int, long: int) -> int:
+    """The same of machine code."""
+    if long:
         status = invoked(entry, words, count, 1)
     else:
         status = called_briefly(entry, words, count)
@@ -257,6 +261,7 @@ FUNCTIONS = (
     whole,
     result_of,
     finished,
+    called_for,
     called_briefly,
     of_floats,
     alike,
