@@ -8,23 +8,28 @@ from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr
 from jitkernels.loops.int4_writer import COLUMNS, ROWS
 from jitkernels.loops.int8_dots import Int8Dots
 from jitkernels.loops.weight_body import body_of
+from jitkernels.loops.weight_columns import COLUMNS as UNPACKED
+from jitkernels.loops.weight_columns import by_columns
+from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
 
 INFINITE = np.float32(np.inf)
+TINY = 31
+"""Weights of a group up to which vectors would be left half empty: columns become floats, of whatever groups."""
 BLOCK = 32
 """Columns that a thread gets at least, twice."""
 
 
-def rows_nest(attr: MatMulInt8WeightsAttr, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(a, q, scale, [zero,] c, m, n, groups, size)``."""
-    number = np.dtype(attr.dtype).type
-    single, shifted = attr.dtype == "float32", attr.shifted
+def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> LoopNest:
+    """Make the loop nest ``(a, q, scale, [zero,] c, m, n, groups, size)`` of float32."""
+    number, shifted = np.float32, attr.shifted
     dots = {
         (columns, rows): Int8Dots(few=False, shifted=shifted, columns=columns, rows=rows).function()
         for columns in (1, COLUMNS)
         for rows in (1, ROWS)
     }
+    columns = by_columns(attr, target, per_byte=1)
     one, columns_of_one, rows_of_one, both = dots[1, 1], dots[COLUMNS, 1], dots[1, ROWS], dots[COLUMNS, ROWS]
 
     @inlined("reassoc", "contract")
@@ -75,32 +80,37 @@ def rows_nest(attr: MatMulInt8WeightsAttr, parallel: bool) -> LoopNest:
 
     @inlined()
     def computed(
-        a: Any, q: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, size: int, begin: int, end: int
+        a: Any, q: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, size: int, room: Any,
+        begin: int, end: int,
     ) -> None:  # fmt: skip
         k = groups * size
-        if not single:
-            for j in range(begin, end):
-                for i in range(m):
-                    c[i * n + j] = plainly(a, i * k, q, scale, zero, j, groups, size)
-        else:
-            for top in range(0, m, ROWS):
-                rows = min(ROWS, m - top)
-                for j in range(begin, end, COLUMNS):
-                    together, to = min(COLUMNS, end - j), offset(c, top * n + j)
-                    some(offset(a, top * k), q, scale, zero, j, together, to, rows, n, groups, size)
-                    # Where a scale is infinite, a weight of 0 makes NaN, and the sum of a group may be too large.
-                    for i in range(rows):
-                        for column in range(together):
-                            if not abs(to[i * n + column]) < INFINITE:
-                                value = plainly(a, (top + i) * k, q, scale, zero, j + column, groups, size)
-                                to[i * n + column] = value
+        if size <= TINY and m >= 2 * ROWS:
+            columns(a, q, scale, zero, c, m, n, groups, size, room, begin, end)
+            return
+        for top in range(0, m, ROWS):
+            rows = min(ROWS, m - top)
+            for j in range(begin, end, COLUMNS):
+                together, to = min(COLUMNS, end - j), offset(c, top * n + j)
+                some(offset(a, top * k), q, scale, zero, j, together, to, rows, n, groups, size)
+                # Where a scale is infinite, a weight of 0 makes NaN, and the sum of a group may be too large.
+                for i in range(rows):
+                    for column in range(together):
+                        if not abs(to[i * n + column]) < INFINITE:
+                            value = plainly(a, (top + i) * k, q, scale, zero, j + column, groups, size)
+                            to[i * n + column] = value
+
+    @inlined()
+    def needed(m: int, n: int, groups: int, size: int, begin: int, end: int) -> int:
+        return 4 * UNPACKED * groups * size if size <= TINY else 0
 
     signature = attr.signature()
     return LoopNest(
         f"matmul_int8_weights_rows_{attr.dtype}",
         signature.c_arguments,
-        body_of(computed, shifted=shifted, room=False),
+        body_of(computed, shifted=shifted),
         extent=signature.index("n"),
         block=BLOCK,
         parallel=parallel,
+        workspace=needed,
+        workspace_dtype=attr.dtype,
     )
