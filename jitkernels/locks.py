@@ -14,26 +14,31 @@ same. A fork lets imports of `LAZY` end, which first calls need, and which need 
 as long as the program.
 """
 
-import logging  # noqa: F401  # before the hook, which then runs earlier than logging's: those inside may log
 import os
 import sys
-import threading
-from contextlib import ExitStack, nullcontext
+from _thread import RLock, _local, allocate_lock, get_ident  # of `threading`, which takes longer to import
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from importlib import _bootstrap
 from typing import Any
 
-LAZY = ("llvmlite", "numpy", "platformdirs", "importlib", "tempfile", "shlex", "shutil")
+LAZY = (
+    "llvmlite", "numpy", "platformdirs", "importlib", "tempfile", "shlex", "shutil", "logging", "threading",
+    "traceback", "string",
+)  # fmt: skip
 """Packages of which parts are first imported by a call."""
 
 _imports: Any = _bootstrap
+_has_logging = "logging" in sys.modules
+"""Then the hook below runs before that of `logging`, else behind it."""
 
-making = threading.RLock()
-writing = threading.RLock()
-measuring = threading.Lock()
+making = RLock()
+writing = RLock()
+measuring = allocate_lock()
 """Held around `making` while anything is timed, which may take long: no fork waits for it, a child has its own."""
 
 
-class _Held(threading.local):
+class _Held(_local):
     """What forks under way in this thread hold; more than one if a signal handler forks within a fork."""
 
     def __init__(self) -> None:
@@ -46,8 +51,13 @@ _held = _Held()
 def _before_fork() -> None:
     stack = ExitStack()
     _held.stacks.append(stack)
-    stack.enter_context(making)
-    stack.enter_context(writing)
+    with _logging_left():
+        stack.enter_context(making)
+        stack.enter_context(writing)
+        _wait_for_imports(stack)
+
+
+def _wait_for_imports(stack: ExitStack) -> None:
     while True:
         for name in _being_imported():
             _imports._lock_unlock_module(name)  # waits, and imports nothing
@@ -58,13 +68,31 @@ def _before_fork() -> None:
         compiler.close()  # an import may want it: it must not be waited for with that taken
 
 
+@contextmanager
+def _logging_left() -> Iterator[None]:
+    """Give back the lock that a hook of `logging` took before ours, until ours are taken: those inside may log.
+
+    That is so where it was imported behind this module, which does without until there is something to say.
+    """
+    lock: Any = None if _has_logging else getattr(sys.modules.get("logging"), "_lock", None)
+    taken = 0
+    while lock is not None and lock._is_owned():
+        lock.release()
+        taken += 1
+    try:
+        yield
+    finally:
+        for _ in range(taken):
+            lock.acquire()
+
+
 def _after_fork() -> None:
     _held.stacks.pop().close()
 
 
 def _after_fork_in_child() -> None:
     global measuring
-    measuring = threading.Lock()  # whoever measured is not here
+    measuring = allocate_lock()  # whoever measured is not here
     _after_fork()
 
 
@@ -72,7 +100,7 @@ def _being_imported() -> list[str]:
     """The modules of `LAZY` that other threads are importing."""
     locks = [(name, reference()) for name, reference in list(_imports._module_locks.items())]
     held = [(name, lock) for name, lock in locks if lock is not None and lock.count]
-    mine = threading.get_ident()
+    mine = get_ident()
     return [name for name, lock in held if lock.owner != mine and name.partition(".")[0] in LAZY]
 
 

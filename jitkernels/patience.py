@@ -2,12 +2,12 @@
 
 import contextlib
 import sys
-import threading
+from _thread import _local  # as `threading.local`
 from collections.abc import Iterator
 
 PATIENCE = 1.0
 """Seconds before anything is said."""
-_waiting = threading.local()
+_waiting = _local()
 
 
 @contextlib.contextmanager
@@ -19,6 +19,8 @@ def saying(what: str) -> Iterator[None]:
     if sys.stderr is None or not sys.stderr.isatty() or getattr(_waiting, "here", False):
         yield
         return
+    import threading
+
     timer = threading.Timer(PATIENCE, _say, [what])
     timer.daemon = True
     timer.start()

@@ -2,9 +2,9 @@
 
 import contextlib
 import os
+from _thread import get_ident  # what `threading` shows, without the rest of it
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from threading import get_ident
 
 from jitkernels import settings
 from jitkernels.attrs.base import KernelAttr

@@ -78,7 +78,7 @@ def _listing(files: list[str]) -> str | None:
     """What stands for names, sizes and times of files; None where the latter tell nothing."""
     told = [machine.version("jitkernels")]
     for file in files:
-        status = os.stat(file)  # noqa: PTH116  # half the time of the method
+        status = os.stat(file)  # half the time of the method
         if status.st_mtime_ns < OLDEST * 10**9:
             return None
         told.append(f"{file.removeprefix(str(PACKAGE))} {status.st_size} {status.st_mtime_ns}")

@@ -87,7 +87,9 @@ class Checks:
 
 def check_implementation(checks: Checks, row: Row, name: str) -> None:
     found = implementation(row, name)
-    for number, attr in enumerate(some_attrs(row, name)):
+    attrs = some_attrs(row, name)
+    refused = next((attr for attr in attrs if all(array.nbytes for array in attr.signature().arrays)), None)
+    for number, attr in enumerate(attrs):
         label = f"{name} of {attr}"
         with checks.one(label):
             kernel = Kernel(attr, found, found.variants(attr)[0])
@@ -95,7 +97,9 @@ def check_implementation(checks: Checks, row: Row, name: str) -> None:
                 with checks.one(label):
                     testing.check_values(attr, function, label=label, seed=number)
                 with checks.one(label):
-                    checks.count += testing.check_refusals(attr, function, label=label) if number == 0 else 0
+                    checks.count += (
+                        testing.check_refusals(attr, function, label=label) if attr is refused else 0
+                    )
             with checks.one(label):
                 testing.check_in_place(attr, kernel.callable, label=label)
             with checks.one(label):
@@ -122,7 +126,8 @@ COMPILED: dict[str, Form] = {
     "inside": lambda value: np.pad(value, 2)[tuple(slice(2, 2 + n) for n in value.shape)],
 }  # what the dispatcher takes itself from the second call on; Python serves the forms above
 OTHER_TYPES = ("float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
-NEED_AN_ORACLE = ("attention",)  # for special values: in long double something else overflows on the way
+NEED_AN_ORACLE = ("attention", "group_norm", "vrelu", "vadd_relu")
+"""For special values: in long double something else overflows on the way, or the other zero is the larger one."""
 WEAK = (float, int, bool)  # numbers that take the dtype of what they meet
 
 
@@ -241,7 +246,8 @@ def check_results(calls: Calls, given: Given, dtype: str) -> None:
             continue
         for _ in range(2):
             with calls.checks.one(f"{calls.name}: out {name}"):
-                outs = tuple(map(form, unwritten(fresh)))
+                same = name == "swapped"  # bytes have one order
+                outs = tuple(o if same and o.itemsize == 1 else form(o) for o in unwritten(fresh))
                 calls.function(**given, out=outs if several else outs[0])
                 own = (dtype if one.dtype.kind == "f" else one.dtype for one in fresh)
                 plain = tuple(np.asarray(o).astype(d) for o, d in zip(outs, own, strict=True))

@@ -123,7 +123,9 @@ def test_every_lock_is_known_to_forks() -> None:
 
     texts = {path.name: path.read_text() for path in Path(jitkernels.__file__).parent.rglob("*.py")}
     makers = [
-        name for name, text in texts.items() if re.search(r"\b(Lock|RLock|Condition|Semaphore)\(", text)
+        name
+        for name, text in texts.items()
+        if re.search(r"\b(Lock|RLock|allocate_lock|Condition|Semaphore)\(", text)
     ]
     assert "locks.py" in makers
     assert [name for name in makers if "register_at_fork" not in texts[name]] == []
@@ -162,3 +164,38 @@ def test_import_under_way(tmp_path: Path) -> None:
     (tmp_path / "imported_slowly.py").write_text("import time\ntime.sleep(1)\nend = 7\n")
     code = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n{QUIET}{IMPORT_AND_FORK}"
     assert python(code) == "7\n"
+
+
+LOG_AND_FORK = """
+import os, sys, threading, time
+import jitkernels.locks as locks
+assert "logging" not in sys.modules
+from jitkernels.disk import say_once
+if {before}:
+    import logging
+inside, forking = threading.Event(), threading.Event()
+def hold():
+    with locks.making:
+        inside.set()
+        forking.wait()
+        time.sleep(0.3)
+        say_once("topic", "said while another thread forks")
+        import logging
+        logging.getLogger("jitkernels.another").warning("and this")  # takes the lock of the module
+thread = threading.Thread(target=hold)
+thread.start()
+inside.wait()
+os.register_at_fork(before=forking.set)
+child = os.fork()
+if child == 0:
+    say_once("child", "said by the child")
+    os._exit(0)
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_thread_may_log_while_a_fork_waits_for_it(before: bool) -> None:
+    """Whether `logging` was there before the hook of our locks or came behind it, or comes meanwhile."""
+    assert python(QUIET + LOG_AND_FORK.format(before=before), timeout=30) == "0\n"

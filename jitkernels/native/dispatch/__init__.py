@@ -21,6 +21,7 @@ from jitkernels.native.dispatch import (
     options,
     picked,
     plain,
+    relaid,
     results,
     runs,
     shapes,
@@ -40,6 +41,7 @@ MODULES = (
     picked,
     blocks,
     straight,
+    relaid,
     runs,
 )
 FUNCTIONS = tuple(function for module in MODULES for function in module.FUNCTIONS)

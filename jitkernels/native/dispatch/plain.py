@@ -107,6 +107,9 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
                 return Outcome.GENERAL
     if lead * n == 0 or load(table, 8 * Table.EXACT):
         return Outcome.GENERAL
+    if out != 0 and rows == 0:
+        if load(table, 8 * Table.MOVES) and load(words) == load(out, Offset.ARRAY_DATA):
+            return result_of(out, 0, 0, 0)  # every element is where it belongs
     trails = 0
     behind = 1
     if rows:
