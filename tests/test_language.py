@@ -292,3 +292,27 @@ def test_sums_of_bools_are_integers() -> None:
     x, y, z = np.ones(2, bool), np.full(2, 0.5, np.float32), np.zeros(3, np.int64)
     built("bools", {"f": (body, ("bool*", "float32*", "int64*"))})["f"](*(a.ctypes.data for a in (x, y, z)))
     assert (y.tolist(), z.tolist()) == ([1.5, 0.5], [2, -1, 5])
+
+
+def test_functions_of_one_name() -> None:
+    """One may call the other: names stand for nothing."""
+
+    def doubling() -> Any:
+        @inlined()
+        def computed(x: float) -> float:
+            return 2 * x
+
+        return computed
+
+    twice = doubling()
+
+    @inlined()
+    def computed(x: float) -> float:
+        return 3 * twice(x)
+
+    def body(x: Any, y: Any) -> None:
+        y[0] = computed(x[0]) + twice(x[0])
+
+    x, y = np.ones(1), np.zeros(1)
+    built("alike", {"f": (body, ("float64*", "float64*"))})["f"](x.ctypes.data, y.ctypes.data)
+    assert y.tolist() == [8]

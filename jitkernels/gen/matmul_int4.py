@@ -5,6 +5,7 @@ from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
 from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
 from jitkernels.loops.int4_rows import BLOCK, rows_nest
 from jitkernels.loops.matmul_plan import PARALLEL_WORK
+from jitkernels.loops.weight_columns import columns_nest
 from jitkernels.loops.weight_panels import panels_nest
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import Variant, implements
@@ -23,6 +24,8 @@ def variants(attr: QuantizedWeightsAttr) -> list[Variant]:
 
 @implements(MatMulInt4Attr, variants=variants)
 def matmul_int4(attr: MatMulInt4Attr, algorithm: str = "rows", parallel: bool = False) -> LoopNest:
+    if algorithm == "rows" and attr.dtype == "float64":
+        return columns_nest(attr, machine.target(), parallel, per_byte=2)
     if algorithm == "rows":
         return rows_nest(attr, machine.target(), parallel)
     return panels_nest(attr, machine.target(), parallel, per_byte=2)

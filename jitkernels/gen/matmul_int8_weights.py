@@ -4,6 +4,7 @@ from jitkernels import machine
 from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr
 from jitkernels.gen.matmul_int4 import variants
 from jitkernels.loops.int8_rows import rows_nest
+from jitkernels.loops.weight_columns import columns_nest
 from jitkernels.loops.weight_panels import panels_nest
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.registry import implements
@@ -13,6 +14,8 @@ from jitkernels.registry import implements
 def matmul_int8_weights(
     attr: MatMulInt8WeightsAttr, algorithm: str = "rows", parallel: bool = False
 ) -> LoopNest:
+    if algorithm == "rows" and attr.dtype == "float64":
+        return columns_nest(attr, machine.target(), parallel, per_byte=1)
     if algorithm == "rows":
         return rows_nest(attr, machine.target(), parallel)
     return panels_nest(attr, machine.target(), parallel, per_byte=1)

@@ -1,5 +1,6 @@
 """Generated TRANSPOSE, GATHER and SCATTER_ADD."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,41 @@ def _along(attr: TransposeAttr) -> tuple[str, int]:
     return "n", max(LINE, _block(attr.rows))
 
 
+def _thin(count: int) -> Callable[..., None]:
+    """A part of a matrix of so few rows turned, or one of so few columns: LLVM makes vectors of strides it knows."""
+
+    @inlined()
+    def thin(x: Any, y: Any, length: int, begin: int, end: int, is_rows: bool) -> None:
+        for j in range(begin, end):
+            for i in range(count):
+                if is_rows:
+                    y[count * j + i] = x[length * i + j]
+                else:
+                    y[length * i + j] = x[count * j + i]
+
+    return thin
+
+
+two, three, four, five, six, seven = (_thin(count) for count in range(2, SQUARE))
+
+
+@inlined()
+def few(x: Any, y: Any, count: int, length: int, begin: int, end: int, is_rows: bool) -> None:
+    """Two to seven rows, or so many columns."""
+    if count == 2:
+        two(x, y, length, begin, end, is_rows)
+    elif count == 3:
+        three(x, y, length, begin, end, is_rows)
+    elif count == 4:
+        four(x, y, length, begin, end, is_rows)
+    elif count == 5:
+        five(x, y, length, begin, end, is_rows)
+    elif count == 6:
+        six(x, y, length, begin, end, is_rows)
+    else:
+        seven(x, y, length, begin, end, is_rows)
+
+
 def transpose_variants(attr: TransposeAttr) -> list[Variant]:
     along, block = _along(attr)
     return widths_and_threads(attr.fields()[along] // block)
@@ -49,10 +85,19 @@ def transpose(attr: TransposeAttr, **variant: Any) -> LoopNest:
     @inlined()
     def turn(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
         """Columns `begin` to `end` of a matrix."""
+        if (rows < 2) | (n < 2):
+            for i in range(begin * rows, end * rows):
+                y[i] = x[i]
+            return
         if (rows < SQUARE) | (end - begin < SQUARE):
-            for j in range(begin, end):
-                for i in range(rows):
-                    y[j * rows + i] = x[i * n + j]
+            if rows < SQUARE:
+                few(x, y, rows, n, begin, end, True)
+            elif end - begin == n:
+                few(x, y, n, rows, 0, rows, False)
+            else:
+                for j in range(begin, end):
+                    for i in range(rows):
+                        y[j * rows + i] = x[i * n + j]
             return
         left = begin
         while left < end:

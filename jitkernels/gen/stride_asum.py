@@ -34,6 +34,20 @@ def stride_asum(attr: StrideASumAttr, **variant: Any) -> LoopNest:
     number: Any = np.dtype(attr.dtype).type
     zero = number(0)
 
+    @inlined()
+    def one_by_one(x: Any, count: int, stride: int) -> Any:
+        """Four sums of numbers that are loaded one by one, which is faster than the instruction that gathers them."""
+        a, b, c, d = zero, zero, zero, zero
+        whole = count // 4 * 4
+        for i in range(0, whole, 4):
+            a += abs(x[stride * i])
+            b += abs(x[stride * (i + 1)])
+            c += abs(x[stride * (i + 2)])
+            d += abs(x[stride * (i + 3)])
+        for i in range(whole, count):
+            a += abs(x[stride * i])
+        return (a + b) + (c + d)
+
     @inlined("reassoc")
     def part_of(x: Any, count: int, stride: int) -> Any:
         total = zero
@@ -43,9 +57,14 @@ def stride_asum(attr: StrideASumAttr, **variant: Any) -> LoopNest:
         elif stride == 2:
             for i in range(count):
                 total += abs(x[2 * i])
-        else:
+        elif stride == 3:
             for i in range(count):
-                total += abs(x[stride * i])
+                total += abs(x[3 * i])
+        elif stride == 4:
+            for i in range(count):
+                total += abs(x[4 * i])
+        else:
+            total = one_by_one(x, count, stride)
         return total
 
     def body(x: Any, y: Any, rows: int, n: int, stride: int, begin: int, end: int) -> None:

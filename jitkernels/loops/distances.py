@@ -1,7 +1,7 @@
 """Distances of every row of a matrix from every row of another: tiles in registers, then what makes distances of them.
 
 A panel of rows of y is turned round, so that vectors run along them, and all rows of x are read where they lie. Few
-rows of x are not worth the turning: what they need is added up along the rows of y, which are read once.
+rows of x or y are not worth the turning: what they need is added up along the rows of the other, which are read once.
 """
 
 from typing import Any
@@ -25,7 +25,9 @@ BAND = 96
 FEW = 4
 """Rows of x up to which nothing is turned round."""
 TOGETHER = 8
-"""Rows of y that are read at once for few rows of x."""
+"""Rows of y that are read at once for few rows of x, and of x for few of y."""
+NARROW = 4
+"""How many times as wide as a row of results a panel is, so that nothing is turned round."""
 
 
 @record
@@ -57,7 +59,10 @@ def distance_nest(attr: CDistAttr, target: Target, *, parallel: bool) -> LoopNes
     turn = ir_function(
         "cdist_turn", dtype, PACK_ARGUMENTS, transpose_panel("cdist_turn", dtype, lanes, width)
     )
-    along, one_along = (_along(dtype, lanes, columns, squares) for columns in (TOGETHER, 1))
+    along, down, one_along = (
+        _along(dtype, lanes, rows, columns, squares)
+        for rows, columns in ((1, TOGETHER), (TOGETHER, 1), (1, 1))
+    )
     is_cosine, is_root = attr.metric == "cosine", attr.metric == "euclidean"
     finish = _finish(number, is_cosine=is_cosine, is_root=is_root)
     inverse_length = _inverse_length(number)
@@ -100,10 +105,29 @@ def distance_nest(attr: CDistAttr, target: Target, *, parallel: bool) -> LoopNes
                         for i in range(top, bottom):
                             finish(offset(z, i * n + j), inverses, offset(x, i * d), d, here)
 
+    @inlined()
+    def narrow(x: Any, y: Any, z: Any, m: int, n: int, d: int, inverses: Any, begin: int, end: int) -> None:
+        if is_cosine:
+            for j in range(begin, end):
+                inverses[j - begin] = inverse_length(offset(y, j * d), d)
+        for i in range(0, m, TOGETHER):
+            here = TOGETHER if m - i >= TOGETHER else 1
+            for j in range(begin, end):
+                if here > 1:
+                    down(x, i * d, d, y, j * d, d, z, i * n + j, n, d, 1, here, 1)
+                else:
+                    for r in range(i, m):
+                        one_along(x, r * d, d, y, j * d, d, z, r * n + j, n, d, 1, 1, 1)
+            if is_cosine or is_root:
+                for r in range(i, min(i + TOGETHER, m)):
+                    finish(offset(z, r * n + begin), inverses, offset(x, r * d), d, end - begin)
+
     def body(x: Any, y: Any, z: Any, m: int, n: int, d: int, workspace: Any, begin: int, end: int) -> None:
         if m == 0:
             return
-        if m <= FEW:
+        if n <= width // NARROW and 2 * n <= d:  # sums across vectors cost more than short rows are worth
+            narrow(x, y, z, m, n, d, workspace, begin, end)
+        elif m <= FEW:
             few(x, y, z, m, n, d, workspace, begin, end)
         else:
             many(x, y, z, m, n, d, workspace, begin, end)
@@ -134,10 +158,10 @@ def _tile(dtype: str, lanes: int, panels: Panels, squares: bool, is_edge: bool) 
     return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
 
 
-def _along(dtype: str, lanes: int, columns: int, squares: bool) -> Any:
-    """Sums of one row of x with so many rows of y."""
-    symbol = f"cdist_along_{columns}"
-    tile = DotTile(symbol, dtype, lanes, 1, columns, 0.0, streams_a=False, squares=squares)
+def _along(dtype: str, lanes: int, rows: int, columns: int, squares: bool) -> Any:
+    """Sums of so many rows of x with so many rows of y."""
+    symbol = f"cdist_along_{rows}x{columns}"
+    tile = DotTile(symbol, dtype, lanes, rows, columns, 0.0, streams_a=False, squares=squares)
     return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
 
 

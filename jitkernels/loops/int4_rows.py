@@ -13,6 +13,8 @@ from jitkernels.loops.int4_floats import FloatDots
 from jitkernels.loops.int4_writer import BYTES, COLUMNS, LANES, NUMBERS, ROWS, STEPS, DotWriter
 from jitkernels.loops.matmul_grouped import has_instruction
 from jitkernels.loops.weight_body import body_of
+from jitkernels.loops.weight_columns import COLUMNS as UNPACKED
+from jitkernels.loops.weight_columns import by_columns
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
@@ -23,9 +25,8 @@ BLOCK = 32
 
 
 def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(a, packed, scale, [zero,] c, m, n, groups, half)``."""
-    number = np.dtype(attr.dtype).type
-    single, shifted = attr.dtype == "float32", attr.shifted
+    """Make the loop nest ``(a, packed, scale, [zero,] c, m, n, groups, half)`` of float32."""
+    number, shifted = np.float32, attr.shifted
     permutes = target.is_x86 and target.vector_bytes == 64
     digits, in_bytes = has_instruction("int8", target), attr.bits // 8 or 3
 
@@ -70,6 +71,8 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
     both = dots(partial(DigitDots, in_bytes), COLUMNS, rows=ROWS)
     arranged = arrange_digits(digits=in_bytes, shifted=shifted)
     floats_of_digits = bytes_of_block(in_bytes) // 4
+
+    columns = by_columns(attr, target, per_byte=2)
 
     @inlined()
     def shift_of(half: int) -> int:
@@ -121,48 +124,44 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
     ) -> None:  # fmt: skip
         k, shift = 2 * groups * half, shift_of(half)
         vectors = (groups * half + BYTES - 1) // BYTES
-        if not single or half == 0 or (shift < 0 and half % BYTES != 0):
-            for j in range(begin, end):
-                for i in range(m):
-                    c[i * n + j] = plainly(a, i * k, packed, scale, zero, j, groups, half)
+        if half == 0 or (shift < 0 and half % BYTES != 0):
+            if m != 1:
+                columns(a, packed, scale, zero, c, m, n, groups, half, room, begin, end)
+            else:
+                for j in range(begin, end):
+                    c[j] = plainly(a, 0, packed, scale, zero, j, groups, half)
             return
-        if single:
-            blocks = (groups * half + LOADED - 1) // LOADED
-            in_digits = digits and (shift >= SHORTEST or (shift < 0 and half % LOADED == 0))
-            apart = blocks * (floats_of_digits if in_digits else FLOATS_OF_BLOCK)
-            for top in range(0, m, ROWS):
-                rows, unusual = min(ROWS, m - top), 0
+        blocks = (groups * half + LOADED - 1) // LOADED
+        in_digits = digits and (shift >= SHORTEST or (shift < 0 and half % LOADED == 0))
+        apart = blocks * (floats_of_digits if in_digits else FLOATS_OF_BLOCK)
+        for top in range(0, m, ROWS):
+            rows, unusual = min(ROWS, m - top), 0
+            for i in range(rows):
+                at, to = (top + i) * k, offset(room, i * apart)
+                if not in_digits:
+                    arrange(a, at, k, vectors, to)
+                elif arranged(offset(a, at), k, blocks, to) != 0:
+                    unusual = unusual | 1 << i
+            for j in range(begin, end, COLUMNS):
+                together, to = min(COLUMNS, end - j), offset(c, top * n + j)
+                plain = in_digits and shifted and not small(zero, j * groups, together * groups)
+                if not in_digits:
+                    by_floats(packed, room, apart, rows, scale, zero, j, together, to, n, groups, half, shift)
+                elif rows == ROWS and together == COLUMNS:
+                    both(packed, room, scale, zero, j, to, n, groups, half, shift)
+                else:
+                    by_digits(packed, room, apart, rows, scale, zero, j, together, to, n, groups, half, shift)
+                # Where a scale is infinite, a weight of 0 makes NaN, and the sum of a group may be too large.
                 for i in range(rows):
-                    at, to = (top + i) * k, offset(room, i * apart)
-                    if not in_digits:
-                        arrange(a, at, k, vectors, to)
-                    elif arranged(offset(a, at), k, blocks, to) != 0:
-                        unusual = unusual | 1 << i
-                for j in range(begin, end, COLUMNS):
-                    together, to = min(COLUMNS, end - j), offset(c, top * n + j)
-                    plain = in_digits and shifted and not small(zero, j * groups, together * groups)
-                    if not in_digits:
-                        by_floats(
-                            packed, room, apart, rows, scale, zero, j, together, to, n, groups, half, shift
-                        )
-                    elif rows == ROWS and together == COLUMNS:
-                        both(packed, room, scale, zero, j, to, n, groups, half, shift)
-                    else:
-                        by_digits(
-                            packed, room, apart, rows, scale, zero, j, together, to, n, groups, half, shift
-                        )
-                    # Where a scale is infinite, a weight of 0 makes NaN, and the sum of a group may be too large.
-                    for i in range(rows):
-                        for q in range(together):
-                            if plain or unusual >> i & 1 != 0 or not abs(to[i * n + q]) < INFINITE:
-                                value = plainly(a, (top + i) * k, packed, scale, zero, j + q, groups, half)
-                                to[i * n + q] = value
+                    for q in range(together):
+                        if plain or unusual >> i & 1 != 0 or not abs(to[i * n + q]) < INFINITE:
+                            value = plainly(a, (top + i) * k, packed, scale, zero, j + q, groups, half)
+                            to[i * n + q] = value
 
     @inlined()
     def needed(m: int, n: int, groups: int, half: int, begin: int, end: int) -> int:
-        if not single:
-            return 0
-        return 4 * min(m, ROWS) * ((groups * half + LOADED - 1) // LOADED) * FLOATS_OF_BLOCK
+        for_rows = min(m, ROWS) * ((groups * half + LOADED - 1) // LOADED) * FLOATS_OF_BLOCK
+        return 4 * max(for_rows, UNPACKED * 2 * groups * half)
 
     signature = attr.signature()
     return LoopNest(

@@ -13,19 +13,22 @@ from jitkernels.loops.int8_digits import Int8Digits
 from jitkernels.loops.int8_dots import Int8Dots
 from jitkernels.loops.matmul_grouped import has_instruction
 from jitkernels.loops.weight_body import body_of
+from jitkernels.loops.weight_columns import COLUMNS as UNPACKED
+from jitkernels.loops.weight_columns import by_columns
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
 
 INFINITE = np.float32(np.inf)
+TINY = 31
+"""Weights of a group up to which vectors would be left half empty: columns become floats, of whatever groups."""
 BLOCK = 32
 """Columns that a thread gets at least, twice."""
 
 
 def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(a, q, scale, [zero,] c, m, n, groups, size)``."""
-    number = np.dtype(attr.dtype).type
-    single, shifted = attr.dtype == "float32", attr.shifted
+    """Make the loop nest ``(a, q, scale, [zero,] c, m, n, groups, size)`` of float32."""
+    number, shifted = np.float32, attr.shifted
     in_bytes = attr.bits // 8
     digits = in_bytes > 0 and has_instruction("int8", target)
 
@@ -59,6 +62,7 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
 
         return some
 
+    columns = by_columns(attr, target, per_byte=1)
     by_floats = functions(Int8Dots, few=False)
     few_digits = many_digits = by_floats
     if digits:
@@ -92,46 +96,40 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
         begin: int, end: int,
     ) -> None:  # fmt: skip
         k = groups * size
-        if not single:
-            for j in range(begin, end):
-                for i in range(m):
-                    c[i * n + j] = plainly(a, i * k, q, scale, zero, j, groups, size)
-        else:
-            shift = shift_of(size)
-            in_digits = digits and size > 0 and (shift >= 0 or size % LOADED == 0)
-            blocks = (k + LOADED - 1) // LOADED
-            apart = blocks * floats_of_block
-            for top in range(0, m, ROWS):
-                rows, unusual, floats = min(ROWS, m - top), 0, offset(a, top * k)
-                if digits and in_digits:
-                    for i in range(rows):
-                        if arranged(offset(floats, i * k), k, blocks, offset(room, i * apart)) != 0:
-                            unusual = unusual | 1 << i
-                for j in range(begin, end, COLUMNS):
-                    together, to = min(COLUMNS, end - j), offset(c, top * n + j)
-                    if not in_digits:
-                        by_floats(floats, k, rows, q, scale, zero, j, together, to, n, groups, size, 0)
-                    elif digits:
-                        if shift >= 0:
-                            few_digits(
-                                room, apart, rows, q, scale, zero, j, together, to, n, groups, size, shift
-                            )
-                        else:
-                            many_digits(
-                                room, apart, rows, q, scale, zero, j, together, to, n, groups, size, 0
-                            )
-                    # Where a scale is infinite, a weight of 0 makes NaN, and the sum of a group may be too large.
-                    for i in range(rows):
-                        for column in range(together):
-                            if unusual >> i & 1 != 0 or not abs(to[i * n + column]) < INFINITE:
-                                value = plainly(a, (top + i) * k, q, scale, zero, j + column, groups, size)
-                                to[i * n + column] = value
+        shift = shift_of(size)
+        in_digits = digits and size > 0 and (shift >= 0 or size % LOADED == 0)
+        if not in_digits and size <= TINY and m >= 2 * ROWS:
+            columns(a, q, scale, zero, c, m, n, groups, size, room, begin, end)
+            return
+        blocks = (k + LOADED - 1) // LOADED
+        apart = blocks * floats_of_block
+        for top in range(0, m, ROWS):
+            rows, unusual, floats = min(ROWS, m - top), 0, offset(a, top * k)
+            if digits and in_digits:
+                for i in range(rows):
+                    if arranged(offset(floats, i * k), k, blocks, offset(room, i * apart)) != 0:
+                        unusual = unusual | 1 << i
+            for j in range(begin, end, COLUMNS):
+                together, to = min(COLUMNS, end - j), offset(c, top * n + j)
+                if not in_digits:
+                    by_floats(floats, k, rows, q, scale, zero, j, together, to, n, groups, size, 0)
+                elif digits:
+                    if shift >= 0:
+                        few_digits(room, apart, rows, q, scale, zero, j, together, to, n, groups, size, shift)
+                    else:
+                        many_digits(room, apart, rows, q, scale, zero, j, together, to, n, groups, size, 0)
+                # Where a scale is infinite, a weight of 0 makes NaN, and the sum of a group may be too large.
+                for i in range(rows):
+                    for column in range(together):
+                        if unusual >> i & 1 != 0 or not abs(to[i * n + column]) < INFINITE:
+                            value = plainly(a, (top + i) * k, q, scale, zero, j + column, groups, size)
+                            to[i * n + column] = value
 
     @inlined()
     def needed(m: int, n: int, groups: int, size: int, begin: int, end: int) -> int:
-        if not digits:
-            return 0
-        return 4 * min(m, ROWS) * ((groups * size + LOADED - 1) // LOADED) * floats_of_block
+        for_columns = UNPACKED * groups * size if size <= TINY else 0
+        for_rows = min(m, ROWS) * ((groups * size + LOADED - 1) // LOADED) * floats_of_block if digits else 0
+        return 4 * max(for_columns, for_rows)
 
     signature = attr.signature()
     return LoopNest(

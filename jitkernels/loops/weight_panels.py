@@ -1,12 +1,11 @@
 """Products of many rows of floats and of quantized weights: panels of columns are made floats once, then tiles follow.
 
 The loops are those of `jitkernels.loops.matmul_packed`, but for a panel of B, whose columns are unpacked one by one
-where they stay in the first-level cache, and then turned round as those of a transposed matrix are.
+where they stay in the first-level cache, and then turned round as those of a transposed matrix are. Results of few
+columns, for which panels are too wide, are left to `jitkernels.loops.weight_columns`.
 """
 
 from typing import Any
-
-import numpy as np
 
 from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
 from jitkernels.loops.matmul_packed import ir_function
@@ -14,6 +13,8 @@ from jitkernels.loops.matmul_plan import blocking
 from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.loops.weight_body import body_of
+from jitkernels.loops.weight_columns import COLUMNS as UNPACKED
+from jitkernels.loops.weight_columns import by_columns, unpacking
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
@@ -27,13 +28,13 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
 
     size: bytes of a group.
     """
-    dtype, lanes, shifted = attr.dtype, target.lanes(attr.dtype), attr.shifted
-    number = np.dtype(dtype).type
+    dtype, lanes, bytes_ = attr.dtype, target.lanes(attr.dtype), element_size(attr.dtype)
     plan = blocking(dtype, target)
     rows, width, depth, block_rows = plan.rows, plan.vectors * lanes, plan.depth, plan.block_rows
     slack = packing_slack(lanes, max(width, rows))
     panels_of_b = -(-(block_rows * depth + slack) // 64) * 64
     columns_of_b = panels_of_b + -(-(depth * COLUMNS + slack) // 64) * 64
+    in_panels = (columns_of_b + width * depth + slack) * bytes_
 
     def tile_function(symbol: str, edge: bool) -> Any:
         tile = Tile(
@@ -42,6 +43,7 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
         )  # fmt: skip
         return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
 
+    unpack = unpacking(attr, lanes, per_byte)
     inner, edge = tile_function("weights_inner", False), tile_function("weights_edge", True)
     pack_rows = ir_function(
         "weights_pack_a", dtype, PACK_ARGUMENTS, transpose_panel("weights_pack_a", dtype, lanes, rows)
@@ -50,26 +52,7 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
         "weights_pack_b", dtype, PACK_ARGUMENTS, transpose_panel("weights_pack_b", dtype, lanes, width)
     )
 
-    @inlined("contract")
-    def unpack(
-        packed: Any, scale: Any, zero: Any, to: Any, j: int, groups: int, size: int, first: int, last: int
-    ) -> None:
-        """The weights of bytes first..last of a column."""
-        at = first
-        while at < last:
-            g = at // size
-            stop = min((g + 1) * size, last)
-            factor = scale[j * groups + g]
-            middle = number(zero[j * groups + g]) if shifted else number(8 if per_byte == 2 else 0)
-            source, target = offset(packed, j * groups * size + at), offset(to, per_byte * (at - first))
-            for p in range(stop - at):
-                if per_byte == 2:
-                    byte = np.int32(source[p])
-                    target[2 * p] = (number(byte & 15) - middle) * factor
-                    target[2 * p + 1] = (number(byte >> 4) - middle) * factor
-                else:
-                    target[p] = (number(source[p]) - middle) * factor
-            at = stop
+    narrow, few_columns = by_columns(attr, target, per_byte), width // 2
 
     @inlined()
     def computed(
@@ -77,6 +60,9 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
         begin: int, end: int,
     ) -> None:  # fmt: skip
         k = per_byte * groups * size
+        if n <= few_columns:
+            narrow(a, packed, scale, zero, c, m, n, groups, size, room, begin, end)
+            return
         k_blocks = max((k + depth - 1) // depth, 1)
         step = max((groups * size + k_blocks - 1) // k_blocks, 1) * per_byte
         for jc in range(begin, end, COLUMNS):
@@ -115,15 +101,21 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
                                     room, i * deep, 0, room, from_b, 0, c, at, n, deep, first, high - i, left
                                 )
 
+    @inlined()
+    def needed(m: int, n: int, groups: int, size: int, begin: int, end: int) -> int:
+        if n <= few_columns:
+            return UNPACKED * per_byte * groups * size * bytes_
+        return in_panels
+
     signature = attr.signature()
     return LoopNest(
         f"matmul_weight_panels_{dtype}",
         signature.c_arguments,
-        body_of(computed, shifted=shifted),
+        body_of(computed, shifted=attr.shifted),
         extent=signature.index("n"),
         block=width,
         parallel=parallel,
-        workspace=(columns_of_b + width * depth + slack) * element_size(dtype),
+        workspace=needed,
         workspace_dtype=dtype,
-        vector_bytes=lanes * element_size(dtype),
+        vector_bytes=lanes * bytes_,
     )

@@ -58,7 +58,8 @@ class Program:
         key = (id(function), *(value.type for value in arguments))
         if key in self.made:
             return self.made[key]
-        symbol = f'@"{function.__code__.co_name}.{len(self.made)}"'
+        begun = len(self.made) + len(self.translating)
+        symbol = f'@"{function.__code__.co_name}.{begun}"'
         given = tuple(Value(value.type, f"%a{i}") for i, value in enumerate(arguments))
         self.translating.add(id(function))
         flags = function.fastmath  # type: ignore[attr-defined]  # set by `inlined`
