@@ -128,3 +128,27 @@ def test_rows(row: Any, fields: dict[str, Any], dtype: str) -> None:
             arrays = [placed(given[0], at), *given[1:-1]]
             kernel.callable(*arrays, arrays[0])
             assert arrays[0].tobytes() == expected[-1].tobytes(), (kernel, at)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "row", [jk.HSumAttr, jk.HVarAttr, jk.DotAttr, jk.HLogSumExpAttr], ids=lambda row: row.name
+)
+def test_what_is_reduced_is_fetched_ahead(row: Any, dtype: str) -> None:
+    """Results are no longer than rows are many; asking for what lies behind an array's end is no access to it."""
+    attr = row(rows=77, n=4099, dtype=dtype)
+    gen, given = implementation(row, "gen"), attr.signature().sample()
+    ahead = [variant for variant in gen.variants(attr) if variant["stream"]]
+    assert ahead
+    for variant in ahead:
+        expected, arrays = ([array.copy() for array in given] for _ in range(2))
+        Kernel(attr, gen, {**variant, "stream": False}).callable(*expected)
+        Kernel(attr, gen, variant).callable(*arrays)
+        assert arrays[-1].tobytes() == expected[-1].tobytes(), variant
+
+
+def test_numbers_of_rows_take_no_lanes() -> None:
+    """HVAR divides by float64, once a row: its vectors are of float32 all the same."""
+    attr = jk.HVarAttr(rows=9, n=4096)
+    made: Any = implementation(jk.HVarAttr, "gen").function(attr, vector_bytes=32)
+    assert "fsub <8 x float>" in made.body.make(())
