@@ -97,6 +97,11 @@ ROWS: list[tuple[Any, dict[str, Any]]] = [
         for affine in AFFINE
     ),
     *(
+        (jk.BatchNormAttr, {"rows": m, "channels": n, "inner": inner, **affine})
+        for m, n, inner in ((30, 12, 1003), (300, 1003, 1), (67, 4100, 1))
+        for affine in AFFINE
+    ),
+    *(
         (jk.GroupNormAttr, {"rows": m, "channels": n, "inner": inner, "groups": 4, **affine})
         for m, n, inner in ((30, 12, 1003), (300, 1004, 1))
         for affine in AFFINE
@@ -113,7 +118,9 @@ def test_rows(row: Any, fields: dict[str, Any], dtype: str) -> None:
     attr = row(**fields, dtype=dtype)
     gen, given = implementation(row, "gen"), attr.signature().sample()
     streamed = [variant for variant in gen.variants(attr) if variant.get("stream")]
-    if row in (jk.LayerNormAttr, jk.GroupNormAttr) and not machine.target().masked_lanes(dtype, 64):
+    if row in (jk.LayerNormAttr, jk.GroupNormAttr, jk.BatchNormAttr) and not machine.target().masked_lanes(
+        dtype, 64
+    ):
         assert not streamed
         return
     assert {variant["parallel"] for variant in streamed} == {False, True}
