@@ -159,3 +159,19 @@ def test_numbers_of_rows_take_no_lanes() -> None:
     attr = jk.HVarAttr(rows=9, n=4096)
     made: Any = implementation(jk.HVarAttr, "gen").function(attr, vector_bytes=32)
     assert "fsub <8 x float>" in made.body.make(())
+
+
+@pytest.mark.parametrize("n", [256, 1003])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gathered_rows(n: int, dtype: str) -> None:
+    """Bits are copied, those of NaN and of zeros as well, wherever rows begin."""
+    attr = jk.GatherAttr(table_rows=50, n=n, count=1100, dtype=dtype)
+    gen, (table, ids, y) = implementation(jk.GatherAttr, "gen"), attr.signature().sample()
+    table.view("u1")[...] = np.random.default_rng(1).integers(0, 256, table.view("u1").shape)
+    streamed = [variant for variant in gen.variants(attr) if variant.get("stream")]
+    assert streamed or not machine.target().masked_lanes(dtype, 64)
+    for variant in streamed:
+        for at in (0, 5):
+            to = placed(np.zeros_like(y), at)
+            Kernel(attr, gen, variant).callable(table, ids, to)
+            assert to.tobytes() == table[ids].tobytes(), (variant, at)

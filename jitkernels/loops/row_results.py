@@ -15,6 +15,8 @@ LINE = 64
 """Bytes of a line of the caches."""
 ARRAYS, NUMBERS = "arrays", "numbers"
 """What results are multiplied by and what is added to them: arrays as long as the row, or a number each."""
+COPIES = "copies"
+"""Results are what is read, and what will be read next is fetched."""
 CHANNELS, PLAIN_CHANNELS = "channels", "plain_channels"
 """``(x - mean) * factor`` with arrays as long as the row for both, and one of what is then added, or none."""
 
@@ -31,7 +33,8 @@ def streams(variants: list[Variant], result: Array) -> list[Variant]:
 def results_past_caches(dtype: str, vector_bytes: int, affine: str = "") -> IRFunction:
     """``(x, y, n, unit, mean, factor)``; affine ones take scale and bias in front of y.
 
-    Of channels it is ``(x, mean, factor, bias, y, n)``, and the same without bias.
+    Of channels it is ``(x, mean, factor, bias, y, n)``, and the same without bias; of copies
+    ``(x, next, y, n)``.
     """
     return _Results(dtype, vector_bytes, affine).function()
 
@@ -76,13 +79,14 @@ class _Results:
             NUMBERS: ("scale", "bias"),
             CHANNELS: ("mean", "scale", "bias"),
             PLAIN_CHANNELS: ("mean", "scale"),
+            COPIES: ("next",),
         }
         return [(name, self.affine != NUMBERS) for name in names.get(self.affine, ())]
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """What stands behind n."""
-        return () if self.affine in (CHANNELS, PLAIN_CHANNELS) else ("unit", "mean", "factor")
+        return () if self.affine in (COPIES, CHANNELS, PLAIN_CHANNELS) else ("unit", "mean", "factor")
 
     def function(self) -> IRFunction:
         element = dtypes.named(self.dtype)
@@ -105,7 +109,8 @@ class _Results:
             f"<{lanes} x i32> zeroinitializer\n"
             for name in names
         )
-        return f"""declare {vector} @llvm.fma.{kind}({vector}, {vector}, {vector})
+        return f"""declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
+declare {vector} @llvm.fma.{kind}({vector}, {vector}, {vector})
 declare {vector} @llvm.masked.load.{kind}.p0(ptr, i32, <{lanes} x i1>, {vector})
 declare void @llvm.masked.store.{kind}.p0({vector}, ptr, i32, <{lanes} x i1>)
 declare <{lanes} x i1> @llvm.get.active.lane.mask.v{lanes}i1.i64(i64, i64)
@@ -152,7 +157,7 @@ done:
 
     def step(self, at: str, number: str, vector: str, kind: str, size: int, lanes: int, end: str = "") -> str:
         """One vector at a place; what is behind an end is off, and without one it fills a line or a part of one."""
-        read = ["x", *(name for name, is_array in self.given if is_array)]
+        read = ["x", *(name for name, is_array in self.given if is_array and name != "next")]
         lines = ""
         if end:
             mask = f"<{lanes} x i1> @llvm.get.active.lane.mask.v{lanes}i1.i64"
@@ -166,18 +171,21 @@ done:
                 if end
                 else f"load {vector}, ptr %{at}.{name}.at, align {size}\n"
             )
-        if not self.numbers:
+        if self.affine == COPIES:
+            lines += f"  %{at}.next.at = getelementptr {number}, ptr %next, i64 %{at}\n"
+            lines += f"  call void @llvm.prefetch.p0(ptr %{at}.next.at, i32 0, i32 2, i32 1)\n"
+        elif not self.numbers:
             lines += f"  %{at}.z = fsub {vector} %{at}.x, %{at}.mean\n"
         else:
             lines += f"""  %{at}.far = fmul contract {vector} %{at}.x, %unit.all
   %{at}.off = fsub contract {vector} %{at}.far, %mean.all
   %{at}.z = fmul {vector} %{at}.off, %factor.all
 """
-        value = f"%{at}.z"
+        value = f"%{at}.x" if self.affine == COPIES else f"%{at}.z"
         if self.affine == PLAIN_CHANNELS:
             value = f"%{at}.result"
             lines += f"  {value} = fmul {vector} %{at}.z, %{at}.scale\n"
-        elif self.affine:
+        elif self.affine and self.affine != COPIES:
             scale, bias = (
                 f"%{at}.{one}" if self.affine != NUMBERS else f"%{one}.all" for one in ("scale", "bias")
             )
