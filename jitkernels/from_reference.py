@@ -64,7 +64,9 @@ def nest(
             graph, scope = graph_of(reference, arguments, dtypes, fields, row.floats, ones)
         except (UnknownError, TypeError, ValueError) as error:
             raise BuildError(f"{row.__name__}: the reference cannot be compiled: {error}") from error
-        return body_of(graph, scope, len(arguments), along, Variant(vector_bytes, unroll, stream))
+        return body_of(
+            graph, scope, len(arguments), along, Variant(vector_bytes, unroll, stream, fetches=stream)
+        )
 
     key = [
         f"; {row.__name__} {static}, {len(arguments)} arrays, along {along}"
@@ -110,7 +112,7 @@ def variants_along(attr: KernelAttr, along: str) -> list[Choice]:
     """The same for a nest over some extent."""
     blocks = attr.fields()[along] // _block(attr, along)
     widest, unrolls = machine.target().widths[0], unrolls_of(attr)
-    streams = attr.signature().outputs[0].nbytes >= STREAM_BYTES
+    streams = max(array.nbytes for array in attr.signature().arrays) >= STREAM_BYTES
     return [
         {"unroll": unroll, "vector_bytes": width, "stream": stream, "parallel": parallel}
         for parallel in ((False, True) if blocks >= 4 else (False,))

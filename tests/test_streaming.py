@@ -97,6 +97,11 @@ ROWS: list[tuple[Any, dict[str, Any]]] = [
         for affine in AFFINE
     ),
     *(
+        (jk.BatchNormAttr, {"rows": m, "channels": n, "inner": inner, **affine})
+        for m, n, inner in ((30, 12, 1003), (300, 1003, 1), (67, 4100, 1))
+        for affine in AFFINE
+    ),
+    *(
         (jk.GroupNormAttr, {"rows": m, "channels": n, "inner": inner, "groups": 4, **affine})
         for m, n, inner in ((30, 12, 1003), (300, 1004, 1))
         for affine in AFFINE
@@ -113,7 +118,9 @@ def test_rows(row: Any, fields: dict[str, Any], dtype: str) -> None:
     attr = row(**fields, dtype=dtype)
     gen, given = implementation(row, "gen"), attr.signature().sample()
     streamed = [variant for variant in gen.variants(attr) if variant.get("stream")]
-    if row in (jk.LayerNormAttr, jk.GroupNormAttr) and not machine.target().masked_lanes(dtype, 64):
+    if row in (jk.LayerNormAttr, jk.GroupNormAttr, jk.BatchNormAttr) and not machine.target().masked_lanes(
+        dtype, 64
+    ):
         assert not streamed
         return
     assert {variant["parallel"] for variant in streamed} == {False, True}
@@ -128,3 +135,43 @@ def test_rows(row: Any, fields: dict[str, Any], dtype: str) -> None:
             arrays = [placed(given[0], at), *given[1:-1]]
             kernel.callable(*arrays, arrays[0])
             assert arrays[0].tobytes() == expected[-1].tobytes(), (kernel, at)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "row", [jk.HSumAttr, jk.HVarAttr, jk.DotAttr, jk.HLogSumExpAttr], ids=lambda row: row.name
+)
+def test_what_is_reduced_is_fetched_ahead(row: Any, dtype: str) -> None:
+    """Results are no longer than rows are many; asking for what lies behind an array's end is no access to it."""
+    attr = row(rows=77, n=4099, dtype=dtype)
+    gen, given = implementation(row, "gen"), attr.signature().sample()
+    ahead = [variant for variant in gen.variants(attr) if variant["stream"]]
+    assert ahead
+    for variant in ahead:
+        expected, arrays = ([array.copy() for array in given] for _ in range(2))
+        Kernel(attr, gen, {**variant, "stream": False}).callable(*expected)
+        Kernel(attr, gen, variant).callable(*arrays)
+        assert arrays[-1].tobytes() == expected[-1].tobytes(), variant
+
+
+def test_numbers_of_rows_take_no_lanes() -> None:
+    """HVAR divides by float64, once a row: its vectors are of float32 all the same."""
+    attr = jk.HVarAttr(rows=9, n=4096)
+    made: Any = implementation(jk.HVarAttr, "gen").function(attr, vector_bytes=32)
+    assert "fsub <8 x float>" in made.body.make(())
+
+
+@pytest.mark.parametrize("n", [256, 1003])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gathered_rows(n: int, dtype: str) -> None:
+    """Bits are copied, those of NaN and of zeros as well, wherever rows begin."""
+    attr = jk.GatherAttr(table_rows=50, n=n, count=1100, dtype=dtype)
+    gen, (table, ids, y) = implementation(jk.GatherAttr, "gen"), attr.signature().sample()
+    table.view("u1")[...] = np.random.default_rng(1).integers(0, 256, table.view("u1").shape)
+    streamed = [variant for variant in gen.variants(attr) if variant.get("stream")]
+    assert streamed or not machine.target().masked_lanes(dtype, 64)
+    for variant in streamed:
+        for at in (0, 5):
+            to = placed(np.zeros_like(y), at)
+            Kernel(attr, gen, variant).callable(table, ids, to)
+            assert to.tobytes() == table[ids].tobytes(), (variant, at)

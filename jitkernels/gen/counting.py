@@ -119,11 +119,10 @@ def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> LoopNest:
                 place = min(max(place, 0), bins - 1)
                 place -= 1 if known < edge(place, low, high, step, bins) else 0
                 place += 1 if (known >= edge(place + 1, low, high, step, bins)) & (place < bins - 1) else 0
-                places[i - start] = place if is_inside else -1
-            for i in range(stop - start):
+                places[i - start] = 2 * place + 1 if is_inside else 0
+            for i in range(stop - start):  # without a branch, which nobody foresees where some are outside
                 place = places[i]
-                if place >= 0:
-                    counts[place] += 1
+                counts[place >> 1] += place & 1
             start = stop
 
     signature = attr.signature()

@@ -7,6 +7,7 @@ import numpy as np
 
 from jitkernels.attrs.movement import GatherAttr, ScatterAddAttr, TransposeAttr
 from jitkernels.loops.matmul_packed import is_same
+from jitkernels.loops.row_results import COPIES, asked_for, results_past_caches, streams, visible
 from jitkernels.loops.transposing import transposed_tiles
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.native.loop_nest import LoopNest
@@ -17,6 +18,8 @@ WORK = 1 << 15
 """Elements that a thread gets at least."""
 LINE = 64
 """Bytes that a cache moves at once: a part of the result is written line by line."""
+LONG = 16 * LINE
+"""Bytes of rows whose whole lines are most of them."""
 SQUARE = 8
 """Rows and columns that are turned in registers: a part has as many at least."""
 STRIP = 64
@@ -138,11 +141,15 @@ def gather_check(table: Any, ids: Any, y: Any, table_rows: int, n: int, count: i
 
 
 def gather_variants(attr: GatherAttr) -> list[Variant]:
-    return widths_and_threads(attr.count // _block(attr.n))
+    found, result = widths_and_threads(attr.count // _block(attr.n)), attr.signature().outputs[0]
+    return streams(found, result) if attr.n * result.numpy.itemsize >= LONG else found
 
 
 @implements(GatherAttr, variants=gather_variants)
-def gather(attr: GatherAttr, **variant: Any) -> LoopNest:
+def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
+    # Where nothing streams the name stands for what is small, as it is a part of the object all the same.
+    past = results_past_caches(attr.dtype, variant.get("vector_bytes", 64), COPIES) if stream else visible
+
     def body(table: Any, ids: Any, y: Any, table_rows: int, n: int, count: int, begin: int, end: int) -> None:
         if n == 1:
             for i in range(begin, end):
@@ -150,8 +157,14 @@ def gather(attr: GatherAttr, **variant: Any) -> LoopNest:
             return
         for i in range(begin, end):
             row, to = offset(table, ids[i] * n), offset(y, i * n)
-            for j in range(n):
-                to[j] = row[j]
+            if stream:
+                asked_for(offset(to, n))
+                past(row, offset(table, ids[min(i + 1, end - 1)] * n), to, n)
+            else:
+                for j in range(n):
+                    to[j] = row[j]
+        if stream:
+            visible()
 
     signature = attr.signature()
     return LoopNest(

@@ -11,6 +11,15 @@ from jitkernels import machine
 from jitkernels.attrs.normalisation import BatchNormAttr, RmsNormAttr
 from jitkernels.loops.bfloat16_rms_norm import rms_norm_nest
 from jitkernels.loops.bfloat16_sums import WIDENED, algorithms
+from jitkernels.loops.row_results import (
+    CHANNELS,
+    NUMBERS,
+    PLAIN_CHANNELS,
+    asked_for,
+    results_past_caches,
+    streams,
+    visible,
+)
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.maths.exact import times_plus
 from jitkernels.native.loop_nest import LoopNest
@@ -19,12 +28,12 @@ from jitkernels.registry import Variant, implements
 
 BLOCK_ELEMENTS = 16384
 """Elements that a thread gets at least."""
-TOGETHER = 1024
-"""Channels whose factors are kept."""
+TOGETHER = 4096
+"""Channels whose factors are kept: so many of a row are gone through at a time, and lie behind one another."""
 
 
 def variants(attr: BatchNormAttr) -> list[Variant]:
-    return widths_and_threads(attr.rows // _block(attr))
+    return streams(widths_and_threads(attr.rows // _block(attr)), attr.signature().outputs[0])
 
 
 def _block(attr: BatchNormAttr) -> int:
@@ -49,12 +58,17 @@ def rms_norm(attr: RmsNormAttr, algorithm: str = WIDENED, parallel: bool = False
 
 
 @implements(BatchNormAttr, variants=variants)
-def batch_norm(attr: BatchNormAttr, **variant: Any) -> LoopNest:
+def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
     number: Any = np.dtype(attr.dtype).type
     zero, one = number(0), number(1)
     width = min(variant.get("vector_bytes", 64), machine.target().vector_bytes)
     lanes = machine.target().masked_lanes(attr.dtype, width)
     is_affine = attr.affine
+    # Where nothing streams the names stand for what is small, as it is a part of the object all the same.
+    channels_past, plain_channels_past, affine_past, plain_past = (
+        results_past_caches(attr.dtype, width, kind) if stream else visible
+        for kind in (CHANNELS, PLAIN_CHANNELS, NUMBERS, "")
+    )
 
     @inlined()
     def factor_of(var: Any, scale: Any, eps: Any) -> Any:
@@ -75,8 +89,15 @@ def batch_norm(attr: BatchNormAttr, **variant: Any) -> LoopNest:
                 factors[j] = factor_of(var[first + j], scale[first + j], eps)
             for row in range(begin, end):
                 xs, ys = offset(x, row * channels + first), offset(y, row * channels + first)
-                for j in vectors(0, count, lanes):
-                    ys[j] = scaled(xs[j], mean[first + j], factors[j], bias[first + j])
+                if stream:
+                    asked_for(offset(ys, count))
+                if stream and is_affine:
+                    channels_past(xs, offset(mean, first), factors, offset(bias, first), ys, count)
+                elif stream:
+                    plain_channels_past(xs, offset(mean, first), factors, ys, count)
+                else:
+                    for j in vectors(0, count, lanes):
+                        ys[j] = scaled(xs[j], mean[first + j], factors[j], bias[first + j])
 
     @inlined()
     def in_planes(
@@ -89,8 +110,15 @@ def batch_norm(attr: BatchNormAttr, **variant: Any) -> LoopNest:
                 xs, ys, middle = offset(x, at), offset(y, at), mean[channel]
                 factor = factor_of(var[channel], scale[channel], eps)
                 shift = bias[channel] if is_affine else zero
-                for k in vectors(0, inner, lanes):
-                    ys[k] = scaled(xs[k], middle, factor, shift)
+                if stream:
+                    asked_for(offset(ys, inner))
+                if stream and is_affine:
+                    affine_past(xs, factor, shift, ys, inner, one, middle, one)
+                elif stream:
+                    plain_past(xs, ys, inner, one, middle, factor)
+                else:
+                    for k in vectors(0, inner, lanes):
+                        ys[k] = scaled(xs[k], middle, factor, shift)
 
     def affine(
         x: Any, mean: Any, var: Any, scale: Any, bias: Any, y: Any, rows: int, channels: int, inner: int,
@@ -100,6 +128,8 @@ def batch_norm(attr: BatchNormAttr, **variant: Any) -> LoopNest:
             alone(x, mean, var, scale, bias, y, channels, number(eps[0]), factors, begin, end)
         else:
             in_planes(x, mean, var, scale, bias, y, channels, inner, number(eps[0]), begin, end)
+        if stream:
+            visible()
 
     def plain(
         x: Any, mean: Any, var: Any, y: Any, rows: int, channels: int, inner: int, eps: Any, factors: Any,
@@ -109,6 +139,8 @@ def batch_norm(attr: BatchNormAttr, **variant: Any) -> LoopNest:
             alone(x, mean, var, var, mean, y, channels, number(eps[0]), factors, begin, end)
         else:
             in_planes(x, mean, var, var, mean, y, channels, inner, number(eps[0]), begin, end)
+        if stream:
+            visible()
 
     signature = attr.signature()
     return LoopNest(

@@ -105,7 +105,7 @@ class FusedNest:
 
     def body(self, vector_bytes: int, unroll: int, stream: bool) -> str:
         """LLVM IR. Raises BuildError."""
-        variant = Variant(vector_bytes, unroll, stream)
+        variant = Variant(vector_bytes, unroll, stream, fetches=stream)
         return kernels.body_of(self.graph, self.scope, len(self.arrays), self.along, variant)
 
 
@@ -277,4 +277,5 @@ def measured_variant(nest: FusedNest) -> Variant | None:
         return None
     chosen = best.variant
     width = min(chosen["vector_bytes"], machine.target().vector_bytes)
-    return Variant(width, chosen["unroll"], STREAM_BYTES if chosen.get("stream") else 0)
+    streams = chosen.get("stream", False)
+    return Variant(width, chosen["unroll"], STREAM_BYTES if streams else 0, fetches=streams)

@@ -121,6 +121,7 @@ class Maker:
             own.vector_bytes,
             own.unroll,
             own.stream,
+            own.fetches,
             is_delicate=self.units is None and _is_delicate(nest, program),
             any_size=self.units is not None,
         )

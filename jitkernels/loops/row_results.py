@@ -1,4 +1,4 @@
-"""The results of a row of moments in vectors whose lines go past the caches: ``(x * unit - mean) * factor``.
+"""The results of rows in vectors whose lines go past the caches: ``(x * unit - mean) * factor``, and like it.
 
 What comes before the first line of the result, and behind its last one, are vectors of which some lanes are off.
 """
@@ -15,6 +15,10 @@ LINE = 64
 """Bytes of a line of the caches."""
 ARRAYS, NUMBERS = "arrays", "numbers"
 """What results are multiplied by and what is added to them: arrays as long as the row, or a number each."""
+COPIES = "copies"
+"""Results are what is read, and what will be read next is fetched."""
+CHANNELS, PLAIN_CHANNELS = "channels", "plain_channels"
+"""``(x - mean) * factor`` with arrays as long as the row for both, and one of what is then added, or none."""
 
 
 def streams(variants: list[Variant], result: Array) -> list[Variant]:
@@ -27,7 +31,11 @@ def streams(variants: list[Variant], result: Array) -> list[Variant]:
 
 
 def results_past_caches(dtype: str, vector_bytes: int, affine: str = "") -> IRFunction:
-    """``(x, y, n, unit, mean, factor)``; affine ones take scale and bias in front of y."""
+    """``(x, y, n, unit, mean, factor)``; affine ones take scale and bias in front of y.
+
+    Of channels it is ``(x, mean, factor, bias, y, n)``, and the same without bias; of copies
+    ``(x, next, y, n)``.
+    """
     return _Results(dtype, vector_bytes, affine).function()
 
 
@@ -63,32 +71,50 @@ class _Results:
     vector_bytes: int
     affine: str
 
+    @property
+    def given(self) -> list[tuple[str, bool]]:
+        """What stands between x and y, and whether it is an array."""
+        names = {
+            ARRAYS: ("scale", "bias"),
+            NUMBERS: ("scale", "bias"),
+            CHANNELS: ("mean", "scale", "bias"),
+            PLAIN_CHANNELS: ("mean", "scale"),
+            COPIES: ("next",),
+        }
+        return [(name, self.affine != NUMBERS) for name in names.get(self.affine, ())]
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """What stands behind n."""
+        return () if self.affine in (COPIES, CHANNELS, PLAIN_CHANNELS) else ("unit", "mean", "factor")
+
     def function(self) -> IRFunction:
         element = dtypes.named(self.dtype)
         lanes = min(self.vector_bytes, machine.target().vector_bytes) // element.size
         symbol = f"results_past_caches_{self.dtype}_{lanes}{self.affine}"
         pointer = f"{self.dtype}*"
-        with_what = {ARRAYS: (pointer, pointer), NUMBERS: (self.dtype, self.dtype)}.get(self.affine, ())
-        arguments = (pointer, *with_what, pointer, "int64", self.dtype, self.dtype, self.dtype)
+        kinds = [pointer if is_array else self.dtype for _, is_array in self.given]
+        arguments = (pointer, *kinds, pointer, "int64", *[self.dtype for _ in self.numbers])
         return IRFunction(symbol, "void", arguments, self.text(symbol, element.llvm, element.size, lanes))
 
     def text(self, symbol: str, number: str, size: int, lanes: int) -> str:
         """LLVM IR: three loops over vectors."""
         vector, kind = f"<{lanes} x {number}>", f"v{lanes}f{8 * size}"
-        given = {ARRAYS: "ptr %scale, ptr %bias, ", NUMBERS: f"{number} %scale, {number} %bias, "}
-        names = ["unit", "mean", "factor", *(["scale", "bias"] if self.affine == NUMBERS else [])]
+        given = "".join(f"{'ptr' if is_array else number} %{name}, " for name, is_array in self.given)
+        last = "".join(f", {number} %{name}" for name in self.numbers)
+        names = [*self.numbers, *(name for name, is_array in self.given if not is_array)]
         everywhere = "".join(
             f"  %{name}.one = insertelement {vector} poison, {number} %{name}, i32 0\n"
             f"  %{name}.all = shufflevector {vector} %{name}.one, {vector} poison, "
             f"<{lanes} x i32> zeroinitializer\n"
             for name in names
         )
-        return f"""declare {vector} @llvm.fma.{kind}({vector}, {vector}, {vector})
+        return f"""declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
+declare {vector} @llvm.fma.{kind}({vector}, {vector}, {vector})
 declare {vector} @llvm.masked.load.{kind}.p0(ptr, i32, <{lanes} x i1>, {vector})
 declare void @llvm.masked.store.{kind}.p0({vector}, ptr, i32, <{lanes} x i1>)
 declare <{lanes} x i1> @llvm.get.active.lane.mask.v{lanes}i1.i64(i64, i64)
-define void @{symbol}(ptr %x, {given.get(self.affine, "")}ptr %y, i64 %n, {number} %unit, {number} %mean, \
-{number} %factor) alwaysinline nounwind {{
+define void @{symbol}(ptr %x, {given}ptr %y, i64 %n{last}) alwaysinline nounwind {{
 start:
 {everywhere}  %address = ptrtoint ptr %y to i64
   %back = sub i64 0, %address
@@ -131,7 +157,7 @@ done:
 
     def step(self, at: str, number: str, vector: str, kind: str, size: int, lanes: int, end: str = "") -> str:
         """One vector at a place; what is behind an end is off, and without one it fills a line or a part of one."""
-        read = ["x", *(["scale", "bias"] if self.affine == ARRAYS else [])]
+        read = ["x", *(name for name, is_array in self.given if is_array and name != "next")]
         lines = ""
         if end:
             mask = f"<{lanes} x i1> @llvm.get.active.lane.mask.v{lanes}i1.i64"
@@ -145,14 +171,23 @@ done:
                 if end
                 else f"load {vector}, ptr %{at}.{name}.at, align {size}\n"
             )
-        lines += f"""  %{at}.far = fmul contract {vector} %{at}.x, %unit.all
+        if self.affine == COPIES:
+            lines += f"  %{at}.next.at = getelementptr {number}, ptr %next, i64 %{at}\n"
+            lines += f"  call void @llvm.prefetch.p0(ptr %{at}.next.at, i32 0, i32 2, i32 1)\n"
+        elif not self.numbers:
+            lines += f"  %{at}.z = fsub {vector} %{at}.x, %{at}.mean\n"
+        else:
+            lines += f"""  %{at}.far = fmul contract {vector} %{at}.x, %unit.all
   %{at}.off = fsub contract {vector} %{at}.far, %mean.all
   %{at}.z = fmul {vector} %{at}.off, %factor.all
 """
-        value = f"%{at}.z"
-        if self.affine:
+        value = f"%{at}.x" if self.affine == COPIES else f"%{at}.z"
+        if self.affine == PLAIN_CHANNELS:
+            value = f"%{at}.result"
+            lines += f"  {value} = fmul {vector} %{at}.z, %{at}.scale\n"
+        elif self.affine and self.affine != COPIES:
             scale, bias = (
-                f"%{at}.{one}" if self.affine == ARRAYS else f"%{one}.all" for one in ("scale", "bias")
+                f"%{at}.{one}" if self.affine != NUMBERS else f"%{one}.all" for one in ("scale", "bias")
             )
             value = f"%{at}.result"
             taken = f"{vector} %{at}.z, {vector} {scale}, {vector} {bias}"

@@ -1,5 +1,7 @@
 """Which loops a nest has: those that are one, that whose steps are lanes, and the order of the others."""
 
+import functools
+
 from jitkernels.graph import cones, extents
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.memory import LINE, Array, is_near
@@ -254,18 +256,27 @@ class Loops(Targets):
 
     def lanes(self) -> tuple[int, int]:
         """Lanes of one vector, and of as many as a step takes."""
-        nodes = [node for cone in self.nest.cones for node in (*cone.nodes, *cone.leaves.values())]
-        # A number that is the same for all elements fills no vector, nor does what they are counted with.
-        fills = [
-            node for node in nodes if node.shape and node.operation != "iota" and not self._is_one_index(node)
-        ]
-        sizes = [NUMBERS[node.dtype].size for node in fills]
-        narrow = max(self.variant.vector_bytes // max([*sizes, 1]), 1)
+        narrow = max(self.variant.vector_bytes // self._widest, 1)
         if self.few and self.few < narrow:
             return self.few, self.few
         if self.lane_loop in self.scanned:
             return narrow, narrow
         return narrow, narrow * self.variant.unroll
+
+    @functools.cached_property
+    def _widest(self) -> int:
+        """Bytes of the largest element of which a vector is made."""
+        inner = [target for target in self.targets if self.lane_loop in target.loops]
+        if self.lane_loop in self.rows or not inner:
+            nodes = [node for cone in self.nest.cones for node in (*cone.nodes, *cone.leaves.values())]
+        else:  # what is computed once for a row does not count
+            nodes = [node for one in inner for node, _ in self.values.needed(one.node, one.place)]
+            nodes += [one.reduction[0] for one in inner if one.reduction]
+        # A number that is the same for all elements fills no vector, nor does what they are counted with.
+        fills = [
+            node for node in nodes if node.shape and node.operation != "iota" and not self._is_one_index(node)
+        ]
+        return max([NUMBERS[node.dtype].size for node in fills], default=1)
 
     def _is_one_index(self, node: Node) -> bool:
         """Whether a node is the index of what is found in all there is: lanes are as many as of what is searched.

@@ -29,6 +29,8 @@ ROWS = 128
 """Short rows that are one."""
 AHEAD = 1 << 18
 """Bytes that are fetched before they are asked for."""
+SOON = 1 << 12
+"""The same of what is read but once, over all arrays: into the second cache, of as much as is on its way at a time."""
 COUNTED = 1 << 30
 """Elements that are counted in 32 bits."""
 
@@ -95,16 +97,28 @@ class Emitter(ShortRows):
             one.array = replace(one.array, instead=(block.loop, row))
 
     def _fetch(self, block: Block, phase: int) -> None:
-        """What the next row reads, while the second phase of this one finds what it needs in the caches."""
-        if phase != 2 or self.lane_loop is None or not self.streamed or self.values.mask(block):
+        """What will be read, from memory into the second cache.
+
+        Where a row is gone through again, that is the next row, while the second phase of this one finds what it needs
+        in the caches; of a row that is but reduced every second line, as processors bring two, and phases are short.
+        Else it is what comes soon: one core by itself does not ask for as much as memory gives.
+        """
+        if self.lane_loop is None or self.values.mask(block):
             return
-        function = self.function
-        for array, place, step in self._read_first():
+        phases = max((target.phase for target in self.targets if target.loops), default=0)
+        reduces = any(target.reduction for target in self.targets)
+        if not (self.variant.fetches or self.streamed) or not reduces or phase != min(phases, 2):
+            return
+        new, reads = self.function.new, self._read_first()
+        every = 2 if phases > 1 and not self.streamed else 1
+        for array, place, step in reads.values():
             size = NUMBERS[array.dtype].size
             _, pointer, _ = self.values.address(block, array, place)
-            ahead = function.new(block, f"getelementptr i8, ptr {pointer}, i64 {self._ahead(step, size)}")
-            for line in range(self.values.lanes(block) * size // LINE):
-                at = function.new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
+            soon = str(SOON // len(reads) // LINE * LINE)
+            distance = self._ahead(step, size) if phases > 1 else soon
+            ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {distance}")
+            for line in range(0, self.values.lanes(block) * size // LINE, every):
+                at = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
                 self._prefetch(block, at, "i32 0, i32 2")
 
     def _prefetch(self, block: Block, at: str, how: str) -> None:
@@ -112,17 +126,19 @@ class Emitter(ShortRows):
         self.function.library.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
         block.lines.append(f"  call void @llvm.prefetch.p0(ptr {at}, {how}, i32 1)")
 
-    def _read_first(self) -> list[tuple[Array, IndexMap, Number]]:
+    def _read_first(self) -> dict[int, tuple[Array, IndexMap, Number]]:
         """What the first phase of a row reads element by element, and how far it is to the next row of it."""
-        found = []
+        found = {}
         assert self.lane_loop is not None, "asked"
         for target in self.targets:
             for node, place in self.values.needed(target.node, target.place) if target.phase == 1 else ():
                 array = self.values.arrays.get(id(node))
                 if array is not None:
                     _, steps = self.values.coefficients(array.strides, place)
-                    if same(steps.get(self.lane_loop, 0), 1) and self.order[0] in steps:
-                        found.append((array, place, steps[self.order[0]]))
+                    step = steps.get(self.order[0], 0) if self.order else 0
+                    is_again = bool(self.order) and same(step, 0)  # what all rows read
+                    if same(steps.get(self.lane_loop, 0), 1) and not is_again:
+                        found[array.word] = array, place, step
         return found
 
     def _ahead(self, step: Number, size: int) -> str:

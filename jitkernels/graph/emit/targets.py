@@ -19,6 +19,7 @@ class Variant:
     """How a nest is made: bytes of a vector, and how many of them a step of the loop takes at once.
 
     `stream`: of results from so many bytes on, whole lines go past the caches, where they would not stay; 0 for never.
+    `fetches`: what is read comes from memory, and what is reduced is asked for before it is needed.
     `is_delicate`: lanes that are off may set no flag of the processor, whatever they compute. `any_size`: no code is
     left out because sizes such as those traced do not want it.
     """
@@ -26,6 +27,7 @@ class Variant:
     vector_bytes: int = 64
     unroll: int = 2
     stream: int = 0
+    fetches: bool = False
     is_delicate: bool = False
     any_size: bool = False
 
