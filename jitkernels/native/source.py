@@ -187,7 +187,36 @@ def parsed(code: CodeType) -> tuple[ast.FunctionDef, int]:
         tree = tree.body[0]
     if not isinstance(tree, ast.FunctionDef) or tree.name != code.co_name:
         raise BuildError(f"{where}: {code.co_name} is not written with 'def'")
+    if not _is_text_of(tree, code):
+        raise BuildError(
+            f"{where}: what Python runs as {code.co_name} is not made from what stands there now"
+        )
     return tree, first - (2 if inside else 1)
+
+
+def _is_text_of(tree: ast.FunctionDef, code: CodeType) -> bool:
+    """Whether Python makes the same of this: keys tell what it has made, and the file may have changed since then."""
+    from jitkernels.native.identity import UnlikeError, written
+
+    try:
+        own = written(code)
+    except UnlikeError:  # its key is its text
+        return True
+    head = f"def around({', '.join(code.co_freevars)}): pass"
+    for imported in (
+        "",
+        *([f"import {', '.join(code.co_names)}"] if code.co_names else []),
+    ):  # np.f() is other code then
+        module = ast.parse(f"{imported}\n{head}")
+        module.body[-1].body = [tree]  # type: ignore[attr-defined]  # which is the function around
+        made = compile(module, code.co_filename, "exec", dont_inherit=True)
+        (outer,) = (one for one in made.co_consts if isinstance(one, CodeType))
+        try:
+            if own in [written(one) for one in outer.co_consts if isinstance(one, CodeType)]:
+                return True
+        except UnlikeError:
+            return False
+    return False
 
 
 def syntax_of(code: CodeType) -> tuple[ast.FunctionDef, int]:
@@ -293,7 +322,7 @@ class Module:
             if value is not np
         ]
         scope = textwrap.indent("\n".join([*bindings, text, f"return {bare}"]), "    ")
-        listed = ", ".join(map(repr, flags))
+        listed = ", ".join(map(repr, (*flags, *(["fuses"] if hasattr(function, "fuses") else []))))
         self.parts.append(
             f"def scope_{unique}():\n{scope}\n{unique} = compiled(scope_{unique}(), [{listed}])"
         )
@@ -304,7 +333,7 @@ class Module:
         if value is offset or value is vectors:
             return f"language.{value.__name__}"
         if isinstance(value, Table):
-            return f"table({value.rows!r})"
+            return f"table({[[*map(_number, row)] for row in value.rows]})"
         if isinstance(value, External):
             self.know(self.externals, value)
             return f"external({value.symbol!r}, {value.result!r}, {value.arguments!r})"
@@ -312,11 +341,7 @@ class Module:
             self.know(self.ir, value)
             return f"external({value.symbol!r}, {value.result!r}, {value.arguments!r})"
         if isinstance(value, np.number | np.bool_) and not isinstance(value, np.complexfloating):
-            return (
-                f"np.{value.dtype.name}(float.fromhex({float(value).hex()!r}))"
-                if value.dtype.kind == "f"
-                else (f"np.{value.dtype.name}({int(value)})")
-            )
+            return _number(value)
         if isinstance(value, float) or (isinstance(value, int) and value.bit_length() <= MOST_BITS):
             return f"float.fromhex({value.hex()!r})" if isinstance(value, float) else repr(value)
         if isinstance(value, type) and issubclass(value, np.generic):
@@ -338,6 +363,13 @@ class Module:
             raise BuildError(
                 f"two functions of a loop nest are called {value.symbol}: {known[value.symbol]}, {value}"
             )
+
+
+def _number(value: Any) -> str:
+    """One of NumPy's."""
+    if value.dtype.kind == "f":
+        return f"np.{value.dtype.name}(float.fromhex({float(value).hex()!r}))"
+    return f"np.{value.dtype.name}({int(value)})"
 
 
 def _cure(value: Any) -> str:
