@@ -1,5 +1,6 @@
 """Identities of loop nests: equal ones have equal text, and every process finds the same."""
 
+import ast
 import json
 import os
 import sys
@@ -11,9 +12,21 @@ import numpy as np
 import pytest
 from processes import python
 
+from jitkernels import packs, states
 from jitkernels.errors import BuildError
+from jitkernels.loops.pack import copy_panel, transpose_panel
+from jitkernels.loops.tile import Tile
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import Table, fused, inlined, symbol_of
+from jitkernels.native.source import (
+    WRITERS,
+    WRITTEN_OF,
+    IRFunction,
+    Table,
+    fused,
+    inlined,
+    symbol_of,
+    written_by,
+)
 
 HEAD = "import numpy as np\nfrom jitkernels.native.source import inlined, fused, offset\n"
 
@@ -155,7 +168,9 @@ for row in all_rows():
         one = implementation(row, name)
         if name in ("gen", "mix") and one.reason_against(attr) is None:
             for variant in one.variants(attr)[:2]:
-                found[f"{{attr}} {{name}} {{variant}}"] = symbol_of(one.source(attr, variant))
+                source = one.source(attr, variant)
+                assert getattr(source, "identity", True), "its text is made before a pack can be asked"
+                found[f"{{attr}} {{name}} {{variant}}"] = symbol_of(source)
 print(json.dumps(found))
 """
 
@@ -171,3 +186,44 @@ def test_all_processes_agree() -> None:
     assert len(found[0]) > 50
     assert found[0] == found[1]
     assert sys.flags.optimize == 0
+
+
+def test_writers_write_of_nothing_else() -> None:
+    """What they import is in the key: other writers, what all keys have, or what is named beside them."""
+    known = {
+        f"jitkernels.{place.removesuffix('.py').replace('/', '.')}" for place in (*WRITERS, *packs.COMPILER)
+    }
+    known |= {f"jitkernels.{name}" for name in (*WRITTEN_OF, "records")}
+    for place in WRITERS:
+        tree = ast.parse((states.PACKAGE / place).read_text())
+        froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+        used = [f"jitkernels.{a.name}" for node in froms if node.module == "jitkernels" for a in node.names]
+        used += [str(node.module) for node in froms if str(node.module).startswith("jitkernels.")]
+        assert [name for name in used if not any(f"{name}.".startswith(f"{k}.") for k in known)] == [], place
+
+
+def test_text_that_is_written_later() -> None:
+    """It is told apart by who writes it and of what, is right when it is asked for, and is no key of anybody else's."""
+    tiles = [
+        Tile("one", "float32", 8, rows, 2, beta, a_by_column=False) for rows in (2, 4) for beta in (0.0, -0.0)
+    ]
+    panels = [(copy_panel, 8), (copy_panel, 16), (transpose_panel, 8)]
+    made = [written_by(Tile.text, tile) for tile in tiles]
+    made += [written_by(writer, "one", "float32", 8, width) for writer, width in panels]
+
+    def using(text: Any) -> Any:
+        function: Any = IRFunction("one", "void", ("float32*",), text)
+
+        def body(p: Any, n: int, begin: int, end: int) -> None:
+            function(p)
+
+        return body
+
+    assert len({symbol_of(nest_of(using(one))) for one in made}) == len(made)
+    assert symbol_of(nest_of(using(made[0]))) == symbol_of(nest_of(using(written_by(Tile.text, tiles[0]))))
+    function = IRFunction("one", "void", ("float32*",), made[0])
+    assert function.text == tiles[0].text()
+    texts = [f"; of {number}\n" for number in range(2)]
+    theirs = [nest_of(using(written_by(lambda text: text, text))) for text in texts]  # of no known module
+    assert theirs[0].identity is None
+    assert len({symbol_of(one) for one in theirs}) == 2

@@ -16,7 +16,7 @@ from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.loops.weight_body import body_of
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
+from jitkernels.native.source import inlined, offset, written_by
 
 COLUMNS = 512
 """Of a block, whose panels lie in the second-level cache."""
@@ -40,14 +40,20 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
             symbol, dtype, lanes, rows, plan.vectors, 0.0, a_by_column=True, a_stride=rows, b_stride=width,
             mask_c=edge, guard_rows=edge, prefetch=True,
         )  # fmt: skip
-        return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
+        return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
 
     inner, edge = tile_function("weights_inner", False), tile_function("weights_edge", True)
     pack_rows = ir_function(
-        "weights_pack_a", dtype, PACK_ARGUMENTS, transpose_panel("weights_pack_a", dtype, lanes, rows)
+        "weights_pack_a",
+        dtype,
+        PACK_ARGUMENTS,
+        written_by(transpose_panel, "weights_pack_a", dtype, lanes, rows),
     )
     pack_columns = ir_function(
-        "weights_pack_b", dtype, PACK_ARGUMENTS, transpose_panel("weights_pack_b", dtype, lanes, width)
+        "weights_pack_b",
+        dtype,
+        PACK_ARGUMENTS,
+        written_by(transpose_panel, "weights_pack_b", dtype, lanes, width),
     )
 
     @inlined("contract")

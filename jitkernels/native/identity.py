@@ -8,13 +8,25 @@ whatever the order of their sets, whoever traces them, and however far Python op
 import inspect
 import sys
 from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
 from opcode import hasconst, opmap
 from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from jitkernels.native.source import External, IRFunction, LaterIR, Table
+from jitkernels import states
+from jitkernels.native.source import (
+    WRITERS,
+    WRITTEN_OF,
+    External,
+    IRFunction,
+    LaterIR,
+    Table,
+    Written,
+    offset,
+    vectors,
+)
 
 AS_THEY_ARE = frozenset({str, bytes, int, float, bool, type(None)})
 """Types whose values are told apart by how they are written."""
@@ -47,6 +59,8 @@ class Identity:
         kind = type(value)
         if kind in AS_THEY_ARE:
             return f"{kind.__name__} {value!r}"
+        if value is offset or value is vectors:
+            return f"language.{value.__name__}"
         if kind is FunctionType:
             return self._function(value)
         if kind is tuple:
@@ -59,11 +73,25 @@ class Identity:
             self.called.append(value)
             return f"external {value.symbol} {value.result} {value.arguments}"
         if kind is IRFunction:
-            return f"IR {value.symbol} {value.result} {value.arguments} {value.text!r}"
+            return f"IR {value.symbol} {value.result} {value.arguments} {self._value(value.made)}"
+        if kind is Written:
+            state = states.state_of(*WRITERS, *WRITTEN_OF)
+            return f"{_name_of_writer(value.writer)} {state} {self._given(value.given)}"
         if kind is LaterIR:
             return f"later {value.text!r}"
         if kind is Table:
             return f"table {[[*map(_number, row)] for row in value.rows]}"
+        raise UnlikeError
+
+    def _given(self, value: Any) -> str:
+        """Plain values, and records of them."""
+        if isinstance(value, tuple):
+            return f"({', '.join(map(self._given, value))})"
+        if is_dataclass(value):
+            named = [f"{field.name} {self._given(getattr(value, field.name))}" for field in fields(value)]
+            return f"{_name_of_writer(type(value))} {named}"
+        if type(value) in AS_THEY_ARE:
+            return self._value(value)
         raise UnlikeError
 
     def _function(self, function: FunctionType) -> str:
@@ -82,6 +110,14 @@ class Identity:
         ]
         marks = getattr(function, "fastmath", None), hasattr(function, "fuses")
         return f"{written(code)} {marks} [{', '.join(uses)}]"
+
+
+def _name_of_writer(value: Any) -> str:
+    """What makes text, or a class that it is given: one of a module whose state is known."""
+    place = value.__module__.removeprefix("jitkernels.").replace(".", "/")
+    if f"{place}.py" not in WRITERS or "<" in value.__qualname__:
+        raise UnlikeError
+    return f"{value.__module__}.{value.__qualname__}"
 
 
 def _number(value: Any) -> str:

@@ -22,6 +22,7 @@ import numpy as np
 
 from jitkernels.checksums import sha256
 from jitkernels.errors import BuildError
+from jitkernels.kept import kept_property
 from jitkernels.records import record
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -77,16 +78,41 @@ class External:
 
 
 @record
+class Written:
+    """The text that `writer` makes of what is `given`, made when code is: a process that loads code needs none.
+
+    `writer` is a function of one of `WRITERS`, or a method of a record there, and `given` are plain values and such
+    records.
+    """
+
+    writer: Callable[..., str]
+    given: tuple[Any, ...]
+
+
+def written_by(writer: Callable[..., str], *given: Any) -> Written:
+    return Written(writer, given)
+
+
+WRITERS = tuple(f"loops/{name}.py" for name in ("tile", "dot_tile", "tile_column", "pack", "attention_panel"))
+"""Modules that make text of what they are given, of each other, `WRITTEN_OF` and what is in the key of all code."""
+WRITTEN_OF = ("maths",)
+
+
+@record
 class IRFunction:
     """A function in LLVM IR, linked into the object and called by name from a loop nest.
 
-    `text` holds the whole definition of `symbol` and the declarations it needs.
+    `made` holds the whole definition of `symbol` and the declarations it needs, or says who writes it.
     """
 
     symbol: str
     result: str
     arguments: tuple[str, ...]
-    text: str = field(repr=False)
+    made: str | Written = field(repr=False)
+
+    @kept_property
+    def text(self) -> str:
+        return self.made if isinstance(self.made, str) else self.made.writer(*self.made.given)
 
     def __call__(self, *arguments: Any) -> Any:
         """For type checkers: loop nests call it, Python cannot."""
@@ -202,13 +228,14 @@ def _is_text_of(tree: ast.FunctionDef, code: CodeType) -> bool:
         own = written(code)
     except UnlikeError:  # its key is its text
         return True
-    head = f"def around({', '.join(code.co_freevars)}): pass"
+    itself = "pass" if code.co_name in code.co_freevars else f"global {code.co_name}"
+    head = f"def around({', '.join(code.co_freevars)}): {itself}"
     for imported in (
         "",
         *([f"import {', '.join(code.co_names)}"] if code.co_names else []),
     ):  # np.f() is other code then
         module = ast.parse(f"{imported}\n{head}")
-        module.body[-1].body = [tree]  # type: ignore[attr-defined]  # which is the function around
+        module.body[-1].body.append(tree)  # type: ignore[attr-defined]  # of the function around
         made = compile(module, code.co_filename, "exec", dont_inherit=True)
         (outer,) = (one for one in made.co_consts if isinstance(one, CodeType))
         try:
