@@ -416,8 +416,10 @@ def layer_norm(
     scale: ArrayLike | None = None,
     bias: ArrayLike | None = None,
     eps: float = 1e-05,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
+    stats: bool = False,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]], ...] | None = None,
+) -> Any: ...
 def group_norm(
     x: ArrayLike,
     scale: ArrayLike | None = None,
@@ -512,6 +514,7 @@ def matmul_int8_weights(
     q: ArrayLike,
     scale: ArrayLike,
     zero: ArrayLike | None = None,
+    rounded: Literal['float', 'int16', 'int8'] = 'float',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def transpose(

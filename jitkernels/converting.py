@@ -1,11 +1,12 @@
 """Nests that convert what they read: one pass over inputs of other dtypes in place of a pass for each and the kernel's.
 
-They are the kernel's own code but for the types of its inputs, so that results are the same bits.
+So it is with numbers beside arrays, and with elements that have gaps between them (`jitkernels.layouts`). Nests are the
+kernel's own code but for what they read, so that results are the same bits.
 """
 
 from collections.abc import Sequence
 
-from jitkernels import dtypes
+from jitkernels import dtypes, layouts
 from jitkernels.attrs.base import Tolerance
 from jitkernels.disk import say_once
 from jitkernels.errors import BuildError
@@ -16,7 +17,7 @@ from jitkernels.registry import find_implementation, implementation
 
 
 def nest_of(kernel: Kernel, names: Sequence[str]) -> Code | None:
-    """The code of a kernel for inputs of these dtypes, or None where only conversion before it will do.
+    """The code of a kernel for inputs of these dtypes and forms, or None where only bringing together will do.
 
     Where all implementations must give the same bits, any but a pinned one may lend its nest.
     """
@@ -24,8 +25,13 @@ def nest_of(kernel: Kernel, names: Sequence[str]) -> Code | None:
     found = implementation(type(attr), kernel.implementation)
     if kernel.rule != "pinned" and attr.tolerance() == Tolerance(ulp=0):
         found = find_implementation(type(attr), "gen") or found
-    source = found.source(attr, found.variants(attr)[0])  # what measured best did so without converting
-    if not getattr(source, "converts", False) or not all(name in dtypes.TABLE for name in names):
+    variant = dict(found.variants(attr)[0])  # what measured best did so without converting
+    if "stream" in variant and found.name == kernel.implementation:
+        variant["stream"] = kernel.variant.get("stream", False)
+    source = found.source(attr, variant)
+    names = [layouts.in_dtype(name, attr.fields()["dtype"]) for name in names]
+    known = all(layouts.dtype_of(name) in dtypes.TABLE for name in names)
+    if not getattr(source, "converts", False) or not known:
         return None
     nest = code_of(source.reading(names))
     return nest if load.can_be_had(nest.source) else None

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels import layouts
 from jitkernels.attrs.fields import NARROW
 from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE
 from jitkernels.native import launch
@@ -18,9 +19,11 @@ from jitkernels.native.layout import (
     ADDRESS_BITS,
     CONVERTING,
     DTYPES,
+    EVERY,
     EXACT_BITS,
     KEY_BASE,
     KIND_BITS,
+    MOST_APART,
     MOST_FLOATS,
     MOST_OPERANDS,
     MOST_SHAPE,
@@ -28,18 +31,23 @@ from jitkernels.native.layout import (
     MOST_SYMBOLS,
     MOST_VALUES,
     NO_ELEMENTS,
+    NUMBER,
     Choice,
     Known,
-    Plain,
     Record,
     Table,
 )
 from jitkernels.options import Real, Whole
+from jitkernels.plain_calls import kind_of
 from jitkernels.signature import Argument
 
 INTEGERS = ("int8", "uint8", "int32", "int64")
 """Those that the dispatcher takes or gives."""
-_NAMES: dict[int, str] = {dtype.num: dtype.name for dtype in SCALARS}
+_NAMES: dict[int, str] = {
+    **{dtype.num: dtype.name for dtype in SCALARS},
+    NUMBER: layouts.NUMBER,
+    **{EVERY + apart - 2: layouts.every(apart) for apart in range(2, MOST_APART + 1)},
+}
 _GOLDEN = 0x9E3779B97F4A7C1
 _MASK = (1 << 64) - 1
 
@@ -141,13 +149,8 @@ class Dispatch:
         spread = [self._symbols.index(a.extents[0].symbols[0]) for a in arrays if a.spreads]
         trailing = [self._symbols.index(a.trailing) for a in self._inputs if a.trailing is not None]
         free = [a for a in self._inputs if a.spreads or a.trailing is not None]
-        plain = Plain.NONE
-        if self._is_elementwise(outputs):
-            plain = Plain.ELEMENTWISE
-        elif self._is_of_rows(outputs):
-            plain = Plain.OF_ROWS
-        elif self._is_of_any_order(outputs):
-            plain = Plain.ANY_ORDER
+        given = [a for a in outputs if a.when not in self._options]  # where all options are left out
+        plain = kind_of(self._inputs, given, self._symbols, bool(self._options))
         picked, picker = self._picking()
         header = {
             Table.INPUTS: len(self._inputs),
@@ -168,6 +171,7 @@ class Dispatch:
             Table.MIRRORS: int(bool(trailing) and "axis" in self._options and free == self._inputs[:1]),
             Table.REDUCES: int(not outputs[0].fixed),
             Table.NARROWS: int(self._narrow),
+            Table.MOVES: int(outputs[0].moves is not None),
             Table.CHOICES: start,
             Table.HIDDEN: self._hidden(outputs),
         }
@@ -177,42 +181,6 @@ class Dispatch:
         words[Table.RECORDS : start] = [word for record in records for word in record]
         words[start:] = [word for option in choices for word in option]
         return words
-
-    def _is_elementwise(self, outputs: Sequence[Argument]) -> bool:
-        """Whether all arrays are alike, and no option says what to do with them."""
-        if len(self._symbols) != 1 or len(outputs) != 1 or not 1 <= len(self._inputs) <= 2 or self._options:
-            return False
-        return all(
-            a.shape == f"*{self._symbols[0]}"
-            and a.in_place
-            and a.when is None
-            and a.turned is None
-            and a.dtype is None
-            for a in (*self._inputs, *outputs)
-        )
-
-    def _is_of_any_order(self, outputs: Sequence[Argument]) -> bool:
-        """Whether all arrays are alike but for numbers, so that options alone say what happens to an element."""
-        alike = [a for a in self._inputs if not a.is_number]
-        return bool(alike) and all(
-            a.spreads and not a.fixed and a.when is None and a.dtype is None for a in (*alike, *outputs)
-        )
-
-    def _is_of_rows(self, outputs: Sequence[Argument]) -> bool:
-        """Whether an array of rows goes in first, and it or a number for each row comes out.
-
-        Beside it there may be vectors of a row's length, behind the rows trailing dimensions.
-        """
-        if len(outputs) != 1 or not self._inputs or not 2 <= len(self._symbols) <= 3:
-            return False
-        (first, *others), (output,) = self._inputs, outputs
-        rows, n, *trailing = self._symbols
-        behind = "".join(f" *{symbol}" for symbol in trailing)
-        whole = first.shape == f"*{rows} {n}{behind}" and first.when is None and first.turned is None
-        alike = output.shape == first.shape and first.in_place and output.in_place and output.dtype is None
-        reduced = output.shape == f"*{rows}{behind}"
-        vectors = all(a.shape == n and not a.in_place and a.turned is None for a in others)
-        return whole and (alike or reduced) and vectors and all(a.dtype is None for a in self._inputs)
 
     def _picking(self) -> tuple[int, int]:
         """The input whose rows are named by the numbers in another, and that other; -1 where there are none."""
@@ -234,7 +202,7 @@ class Dispatch:
         leads = group[:1] == [argument.name]
         first = [a.name for a in self._inputs].index(group[0]) if group else -1
         header = {
-            Record.WHEN: self._factors[argument.when] if argument.when and leads else 0,
+            Record.WHEN: self._factors[argument.when] if argument.when and (leads or not group) else 0,
             Record.LEADER: first,
             Record.INTEGER: self._number(argument) + 1 if argument.dtype is not None else 0,
             Record.VARIES: self._factors.get(argument.dtype or "", 0),
@@ -330,7 +298,7 @@ class Dispatch:
         return self.may_be_exact and all(fields[symbol] < 1 << EXACT_BITS for symbol in self._sizes)
 
     def wanted(self, entry: int) -> tuple[int, list[str]]:
-        """The key of the nest of a kernel that a call was without, and the dtypes of its inputs; (0, []) if none."""
+        """The key of the nest of a kernel that a call was without, and what its inputs are; (0, []) if none."""
         key = int(self.words[Table.WANTED])
         self.words[Table.WANTED] = 0
         if not key or key & (1 << ADDRESS_BITS) - 1 not in (0, entry):  # of another call meanwhile

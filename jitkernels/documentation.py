@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from jitkernels import bfloat16
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.attrs.fields import MOST_WHOLE
-from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE
+from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE, fewest_results
 from jitkernels.signature import Argument
 
 COMMON = """\
@@ -55,6 +55,8 @@ def _arguments(row: type[KernelAttr]) -> Iterator[str]:
         which = f"one of {', '.join(map(repr, values))}" if values else _kind(row, name)
         yield f"{name}: {which}"
     several = "a tuple of arrays" if len(outputs) > 1 else "an array"
+    if len(outputs) > 1 == fewest_results(row):
+        several = "an array, or a tuple of them where there are several results,"
     yield f"out: {several} to write to and to return"
     results = [f"{a.name}: {_array(row, a)}{_with(row, a)}" for a in outputs]
     yield f"returns {(', ' if len(results) < 3 else f',{chr(10)}    ').join(results)}"
@@ -69,9 +71,11 @@ def _missing(row: type[KernelAttr], argument: Argument) -> str:
 
 
 def _with(row: type[KernelAttr], output: Argument) -> str:
-    """The input without which a result is not there."""
+    """The input or the option without which a result is not there."""
+    if output.when is None:
+        return ""
     led = [a.name for a in row.arrays if a.role == "in" and a.when == output.when]
-    return f" if {led[0]} is given" if output.when is not None else ""
+    return f" if {led[0]} is given" if led else f" if {output.when}"
 
 
 def _kind(row: type[KernelAttr], name: str) -> str:

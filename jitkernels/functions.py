@@ -13,7 +13,7 @@ import numpy as np
 
 from jitkernels import bfloat16, converting, documentation, pins, results
 from jitkernels.attrs.base import Call, KernelAttr
-from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE, inputs_of, is_everyday, outputs_of
+from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE, fewest_results, inputs_of, is_everyday, outputs_of
 from jitkernels.dispatch_table import Dispatch
 from jitkernels.errors import AttrError, UnknownNameError
 from jitkernels.kernel import Kernel, kernel_of
@@ -92,7 +92,7 @@ class Everyday(launch.Holder):
             *rest, out = arguments
             arguments = tuple(rest)
         given = results.several(out)
-        if len(given) == len(outputs_of(self._attr_class)) == 1:
+        if len(given) == fewest_results(self._attr_class) == 1:
             out = given[0]  # of a tuple of one, as NumPy takes it
         if DTYPE in self._attr_class.options:
             arguments, named = self._in_dtype_of(out, arguments, named)
@@ -113,11 +113,11 @@ class Everyday(launch.Holder):
             results.as_asked(call, parameter, array.reshape(shape))
             for parameter, array, shape in zip(outputs, arrays, call.shapes, strict=True)
         ]
-        if call.finish is not None:
-            shaped = [call.finish(result) for result in shaped]
+        if call.finish:
+            shaped = [finish(result) for finish, result in zip(call.finish, shaped, strict=True)]
         if out is None:
             shaped = [np.ascontiguousarray(result) if call.finish else result for result in shaped]
-            return shaped[0] if len(outputs_of(self._attr_class)) == 1 else tuple(shaped)
+            return shaped[0] if len(shaped) == 1 else tuple(shaped)
         for array, result, target in zip(results.several(out), shaped, targets, strict=True):
             if target is None:
                 with np.errstate(all="ignore"):

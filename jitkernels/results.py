@@ -18,13 +18,15 @@ def targets(kernel: str, call: Call, outputs: Sequence[Array], out: Any) -> list
     """
     if out is None:
         return [None] * len(outputs)
-    shapes = [
-        call.finish(np.empty(shape, np.bool_)).shape if call.finish else tuple(shape) for shape in call.shapes
-    ]
+    shapes = [tuple(shape) for shape in call.shapes]
+    if call.finish:
+        shapes = [
+            finish(np.empty(shape, np.bool_)).shape for finish, shape in zip(call.finish, shapes, strict=True)
+        ]
     given = _checked(kernel, out, [output.dtype for output in outputs], shapes)
     found: list[AnyArray | None] = []
     for array, output in zip(given, outputs, strict=True):
-        direct = call.finish is None and array.flags.carray and output.takes(array.dtype)
+        direct = not call.finish and array.flags.carray and output.takes(array.dtype)
         direct = direct and array.dtype.isnative
         found.append(array.reshape(output.shape) if direct else None)
     return found

@@ -61,13 +61,15 @@ class Argument:
     an array without it where it is 1); a leading ``?`` lets them leave that one out. dtype: the attr's own if None;
     the name of a field says it. unless: a flag with which it is the attr's own all the same. domain: as in `Array`;
     its ends may name fields.
-    when: a bool field without which the array is not there; that of an output is an input's as well. turned: a bool
-    field that says that the last two extents are exchanged in memory. read: a field that makes an output an input as
-    well unless it is 0.
+    when: a bool field without which the array is not there; that of an output is an input's as well, or an
+    option's, and the first output has none. turned: a bool field that says that the last two extents are exchanged in
+    memory. read: a field that makes an output an input as well unless it is 0.
     along: an input whose dimensions, but for the last, these broadcast to in everyday calls that give more than the
     shape has; those before the shape's are one with its first then. Where there are fewer they are 1.
     picks: an input of which these numbers name rows, so that a kernel may get those rows alone and their places
     as numbers; nothing else of the row may tell how many rows that input has.
+    moves: the row's only input, whose elements an output has as they are: at the same places along extents of the same
+    names, again and again along others.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Argument:
     picks: str | None = None
     unless: str | None = None
     along: str | None = None
+    moves: str | None = None
 
     @kept_property
     def extents(self) -> tuple[Extent, ...]:

@@ -19,6 +19,7 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.kernel import Kernel
 from jitkernels.registry import Variant, all_rows, implementation, implementations
 from jitkernels.signature import Argument
+from jitkernels.testing import sizes
 
 ATTRS, FEWEST = 900, 12
 """How many attrs all rows together may try for each implementation in one test, and how many each row at least."""
@@ -133,7 +134,7 @@ def middles_in_scope(row: Row, name: str) -> list[KernelAttr]:
     for attr in middles(row):
         dtype = attr.fields()["dtype"]
         others = [other for other in mine if other.fields()["dtype"] == dtype]
-        found.append(attr if attr in mine or not others else others[len(others) // 2])
+        found.append(attr if attr in mine or not others else sizes.middle_of(others))
     return only_in_scope(row, name, found)
 
 

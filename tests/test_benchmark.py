@@ -335,6 +335,12 @@ def test_a_line_of_streaming() -> None:
     assert found.figures["share"] > 0
 
 
+def test_a_line_of_streaming_without_a_generated_kernel(toy: Any, fresh: Path) -> None:
+    """As rows of other packages may have it: the first in the static order is what there is."""
+    found = streaming.line(toy.ToyAttr(n=1000), [(lambda: None, 1e3)], 1e-4)
+    assert found.detail == "refer[]"
+
+
 def test_ordinary_calls_are_compared_in_one_dtype() -> None:
     """Where NumPy keeps integers it converts them as the everyday function does, unless ``out`` says what comes out."""
     few = np.arange(3, dtype=np.int8)

@@ -21,7 +21,7 @@ from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.locks import making
 from jitkernels.native import code, load
 from jitkernels.native.code import Code
-from jitkernels.native.layout import CONVERTING, Known, Plain, Table
+from jitkernels.native.layout import ADDRESS_BITS, CONVERTING, KIND_BITS, NUMBER, Known, Plain, Table
 from jitkernels.registry import implementation, implementations
 from jitkernels.signature import AnyArray
 from jitkernels.testing.guards import Guarded
@@ -40,6 +40,7 @@ def rows() -> Sequence[Any]:
         param
         for param in cases.every_row()
         if words.get(param.id, [0] * 99)[Table.PLAIN] == Plain.ELEMENTWISE
+        and not words[param.id][Table.MOVES]  # these need no kernel
     ]
 
 
@@ -56,7 +57,13 @@ def nests(row: Row) -> list[int]:
     """The entries for inputs of other dtypes, 0 where these are converted first."""
     table = functions._holder_of(row.kernel_type.name.lower())._dispatch
     assert table is not None
-    return [int(table._contexts[key][Known.ENTRY]) for key in sorted(table._listed) if key & CONVERTING]
+    forms = 2**KIND_BITS - 1
+    return [
+        int(table._contexts[key][Known.ENTRY])
+        for key in sorted(table._listed)
+        if key & CONVERTING
+        and max(key >> ADDRESS_BITS & forms, key >> ADDRESS_BITS + KIND_BITS & forms) < NUMBER
+    ]
 
 
 def numbers(n: int, dtype: str, seed: int) -> AnyArray:
@@ -337,3 +344,57 @@ def test_a_nest_that_cannot_be_built(fresh: Path, monkeypatch: pytest.MonkeyPatc
     assert [record.message for record in caplog.records if "converting first" in record.message] == [
         "vmul_float64_of_int8_uint8 cannot be built, converting first: no compiler"
     ]
+
+
+NUMBERS = (
+    2.5, -0.0, 3, True, 2**40 + 1, 1e300, float("nan"), np.float32(0.1), np.float64(0.1), np.float16(0.1), np.int8(-3),
+    np.uint16(3), np.int64(2**53 + 1), np.bool_(True), np.array(0.1), np.array(0.1, np.float32), np.array(7),
+    np.array(0.1, ">f8"), np.zeros(9, np.uint8)[1:].view(np.float64)[0:].reshape(()),
+)  # fmt: skip
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("row", [p for p in rows() if inputs_of(p.values[0]) == 2])
+def test_numbers_beside_arrays(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nests read them where calls blockwise have them written down as often as there are elements."""
+    function = function_of(row)
+    for dtype, n in itertools.product(("float32", "float64", "int16"), (1, 33, 960)):
+        x = numbers(n, dtype, 0)
+        for number, other in itertools.product(NUMBERS, (False, True)):
+            with np.errstate(all="ignore"):
+                kept = np.asarray(number, None if type(number) not in (int, bool) else np.float64)
+                weak = type(number) in (float, int, bool)
+                own = wide([x] if weak else [x, kept])
+                given, whole = x.astype(own), np.full(n, kept.astype(own))
+            expected = bits(function(*((whole, given) if other else (given, whole))))
+            label = (dtype, n, repr(number), other)
+            pair = (number, x) if other else (x, number)
+            assert bits(compiled(function, *pair)) == expected, label
+            square = (number, x[np.newaxis]) if other else (x[np.newaxis], number)
+            assert bits(compiled(function, *square)[0]) == expected, label
+            if x.dtype == own:
+                again = x.copy()
+                function(*((number, again) if other else (again, number)), out=again)
+                assert bits(again) == expected, label
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("row", rows())
+def test_nests_of_elements_with_gaps(row: Row) -> None:
+    """As those of whole arrays, and nothing beyond them is read."""
+    function = function_of(row)
+    for dtype, n in itertools.product(("float32", "float64"), (1, 7, 16, 33, 48, 960)):
+        given = arguments(row, [dtype] * inputs_of(row), n)
+        expected = bits(function(*given))
+        some = [(2, 1), (1, 3), (4, 4), (5, 2), (-2, 3)] if dtype == "float32" else [(3, 2), (1, 4), (2, -2)]
+        for gaps in {gaps[: len(given)] for gaps in some}:
+            for side in ("start", "end"):
+                rooms = [
+                    Guarded(
+                        np.repeat(array[:: 1 if gap > 0 else -1], abs(gap))[: (n - 1) * abs(gap) + 1], side
+                    )
+                    for array, gap in zip(given, gaps, strict=True)
+                ]
+                apart = [room.array[::gap] for room, gap in zip(rooms, gaps, strict=True)]
+                assert bits(compiled(function, *apart)) == expected, (dtype, n, gaps)
+                assert all(room.intact() for room in rooms)

@@ -30,8 +30,9 @@ OPTIONAL = (
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     (
-        *["errors", "locks", "kept", "dtypes", "bfloat16", "disk", "settings", "machine"],
-        *["processor", "packs", "kernel_types", "plugins", "patience", "records", "checksums", "states"],
+        *["errors", "locks", "kept", "dtypes", "bfloat16", "layouts", "disk", "settings"],
+        *["machine", "processor", "packs", "kernel_types", "plugins"],
+        *["patience", "records", "checksums", "states"],
     ),
     ("signature",),
     ("attrs",),
@@ -47,15 +48,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("kernel", "explanation", "documentation"),
     ("kernel_funcs", "converting"),
     (
-        "functions",
-        "results",
-        "dispatch_table",
-        "options",
-        "testing",
-        "coverage",
-        "docs",
-        "measuring",
-        "packing",
+        *["functions", "results", "dispatch_table", "plain_calls", "options", "testing", "coverage"],
+        *["docs", "measuring", "packing"],
     ),
     ("ledger", "building"),
     ("earning",),

@@ -29,8 +29,9 @@ class Clock:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.now = self.slept = 0.0
+        self.others = 0.0  # processor time of other threads of this process
         for module in (timer, pauses, tuner):
-            for name in ("perf_counter", "process_time", "sleep"):
+            for name in ("perf_counter", "process_time", "thread_time", "sleep"):
                 if hasattr(module, name):
                     patch.setattr(module, name, getattr(self, name))
 
@@ -39,6 +40,9 @@ class Clock:
         return self.now
 
     def process_time(self) -> float:
+        return self.thread_time() + self.others
+
+    def thread_time(self) -> float:
         return self.now - self.slept
 
     def sleep(self, seconds: float) -> None:
@@ -212,11 +216,51 @@ def test_hidden_threads_are_noticed(clock: Clock) -> None:
 
     def two_threads() -> None:
         clock.now += 1e-3
-        clock.slept -= 1e-3
+        clock.others += 1e-3
 
     busy = timer.Stopwatch(two_threads, ())
-    busy.call()
+    assert busy.call() == pytest.approx(1e-3, rel=0.01)
     assert busy.threaded
+
+
+def test_threads_that_start_late_are_noticed(clock: Clock) -> None:
+    """Until then it was this thread's time that counted, of which there is less."""
+
+    def hidden() -> None:
+        clock.now += 1e-3
+        if len(watch.samples) > 1:
+            clock.slept += 0.5e-3
+            clock.others += 1e-3
+
+    watch = timer.Stopwatch(hidden, ())
+    watch.samples.append(watch.call())
+    for threaded in (False, True, True):
+        watch.turn(1e-2)
+        assert watch.threaded == threaded
+        assert watch.seconds == pytest.approx(1e-3, rel=0.01)
+
+
+@pytest.mark.parametrize("seconds", [1e-6, 1e-4, 3e-4, 1e-2, 0.5])
+@pytest.mark.parametrize("threaded", [None, False, True])
+def test_who_else_wants_the_core_counts_for_threads_alone(
+    clock: Clock, seconds: float, threaded: bool | None
+) -> None:
+    """Every call of a millisecond is disturbed; what is shorter has quiet ones. Threads take as long as they take."""
+
+    def disturbed() -> None:
+        clock.now += seconds
+        if threaded:
+            clock.others += seconds
+        if seconds >= timer.DISTURBED_SECONDS:
+            clock.now += 2 * seconds
+            clock.slept += 2 * seconds
+
+    watch = timer.Stopwatch(disturbed, (), threaded=threaded)
+    watch.samples.append(watch.call())
+    watch.turn(1e-3)
+    waits = bool(threaded) and seconds >= timer.DISTURBED_SECONDS
+    assert watch.samples[0] == pytest.approx(seconds * (3 if waits else 1), rel=0.1)
+    assert min(watch.samples[1:]) == pytest.approx(seconds * (3 if waits else 1), rel=0.1)
 
 
 def test_measure_is_bounded_by_its_budget() -> None:

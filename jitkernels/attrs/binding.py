@@ -50,14 +50,14 @@ class Call:
     """An everyday call in terms of a kernel: its attr, its input arrays, and what the caller gets back.
 
     `shapes` are the shapes of the results as the caller sees them, in the memory order of the kernel's
-    outputs. `finish`, if given, turns a result of that shape into the caller's (a view with axes moved). `narrow`, if
-    given, is the caller's own dtype of bfloat16, whose bits the inputs are.
+    outputs. `finish`, if given, has for each of them what turns a result of that shape into the caller's (a view with
+    axes moved). `narrow`, if given, is the caller's own dtype of bfloat16, whose bits the inputs are.
     """
 
     attr: "KernelAttr"
     inputs: Sequence[AnyArray]
     shapes: Sequence[tuple[int, ...]]
-    finish: Callable[[AnyArray], AnyArray] | None = None
+    finish: Sequence[Callable[[AnyArray], AnyArray]] = ()
     narrow: "np.dtype[Any] | None" = None
 
 
@@ -81,7 +81,7 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     if DTYPE in options:
         dtype = "float64" if options[DTYPE] is None else options[DTYPE]
         del options[DTYPE]
-    flags = {a.when: a in present for a in inputs_of(row) if a.when is not None}
+    flags: dict[str, Any] = {a.when: a in present for a in inputs_of(row) if a.when is not None}
     trail: tuple[int, ...] = ()
     if trailing_of(row) is None:
         moved, finish = moved_axis(kernel, row, arrays, values)
@@ -93,11 +93,8 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
         else lead_of(kernel, present, moved, len(trail))
     )
     extents, missing = extents_of(kernel, row, present, moved, lead, trail, told)
-    results = [
-        result_shape(argument, extents, lead, missing, trail)
-        for argument in outputs_of(row)
-        if argument.when is None or flags[argument.when]
-    ]
+    asked = [a for a in outputs_of(row) if a.when is None or (flags | kinds)[a.when]]
+    results = [result_shape(argument, extents, lead, missing, trail) for argument in asked]
     looks = any(a.spreads and isinstance(a.domain[1], str) for a in present)  # at each index, results or none
     if all(0 in shape for shape in results) and not looks:
         extents |= dict.fromkeys(spread_of(row), 0)
@@ -107,7 +104,8 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     wanted = {array.name: array for array in attr.signature().arrays}
     inputs = [flat(kernel, a, moved[a.name], lead, wanted[a.name], len(trail)) for a in present]
     narrow = bfloat16.foreign_among(arrays.values()) if dtype == bfloat16.NAME else None
-    return Call(attr, inputs, results, finish, narrow)
+    finishes = [finish if argument.fixed else np.asarray for argument in asked] if finish else ()
+    return Call(attr, inputs, results, finishes, narrow)
 
 
 def _present(kernel: str, row: "type[KernelAttr]", values: dict[str, Any]) -> list[Argument]:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE, inputs_of
+from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE, inputs_of, outputs_of
 from jitkernels.errors import RegistrationError
 from jitkernels.signature import Argument
 
@@ -31,9 +31,10 @@ def check_declaration(row: "type[KernelAttr]") -> None:
         for flag in (argument.when, argument.turned):
             if flag is not None:
                 wanted(label, flag, "bool")
-        if argument.role == "out" and argument.when not in (None, *(a.when for a in inputs_of(row))):
+        asked = {None, *(a.when for a in inputs_of(row)), *row.options}
+        if argument.role == "out" and argument.when not in asked:
             raise RegistrationError(
-                f"{row.__name__}: {label}: when: expected the flag of an input, got {argument.when!r}"
+                f"{row.__name__}: {label}: when: expected the flag of an input or an option, got {argument.when!r}"
             )
         if argument.read is not None:
             wanted(label, argument.read, "float")
@@ -43,6 +44,8 @@ def check_declaration(row: "type[KernelAttr]") -> None:
             wanted(label, argument.unless, "bool")
         if argument.picks is not None:
             _check_picks(row, argument)
+    if outputs_of(row) and outputs_of(row)[0].when is not None:
+        raise RegistrationError(f"{row.__name__}: arrays: expected a first result that is always there")
     _check_spread(row)
     for name in row.floats:
         wanted("floats", name, "float")

@@ -27,25 +27,43 @@ def normalised_terms(x: AnyArray, eps: float, dtype: str) -> AnyArray:
     return np.asarray(np.where(squares < float(limits.max), allowed, np.inf))
 
 
+def moment_terms(x: AnyArray, dtype: str) -> list[AnyArray]:
+    """Those of the mean and of the variance of rows, which is about a mean that was rounded.
+
+    Where the squares overflow nothing is promised of the variance, and of both where the numbers do.
+    """
+    limits = np.finfo(dtype)
+    size = np.abs(x).mean(axis=-1)
+    centred = x - x[:, :1]
+    centred -= centred.mean(axis=-1, keepdims=True)
+    squares = np.square(centred).sum(axis=-1)
+    varies = squares / x.shape[1] + (float(limits.eps) * size**2 + float(limits.tiny)) * (squares > 0)
+    fits = squares < float(limits.max)
+    return [np.where(np.isfinite(size), size, np.inf), np.where(fits, varies, np.inf)]
+
+
 class LayerNormAttr(KernelAttr, kernel_type="LAYER_NORM"):
     """y[i, j] = (x[i, j] - mean(x[i])) / sqrt(var(x[i]) + eps) * scale[j] + bias[j], with the biased variance.
 
-    Without `affine` there are no scale and bias.
+    Without `affine` there are no scale and bias. `stats` asks for mean(x[i]) and var(x[i]) as further results.
     """
 
     rows: int
     n: int
     eps: float = real(default=1e-5, least=0.0, samples=(0.0, 1e-3, 0.5))
     affine: bool = True
+    stats: bool = False
     dtype: str = "float32"
     arrays = (
         Argument("x", "in", "*rows n", in_place=True),
         Argument("scale", "in", "n", when="affine"),
         Argument("bias", "in", "n", when="affine"),
         Argument("y", "out", "*rows n", in_place=True),
+        Argument("mean", "out", "*rows", when="stats"),
+        Argument("var", "out", "*rows", when="stats"),
     )
     floats = ("eps",)
-    options = ("eps",)
+    options = ("eps", "stats", "axis")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,11 +76,13 @@ class LayerNormAttr(KernelAttr, kernel_type="LAYER_NORM"):
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
         """|scale| * (|z| + the mean of |z| + what rounding the mean does) + |bias|, where z * scale + bias is y."""
-        x, *affine = arrays[:-1]
+        x = arrays[0]
         if x.size == 0:
-            return [x]
+            return [x, *[x[:, :0].sum(axis=1)] * (2 * self.stats)]
         allowed = normalised_terms(x, self.eps, self.dtype)
-        return [allowed * np.abs(affine[0]) + np.abs(affine[1]) if affine else allowed]
+        if self.affine:
+            allowed = allowed * np.abs(arrays[1]) + np.abs(arrays[2])
+        return [allowed, *moment_terms(x, self.dtype)] if self.stats else [allowed]
 
     def operations(self) -> float:
         return 8.0 * self.rows * self.n
@@ -74,9 +94,9 @@ class LayerNormAttr(KernelAttr, kernel_type="LAYER_NORM"):
         return cases(
             [cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in full],
             ci=[
-                cls(rows=rows, n=n, affine=affine, dtype=dtype)
+                cls(rows=rows, n=n, affine=affine, stats=stats, dtype=dtype)
                 for dtype in FLOATS
-                for affine in (True, False)
-                for rows, n in ci
+                for affine, stats, shapes in ((True, False, ci), (False, False, ci), (True, True, ci[2:5]))
+                for rows, n in shapes
             ],
         )

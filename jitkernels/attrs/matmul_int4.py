@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.base import FLOATS, Case, cases, choice
-from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
+from jitkernels.attrs.quantized_weights import ROUNDED, QuantizedWeightsAttr
 from jitkernels.signature import AnyArray, Argument
-
-BITS = {"float": 24, "int16": 16, "int8": 8}
 
 
 class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
@@ -35,7 +33,7 @@ class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
     groups: int
     half: int
     shifted: bool = False
-    rounded: str = choice("float", "int16", "int8", default="float")
+    rounded: str = choice(*ROUNDED, default="float")
     dtype: str = "float32"
     arrays = (
         Argument("a", "in", "*m 2*groups*half"),
@@ -45,16 +43,12 @@ class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
         Argument("c", "out", "*m n"),
     )
     options = ("rounded",)
+    bits_of_float = 24
 
     @property
     def k(self) -> int:
         """Weights of a column."""
         return 2 * self.groups * self.half
-
-    @property
-    def bits(self) -> int:
-        """Of whole numbers that those of a are rounded to."""
-        return BITS[self.rounded] if self.dtype == "float32" else 0
 
     def whole(self, weights: AnyArray, zero: Any) -> AnyArray:
         """Weights less zero points, which are 8 where there are none."""

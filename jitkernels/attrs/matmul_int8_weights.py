@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, cases
-from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
+from jitkernels.attrs.base import FLOATS, Case, cases, choice
+from jitkernels.attrs.quantized_weights import ROUNDED, QuantizedWeightsAttr
 from jitkernels.signature import AnyArray, Argument
 
 
@@ -20,6 +20,10 @@ class MatMulInt8WeightsAttr(QuantizedWeightsAttr, kernel_type="MATMUL_INT8_WEIGH
         parts = w.reshape(n, -1, 32)
         scale = np.abs(parts).max(-1) / 127
         q = np.rint(parts / np.maximum(scale, 1e-30)[..., None]).astype(np.int8)
+
+    In float32 the numbers of a may be rounded before they are multiplied if `rounded` is "int16" or "int8": to so many
+    bits beside the largest of the 32 that they stand among (the first to the 32nd, and so on), which is faster where
+    processors multiply integers.
     """
 
     m: int
@@ -27,6 +31,7 @@ class MatMulInt8WeightsAttr(QuantizedWeightsAttr, kernel_type="MATMUL_INT8_WEIGH
     groups: int
     size: int
     shifted: bool = False
+    rounded: str = choice(*ROUNDED, default="float")
     dtype: str = "float32"
     arrays = (
         Argument("a", "in", "*m groups*size"),
@@ -35,6 +40,7 @@ class MatMulInt8WeightsAttr(QuantizedWeightsAttr, kernel_type="MATMUL_INT8_WEIGH
         Argument("zero", "in", "n groups", dtype="int8", domain=(-128, 128), when="shifted"),
         Argument("c", "out", "*m n"),
     )
+    options = ("rounded",)
 
     @property
     def k(self) -> int:
@@ -58,7 +64,16 @@ class MatMulInt8WeightsAttr(QuantizedWeightsAttr, kernel_type="MATMUL_INT8_WEIGH
                 for m, n, groups, size in sizes
             ]
 
+        rounded = [
+            cls(m=m, n=n, groups=groups, size=size, shifted=shifted, rounded=kind)
+            for m, n, groups, size in [(1, 5, 3, 32), (5, 9, 2, 128)]
+            for shifted in (False, True)
+            for kind in ROUNDED[1:]
+        ]
         return cases(
-            attrs("float32", full, False) + attrs("float32", full[:2], True),
-            ci=[attr for dtype in FLOATS for attr in attrs(dtype, ci, False) + attrs(dtype, ci[1:4], True)],
+            attrs("float32", full, False)
+            + attrs("float32", full[:2], True)
+            + [cls(m=1, n=4096, groups=32, size=128, rounded=kind) for kind in ROUNDED[1:]],
+            ci=[attr for dtype in FLOATS for attr in attrs(dtype, ci, False) + attrs(dtype, ci[1:4], True)]
+            + rounded,
         )

@@ -29,7 +29,7 @@ class TransposeAttr(KernelAttr, kernel_type="TRANSPOSE"):
     rows: int
     n: int
     dtype: str = "float32"
-    arrays = (Argument("x", "in", "*batch rows n"), Argument("y", "out", "*batch n rows"))
+    arrays = (Argument("x", "in", "*batch rows n"), Argument("y", "out", "*batch n rows", moves="x"))
     streams = ((1, 4096, 4096), (256, 256, 256))
 
     def tolerance(self) -> Tolerance:

@@ -1,26 +1,32 @@
 """What rows of products of floats and of quantized weights have in common."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from jitkernels.attrs.base import KernelAttr, Tolerance
 from jitkernels.signature import AnyArray
 
+ROUNDED = ("float", "int16", "int8")
+"""What the numbers of a may be rounded to."""
 TOGETHER = 32
 """Floats that may be rounded to a part of the largest of them."""
 
 
 class QuantizedWeightsAttr(KernelAttr):
-    """Fields m, n, groups, shifted and dtype; n columns have k weights in groups with a scale and a zero point."""
+    """Fields m, n, groups, shifted, rounded and dtype; columns have k weights in groups with a scale and zero point."""
 
     if TYPE_CHECKING:  # each row has them at their places among its own
         m: int
         n: int
         groups: int
         shifted: bool
+        rounded: str
         dtype: str
+
+    bits_of_float: ClassVar[int] = 0
+    """To which numbers of a are rounded where `rounded` asks for none; 0: they are not."""
 
     @property
     def k(self) -> int:
@@ -30,7 +36,9 @@ class QuantizedWeightsAttr(KernelAttr):
     @property
     def bits(self) -> int:
         """To which each of a is rounded at worst, beside the largest of its neighbours; 0: it is not."""
-        return 0
+        if self.dtype != "float32":
+            return 0
+        return {"int16": 16, "int8": 8}.get(self.rounded, self.bits_of_float)
 
     def whole(self, weights: AnyArray, zero: Any) -> AnyArray:
         """Weights less zero points, [n, groups, k / groups] of double."""

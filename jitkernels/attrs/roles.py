@@ -23,6 +23,11 @@ def outputs_of(row: "type[KernelAttr]") -> list[Argument]:
     return [argument for argument in row.arrays if argument.role == "out"]
 
 
+def fewest_results(row: "type[KernelAttr]") -> int:
+    """How many arrays an everyday call gives back at least; where it is one, that alone."""
+    return sum(argument.when is None for argument in outputs_of(row))
+
+
 def trailing_of(row: "type[KernelAttr]") -> str | None:
     """The symbol of the trailing dimensions of a row's inputs, if they may have any."""
     return next((a.trailing for a in inputs_of(row) if a.trailing is not None), None)

@@ -44,9 +44,13 @@ class VReluAttr(ShortVectorAttr, kernel_type="VRELU"):
 class VIdentityAttr(ShortVectorAttr, kernel_type="VIDENTITY"):
     """y = x, element by element: the activation that changes nothing."""
 
+    arrays = (vector("x", "in"), vector("y", "out", moves="x"))
+
 
 class VCopyAttr(ShortVectorAttr, kernel_type="VCOPY"):
     """y = x, element by element: a copy."""
+
+    arrays = (vector("x", "in"), vector("y", "out", moves="x"))
 
 
 class VSquareAttr(ShortVectorAttr, kernel_type="VSQUARE"):

@@ -61,7 +61,7 @@ class VBroadcastAttr(KernelAttr, kernel_type="VBROADCAST"):
     w: int
     h: int = whole(default=1, samples=(3, 17))
     dtype: str = "float32"
-    arrays = (Argument("x", "in", "w"), Argument("y", "out", "h w"))
+    arrays = (Argument("x", "in", "w"), Argument("y", "out", "h w", moves="x"))
     options = ("h",)
 
     def tolerance(self) -> Tolerance:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels import layouts
 from jitkernels.frontends import filled, outputs  # noqa: F401  # the tables of what traced arrays do
 from jitkernels.frontends.storage import Storage, View, c_strides
 from jitkernels.frontends.traced import Traced
@@ -60,15 +61,18 @@ def graph_of(
 
 
 def _array(
-    tracer: Tracer, argument: Argument, dtype: str, fields: Mapping[str, Any], symbols: Mapping[str, Number]
+    tracer: Tracer, argument: Argument, name: str, fields: Mapping[str, Any], symbols: Mapping[str, Number]
 ) -> Traced:
-    """What stands for an array: in memory of one dtype, for the reference of the row's."""
+    """What stands for an array, for the row's reference: of a dtype, or of a form, see `jitkernels.layouts`."""
+    dtype = layouts.dtype_of(name)
+    if layouts.is_number(name):
+        return Traced(tracer, View(Storage(_input(tracer, dtype, (), np.ones((), dtype))), ()))
     shape = [_extent(extent, symbols) for extent in argument.extents]
     if argument.turned is not None and fields[argument.turned]:
         shape[-2:] = reversed(shape[-2:])
-    strides = c_strides(shape)
-    node = _input(tracer, dtype, shape, np.ones([extents.value_of(one) for one in shape], dtype))
-    storage = Storage(node, node.options["index"], is_c=True)
+    strides = tuple(step * layouts.apart_of(name) for step in c_strides(shape))
+    node = _input(tracer, dtype, shape, np.ones([extents.value_of(one) for one in shape], dtype), strides)
+    storage = Storage(node, node.options["index"], is_c=layouts.apart_of(name) == 1)
     storage.strides = strides
     own = argument.dtype_in(fields)
     if dtype != own:
@@ -81,8 +85,10 @@ def _number(tracer: Tracer, value: float) -> Traced:
     return Traced(tracer, View(Storage(node), ()), is_scalar=True, is_weak=True)
 
 
-def _input(tracer: Tracer, dtype: str, shape: Sequence[Number], leaf: Any) -> Node:
-    options = {"index": len(tracer.inputs), "strides": c_strides(shape)}
+def _input(
+    tracer: Tracer, dtype: str, shape: Sequence[Number], leaf: Any, strides: Sequence[Number] = ()
+) -> Node:
+    options = {"index": len(tracer.inputs), "strides": tuple(strides) or c_strides(shape)}
     node = Node("input", (), dtype, tuple(shape), options)
     tracer.inputs.append(node)
     tracer.leaves.append(leaf)

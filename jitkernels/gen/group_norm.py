@@ -62,7 +62,7 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
     def plain_group(xs: Any, ys: Any, n: int, eps: Any) -> None:
         if stream:
             asked_for(offset(ys, n))
-        unit, mean, factor = measures(xs, n, eps)
+        unit, mean, _, factor = measures(xs, n, eps)
         if stream:
             plain_past(xs, ys, n, unit, mean, factor)
         else:
@@ -74,7 +74,7 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
         n = each * inner
         if stream:
             asked_for(offset(ys, n))
-        unit, mean, factor = measures(xs, n, eps)
+        unit, mean, _, factor = measures(xs, n, eps)
         if stream and inner == 1:
             arrays_past(xs, scale, bias, ys, n, unit, mean, factor)
         elif stream:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitkernels import machine
 from jitkernels.attrs.layer_norm import LayerNormAttr
-from jitkernels.loops.row_moments import careful_moments, moments
+from jitkernels.loops.row_moments import careful_moments, mean_of_infinite, moments
 from jitkernels.loops.row_results import ARRAYS, asked_for, results_past_caches, streams, visible
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.maths.exact import distance, times, times_plus
@@ -36,6 +36,8 @@ def _block(attr: LayerNormAttr) -> int:
 @implements(LayerNormAttr, variants=variants)
 def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
     number = np.dtype(attr.dtype).type
+    is_affine, stats = attr.affine, attr.stats
+    infinite = mean_of_infinite(attr.dtype)
     with_care = careful_moments(attr.dtype)
 
     def rows_in_vectors(width: int) -> Any:
@@ -47,60 +49,96 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
 
         # By `times`, as LLVM would divide every element by the root if it saw that the factor is one over it.
         @inlined()
-        def plain(x: Any, y: Any, n: int, eps: Any, begin: int, end: int) -> None:
+        def normalised(
+            x: Any,
+            scale: Any,
+            bias: Any,
+            y: Any,
+            means: Any,
+            variances: Any,
+            n: int,
+            eps: Any,
+            begin: int,
+            end: int,
+        ) -> None:
             for row in range(begin, end):
                 xs, ys = offset(x, row * n), offset(y, row * n)
                 if stream:
                     asked_for(offset(ys, n))
-                unit, mean, factor = measures(xs, n, eps)
-                if stream:
+                unit, mean, variance, factor = measures(xs, n, eps)
+                if stats:
+                    means[row] = mean / unit if mean == mean else infinite(x, row * n, n)
+                    variances[row] = variance / unit / unit
+                if stream and is_affine:
+                    past(xs, scale, bias, ys, n, unit, mean, factor)
+                elif stream:
                     past(xs, ys, n, unit, mean, factor)
+                elif is_affine:
+                    for i in vectors(0, n, lanes):
+                        ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), scale[i], bias[i])
                 else:
                     for i in vectors(0, n, lanes):
                         ys[i] = times(distance(xs[i], unit, mean), factor)
             if stream:
                 visible()
 
-        @inlined()
-        def affine(x: Any, scale: Any, bias: Any, y: Any, n: int, eps: Any, begin: int, end: int) -> None:
-            for row in range(begin, end):
-                xs, ys = offset(x, row * n), offset(y, row * n)
-                if stream:
-                    asked_for(offset(ys, n))
-                unit, mean, factor = measures(xs, n, eps)
-                if stream:
-                    past(xs, scale, bias, ys, n, unit, mean, factor)
-                else:
-                    for i in vectors(0, n, lanes):
-                        ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), scale[i], bias[i])
-            if stream:
-                visible()
-
-        return affine if attr.affine else plain
+        return normalised
 
     width = min(variant.get("vector_bytes", 64), machine.target().vector_bytes)
     wide, narrow = rows_in_vectors(width), rows_in_vectors(min(width, 32))
     is_narrow, short = width <= 32, SHORT_BYTES // number(0).itemsize
 
-    def plain(x: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> None:
+    @inlined()
+    def done(
+        x: Any,
+        scale: Any,
+        bias: Any,
+        y: Any,
+        means: Any,
+        variances: Any,
+        n: int,
+        eps: Any,
+        begin: int,
+        end: int,
+    ) -> None:
         if not stream and (is_narrow or n <= short):
-            narrow(x, y, n, number(eps[0]), begin, end)
+            narrow(x, scale, bias, y, means, variances, n, number(eps[0]), begin, end)
         else:
-            wide(x, y, n, number(eps[0]), begin, end)
+            wide(x, scale, bias, y, means, variances, n, number(eps[0]), begin, end)
+
+    def plain(x: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> None:
+        done(x, x, x, y, y, y, n, eps, begin, end)
 
     def affine(
         x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int
     ) -> None:
-        if not stream and (is_narrow or n <= short):
-            narrow(x, scale, bias, y, n, number(eps[0]), begin, end)
-        else:
-            wide(x, scale, bias, y, n, number(eps[0]), begin, end)
+        done(x, scale, bias, y, y, y, n, eps, begin, end)
+
+    def plain_stats(
+        x: Any, y: Any, mean: Any, var: Any, rows: int, n: int, eps: Any, begin: int, end: int
+    ) -> None:
+        done(x, x, x, y, mean, var, n, eps, begin, end)
+
+    def affine_stats(
+        x: Any,
+        scale: Any,
+        bias: Any,
+        y: Any,
+        mean: Any,
+        var: Any,
+        rows: int,
+        n: int,
+        eps: Any,
+        begin: int,
+        end: int,
+    ) -> None:
+        done(x, scale, bias, y, mean, var, n, eps, begin, end)
 
     signature = attr.signature()
     return LoopNest(
         f"layer_norm_{attr.dtype}",
         signature.c_arguments,
-        affine if attr.affine else plain,
+        ((plain, plain_stats), (affine, affine_stats))[is_affine][stats],
         extent=signature.index("rows"),
         block=_block(attr) if variant.get("parallel") else 1,
         reads_first=True,

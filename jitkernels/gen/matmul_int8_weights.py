@@ -14,5 +14,5 @@ def matmul_int8_weights(
     attr: MatMulInt8WeightsAttr, algorithm: str = "rows", parallel: bool = False
 ) -> LoopNest:
     if algorithm == "rows":
-        return rows_nest(attr, parallel)
+        return rows_nest(attr, machine.target(), parallel)
     return panels_nest(attr, machine.target(), parallel, per_byte=1)

@@ -109,8 +109,8 @@ class DigitDots(DotWriter):
         )
         live = self._below(here)
         zeros = [self._zeros(c, group, picks, live) for c in self.columns if self.shifted]
-        self._fetch(at)
-        self._fetch(after)
+        self._fetch(at, LOADED)
+        self._fetch_of_groups(group, 8)
         self._add(
             self._products(pairs, "%i", zeros),
             [self._scales(c, group, picks, live) for c in self.columns],
@@ -155,6 +155,7 @@ class DigitDots(DotWriter):
             if self.shifted:
                 zero = out.value(f"load i8, ptr {out.element('i8', f'%zero{c}', '%i')}, align 1")
                 zeros.append(self._same("i32", out.value(f"zext i8 {zero} to i32")))
+        self._fetch_of_groups("%i", 1)
         out.line("br label %inner")
         out.label("inner")
         out.line("%v = phi i64 [ 0, %loop ], [ %v_next, %inner ]")
@@ -163,8 +164,7 @@ class DigitDots(DotWriter):
         at = out.value(f"mul nsw i64 {number}, {LOADED}")
         after = out.value(f"add nsw i64 {at}, 64")
         pairs = [(self._words(c, at), self._words(c, after)) for c in self.columns]
-        self._fetch(at)
-        self._fetch(after)
+        self._fetch(at, LOADED)
         self._add(self._products(pairs, number, zeros), scales, "in")
         out.line("%v_next = add nuw nsw i64 %v, 1")
         out.line("%inside = icmp slt i64 %v_next, %pairs")

@@ -108,7 +108,8 @@ class FloatDots(DotWriter):
         words = [self._words(c, at, mask) for c in self.columns]
         group = out.value("mul nsw i64 %i, %per")
         zeros = [self._spread("i8", f"%zero{c}", group, picks, mask) for c in self.columns if self.shifted]
-        self._fetch(at)
+        self._fetch(at, BYTES)
+        self._fetch_of_groups(group, 4)
         found = self._products(words, out.value(f"mul nsw i64 %i, {NUMBERS}"), zeros)
         self._add(
             found, [self._spread("float", f"%scale{c}", group, picks, mask) for c in self.columns], "before"
@@ -154,6 +155,7 @@ class FloatDots(DotWriter):
             if self.shifted:
                 zero = out.value(f"load i8, ptr {out.element('i8', f'%zero{c}', '%i')}, align 1")
                 zeros.append(self._numbers(self._same("i8", zero)))
+        self._fetch_of_groups("%i", 1)
         out.line("br label %inner")
         out.label("inner")
         out.line("%v = phi i64 [ 0, %loop ], [ %v_next, %inner ]")
@@ -161,7 +163,7 @@ class FloatDots(DotWriter):
         number = out.value("add nsw i64 %first, %v")
         at = out.value(f"mul nsw i64 {number}, {BYTES}")
         words = [self._words(c, at) for c in self.columns]
-        self._fetch(at)
+        self._fetch(at, BYTES)
         found = self._products(words, out.value(f"mul nsw i64 {number}, {NUMBERS}"), zeros)
         self._add(found, scales, "in")
         out.line("%v_next = add nuw nsw i64 %v, 1")

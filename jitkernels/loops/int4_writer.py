@@ -21,6 +21,9 @@ WORDS, FLOATS, MASK = f"<{LANES} x i32>", f"<{LANES} x float>", f"<{LANES} x i1>
 LANE_NUMBERS = f"<{', '.join(f'i32 {i}' for i in range(LANES))}>"
 COLUMNS, ROWS = 4, 4
 """At a time: what is loaded and decoded serves all of them."""
+AHEAD, GROUPS_AHEAD = 4096, 256
+"""How much further than the next columns weights and scales are asked for: what memory sends while it answers once."""
+LINE = 64
 
 
 def all_of(kind: str, number: object) -> str:
@@ -123,13 +126,32 @@ class DotWriter(ABC):
             out.line(f"store float %sum{r}_{c}, ptr {place}, align 4")
         out.line("ret void")
 
-    def _fetch(self, at: str) -> None:
-        """Weights of the next columns: short columns side by side are no streams that processors foresee."""
-        out = self.out
-        ahead = out.value(f"add nsw i64 {at}, {out.times(len(self.columns), '%bytes')}")
-        for c in self.columns:
-            address = out.element("i8", f"%weights{c}", ahead)
-            out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)")
+    def _fetch(self, at: str, step: int) -> None:
+        """Weights behind these columns, into the second-level cache, in the order in which they lie.
+
+        Columns are read side by side, but processors foresee one stream: it is that of what is asked for.
+        """
+        self._ask("weights", self._behind(at, "%bytes", AHEAD), len(self.columns) * step)
+
+    def _fetch_of_groups(self, group: str, count: int) -> None:
+        """Scales and zero points of so many groups of each of the columns behind these."""
+        out, columns = self.out, len(self.columns)
+        behind = self._behind(group, "%groups", GROUPS_AHEAD)
+        self._ask("scale", out.value(f"shl nsw i64 {behind}, 2"), 4 * columns * count)
+        if self.shifted:
+            self._ask("zero", behind, columns * count)
+
+    def _behind(self, at: str, length: str, more: int) -> str:
+        """The place behind these columns that one takes who goes on as fast as all of them together."""
+        out, columns = self.out, len(self.columns)
+        place = out.value(f"add nsw i64 {out.times(columns, at)}, {out.times(columns, length)}")
+        return out.value(f"add nsw i64 {place}, {more}")
+
+    def _ask(self, name: str, at: str, count: int) -> None:
+        """For so many bytes, at least one."""
+        for line in range(0, max(count, 1), LINE):
+            address = self.out.element("i8", f"%{name}", self.out.value(f"add nsw i64 {at}, {line}"))
+            self.out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 2, i32 1)")
 
     def _add(self, found: list[list[str]], scales: list[str], before: str) -> None:
         """Scaled, to the totals."""

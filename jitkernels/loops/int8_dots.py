@@ -35,6 +35,7 @@ class Int8Dots(DotWriter):
             if self.shifted:
                 zero = out.value(f"load i8, ptr {out.element('i8', f'%zero{c}', '%i')}, align 1")
                 middles.append(self._same("float", out.value(f"sitofp i8 {zero} to float")))
+        self._fetch_of_groups("%i", 1)
         out.line("br label %steps")
         single = len(self.rows) == 1
         before = "" if single else "%before"
@@ -70,7 +71,7 @@ class Int8Dots(DotWriter):
         mask = "" if step == WHOLE else self._below(out.value(f"sub nsw i64 {end}, %{name}_p"))
         sums = {(r, c): f"%{name}_sum{r}_{c}" for r in self.rows for c in self.columns}
         if step == WHOLE:
-            self._fetch(place)
+            self._fetch(place, WHOLE)
         for part in range(0, step, LANES):
             here_at = out.value(f"add nsw i64 {place}, {part}")
             weights = [self._weights(c, here_at, mask, middles, scales) for c in self.columns]

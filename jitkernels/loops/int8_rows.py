@@ -1,13 +1,19 @@
-"""Products of few rows of floats and of weights of 8 bits: a column becomes floats once for some rows."""
+"""Products of few rows of floats and of weights of 8 bits: a column is read once for some rows, as it lies."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr
-from jitkernels.loops.int4_writer import COLUMNS, ROWS
+from jitkernels.loops.int4_writer import COLUMNS, ROWS, DotWriter
+from jitkernels.loops.int8_arranged import LOADED, arrange_digits, bytes_of_block
+from jitkernels.loops.int8_digits import Int8Digits
 from jitkernels.loops.int8_dots import Int8Dots
+from jitkernels.loops.matmul_grouped import has_instruction
 from jitkernels.loops.weight_body import body_of
+from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
 
@@ -16,16 +22,58 @@ BLOCK = 32
 """Columns that a thread gets at least, twice."""
 
 
-def rows_nest(attr: MatMulInt8WeightsAttr, parallel: bool) -> LoopNest:
+def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> LoopNest:
     """Make the loop nest ``(a, q, scale, [zero,] c, m, n, groups, size)``."""
     number = np.dtype(attr.dtype).type
     single, shifted = attr.dtype == "float32", attr.shifted
-    dots = {
-        (columns, rows): Int8Dots(few=False, shifted=shifted, columns=columns, rows=rows).function()
-        for columns in (1, COLUMNS)
-        for rows in (1, ROWS)
-    }
-    one, columns_of_one, rows_of_one, both = dots[1, 1], dots[COLUMNS, 1], dots[1, ROWS], dots[COLUMNS, ROWS]
+    in_bytes = attr.bits // 8
+    digits = in_bytes > 0 and has_instruction("int8", target)
+
+    def functions(made: Callable[..., DotWriter], *, few: bool) -> Any:
+        """Products of some columns and rows, of as many at a time as there are functions for."""
+        one, columns_of_one, both = (
+            made(few=few, shifted=shifted, columns=columns, rows=rows).function()
+            for columns, rows in ((1, 1), (COLUMNS, 1), (COLUMNS, ROWS))
+        )
+
+        @inlined()
+        def some(
+            floats: Any, apart: int, rows: int, q: Any, scale: Any, zero: Any, j: int, together: int, to: Any,
+            n: int, groups: int, size: int, shift: int,
+        ) -> None:  # fmt: skip
+            k = groups * size
+            weights, scales, zeros = offset(q, j * k), offset(scale, j * groups), offset(zero, j * groups)
+            if together == COLUMNS and rows == ROWS:
+                both(weights, floats, scales, zeros, to, n, groups, size, shift)
+            else:
+                for i in range(rows):
+                    row, found = offset(floats, i * apart), offset(to, i * n)
+                    if together == COLUMNS:
+                        columns_of_one(weights, row, scales, zeros, found, n, groups, size, shift)
+                    else:
+                        for c in range(together):
+                            at, of = offset(weights, c * k), c * groups
+                            one(
+                                at, row, offset(scales, of), offset(zeros, of), offset(found, c), n, groups, size, shift
+                            )  # fmt: skip
+
+        return some
+
+    by_floats = functions(Int8Dots, few=False)
+    few_digits = many_digits = by_floats
+    if digits:
+        few_digits, many_digits = (functions(partial(Int8Digits, in_bytes), few=few) for few in (True, False))
+    arranged = arrange_digits(digits=in_bytes or 1, shifted=shifted)
+    floats_of_block = bytes_of_block(in_bytes) // 4
+
+    @inlined()
+    def shift_of(size: int) -> int:
+        """Which power of two times 4 it is, or -1."""
+        found = -1
+        for shift in range(4):
+            if size == 4 << shift:
+                found = shift
+        return found
 
     @inlined("reassoc", "contract")
     def plainly(a: Any, at: int, q: Any, scale: Any, zero: Any, j: int, groups: int, size: int) -> Any:
@@ -39,43 +87,9 @@ def rows_nest(attr: MatMulInt8WeightsAttr, parallel: bool) -> LoopNest:
         return total
 
     @inlined()
-    def some(
-        a: Any, q: Any, scale: Any, zero: Any, j: int, together: int, to: Any, rows: int, n: int, groups: int, size: int
-    ) -> None:  # fmt: skip
-        """The results of some rows and columns, as many at a time as there are functions for."""
-        k = groups * size
-        weights, scales, zeros = offset(q, j * k), offset(scale, j * groups), offset(zero, j * groups)
-        if together == COLUMNS and rows == ROWS:
-            both(weights, a, scales, zeros, to, n, groups, size, 0)
-        elif together == COLUMNS:
-            for i in range(rows):
-                columns_of_one(
-                    weights, offset(a, i * k), scales, zeros, offset(to, i * n), n, groups, size, 0
-                )
-        else:
-            for q_ in range(together):
-                weights, scales, zeros = (
-                    offset(q, (j + q_) * k), offset(scale, (j + q_) * groups), offset(zero, (j + q_) * groups)
-                )  # fmt: skip
-                if rows == ROWS:
-                    rows_of_one(weights, a, scales, zeros, offset(to, q_), n, groups, size, 0)
-                else:
-                    for i in range(rows):
-                        one(
-                            weights,
-                            offset(a, i * k),
-                            scales,
-                            zeros,
-                            offset(to, i * n + q_),
-                            n,
-                            groups,
-                            size,
-                            0,
-                        )
-
-    @inlined()
     def computed(
-        a: Any, q: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, size: int, begin: int, end: int
+        a: Any, q: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, size: int, room: Any,
+        begin: int, end: int,
     ) -> None:  # fmt: skip
         k = groups * size
         if not single:
@@ -83,24 +97,50 @@ def rows_nest(attr: MatMulInt8WeightsAttr, parallel: bool) -> LoopNest:
                 for i in range(m):
                     c[i * n + j] = plainly(a, i * k, q, scale, zero, j, groups, size)
         else:
+            shift = shift_of(size)
+            in_digits = digits and size > 0 and (shift >= 0 or size % LOADED == 0)
+            blocks = (k + LOADED - 1) // LOADED
+            apart = blocks * floats_of_block
             for top in range(0, m, ROWS):
-                rows = min(ROWS, m - top)
+                rows, unusual, floats = min(ROWS, m - top), 0, offset(a, top * k)
+                if digits and in_digits:
+                    for i in range(rows):
+                        if arranged(offset(floats, i * k), k, blocks, offset(room, i * apart)) != 0:
+                            unusual = unusual | 1 << i
                 for j in range(begin, end, COLUMNS):
                     together, to = min(COLUMNS, end - j), offset(c, top * n + j)
-                    some(offset(a, top * k), q, scale, zero, j, together, to, rows, n, groups, size)
+                    if not in_digits:
+                        by_floats(floats, k, rows, q, scale, zero, j, together, to, n, groups, size, 0)
+                    elif digits:
+                        if shift >= 0:
+                            few_digits(
+                                room, apart, rows, q, scale, zero, j, together, to, n, groups, size, shift
+                            )
+                        else:
+                            many_digits(
+                                room, apart, rows, q, scale, zero, j, together, to, n, groups, size, 0
+                            )
                     # Where a scale is infinite, a weight of 0 makes NaN, and the sum of a group may be too large.
                     for i in range(rows):
                         for column in range(together):
-                            if not abs(to[i * n + column]) < INFINITE:
+                            if unusual >> i & 1 != 0 or not abs(to[i * n + column]) < INFINITE:
                                 value = plainly(a, (top + i) * k, q, scale, zero, j + column, groups, size)
                                 to[i * n + column] = value
 
+    @inlined()
+    def needed(m: int, n: int, groups: int, size: int, begin: int, end: int) -> int:
+        if not digits:
+            return 0
+        return 4 * min(m, ROWS) * ((groups * size + LOADED - 1) // LOADED) * floats_of_block
+
     signature = attr.signature()
     return LoopNest(
-        f"matmul_int8_weights_rows_{attr.dtype}",
+        f"matmul_int8_weights_rows_{attr.dtype}_{in_bytes}",
         signature.c_arguments,
-        body_of(computed, shifted=shifted, room=False),
+        body_of(computed, shifted=shifted),
         extent=signature.index("n"),
         block=BLOCK,
         parallel=parallel,
+        workspace=needed,
+        workspace_dtype=attr.dtype,
     )

@@ -67,7 +67,7 @@ def careful_moments(dtype: str) -> Any:
             if passes == 2:
                 continue  # the squares were not about the mean
             if (squares - mean * mean * share >= smallest) & (squares <= largest):
-                return unit, mean, one / np.sqrt(squares / count + eps)
+                return unit, mean, squares / count, one / np.sqrt(squares / count + eps)
             if unit == one and not squares <= largest:
                 # An eps that is not zero stays so: of a constant row there is nothing else.
                 eps = max(times(times(eps, down), down), tiny) if eps > zero else zero
@@ -75,9 +75,24 @@ def careful_moments(dtype: str) -> Any:
             elif unit == one and (squares < smallest) & (abs(mean) < near) & (eps < near * near):
                 mean, unit, eps, passes = zero, up, times(times(eps, up), up), 3
             elif passes == 0:
-                return unit, mean, one / np.sqrt(squares / count + eps)
+                return unit, mean, squares / count, one / np.sqrt(squares / count + eps)
 
     return measures_with_care
+
+
+def mean_of_infinite(dtype: str) -> Any:
+    """The function ``(x, first, n)``: the mean of a row with an infinity or a NaN, which no other overflow makes."""
+    number = np.dtype(dtype).type
+    zero, down = number(0), number(1 / LIMITS[dtype].unit)
+
+    @apart()
+    def mean(x: Any, first: int, n: int) -> Any:
+        total = zero
+        for i in range(first, first + n):
+            total += times(x[i], down)
+        return total
+
+    return mean
 
 
 def moments(dtype: str, width: int, measures_with_care: Any, *, fetches: bool = False) -> Any:
@@ -93,14 +108,15 @@ def moments(dtype: str, width: int, measures_with_care: Any, *, fetches: bool = 
 
     @inlined("reassoc", "contract")
     def measures(x: Any, n: int, eps: Any) -> Any:
-        """What a row is multiplied by, what is then subtracted, and by what the distances are multiplied."""
+        """What a row is multiplied by, its mean and variance then, and what distances from the mean are."""
         if n <= SUMMED:
             share = one / number(n)
             mean = times(sum_of(x, n), share)
             squares = squares_of(x, n, mean)
             is_near = squares - mean * mean * (number(n) / spread) >= smallest
             if is_near & (squares <= largest) | (n == 1):  # the mean of one element is exact
-                return one, mean, one / np.sqrt(times(squares, share) + eps)
+                variance = times(squares, share)
+                return one, mean, variance, one / np.sqrt(variance + eps)
         return measures_with_care(x, 0, n, eps)
 
     return measures

@@ -4,11 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 
-def body_of(computed: Any, *, shifted: bool, room: bool = True) -> Callable[..., None]:
-    """A body with zero points or, where there are none, without: `computed` gets the weights in their place.
-
-    room: there is a workspace.
-    """
+def body_of(computed: Any, *, shifted: bool) -> Callable[..., None]:
+    """A body with zero points or, where there are none, without: `computed` gets the weights in their place."""
 
     def plain(
         a: Any, packed: Any, scale: Any, c: Any, m: int, n: int, groups: int, half: int, room: Any, begin: int, end: int
@@ -21,16 +18,4 @@ def body_of(computed: Any, *, shifted: bool, room: bool = True) -> Callable[...,
     ) -> None:  # fmt: skip
         computed(a, packed, scale, zero, c, m, n, groups, half, room, begin, end)
 
-    def plain_in_place(
-        a: Any, packed: Any, scale: Any, c: Any, m: int, n: int, groups: int, half: int, begin: int, end: int
-    ) -> None:  # fmt: skip
-        computed(a, packed, scale, packed, c, m, n, groups, half, begin, end)
-
-    def with_zeros_in_place(
-        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, half: int, begin: int, end: int
-    ) -> None:  # fmt: skip
-        computed(a, packed, scale, zero, c, m, n, groups, half, begin, end)
-
-    if room:
-        return with_zeros if shifted else plain
-    return with_zeros_in_place if shifted else plain_in_place
+    return with_zeros if shifted else plain

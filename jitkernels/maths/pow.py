@@ -4,6 +4,9 @@ An error of log2(x) counts y times, which may be 2**7 or 2**10 in the result. So
 the series of s = f / (2 + f) of fdlibm's e_pow.c: what a quotient or product has rounded away is kept beside it.
 Each such rest is one fused multiply-add, which is cheaper than numbers cut into halves, whose products are exact.
 
+Exponents of 2 and 1, for float64 -1 as well, make a product or a quotient, a few instructions where all lanes
+have one of them. An element's result is the same whatever its neighbours' exponents are.
+
 What is no power of a normal positive number, or is none itself, has a path of its own behind one test of all lanes: for
 float32 in float64, for float64 with 2**k applied as two factors. The special values are those of C's `pow`.
 """
@@ -149,8 +152,8 @@ def unusual_pow_float32(x: np.float32, y: np.float32) -> np.float32:
 
 
 @inlined("contract")
-def pow_float32(x: np.float32, y: np.float32) -> np.float32:
-    """x**y for all float32; at most 1.7 ULP (8e7 pairs measured)."""
+def general_pow_float32(x: np.float32, y: np.float32) -> np.float32:
+    """x**y for all float32, of any exponent; at most 1.7 ULP (8e7 pairs measured)."""
     k, f = parts_float32(x)
     inverse = ONE_32 / (TWO_32 + f)
     s = f * inverse
@@ -171,6 +174,15 @@ def pow_float32(x: np.float32, y: np.float32) -> np.float32:
     result = (p.view(np.int32) + (shifted.view(np.int32) << 23)).view(np.float32)
     if unusual_float32(x) or not abs(count) < MOST_32:
         result = unusual_pow_float32(x, y)
+    return result
+
+
+@inlined("contract")
+def pow_float32(x: np.float32, y: np.float32) -> np.float32:
+    """x**y for all float32; at most 1.7 ULP (8e7 pairs measured). No lane sets another's flags."""
+    result = times(x, x if y == TWO_32 else ONE_32)
+    if y != TWO_32 and y != ONE_32:
+        result = general_pow_float32(x, y)
     return result
 
 
@@ -243,8 +255,8 @@ def unusual_pow_float64(x: np.float64, y: np.float64) -> np.float64:
 
 
 @inlined("contract")
-def pow_float64(x: np.float64, y: np.float64) -> np.float64:
-    """x**y for all float64; at most 1.9 ULP (2e7 pairs measured)."""
+def general_pow_float64(x: np.float64, y: np.float64) -> np.float64:
+    """x**y for all float64, of any exponent; at most 1.9 ULP (2e7 pairs measured)."""
     k, f = parts_float64(x)
     high, low = logarithm_float64(k, f)
     shifted = y * high + MAGIC_32
@@ -253,4 +265,15 @@ def pow_float64(x: np.float64, y: np.float64) -> np.float64:
     result = (p.view(np.int64) + (shifted.view(np.int64) << 52)).view(np.float64)
     if unusual_float64(x) or not abs(count) < MOST_64:
         result = unusual_pow_float64(x, y)
+    return result
+
+
+@inlined("contract")
+def pow_float64(x: np.float64, y: np.float64) -> np.float64:
+    """x**y for all float64; at most 1.9 ULP (2e7 pairs measured). No lane sets another's flags."""
+    result = times(x, x if y == TWO_64 else ONE_64)
+    if y == -ONE_64:
+        result = ONE_64 / (x if y == -ONE_64 else ONE_64)
+    if y != TWO_64 and abs(y) != ONE_64:
+        result = general_pow_float64(x, y)
     return result

@@ -16,6 +16,8 @@ TARGETS = (FLOAT32, FLOAT64, INT64, FLOAT16)
 LANES = 16
 NEIGHBOURS = 4
 """Elements whose places are told from one of them, so that not each waits for the one before it."""
+WIDE = {1: (2,), 2: (2,), 4: (2, 3, 4), 8: (2, 3, 4)}
+"""Of elements of so many bytes one of how many may be wanted for them to be taken out of whole vectors."""
 SAME = 256
 """In the form of a pair: there is nothing to convert."""
 _INTEGERS = {
@@ -45,6 +47,7 @@ def provided() -> dict[str, str]:
         "convert": _convert(),
         "each": _each(),
         "gather": _gather(),
+        "spread": _spread(),
         "turn": _turn(),
         "fill": _fill(),
     }
@@ -188,42 +191,52 @@ def _gather() -> str:
     """``gather(item, to, from, from_step, n, known)``: n elements of so many bytes to a place without gaps.
 
     As many as `convert` takes. Vectors are put together in registers: what is written in small pieces cannot be read as
-    a whole for a while. Where every second element is wanted, they are taken out of whole vectors, as long as another
+    a whole for a while. Where one of few elements is wanted, they are taken out of whole vectors, as long as another
     element is `known` to lie behind; of two bytes a single vector is put together sooner.
     The empty assembly hides from LLVM that it could add one step after the other.
     """
-    evens = ", ".join(f"i32 {2 * i}" for i in range(LANES))
     steps, loops = "", ""
     for i in range(1, NEIGHBOURS + 1):
         steps += f"  %times{i} = mul i64 %from.step, {i}\n"
         steps += f"""  %step{i} = call i64 asm "", "=r,0"(i64 %times{i})\n"""
     for size in (1, 2, 4, 8):
-        kind, vector, at, both = f"i{8 * size}", "poison", f"%from.{size}", f"<{2 * LANES} x i{8 * size}>"
+        kind, vector, at = f"i{8 * size}", "poison", f"%from.{size}"
+        wide, whole, entries = WIDE[size], "", [f"[ 0, %none{size} ]"]
+        begins, cases = [f"[ %p, %none{size} ]"], ""
+        for gap in wide:
+            name, both = f"{gap}.{size}", f"<{gap * LANES} x i{8 * size}>"
+            picked = ", ".join(f"i32 {gap * i}" for i in range(LANES))
+            cases += f" i64 {gap * size}, label %one{name}"
+            entries.append(f"[ %e.next.{name}, %last{name} ]")
+            begins.append(f"[ %e.behind.{name}, %last{name} ]")
+            whole += f"""one{name}:
+  %e.{name} = phi i64 [ 0, %some{size} ], [ %e.next.{name}, %one{name} ]
+  %e.times.{name} = mul nuw nsw i64 %e.{name}, {gap}
+  %e.p.{name} = getelementptr {kind}, ptr %p, i64 %e.times.{name}
+  %e.x.{name} = load {both}, ptr %e.p.{name}, align {size}
+  %e.y.{name} = shufflevector {both} %e.x.{name}, {both} poison, <{LANES} x i32> <{picked}>
+  %e.q.{name} = getelementptr {kind}, ptr %q, i64 %e.{name}
+  store {_vector(kind)} %e.y.{name}, ptr %e.q.{name}, align {size}
+  %e.next.{name} = add nuw nsw i64 %e.{name}, {LANES}
+  %e.behind.{name} = getelementptr {kind}, ptr %e.p.{name}, i64 {gap * LANES}
+  %e.end.{name} = add nuw nsw i64 %e.next.{name}, {LANES}
+  %e.some.{name} = icmp slt i64 %e.end.{name}, %known
+  %e.left.{name} = icmp slt i64 %e.next.{name}, %n
+  %e.more.{name} = and i1 %e.some.{name}, %e.left.{name}
+  br i1 %e.more.{name}, label %one{name}, label %last{name}
+last{name}:
+  br i1 %e.left.{name}, label %gather{size}, label %done
+"""
         loops += f"""which{size}:
-  %is.{size} = icmp eq i64 %from.step, {2 * size}
   %some.{size} = icmp sgt i64 {"%n" if size == 2 else "%known"}, {LANES}
-  %wide.{size} = and i1 %is.{size}, %some.{size}
-  br i1 %wide.{size}, label %second{size}, label %gather{size}
-second{size}:
-  %e.{size} = phi i64 [ 0, %which{size} ], [ %e.next.{size}, %second{size} ]
-  %e.twice.{size} = shl i64 %e.{size}, 1
-  %e.p.{size} = getelementptr {kind}, ptr %p, i64 %e.twice.{size}
-  %e.x.{size} = load {both}, ptr %e.p.{size}, align {size}
-  %e.y.{size} = shufflevector {both} %e.x.{size}, {both} poison, <{LANES} x i32> <{evens}>
-  %e.q.{size} = getelementptr {kind}, ptr %q, i64 %e.{size}
-  store {_vector(kind)} %e.y.{size}, ptr %e.q.{size}, align {size}
-  %e.next.{size} = add nuw nsw i64 %e.{size}, {LANES}
-  %e.behind.{size} = getelementptr {kind}, ptr %e.p.{size}, i64 {2 * LANES}
-  %e.end.{size} = add nuw nsw i64 %e.next.{size}, {LANES}
-  %e.some.{size} = icmp slt i64 %e.end.{size}, %known
-  %e.left.{size} = icmp slt i64 %e.next.{size}, %n
-  %e.more.{size} = and i1 %e.some.{size}, %e.left.{size}
-  br i1 %e.more.{size}, label %second{size}, label %last{size}
-last{size}:
-  br i1 %e.left.{size}, label %gather{size}, label %done
-gather{size}:
-  %j.{size} = phi i64 [ 0, %which{size} ], [ %e.next.{size}, %last{size} ], [ %next.{size}, %gather{size} ]
-  {at} = phi ptr [ %p, %which{size} ], [ %e.behind.{size}, %last{size} ], [ %p{LANES}.{size}, %gather{size} ]
+  br i1 %some.{size}, label %some{size}, label %none{size}
+some{size}:
+  switch i64 %from.step, label %none{size} [{cases} ]
+none{size}:
+  br label %gather{size}
+{whole}gather{size}:
+  %j.{size} = phi i64 {", ".join(entries)}, [ %next.{size}, %gather{size} ]
+  {at} = phi ptr {", ".join(begins)}, [ %p{LANES}.{size}, %gather{size} ]
 """
         first = at
         for i in range(LANES):
@@ -246,6 +259,42 @@ start:
   %p = inttoptr i64 %from to ptr
   %q = inttoptr i64 %to to ptr
 {steps}  switch i64 %item, label %done [ {cases} ]
+{loops}done:
+  ret i64 0
+}}
+"""
+
+
+def _spread() -> str:
+    """``spread(item, to, to_step, from, from_step, n)``: n elements as they are, a multiple of `NEIGHBOURS`, some."""
+    steps, loops = "", ""
+    for i in range(1, NEIGHBOURS + 1):
+        for way in ("from", "to"):
+            steps += f"  %{way}.times{i} = mul i64 %{way}.step, {i}\n"
+            steps += f"""  %{way}{i} = call i64 asm "", "=r,0"(i64 %{way}.times{i})\n"""
+    for size in (4, 8):
+        kind = f"i{8 * size}"
+        loops += f"""spread{size}:
+  %i.{size} = phi i64 [ %n, %start ], [ %left.{size}, %spread{size} ]
+  %p0.{size} = phi ptr [ %p, %start ], [ %p{NEIGHBOURS}.{size}, %spread{size} ]
+  %q0.{size} = phi ptr [ %q, %start ], [ %q{NEIGHBOURS}.{size}, %spread{size} ]
+"""
+        for i in range(NEIGHBOURS):
+            loops += f"""  %x{i}.{size} = load {kind}, ptr %p{i}.{size}
+  store {kind} %x{i}.{size}, ptr %q{i}.{size}
+  %p{i + 1}.{size} = getelementptr i8, ptr %p0.{size}, i64 %from{i + 1}
+  %q{i + 1}.{size} = getelementptr i8, ptr %q0.{size}, i64 %to{i + 1}
+"""
+        loops += f"""  %left.{size} = add nsw i64 %i.{size}, -{NEIGHBOURS}
+  %more.{size} = icmp sgt i64 %left.{size}, 0
+  br i1 %more.{size}, label %spread{size}, label %done
+"""
+    parameters = "i64 %item, i64 %to, i64 %to.step, i64 %from, i64 %from.step, i64 %n"
+    return f"""define internal i64 @spread({parameters}) nounwind {{
+start:
+  %p = inttoptr i64 %from to ptr
+  %q = inttoptr i64 %to to ptr
+{steps}  switch i64 %item, label %done [ i64 4, label %spread4 i64 8, label %spread8 ]
 {loops}done:
   ret i64 0
 }}

@@ -31,6 +31,8 @@ MOST_ALIKE = 4
 """Times as many elements that all blocks have in common: they are brought into the buffer once."""
 ROWS_TOGETHER, ROWS_BYTES = 32, 65536
 """Long rows that a block has at least, and what they take in the buffer of one operand at most."""
+TURNED_BYTES = 32768
+"""What whole squares of a matrix that lies the other way round take in a buffer, if rows are short."""
 MIXED_BLOCK = 512
 """Elements of whole arrays that are converted at a time: two blocks take a quarter of the first-level cache."""
 RUN = 128
@@ -50,6 +52,11 @@ NO_ELEMENTS = 63
 CONVERTING = 1 << 61
 ADDRESS_BITS, KIND_BITS = 48, 5
 """The key of a kernel's nest for inputs of other dtypes: these bits, NumPy's numbers of them, the kernel's address."""
+NUMBER, EVERY, MOST_APART = 24, 25, 4
+"""What stands there for a number beside arrays, and for arrays of the kernel's dtype of which it reads one element in
+two (the next number: in three, up to so many)."""
+APART = 31
+"""The same of arrays for which there is no nest."""
 
 
 class Context:
@@ -95,16 +102,17 @@ class Table:
     another names the rows, or -1, and that other; whether there are integers that nothing else is converted to; the
     symbol of its trailing dimensions or -1; whether its first input is the only one with other dimensions than a
     kernel's, so that it may lie the other way round; whether results are without the last extent of the plain rows
-    that go in; whether arrays may be of bfloat16; the key of the nest that a call given to Python was without (the
+    that go in; whether arrays may be of bfloat16; whether the result's elements are those of the input, at
+    places that the symbols tell; the key of the nest that a call given to Python was without (the
     address is 0 where no kernel was known); the key that was last looked for in vain; then the parameters' names
     and the records.
     """
 
     (
         SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, PLAIN, EXACT, KEYS, MASK, CHOICES,
-        HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, TRAILING, MIRRORS, REDUCES, NARROWS, WANTED, MISSED,
-        NAMES,
-    ) = range(27)  # fmt: skip
+        HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, TRAILING, MIRRORS, REDUCES, NARROWS, MOVES, WANTED,
+        MISSED, NAMES,
+    ) = range(28)  # fmt: skip
     RECORDS = NAMES + MOST_SLOTS
 
 
@@ -142,13 +150,14 @@ class Record:
     """Words of an input or output in a table.
 
     WHEN: what its presence adds to the options, LEADER: the first input of its optional group, or -1; an output is
-    there where that input is. INTEGER: 0 for floats, else one more than NumPy's number of its integers. VARIES: 0, or
-    the factor of the choice in the options that says whether it is the next dtype instead; TELLS: the same where an
-    input tells it. UNLESS: one more than the input with which it holds floats all the same, or 0. LEADS: has leading
-    dimensions, TRAILS: trailing ones. FIXED: how many others; the last may be missing if OPTIONAL, which is 2 where
-    results do not depend on that. TURN: what lying transposed adds to the options. ALONG: one more than the
-    input whose leading dimensions are one with its first, or 0. SHAPE: factor, symbol and second
-    symbol (or -1 where there is none) of each extent. MORE: the number that each is more than their product.
+    there where that input is, or else where WHEN, the factor of a choice of two in the options, is in these. INTEGER:
+    0 for floats, else one more than NumPy's number of its integers. VARIES: 0, or the factor of the choice in the
+    options that says whether it is the next dtype instead; TELLS: the same where an input tells it. UNLESS: one more
+    than the input with which it holds floats all the same, or 0. LEADS: has leading dimensions, TRAILS: trailing
+    ones. FIXED: how many others; the last may be missing if OPTIONAL, which is 2 where results do not depend on that.
+    TURN: what lying transposed adds to the options. ALONG: one more than the input whose leading dimensions are one
+    with its first, or 0. SHAPE: factor, symbol and second symbol (or -1 where there is none) of each extent. MORE:
+    the number that each is more than their product.
     """
 
     (

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any, ClassVar
 
-from jitkernels import dtypes
+from jitkernels import dtypes, layouts
 from jitkernels.checksums import sha256
 from jitkernels.errors import BuildError
 from jitkernels.kept import kept_property
@@ -86,8 +86,8 @@ class LoopNest:
             )
 
     def reading(self, names: Sequence[str]) -> "LoopNest":
-        """The same for inputs of these dtypes; the nest `converts`."""
-        inputs = tuple(f"{name}*" for name in names)
+        """The same for inputs of these dtypes, or forms of them (`jitkernels.layouts`); the nest `converts`."""
+        inputs = tuple(f"{layouts.dtype_of(name)}*" for name in names)
         body = self.body
         if isinstance(body, LaterIR):
             body = LaterIR(body.key, body.make, tuple(names))

@@ -49,6 +49,7 @@ class Parts:
             "FLOAT32": copying.FLOAT32,
             "FLOAT64": copying.FLOAT64,
             "LANES": copying.LANES,
+            "NEIGHBOURS": copying.NEIGHBOURS,
             "SAME": copying.SAME,
             "LEAST_ROW": moving.LEAST_ROW,
             "SQUARE": moving.SQUARE,

@@ -14,24 +14,58 @@ from jitkernels.signature import AnyArray
 
 
 @equivalent(LayerNormAttr)
-def layer_norm(x: Any, scale: Any = None, bias: Any = None, eps: float = 1e-5, out: Any = None) -> Any:
+def layer_norm(
+    x: Any,
+    scale: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    stats: bool = False,
+    axis: int = -1,
+    out: Any = None,
+) -> Any:
+    if axis != -1:
+        return _along(x, scale, bias, eps, stats, axis, out)
     x = np.asarray(x)
-    centred = x - x.mean(axis=-1, keepdims=True)
-    deviation = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + eps)
-    if scale is None:
-        return np.divide(centred, deviation, out=out)
-    return np.add(centred / deviation * scale, bias, out=out)
+    y, *moments = out if stats and out is not None else (out,)
+    mean = x.mean(axis=-1, keepdims=True)
+    centred = x - mean
+    variance = (centred * centred).mean(axis=-1, keepdims=True)
+    deviation = np.sqrt(variance + eps)
+    whole = (centred, deviation) if scale is None else (centred / deviation * scale, bias)
+    y = (np.divide if scale is None else np.add)(*whole, out=y)
+    if not stats:
+        return y
+    if out is None:
+        return y, mean[..., 0], variance[..., 0]
+    for result, value in zip(moments, (mean, variance), strict=True):
+        np.copyto(result, value[..., 0])
+    return out
+
+
+def _along(x: Any, scale: Any, bias: Any, eps: float, stats: bool, axis: int, out: Any) -> Any:
+    """Along another axis than the last, as people who have many axes to choose from move it."""
+    results = layer_norm(np.moveaxis(np.asarray(x), axis, -1), scale, bias, eps, stats)
+    y, *moments = results if stats else (results,)
+    found = (np.moveaxis(y, -1, axis), *moments)
+    if out is None:
+        return found if stats else found[0]
+    for result, value in zip(out if stats else (out,), found, strict=True):
+        np.copyto(result, value)
+    return out
 
 
 @peer(LayerNormAttr)
 def numpy_layer_norm(attr: LayerNormAttr, x: AnyArray, *rest: AnyArray) -> Bound:
-    *parameters, y = rest
+    parameters, results = rest[: 2 * attr.affine], rest[2 * attr.affine :]
     scale, bias = parameters or (None, None)
-    return partial(layer_norm, x, scale, bias, attr.eps, y)
+    out = results if attr.stats else results[0]
+    return partial(layer_norm, x, scale, bias, attr.eps, attr.stats, out=out)
 
 
 @peer(LayerNormAttr, name="torch")
-def torch_layer_norm(attr: LayerNormAttr, x: AnyArray, *rest: AnyArray) -> Bound:
+def torch_layer_norm(attr: LayerNormAttr, x: AnyArray, *rest: AnyArray) -> Bound | None:
+    if attr.stats:
+        return None  # it has the mean, and one over the deviation
     import torch
 
     *parameters, y = (torch.from_numpy(array) for array in rest)
@@ -46,12 +80,16 @@ def torch_layer_norm(attr: LayerNormAttr, x: AnyArray, *rest: AnyArray) -> Bound
 @partial(of_jax, LayerNormAttr)
 def jax_layer_norm(attr: LayerNormAttr, jax: Any, x: Any, scale: Any = 1.0, bias: Any = 0.0) -> Any:
     centred = x - x.mean(1, keepdims=True)
-    return centred * jax.lax.rsqrt((centred * centred).mean(1, keepdims=True) + attr.eps) * scale + bias
+    variance = (centred * centred).mean(1, keepdims=True)
+    y = centred * jax.lax.rsqrt(variance + attr.eps) * scale + bias
+    return (y, x.mean(1), variance[:, 0]) if attr.stats else y
 
 
 @partial(of_onnxruntime, LayerNormAttr)
 def onnxruntime_layer_norm(attr: LayerNormAttr) -> Any:
-    return ("LayerNormalization", ("x", "scale", "bias"), {"epsilon": attr.eps}) if attr.affine else None
+    if attr.stats or not attr.affine:
+        return None
+    return "LayerNormalization", ("x", "scale", "bias"), {"epsilon": attr.eps}
 
 
 @ordinary_calls(LayerNormAttr)
@@ -78,7 +116,15 @@ def norms(elements: int) -> Iterator[OrdinaryCall]:
     square = values((y.shape[1], y.shape[0])).T
     yield OrdinaryCall("transposed", (square, scale, bias))
     yield OrdinaryCall("empty", (y[:0], scale, bias))
-    yield from with_outs((y, scale, bias, 1e-5), 4, y)
+    yield from with_outs((y, scale, bias, 1e-5, False, -1), 6, y)
+    yield OrdinaryCall("stats", (y, scale, bias), {"stats": True})
+    yield OrdinaryCall("plain, stats", (y,), {"stats": True})
+    moments = np.zeros_like(y[:, 0]), np.zeros_like(y[:, 0])
+    yield OrdinaryCall("stats, out", (y, scale, bias), {"stats": True, "out": (np.zeros_like(y), *moments)})
+    rows = values(y.shape[0]), values(y.shape[0])
+    yield OrdinaryCall("axis=0", (y, *rows), {"axis": 0})
+    yield OrdinaryCall("axis=0, stats", (y, *rows), {"axis": 0, "stats": True})
+    yield OrdinaryCall("plain, axis=1 of 3", (values(shape(elements, 3)),), {"axis": 1})
     yield OrdinaryCall("affine, out", (y, scale, bias), {"out": np.zeros_like(y)})
     yield OrdinaryCall("eps=1e-5, out", (y, scale, bias), {"eps": 1e-5, "out": np.zeros_like(y)})
     yield OrdinaryCall("plain, out", (y,), {"out": np.zeros_like(y)})

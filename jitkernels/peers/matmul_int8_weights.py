@@ -9,12 +9,14 @@ import numpy as np
 from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr
 from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.peers.forms import LAYOUTS, shape, values
-from jitkernels.peers.packed_weights import EXACT, matmul_nbits
+from jitkernels.peers.packed_weights import EXACT, IN_INT8, matmul_nbits
 from jitkernels.signature import AnyArray
 
 
 @equivalent(MatMulInt8WeightsAttr)
-def matmul_int8_weights(a: Any, q: Any, scale: Any, zero: Any = None, out: Any = None) -> Any:
+def matmul_int8_weights(
+    a: Any, q: Any, scale: Any, zero: Any = None, rounded: str = "float", out: Any = None
+) -> Any:
     """The weights as floats, and a product."""
     scales = np.asarray(scale)
     a = np.asarray(a, np.result_type(np.asarray(a).dtype, scales.dtype))
@@ -30,7 +32,7 @@ def numpy_weights(
     attr: MatMulInt8WeightsAttr, a: AnyArray, q: AnyArray, scale: AnyArray, *rest: AnyArray
 ) -> Bound:
     *zero, c = rest
-    return partial(matmul_int8_weights, a, q, scale, zero[0] if zero else None, c)
+    return partial(matmul_int8_weights, a, q, scale, zero[0] if zero else None, attr.rounded, c)
 
 
 @peer(MatMulInt8WeightsAttr, name="torch")
@@ -51,7 +53,8 @@ def onnxruntime_nbits(
 ) -> Bound | None:
     if attr.shifted:
         return None
-    return matmul_nbits(a, q.view(np.uint8) ^ 128, scale, rest[-1], bits=8, accuracy=EXACT)
+    accuracy = IN_INT8 if attr.rounded == "int8" else EXACT
+    return matmul_nbits(a, q.view(np.uint8) ^ 128, scale, rest[-1], bits=8, accuracy=accuracy)
 
 
 @ordinary_calls(MatMulInt8WeightsAttr)

@@ -11,14 +11,18 @@ from jitkernels.signature import AnyArray
 def layer_norm(attr: LayerNormAttr, x: AnyArray, *rest: AnyArray) -> None:
     if attr.rows == 0:
         return
-    *affine, y = rest
+    affine, (y, *stats) = rest[: 2 * attr.affine], rest[2 * attr.affine :]
     with np.errstate(all="ignore"):
         wide: AnyArray = x.astype(np.float64 if x.dtype == np.float32 else np.longdouble)
         mean: AnyArray = wide.mean(axis=-1, keepdims=True)
         off: AnyArray = wide - mean
-        centred: AnyArray = wide - (
-            mean + off.mean(axis=-1, keepdims=True)
-        )  # of a constant row, exactly zero
+        if stats:
+            stats[0][...] = mean[:, 0]
+        mean = mean + off.mean(axis=-1, keepdims=True)
+        centred: AnyArray = wide - mean  # of a constant row, exactly zero
         squares: AnyArray = centred * centred
-        normalised = centred / np.sqrt(squares.mean(axis=-1, keepdims=True) + attr.eps)
+        variance: AnyArray = squares.mean(axis=-1, keepdims=True)
+        normalised = centred / np.sqrt(variance + attr.eps)
+        if stats:
+            stats[1][...] = variance[:, 0]
         y[...] = normalised * affine[0] + affine[1] if affine else normalised

@@ -76,8 +76,12 @@ def middles(row: type[KernelAttr]) -> list[KernelAttr]:
 
 
 def middle(row: type[KernelAttr], dtype: str) -> KernelAttr:
-    """The "ci" case of that dtype whose arrays have the median size, of those with no extent below 2 if any."""
-    found = [case.attr for case in ci_cases(row) if _dtype(case.attr) == dtype]
+    """The middle "ci" case of that dtype."""
+    return middle_of([case.attr for case in ci_cases(row) if _dtype(case.attr) == dtype])
+
+
+def middle_of(found: Sequence[KernelAttr]) -> KernelAttr:
+    """The attr whose arrays have the median size, of those with no extent below 2 if any."""
     proper = [attr for attr in found if min(itertools.chain(*(a.shape for a in attr.signature().arrays))) > 1]
     ordered = sorted(proper or found, key=nbytes)
     return ordered[len(ordered) // 2]

@@ -3,6 +3,10 @@
 Candidates take turns in rounds, so that a disturbance from outside hits them all alike, and the minimum
 counts, because whatever is not the code itself only ever adds time.
 
+Calls of milliseconds are seldom left alone by other programs, all of them where a machine is busy. On one thread
+they are timed by the processor time of that thread, which is what they take where nobody else wants the core. What
+uses threads takes as long as its last one, waits included, and is timed by the wall.
+
 Threads of OpenMP and OpenBLAS go on spinning for 1 to 100 ms after their work, and may take milliseconds to
 come back and find cores of their own once they sleep. What uses threads is therefore timed awake, and whoever
 comes next waits until those threads are asleep. What threads cost a user who pauses between calls is measured
@@ -12,13 +16,15 @@ in `jitkernels.tuning.pauses`.
 import timeit
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from time import perf_counter, process_time, sleep
+from time import perf_counter, process_time, sleep, thread_time
 from typing import Any
 
 PARTS = 16
 """Parts that a candidate's turn in a round is timed in, so that a short disturbance spoils only some."""
 THREADED_SECONDS = 2e-5
 """Calls longer than this may use threads."""
+DISTURBED_SECONDS = 2e-4
+"""What takes as long is timed by processor time, to read which takes a microsecond."""
 LONG_SECONDS = 2e-2
 """In a call of so long it does not matter whether threads were awake when it began."""
 THREADED_LOAD = 1.3
@@ -55,16 +61,22 @@ class Stopwatch:
         named: Mapping[str, Any] | None = None,
         *,
         threaded: bool | None = None,
-        clock: Callable[[], float] = perf_counter,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        """`threaded` says whether calls use threads; if None, it is found out. `clock`: what calls are timed by."""
+        """`threaded` says whether calls use threads; if None, it is found out.
+
+        `clock`: what calls are timed by; if None, long ones on one thread by its processor time, others by the wall.
+        """
         values: dict[str, Any] = {f"a{i}": value for i, value in enumerate(arguments)}
         options = dict(named or {})
         listed = ", ".join([*values, *(f"{keyword}={keyword}" for keyword in options)])
         # Each argument is a local variable, so that a call costs what a user's does.
         self._timer = timeit.Timer(
-            f"function({listed})", timer=clock, globals={"function": function, **values, **options}
+            f"function({listed})",
+            timer=lambda: self._clock(),
+            globals={"function": function, **values, **options},
         )
+        self._chooses, self._clock = clock is None, clock or perf_counter
         self._number = 0
         self.samples: list[float] = []
         self.threaded = bool(threaded)
@@ -73,9 +85,7 @@ class Stopwatch:
 
     def call(self) -> float:
         """Seconds of one call; whether it used threads is noted."""
-        busy = process_time()
-        taken = self._timer.timeit(1)
-        self._note_threads(taken, taken, process_time() - busy)
+        (taken,) = self._times(1, 1)
         if self.threaded:  # whoever comes next would be taken for the one who keeps them busy
             wait_until_quiet()
         return taken
@@ -95,16 +105,30 @@ class Stopwatch:
         part = max(1, number // PARTS)
         if warm and number == 1:
             self._timer.timeit(1)
-        busy, started = process_time(), perf_counter()
-        self.samples += [taken / part for taken in self._timer.repeat(min(PARTS, number), part)]
-        self._note_threads(self.samples[-1], perf_counter() - started, process_time() - busy)
+        self.samples += self._times(min(PARTS, number), part)
         if self.threaded:
             wait_until_quiet()
 
-    def _note_threads(self, call: float, taken: float, busy: float) -> None:
-        """Some libraries start threads of their own: more processor time than time has passed tells."""
-        if self._unknown and call > THREADED_SECONDS and busy > THREADED_LOAD * taken + 1e-4:
+    def _times(self, parts: int, number: int) -> list[float]:
+        """Seconds per call, of so many calls in each part. Whether they use threads is noted.
+
+        Some libraries start threads of their own: more processor time than that of this thread tells.
+        """
+        known = min(self.samples, default=0.0)
+        by_own = self._chooses and not self.threaded and number * known >= DISTURBED_SECONDS
+        if self._chooses:
+            self._clock = thread_time if by_own else perf_counter
+        passed, busy, own = perf_counter(), process_time(), thread_time()
+        found = [taken / number for taken in self._timer.repeat(parts, number)]
+        own, busy, passed = thread_time() - own, process_time() - busy, perf_counter() - passed
+        if self._unknown and min(found) > THREADED_SECONDS and busy > THREADED_LOAD * own + 1e-4:
             self.threaded = True
+        if by_own and self.threaded:  # which nobody knew: what this thread took is not what calls take
+            self.samples.clear()
+            return [passed / (parts * number)]
+        if self._chooses and not self.threaded and parts * number == 1 and found[0] >= DISTURBED_SECONDS:
+            return [own]
+        return found
 
     @property
     def seconds(self) -> float:

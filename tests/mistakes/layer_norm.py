@@ -30,6 +30,10 @@ MISTAKES = {
         "scale of the neighbour": ("affine[0]", "np.roll(affine[0], 1)"),
         "reads what it has written": ("    wide =", "    y[...] = np.abs(x)\n    wide ="),
         "last element is not scaled": ("z * affine[0]", "z * np.append(affine[0][:-1], 1)"),
+        "the variance has eps in it": ("= variance[:, 0]", "= variance[:, 0] + attr.eps"),
+        "the deviation for the variance": ("= variance[:, 0]", "= np.sqrt(variance[:, 0])"),
+        "the mean of the first row for all": ("wide.mean(axis=-1)", "wide[0].mean()"),
+        "mean and variance exchanged": ("if stats:", "stats.reverse()\n    if stats:"),
     },
 }
 
@@ -37,10 +41,13 @@ MISTAKES = {
 def layer_norm(attr: Any, x: AnyArray, *rest: AnyArray) -> None:
     if x.size == 0:
         return
-    *affine, y = rest
+    affine, (y, *stats) = rest[: 2 * attr.affine], rest[2 * attr.affine :]
     wide = x.astype(WIDE)
     near = wide - wide[:, :1]
     centred = near - near.sum(axis=-1, keepdims=True) / attr.n
     variance = np.square(centred).sum(axis=-1, keepdims=True) / attr.n
     z = centred / np.sqrt(variance + attr.eps)
     y[...] = z * affine[0] + affine[1] if affine else z
+    if stats:
+        stats[0][...] = wide.mean(axis=-1)
+        stats[1][...] = variance[:, 0]

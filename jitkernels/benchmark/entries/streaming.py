@@ -16,11 +16,9 @@ from jitkernels.benchmark import peaks
 from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmark.table import time_calls
 from jitkernels.errors import AttrError
-from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import KernelFuncs, get_refer
-from jitkernels.measuring import tune_class
+from jitkernels.measuring import candidates, tune_class
 from jitkernels.peers import Bound
-from jitkernels.registry import implementation
 from jitkernels.tuning.classes import nbytes
 from jitkernels.tuning.timer import Timing
 
@@ -87,10 +85,9 @@ def line(
     """One attr, after its class was measured."""
     tune_class(attr, budget=4 * seconds)
     arrays = attr.signature().sample()
-    static = implementation(type(attr), "gen")
     calls: dict[str, Bound] = {f"{TRIAD} {i}": partial(run) for i, (run, _) in enumerate(triads)}
     calls[PICK] = partial(KernelFuncs.cache().at(attr), *arrays)
-    calls[STATIC] = partial(Kernel(attr, static, static.variants(attr)[0]).callable, *arrays)
+    calls[STATIC] = partial(candidates(attr)[0].callable(), *arrays)
     calls[NUMPY] = partial(get_refer(attr), *arrays)
     timings = time_calls(calls, seconds=20 * seconds, rounds=(7, 60), clock=clock)
     work = nbytes(attr)

@@ -20,7 +20,11 @@ def _block(attr: LayerNormAttr) -> int:
     return 1 << max(0, (BLOCK // max(attr.n, 1)).bit_length() - 1)
 
 
-@implements(LayerNormAttr, can_be_used=usable, variants=variants)
+def can_be_used(attr: LayerNormAttr) -> bool | str:
+    return "it gives no mean and variance" if attr.stats else usable(attr)
+
+
+@implements(LayerNormAttr, can_be_used=can_be_used, variants=variants)
 def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> CSource | LoopNest:
     signature = attr.signature()
     function = "layer_norm" if attr.affine else "layer_norm_plain"

@@ -19,7 +19,11 @@ def _block(attr: LayerNormAttr) -> int:
     return 1 << max(0, (BLOCK // max(attr.n, 1)).bit_length() - 1)
 
 
-@implements(LayerNormAttr, can_be_used=usable, variants=variants)
+def can_be_used(attr: LayerNormAttr) -> bool | str:
+    return "its primitive gives no mean and variance at inference" if attr.stats else usable(attr)
+
+
+@implements(LayerNormAttr, can_be_used=can_be_used, variants=variants)
 def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> LoopNest:
     def affine(
         x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int

@@ -21,6 +21,7 @@ from jitkernels.native.dispatch import (
     options,
     picked,
     plain,
+    relaid,
     results,
     runs,
     shapes,
@@ -40,12 +41,13 @@ MODULES = (
     picked,
     blocks,
     straight,
+    relaid,
     runs,
 )
 FUNCTIONS = tuple(function for module in MODULES for function in module.FUNCTIONS)
 INLINED = (
-    "part", "sorted_into", "plain", "whole", "finished", "served", "operand", "record", "context_of", "hashed",
-    "class_of", "due", "alike", "lies", "apart", "result_of", "called_briefly", "invoked", "number_at",
+    "part", "sorted_into", "plain", "whole", "finished", "called_for", "served", "operand", "record", "context_of",
+    "hashed", "class_of", "due", "alike", "lies", "apart", "result_of", "called_briefly", "invoked", "number_at",
     "width_of", "is_wide", "is_sequence", "items_of", "readable_kind", "target_of", "pair_of",
 )  # fmt: skip
 """What is small, or called in one place of every call."""

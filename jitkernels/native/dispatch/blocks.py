@@ -9,6 +9,7 @@ from jitkernels.native.layout import (
     ROWS_BYTES,
     ROWS_TOGETHER,
     STACK_BUFFER_BYTES,
+    TURNED_BYTES,
     Frame,
     Known,
     Operand,
@@ -19,7 +20,12 @@ from jitkernels.native.words import address, load, stack, store
 
 
 def in_blocks(table: int, frame: int, context: int) -> int:
-    """Call the entry: block by block through a buffer, unless rows brought together were all that was in the way."""
+    """Call the entry: block by block through a buffer, unless rows brought together were all that was in the way.
+
+    Functions that do no more than that need no buffer.
+    """
+    if load(table, 8 * Table.MOVES) and relaid(table, frame, context):
+        return 1
     if pick_rows(table, frame, context) == 0:
         return 0
     both = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
@@ -99,6 +105,7 @@ def block_of(table: int, frame: int, lead: int, widest: int) -> int:
     step = max(1, max(BUFFER_BYTES // 8 // widest, min(ROWS_TOGETHER, ROWS_BYTES // 8 // widest)))
     constant = widest == 1
     period = 1
+    rows_bytes = 0
     for i in range(load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)):
         own = operand(frame, i)
         if load(own, 8 * Operand.ARRAY) != 0 and load(own, 8 * Operand.DIRECT) == 0:
@@ -107,11 +114,26 @@ def block_of(table: int, frame: int, lead: int, widest: int) -> int:
                 constant = constant and again <= MOST_ALIKE * step and i < load(table, 8 * Table.INPUTS)
                 if again > period and again <= MOST_ALIKE * step:
                     period = again
+                rows_bytes = max(rows_bytes, turned_bytes(own))
+    if rows_bytes != 0 and rows_bytes * SQUARE <= ROWS_BYTES and widest == 1:
+        # Whole squares of what lies the other way round.
+        return min(lead, rows_bytes // 8 * max(1, TURNED_BYTES // (rows_bytes * SQUARE)) * SQUARE)
     if constant:
         step = MOST_ALIKE * step
     if step < lead and widest == 1 and period <= step:
         step -= step % period
     return min(lead, step)
+
+
+def turned_bytes(own: int) -> int:
+    """What a row takes in the buffer, of 8 bytes an element, if columns lie where rows are wanted; else 0."""
+    last = load(own, 8 * Operand.DIMENSIONS) - 1
+    if last == 0:
+        return 0
+    item = load(own, 8 * Operand.ITEM)
+    length = load(own, 8 * (Operand.EXTENTS + last))
+    turned = load(own, 8 * (Operand.STRIDES + last)) != item and length >= SQUARE
+    return 8 * length if turned and load(own, 8 * (Operand.STRIDES + last - 1)) == item else 0
 
 
 def period_of(own: int) -> int:
@@ -288,6 +310,7 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
 FUNCTIONS = (
     in_blocks,
     block_of,
+    turned_bytes,
     period_of,
     one_block,
     pair_of,

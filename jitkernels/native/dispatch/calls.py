@@ -74,7 +74,7 @@ def sorted_call(table: int, objects: int, given: int, names: int, tried: int) ->
             result = plain(table, slots, inputs, load(slots, 8 * last))
             if result != Outcome.GENERAL:
                 return result
-    if load(table, 8 * Table.PLAIN) == Plain.ELEMENTWISE:
+    if load(table, 8 * Table.PLAIN) == Plain.ELEMENTWISE and load(table, 8 * Table.MOVES) == 0:
         function = part(Part.MIXED)
         result = call(function, table, slots) if function else Outcome.PYTHON
         if result != Outcome.GENERAL:

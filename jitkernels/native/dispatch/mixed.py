@@ -1,19 +1,26 @@
-"""Elementwise functions of arrays alike but for their dtypes, and for gaps where they have one dimension.
+"""Elementwise functions of numbers, and of arrays alike but for dtypes and, with one dimension, for gaps.
 
-They are brought together in blocks, until calls on whole arrays have paid for a nest that converts what it reads.
+They are brought together in blocks, until calls on whole arrays, on numbers beside them, or on one element in few have
+paid for a nest that converts what it reads.
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
 from jitkernels.native.layout import (
     ADDRESS_BITS,
     ALIGNED,
+    APART,
     CONVERTING,
+    EVERY,
     KEY_BASE,
     KIND_BITS,
     MIXED_BLOCK,
+    MOST_APART,
     MOST_CALL_WORDS,
+    MOST_OPERANDS,
+    NUMBER,
     Known,
     Offset,
+    Operand,
     Outcome,
     Table,
 )
@@ -22,38 +29,33 @@ from jitkernels.native.words import address, load, load32, stack, store, unlikel
 
 def mixed(table: int, slots: int) -> int:
     """The result, or an `Outcome`. Results that lie where an input does are left to the general way."""
-    first = load(slots)
     count = load(table, 8 * Table.INPUTS)
-    if first == 0 or load(table, 8 * Table.EXACT):
+    forms = stack(MOST_OPERANDS)
+    places = stack(MOST_OPERANDS)
+    own = read_forms(table, slots, forms, places)
+    if own < 0 or load(table, 8 * Table.EXACT):
         return Outcome.GENERAL
-    if load(first, Offset.TYPE) != address("jk_ndarray"):
-        return Outcome.GENERAL
+    first = load(slots, 8 * (own >> 1))
+    wide = own & 1
     dimensions = load32(first, Offset.ARRAY_DIMENSIONS)
     extents = load(first, Offset.ARRAY_EXTENTS)
-    widths = 0
-    kinds = 0
-    gaps = 0
-    for i in range(count):
-        array = load(slots, 8 * i)
-        if array == 0:
-            return Outcome.GENERAL
-        if load(array, Offset.TYPE) != address("jk_ndarray"):
-            return Outcome.GENERAL
-        kind = readable_kind(load(array, Offset.ARRAY_DTYPE))
-        if kind < 0:
-            return Outcome.GENERAL
-        if lies(array, dimensions, extents, READABLE) == 0:
-            if dimensions != 1 or lies(array, 1, extents, ALIGNED) == 0:
-                return Outcome.GENERAL
-            gaps = 1
-        widths = widths | width_of(kind)
-        kinds = kinds << KIND_BITS | kind
-    wide = is_wide(widths)
     descr = address("jk_float64") if wide else address("jk_float32")
     item = 4 + 4 * wide
     n = 1
     for d in range(dimensions):
         n = n * load(extents, 8 * d)
+    gaps = 0
+    numbers = 0
+    kinds = 0
+    for i in range(count):
+        form = load(forms, 8 * i)
+        kinds = kinds << KIND_BITS | form
+        numbers = numbers or form == NUMBER
+        gaps = gaps or form == APART
+        if form >= EVERY and load(load(slots, 8 * i), Offset.ARRAY_DTYPE) != descr:
+            gaps = 1
+    if gaps and numbers:
+        return Outcome.GENERAL
     out = load(slots, 8 * count)
     if out == address("jk_none"):
         out = 0
@@ -61,12 +63,15 @@ def mixed(table: int, slots: int) -> int:
         if alike(out, descr, dimensions, extents, WRITABLE) == 0:
             return Outcome.GENERAL
         for i in range(count):
+            form = load(forms, 8 * i)
             array = load(slots, 8 * i)
-            reach = (n - 1) * step_of(array)
-            low = load(array, Offset.ARRAY_DATA) + min(reach, 0)
-            size = max(reach, -reach) + load(load(array, Offset.ARRAY_DTYPE), Offset.DTYPE_BYTES)
-            if apart(low, size, load(out, Offset.ARRAY_DATA), n * item) == 0:
-                return Outcome.GENERAL
+            at = load(places, 8 * i)
+            if form != NUMBER and (form != FLOAT32 + wide or at != load(out, Offset.ARRAY_DATA)):
+                reach = (n - 1) * step_of(array)
+                low = at + min(reach, 0)
+                size = max(reach, -reach) + load(load(array, Offset.ARRAY_DTYPE), Offset.DTYPE_BYTES)
+                if apart(low, size, load(out, Offset.ARRAY_DATA), n * item) == 0:
+                    return Outcome.GENERAL
     if n == 0:
         return Outcome.GENERAL
     key = CONVERTING | kinds << ADDRESS_BITS
@@ -74,10 +79,7 @@ def mixed(table: int, slots: int) -> int:
     if unlikely(context == 0):
         store(table, 8 * Table.WANTED, key)
         return Outcome.PYTHON
-    if load(context, 8 * Known.LONG):
-        return Outcome.GENERAL
-    if unlikely(due(context)):
-        return Outcome.PYTHON
+    long = load(context, 8 * Known.LONG)
     nest = 0
     if gaps == 0:
         key = key | load(context, 8 * Known.ENTRY)
@@ -85,16 +87,22 @@ def mixed(table: int, slots: int) -> int:
         if unlikely(nest == 0 or due(nest)):
             store(table, 8 * Table.WANTED, key)
             return Outcome.PYTHON
+        if load(nest, 8 * Known.ENTRY) == 0:
+            nest = 0
+    if nest == 0 and (numbers or long):
+        return Outcome.GENERAL
+    if unlikely(due(context)):
+        return Outcome.PYTHON
     out = result_of(out, dimensions, extents, descr)
     if unlikely(out == 0):
         return Outcome.PYTHON
     words = stack(MOST_CALL_WORDS)
-    if gaps == 0 and load(nest, 8 * Known.ENTRY) != 0:
+    if nest != 0:
         for i in range(count):
-            store(words, 8 * i, load(load(slots, 8 * i), Offset.ARRAY_DATA))
+            store(words, 8 * i, load(places, 8 * i))
         store(words, 8 * count, load(out, Offset.ARRAY_DATA))
         store(words, 8 * (count + 1), n)
-        return finished(nest, words, count + 2, out)
+        return called_for(out, load(nest, 8 * Known.ENTRY), words, count + 2, long)
     buffers = stack(2 * MIXED_BLOCK + 64)
     start = 0
     while start < n:
@@ -104,7 +112,7 @@ def mixed(table: int, slots: int) -> int:
             array = load(slots, 8 * i)
             own = load(array, Offset.ARRAY_DTYPE)
             step = step_of(array)
-            at = load(array, Offset.ARRAY_DATA) + start * step
+            at = load(places, 8 * i) + start * step
             if own == descr and step == item:
                 store(words, 8 * i, at)
             else:
@@ -120,6 +128,96 @@ def mixed(table: int, slots: int) -> int:
     return out
 
 
+def read_forms(table: int, slots: int, forms: int, places: int) -> int:
+    """What each input is in the key of a nest, or that it lies `APART`, and where it begins.
+
+    Returns twice the place of the first array, and whether the kernel is that of float64; -1 for what is nothing that
+    is served here. Numbers are where there is room for one behind the places, in the kernel's dtype.
+    """
+    own = stack(Operand.WORDS)
+    count = load(table, 8 * Table.INPUTS)
+    lead = 0
+    while lead < count and is_array(load(slots, 8 * lead)) == 0:
+        lead += 1
+    if lead == count:
+        return -1
+    first = load(slots, 8 * lead)
+    dimensions = load32(first, Offset.ARRAY_DIMENSIONS)
+    widths = 0
+    for i in range(count):
+        given = load(slots, 8 * i)
+        if is_array(given):
+            descr = load(given, Offset.ARRAY_DTYPE)
+            kind = readable_kind(descr)
+            if kind < 0:
+                return -1
+            form = kind
+            if lies(given, dimensions, load(first, Offset.ARRAY_EXTENTS), READABLE) == 0:
+                if dimensions != 1 or lies(given, 1, load(first, Offset.ARRAY_EXTENTS), ALIGNED) == 0:
+                    return -1
+                item = load(descr, Offset.DTYPE_BYTES)
+                often = step_of(given) // item
+                form = APART
+                if often >= 2 and often <= MOST_APART and often * item == step_of(given):
+                    form = EVERY + often - 2
+            store(places, 8 * i, load(given, Offset.ARRAY_DATA))
+            store(forms, 8 * i, form)
+            widths = widths | width_of(kind)
+        elif given == 0:
+            return -1
+        else:
+            kind = a_number(own, given, places + 8 * (i + count))
+            if kind < 0:
+                return -1
+            if load(given, Offset.TYPE) != address("jk_float") and load(own, 8 * Operand.PRESENT):
+                widths = widths | width_of(kind)
+            store(places, 8 * i, load(own, 8 * Operand.DATA))
+            store(forms, 8 * i, NUMBER | (kind + 1) << KIND_BITS)
+    wide = is_wide(widths)
+    for i in range(count):
+        form = load(forms, 8 * i)
+        if form >> KIND_BITS != 0:
+            place = places + 8 * (i + count)
+            copy_run(4 * (form >> KIND_BITS) - 4 + wide, place, 4 + 4 * wide, load(places, 8 * i), 0, 1)
+            store(places, 8 * i, place)
+            store(forms, 8 * i, NUMBER)
+    return 2 * lead + wide
+
+
+def is_array(given: int) -> int:
+    """Whether this is an array of some dimensions."""
+    if given == 0:
+        return 0
+    if load(given, Offset.TYPE) != address("jk_ndarray"):
+        return 0
+    return load32(given, Offset.ARRAY_DIMENSIONS) != 0
+
+
+def a_number(own: int, given: int, place: int) -> int:
+    """Its kind, and of a number of Python's or NumPy's where it is; -1 for what is none.
+
+    An int is a float in a `place` of its own, and not PRESENT: it has no say in what dtype there is.
+    """
+    store(own, 8 * Operand.PRESENT, 1)
+    kind = load(given, Offset.TYPE)
+    if kind == address("jk_ndarray"):
+        if load32(given, Offset.ARRAY_FLAGS) & ALIGNED == 0:
+            return -1
+        store(own, 8 * Operand.DATA, load(given, Offset.ARRAY_DATA))
+        return readable_kind(load(given, Offset.ARRAY_DTYPE))
+    if kind == address("jk_int") or kind == address("jk_bool"):
+        number = PyNumber_Float(given)
+        if number == 0:
+            PyErr_Clear()
+            return -1
+        store(place, 0, load(number, Offset.FLOAT_VALUE))
+        Py_DecRef(number)
+        store(own, 8 * Operand.DATA, place)
+        store(own, 8 * Operand.PRESENT, 0)
+        return FLOAT64
+    return load(own, 8 * Operand.KIND) if is_number(own, given) else -1
+
+
 def step_of(array: int) -> int:
     """Bytes from one element to the next; only with one dimension there may be gaps."""
     if load32(array, Offset.ARRAY_DIMENSIONS) == 1:
@@ -127,4 +225,10 @@ def step_of(array: int) -> int:
     return load(load(array, Offset.ARRAY_DTYPE), Offset.DTYPE_BYTES)
 
 
-FUNCTIONS = (mixed, step_of)
+FUNCTIONS = (
+    mixed,
+    read_forms,
+    is_array,
+    a_number,
+    step_of,
+)

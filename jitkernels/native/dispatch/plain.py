@@ -107,6 +107,9 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
                 return Outcome.GENERAL
     if lead * n == 0 or load(table, 8 * Table.EXACT):
         return Outcome.GENERAL
+    if out != 0 and rows == 0:
+        if load(table, 8 * Table.MOVES) and load(words) == load(out, Offset.ARRAY_DATA):
+            return result_of(out, 0, 0, 0)  # every element is where it belongs
     trails = 0
     behind = 1
     if rows:
@@ -159,8 +162,12 @@ def result_of(out: int, dimensions: int, extents: int, descr: int) -> int:
 
 def finished(context: int, words: int, count: int, out: int) -> int:
     """Call the kernel of a context with so many words; the result, or that Python must serve the call."""
-    entry = load(context, 8 * Known.ENTRY)
-    if load(context, 8 * Known.LONG):
+    return called_for(out, load(context, 8 * Known.ENTRY), words, count, load(context, 8 * Known.LONG))
+
+
+def called_for(out: int, entry: int, words: int, count: int, long: int) -> int:
+    """The same of machine code."""
+    if long:
         status = invoked(entry, words, count, 1)
     else:
         status = called_briefly(entry, words, count)
@@ -254,6 +261,7 @@ FUNCTIONS = (
     whole,
     result_of,
     finished,
+    called_for,
     called_briefly,
     of_floats,
     alike,

@@ -30,8 +30,11 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
         own = operand(frame, inputs + i)
         leader = load(record(table, inputs + i), 8 * Record.LEADER)
         here = 1
+        asked = load(record(table, inputs + i), 8 * Record.WHEN)
         if leader >= 0:
             here = load(operand(frame, leader), 8 * Operand.PRESENT)
+        elif asked:
+            here = load(frame, 8 * Frame.OPTIONS) // asked % 2
         store(own, 8 * Operand.PRESENT, here)
         store(own, 8 * Operand.ARRAY, 0)
         if here:
@@ -40,7 +43,7 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
             present += 1
     items = stack(1)
     store(items, 0, given)
-    if given != 0 and outputs > 1:
+    if given != 0 and present > 1:
         if load(given, Offset.TYPE) != address("jk_tuple") or load(given, Offset.TUPLE_SIZE) != present:
             return 0
         items = given + Offset.TUPLE_ITEMS
@@ -90,7 +93,7 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
     if given != 0:
         Py_IncRef(given)
         return given
-    if outputs == 1:
+    if present == 1:
         array = load(operand(frame, inputs), 8 * Operand.OWNED)
         store(operand(frame, inputs), 8 * Operand.OWNED, 0)
         return array
@@ -156,7 +159,7 @@ def natural(table: int, frame: int, entry: int, own: int) -> int:
     store(own, 8 * Operand.DIMENSIONS, dimensions)
     if load(frame, 8 * Frame.FORTRAN) and load(table, 8 * Table.MIRRORS):
         mirror(own)
-    if load(frame, 8 * Frame.MOVED) >= 0:
+    if fixed and load(frame, 8 * Frame.MOVED) >= 0:
         # The extent of the axis, now last, back to where the caller has it.
         kept = load(own, 8 * (Operand.EXTENTS + dimensions - 1))
         place = dimensions + load(frame, 8 * Frame.AXIS)
@@ -214,7 +217,7 @@ def lay_out_result(frame: int, entry: int, own: int) -> int:
     store(own, 8 * Operand.WANTED, wanted)
     store(own, 8 * Operand.TURNED, 0)
     direct = load(own, 8 * Operand.KIND) == wanted or load(entry, 8 * Record.INTEGER)
-    if load(frame, 8 * Frame.MOVED) >= 0:
+    if load(entry, 8 * Record.FIXED) and load(frame, 8 * Frame.MOVED) >= 0:
         place = dimensions + load(frame, 8 * Frame.AXIS)
         rotate(own + 8 * Operand.EXTENTS, place, dimensions - 1)
         rotate(own + 8 * Operand.STRIDES, place, dimensions - 1)
@@ -286,6 +289,9 @@ def computed(table: int, frame: int, context: int) -> int:
                 function = part(Part.IN_BLOCKS)
                 return call(function, table, frame, context) if function else 0
             store(own, 8 * Operand.BASE, load(own, 8 * Operand.DATA))
+    if load(table, 8 * Table.MOVES):
+        if load(operand(frame, 0), 8 * Operand.DATA) == load(operand(frame, 1), 8 * Operand.DATA):
+            return 1  # every element is where it belongs
     return launch(table, frame, context, stack(MOST_CALL_WORDS), -1)
 
 

@@ -11,8 +11,14 @@ from jitkernels.native.words import address, load, stack
 
 def copy_run(pair: int, to: int, to_step: int, start: int, step: int, count: int) -> int:
     """Elements at byte strides, which may be 0 or negative; a pair is ``4 * source + target``, see `copying.pair`."""
-    if count < LANES or load(address("jk_forms"), 8 * pair) >> 4 & 15 != to_step:
-        return each(pair, to, to_step, start, step, count)
+    form = load(address("jk_forms"), 8 * pair)
+    if count < LANES or form >> 4 & 15 != to_step:
+        whole = 0
+        if form & SAME and form & 12:
+            whole = count & -NEIGHBOURS
+            if whole:
+                spread(form & 15, to, to_step, start, step, whole)
+        return each(pair, to + whole * to_step, to_step, start + whole * step, step, count - whole)
     return in_vectors(pair, to, to_step, start, step, count)
 
 

@@ -1,0 +1,187 @@
+"""Functions that give the elements of their input at other places: straight from where they lie to where they go.
+
+Such a call needs a kernel only if input and result both lie as it takes them, and nothing passes through a buffer.
+"""
+
+# mypy: disable-error-code="name-defined,no-any-return,assignment"
+from jitkernels.native.layout import MOST_OPERAND_DIMENSIONS, Frame, Known, Operand, Record
+from jitkernels.native.words import address, load, stack, store
+
+
+def relaid(table: int, frame: int, context: int) -> int:
+    """Whether the result has been written: not where an input is overwritten, or has to be converted twice."""
+    own = operand(frame, 0)
+    out = operand(frame, 1)
+    pair = 4 * load(own, 8 * Operand.KIND) + target_of(load(out, 8 * Operand.KIND))
+    if load(own, 8 * Operand.COPY):
+        return load(record(table, 0), 8 * Record.IN_PLACE) and are_one(own, out)
+    if load(address("jk_forms"), 8 * pair) == 0:
+        return 0
+    match(table, frame, own, out)
+    state = 0
+    if load(context, 8 * Known.LONG):
+        state = PyEval_SaveThread()
+    order_by(out, own)
+    if is_dense(out):
+        at_once(own, out, pair, 1)
+    else:
+        order_by(own, out)
+        if is_dense(own):
+            at_once(out, own, pair, 0)
+        else:
+            order_by(out, own)
+            run_by_run(own, out, pair)
+    if state != 0:
+        PyEval_RestoreThread(state)
+    return 1
+
+
+def are_one(own: int, out: int) -> int:
+    """Whether every element of the input is the same of the result."""
+    same = load(own, 8 * Operand.DATA) == load(out, 8 * Operand.DATA)
+    same = same and load(own, 8 * Operand.KIND) == load(out, 8 * Operand.KIND)
+    for d in range(load(out, 8 * Operand.DIMENSIONS)):
+        same = same and load(own, 8 * (Operand.STRIDES + d)) == load(out, 8 * (Operand.STRIDES + d))
+    return same
+
+
+def match(table: int, frame: int, own: int, out: int) -> int:
+    """The loop of the result for both: an extent of the same name is the same, along others the input stands still."""
+    entry = record(table, 1)
+    leading = 0
+    if load(entry, 8 * Record.LEADS):
+        leading = load(frame, 8 * Frame.LEADING)
+    dimensions = leading + load(entry, 8 * Record.FIXED)
+    strides = stack(MOST_OPERAND_DIMENSIONS)
+    for d in range(leading):
+        store(strides, 8 * d, load(own, 8 * (Operand.STRIDES + d)))
+        store(out, 8 * (Operand.EXTENTS + d), load(own, 8 * (Operand.EXTENTS + d)))
+    for d in range(leading, dimensions):
+        symbol = load(entry, 8 * (Record.SHAPE + 3 * (d - leading) + 1))
+        store(strides, 8 * d, 0)
+        for e in range(load(record(table, 0), 8 * Record.FIXED)):
+            if load(record(table, 0), 8 * (Record.SHAPE + 3 * e + 1)) == symbol:
+                store(strides, 8 * d, load(own, 8 * (Operand.STRIDES + leading + e)))
+        store(out, 8 * (Operand.EXTENTS + d), load(frame, 8 * (Frame.EXTENTS + symbol)))
+    step = load(out, 8 * Operand.ITEM)
+    d = dimensions - 1
+    while d >= 0:
+        extent = load(out, 8 * (Operand.EXTENTS + d))
+        store(own, 8 * (Operand.EXTENTS + d), extent)
+        store(own, 8 * (Operand.STRIDES + d), load(strides, 8 * d))
+        if load(out, 8 * Operand.DIRECT):
+            store(out, 8 * (Operand.STRIDES + d), step)
+        step = step * extent
+        d -= 1
+    store(own, 8 * Operand.DIMENSIONS, dimensions)
+    store(out, 8 * Operand.DIMENSIONS, dimensions)
+    return 0
+
+
+def order_by(one: int, other: int) -> int:
+    """The loop in the order in which the elements of one of both lie, upwards."""
+    dimensions = load(one, 8 * Operand.DIMENSIONS)
+    for d in range(dimensions):
+        step = load(one, 8 * (Operand.STRIDES + d))
+        if step < 0:
+            turn_along(one, d)
+            turn_along(other, d)
+    for d in range(1, dimensions):
+        e = d
+        while e > 0 and load(one, 8 * (Operand.STRIDES + e - 1)) < load(one, 8 * (Operand.STRIDES + e)):
+            exchange(one, e)
+            exchange(other, e)
+            e -= 1
+    return 0
+
+
+def turn_along(own: int, d: int) -> int:
+    """The elements along a dimension the other way round."""
+    step = load(own, 8 * (Operand.STRIDES + d))
+    reach = step * (load(own, 8 * (Operand.EXTENTS + d)) - 1)
+    store(own, 8 * Operand.DATA, load(own, 8 * Operand.DATA) + reach)
+    store(own, 8 * (Operand.STRIDES + d), -step)
+    return 0
+
+
+def exchange(own: int, d: int) -> int:
+    """A dimension and the one before it."""
+    for words in range(2):
+        place = own + 8 * (Operand.EXTENTS + words * MOST_OPERAND_DIMENSIONS + d)
+        kept = load(place)
+        store(place, 0, load(place, -8))
+        store(place, -8, kept)
+    return 0
+
+
+def is_dense(own: int) -> int:
+    """Whether `transfer` can take its memory for a buffer: floats in the order of the loop without gaps."""
+    kind = load(own, 8 * Operand.KIND)
+    return (kind == FLOAT32 or kind == FLOAT64) and lies_in_order(own)
+
+
+def at_once(own: int, buffer: int, pair: int, reading: int) -> int:
+    """All elements of an operand from or to the memory of one without gaps."""
+    count = 1
+    for d in range(load(own, 8 * Operand.DIMENSIONS)):
+        count = count * load(own, 8 * (Operand.EXTENTS + d))
+    store(own, 8 * Operand.PAIR, pair)
+    store(own, 8 * Operand.WANTED, load(buffer, 8 * Operand.KIND))
+    store(own, 8 * Operand.BASE, load(buffer, 8 * Operand.DATA))
+    collapse(own)
+    return transfer(own, 0, count, reading)
+
+
+def run_by_run(own: int, out: int, pair: int) -> int:
+    """Both with gaps: along the last dimension, or along the last two at once where rows are as they are wanted."""
+    last = load(out, 8 * Operand.DIMENSIONS) - 1
+    length = load(out, 8 * (Operand.EXTENTS + last))
+    step = load(own, 8 * (Operand.STRIDES + last))
+    to_step = load(out, 8 * (Operand.STRIDES + last))
+    form = load(address("jk_forms"), 8 * pair)
+    item = form & 15
+    together = form & SAME and step == item and to_step == item and length * item >= LEAST_ROW and last > 0
+    outer = last - 1 if together else last
+    index = stack(MOST_OPERAND_DIMENSIONS)
+    for d in range(outer):
+        store(index, 8 * d, 0)
+    at = load(own, 8 * Operand.DATA)
+    to = load(out, 8 * Operand.DATA)
+    d = 0
+    while d >= 0:
+        if together:
+            across = load(own, 8 * (Operand.STRIDES + outer))
+            to_across = load(out, 8 * (Operand.STRIDES + outer))
+            rows(length * item, to, to_across, at, across, load(out, 8 * (Operand.EXTENTS + outer)))
+        else:
+            copy_run(pair, to, to_step, at, step, length)
+        d = outer - 1
+        further = 0
+        while d >= 0 and further == 0:
+            here = load(index, 8 * d) + 1
+            at += load(own, 8 * (Operand.STRIDES + d))
+            to += load(out, 8 * (Operand.STRIDES + d))
+            further = 1
+            if here == load(out, 8 * (Operand.EXTENTS + d)):
+                at -= here * load(own, 8 * (Operand.STRIDES + d))
+                to -= here * load(out, 8 * (Operand.STRIDES + d))
+                here = 0
+                further = 0
+            store(index, 8 * d, here)
+            d -= 1
+        if further:
+            d = 0
+    return 0
+
+
+FUNCTIONS = (
+    relaid,
+    are_one,
+    match,
+    order_by,
+    turn_along,
+    exchange,
+    is_dense,
+    at_once,
+    run_by_run,
+)
