@@ -95,6 +95,9 @@ def _demand_same(wanted: Mapping[str, str], present: Mapping[str, str]) -> None:
             continue
         if name == "compiler":
             raise ValueError("it was made by another state of this version of jitkernels")
+        if name == "python":
+            own = f"it is for python {wanted.get(name)}, this is {present[name]}"
+            raise ValueError(f"{own}: each Python needs packs that were made with it")
         if name == "features":
             there, here = ({*text.split(",")} for text in (wanted.get(name, ""), present[name]))
             more = [f"needs {', '.join(sorted(there - here))}"] if there - here else []

@@ -2,13 +2,15 @@
 
 That is the hash of their text. To read some hundred files takes several milliseconds, so what hash they have is noted
 beside their names, sizes and times, which Python as well takes to tell whether it has compiled them: in the cache and
-in packs. Where times tell nothing, since whoever installed the package gave all files the same one, the files are read.
+in packs. Where times tell nothing, since whoever installed the package gave all files the same one, the files are read;
+nothing is noted of a file that may change once more without another time.
 """
 
 import contextlib
 import functools
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -22,6 +24,8 @@ MOST = 64
 """Notes that the cache keeps."""
 OLDEST = 1_000_000_000
 """Seconds of the year 2001: no file of ours is older, so one that says so tells nothing."""
+RECENT = 3 * 10**9
+"""Nanoseconds within which a file may change twice and have one time, on disks that count in seconds."""
 _noted: dict[str, str] = {}
 _used: dict[str, str] = {}
 
@@ -29,8 +33,8 @@ _used: dict[str, str] = {}
 @functools.cache
 def state_of(*places: str) -> str:
     """The hash of modules and of all that are in folders, given by their place in the package."""
-    files = [file for place in places for file in _modules(str(PACKAGE / place))]
-    listing = _listing(files)
+    files = _modules_of(*places)
+    listing, last = _listing(files)
     if listing is None:
         return _hash(files)
     if listing not in _noted:
@@ -38,6 +42,8 @@ def state_of(*places: str) -> str:
     found = _noted.get(listing)
     if found is None:
         found = _hash(files)
+        if time.time_ns() - last < RECENT:
+            return found
         _keep(listing, found)
     _used[listing] = found
     return found
@@ -61,6 +67,10 @@ def forget() -> None:
             (root / FILE).unlink()
 
 
+def _modules_of(*places: str) -> list[str]:
+    return [file for place in places for file in _modules(f"{PACKAGE}/{place}")]
+
+
 def _modules(place: str) -> Iterator[str]:
     if place.endswith(".py"):
         yield place
@@ -74,15 +84,17 @@ def _modules(place: str) -> Iterator[str]:
             yield from _modules(path)
 
 
-def _listing(files: list[str]) -> str | None:
-    """What stands for names, sizes and times of files; None where the latter tell nothing."""
+def _listing(files: list[str]) -> tuple[str | None, int]:
+    """What stands for names, sizes and times of files, None where the latter tell nothing, and the last time."""
     told = [machine.version("jitkernels")]
+    times = set()
     for file in files:
         status = os.stat(file)  # half the time of the method
-        if status.st_mtime_ns < OLDEST * 10**9:
-            return None
+        times.add(status.st_mtime_ns)
         told.append(f"{file.removeprefix(str(PACKAGE))} {status.st_size} {status.st_mtime_ns}")
-    return str(sha256("\n".join(told).encode()).hexdigest()[:32])
+    if len(times) < 2 or min(times) < OLDEST * 10**9:
+        return None, 0
+    return str(sha256("\n".join(told).encode()).hexdigest()[:32]), max(times)
 
 
 def _hash(files: list[str]) -> str:

@@ -111,6 +111,42 @@ def test_children_read_it_too(made: Path, tmp_path: Path) -> None:
     assert without(fork, made, private(tmp_path)).count("gen None") == 2
 
 
+THREADS = """
+import os, threading, time, warnings
+warnings.simplefilter("ignore")
+from packed_function import between
+x = np.linspace(0.0, 3.0, 70_000)
+found = []
+def calls(turned):
+    def product():
+        return np.array_equal(jk.vmul(x, x), x * x)
+    def function():
+        return np.allclose(between(x, 2.0), between.__wrapped__(x, 2.0))
+    works = [product, function]
+    found.extend(work() for work in (works[::-1] if turned else works))
+threads = [threading.Thread(target=calls, args=(number % 2,)) for number in range(4)]
+for thread in threads:
+    thread.start()
+children = []
+for number in range(4):
+    time.sleep(0.005)
+    child = os.fork()
+    if child == 0:
+        found.clear()
+        calls(number % 2)
+        os._exit(0 if found == [True, True] else 1)
+    children.append(child)
+for thread in threads:
+    thread.join()
+print(found == [True] * 8, [os.waitpid(child, 0)[1] for child in children])
+"""
+"""First calls of several threads at once, and of children of forks in the midst of them."""
+
+
+def test_threads_and_forks_at_first_calls(made: Path, tmp_path: Path) -> None:
+    assert without(THREADS, made, private(tmp_path)) == "True [0, 0, 0, 0]\n"
+
+
 def test_without_code_numpy_serves_and_says_so_once(made: Path, tmp_path: Path) -> None:
     """Kernels that are in no pack, and everything where there is none."""
     code = "m = np.ones((2, 3))\nfor _ in range(2):\n    assert np.allclose(jk.softmax(m), 1 / 3)\n"

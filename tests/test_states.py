@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,18 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     cache.mkdir(mode=0o700)
     for name in ("one.py", "inner/two.py", "inner/deeper/three.py", "inner/text.txt"):
         (place / name).write_text(f"of {name}")
+        aged(place / name, len(name))
     monkeypatch.setattr(states, "PACKAGE", place)
     monkeypatch.setattr(machine, "cache_root", lambda: cache)
     monkeypatch.setattr(states, "_noted", {})
     monkeypatch.setattr(states, "_used", {})
     return place
+
+
+def aged(file: Path, more: int = 0) -> None:
+    """Let a file be as one that was installed a while ago."""
+    now = time.time_ns() - 10 * states.RECENT + more
+    os.utime(file, ns=(now, now))
 
 
 def state() -> str:
@@ -60,6 +68,31 @@ def test_times_that_tell_nothing_are_not_asked(package: Path) -> None:
     assert not (machine.cache_root() or package).joinpath(states.FILE).exists()
 
 
+def test_one_time_of_all_files_tells_nothing(package: Path) -> None:
+    """Images and packages that are made to be the same each time give every file the time of a commit."""
+    for content in ("one", "two"):
+        (package / "one.py").write_text(content)
+        for file in package.rglob("*.py"):
+            os.utime(file, (1.7e9, 1.7e9))
+        found = state()
+        assert found == states._hash(states._modules_of("one.py", "inner"))
+    assert states.noted() == {}
+
+
+def test_what_has_just_changed_is_not_noted(package: Path) -> None:
+    """It may change once more, to as many bytes, and have the same time where a disk counts in seconds."""
+    file = package / "one.py"
+    for content in ("one", "two"):
+        file.write_text(content)
+        now = time.time_ns() // 10**9 * 10**9
+        os.utime(file, ns=(now, now))
+        assert state() == states._hash(states._modules_of("one.py", "inner"))
+    assert states.noted() == {}
+    aged(file)
+    found = state()
+    assert found in states.noted().values()
+
+
 def test_what_is_noted_saves_reading(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = state()
     monkeypatch.setattr(states, "_hash", lambda files: pytest.fail("it is noted in the cache"))
@@ -84,6 +117,7 @@ def test_notes_that_are_none(package: Path, content: bytes) -> None:
 def test_notes_are_few(package: Path) -> None:
     for number in range(states.MOST + 5):
         (package / "one.py").write_text("x" * number)
+        aged(package / "one.py", number)
         last = state()
     notes = json.loads(((machine.cache_root() or package) / states.FILE).read_bytes())
     assert len(notes) == states.MOST

@@ -15,7 +15,7 @@ from jitkernels.loops.tile import TILE_ARGUMENTS
 from jitkernels.machine import Target
 from jitkernels.maths.exp import exp_float32, exp_float64
 from jitkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
-from jitkernels.native.source import inlined, offset
+from jitkernels.native.source import inlined, offset, written_by
 
 FEW = 6
 """Queries up to which a panel of them would be empty for the most part."""
@@ -51,7 +51,7 @@ def few_queries(dtype: str, target: Target, *, causal: bool, masked: bool) -> Fe
     def along(columns: int) -> Any:
         symbol = f"attention_along_{columns}"
         tile = DotTile(symbol, dtype, lanes, 1, columns, 0.0, streams_a=False)
-        return ir_function_of(dtype, symbol, TILE_ARGUMENTS, tile.text())
+        return ir_function_of(dtype, symbol, TILE_ARGUMENTS, written_by(DotTile.text, tile))
 
     together, alone = along(TOGETHER), along(1)
 

@@ -19,7 +19,7 @@ from jitkernels.loops.attention_panel import (
 )
 from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.loops.tile import TILE_ARGUMENTS, Tile
-from jitkernels.native.source import IRFunction, inlined, offset
+from jitkernels.native.source import IRFunction, Written, inlined, offset, written_by
 from jitkernels.records import record
 
 DEPTH = 512
@@ -71,12 +71,21 @@ def many_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, masked: 
     width, block, key_rows, value_rows = sizes.vectors * lanes, sizes.block, sizes.key_rows, sizes.value_rows
     room, panel = room_of(dtype, lanes, sizes, masked=masked), Panel(dtype, lanes, sizes.vectors)
     turn = ir_function_of(
-        dtype, "attention_turn", PACK_ARGUMENTS, transpose_panel("attention_turn", dtype, lanes, width)
+        dtype,
+        "attention_turn",
+        PACK_ARGUMENTS,
+        written_by(transpose_panel, "attention_turn", dtype, lanes, width),
     )
-    weigh = ir_function_of(dtype, "attention_weigh", WEIGH_ARGUMENTS, panel.weigh("attention_weigh"))
-    hide = ir_function_of(dtype, "attention_hide", HIDE_ARGUMENTS, panel.hide("attention_hide"))
-    add = ir_function_of(dtype, "attention_add", ADD_ARGUMENTS, panel.add("attention_add"))
-    store = ir_function_of(dtype, "attention_store", STORE_ARGUMENTS, panel.store("attention_store"))
+    weigh = ir_function_of(
+        dtype, "attention_weigh", WEIGH_ARGUMENTS, written_by(Panel.weigh, panel, "attention_weigh")
+    )
+    hide = ir_function_of(
+        dtype, "attention_hide", HIDE_ARGUMENTS, written_by(Panel.hide, panel, "attention_hide")
+    )
+    add = ir_function_of(dtype, "attention_add", ADD_ARGUMENTS, written_by(Panel.add, panel, "attention_add"))
+    store = ir_function_of(
+        dtype, "attention_store", STORE_ARGUMENTS, written_by(Panel.store, panel, "attention_store")
+    )
 
     at_panel, at_scores, at_mask, at_sums, at_state = (
         room.panel,
@@ -93,7 +102,7 @@ def many_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, masked: 
                 symbol, dtype, lanes, rows, sizes.vectors, 0.0, a_by_column=by_column, b_stride=width,
                 guard_rows=edge, clamp_rows=edge,
             )  # fmt: skip
-            made.append(ir_function_of(dtype, symbol, TILE_ARGUMENTS, tile.text()))
+            made.append(ir_function_of(dtype, symbol, TILE_ARGUMENTS, written_by(Tile.text, tile)))
         return made[0], made[1]
 
     key_tile, key_edge = tiles("keys", key_rows, by_column=False)
@@ -197,8 +206,10 @@ def many_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, masked: 
     return columns
 
 
-def ir_function_of(dtype: str, symbol: str, arguments: tuple[tuple[str, str], ...], text: str) -> Any:
+def ir_function_of(
+    dtype: str, symbol: str, arguments: tuple[tuple[str, str], ...], made: str | Written
+) -> Any:
     """A function in LLVM IR whose pointers point to, and whose numbers are, of the dtype."""
     number = dtypes.named(dtype).c
     kinds = {"ptr": f"{number}*", "number": number, "i64": "int64"}
-    return IRFunction(symbol, "void", tuple(kinds[kind] for kind, _ in arguments), text)
+    return IRFunction(symbol, "void", tuple(kinds[kind] for kind, _ in arguments), made)

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from jitkernels.loops.pack import _Packer, transpose_registers
 from jitkernels.loops.tile import Text, declarations, element_size, element_type, float_literal
-from jitkernels.maths.exp import exp_float32, exp_float64
-from jitkernels.native.language.lanes import Library
 from jitkernels.records import record
 
 WEIGH_ARGUMENTS = (
@@ -106,6 +104,9 @@ class _PanelText:
         self.out.line(f"br i1 %more_{name}, label %{name}, label %{after}")
 
     def weigh(self, symbol: str) -> str:
+        from jitkernels.maths.exp import exp_float32, exp_float64
+        from jitkernels.native.language.lanes import Library
+
         out, vector, library = self.out, self.vector, Library()
         exp = exp_float32 if self.panel.dtype == "float32" else exp_float64
         power, _ = library.called(exp, [self.panel.dtype], self.lanes)

@@ -15,7 +15,7 @@ from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
+from jitkernels.native.source import inlined, offset, written_by
 from jitkernels.records import record
 
 DEPTH_BYTES = 2048
@@ -57,7 +57,7 @@ def distance_nest(attr: CDistAttr, target: Target, *, parallel: bool) -> LoopNes
     lengths = depth * width + packing_slack(lanes, width)
     whole, edge = (_tile(dtype, lanes, panels, squares, is_edge) for is_edge in (False, True))
     turn = ir_function(
-        "cdist_turn", dtype, PACK_ARGUMENTS, transpose_panel("cdist_turn", dtype, lanes, width)
+        "cdist_turn", dtype, PACK_ARGUMENTS, written_by(transpose_panel, "cdist_turn", dtype, lanes, width)
     )
     along, down, one_along = (
         _along(dtype, lanes, rows, columns, squares)
@@ -155,14 +155,14 @@ def _tile(dtype: str, lanes: int, panels: Panels, squares: bool, is_edge: bool) 
         b_stride=panels.vectors * lanes, mask_c=is_edge, guard_rows=is_edge, clamp_rows=is_edge, prefetch=not is_edge,
         squares=squares,
     )  # fmt: skip
-    return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
+    return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
 
 
 def _along(dtype: str, lanes: int, rows: int, columns: int, squares: bool) -> Any:
     """Sums of so many rows of x with so many rows of y."""
     symbol = f"cdist_along_{rows}x{columns}"
     tile = DotTile(symbol, dtype, lanes, rows, columns, 0.0, streams_a=False, squares=squares)
-    return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
+    return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(DotTile.text, tile))
 
 
 def _inverse_length(number: Any) -> Any:

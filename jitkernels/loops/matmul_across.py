@@ -5,7 +5,7 @@ from typing import Any
 from jitkernels.loops.matmul_packed import ir_function
 from jitkernels.loops.tile import TILE_ARGUMENTS, Tile
 from jitkernels.machine import Target
-from jitkernels.native.source import inlined
+from jitkernels.native.source import inlined, written_by
 
 
 def rows_across(dtype: str, target: Target, beta: float, *, by_column: bool) -> Any:
@@ -25,7 +25,7 @@ def rows_across(dtype: str, target: Target, beta: float, *, by_column: bool) -> 
                 mask_b=edge, mask_c=edge, guard_rows=True, clamp_rows=True, inline=True,
                 unroll=2 if vectors > 2 else 1, prefetch_beside=vectors > 2,
             )  # fmt: skip
-            made.append(ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text()))
+            made.append(ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile)))
         return made[0], made[1], made[2]
 
     def strip(rows: int, vectors: int) -> Any:

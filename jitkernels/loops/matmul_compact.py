@@ -15,7 +15,7 @@ from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined
+from jitkernels.native.source import inlined, written_by
 
 DEPTH = 256
 """Steps along k that are done at once: those of a panel of a transposed B, or of rows of B on pages of their own."""
@@ -56,7 +56,7 @@ def _tiles(attr: MatMulAttr, target: Target, rows: int) -> Any:
             b_stride=width if trans_b else None, mask_b=edge and not trans_b, mask_c=edge,
             guard_rows=trans_b, clamp_rows=trans_b, inline=True, prefetch_beside=not trans_b and not edge,
         )  # fmt: skip
-        return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
+        return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
 
     wide, single = tile_function("wide", lanes, 2), tile_function("single", lanes, 1)
     narrow = tile_function("narrow", half, 1)
@@ -92,7 +92,10 @@ def _turning(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., None]
     dtype, lanes, trans_a, depth = attr.dtype, target.lanes(attr.dtype), attr.trans_a, DEPTH
     width, tile, columns = 2 * lanes, _tiles(attr, target, rows), _columns(lanes)
     turn = ir_function(
-        "matmul_turn_b", dtype, PACK_ARGUMENTS, transpose_panel("matmul_turn_b", dtype, lanes, width)
+        "matmul_turn_b",
+        dtype,
+        PACK_ARGUMENTS,
+        written_by(transpose_panel, "matmul_turn_b", dtype, lanes, width),
     )
 
     def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:

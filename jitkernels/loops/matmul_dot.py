@@ -13,6 +13,7 @@ from jitkernels.loops.matmul_packed import ir_function, matmul_arguments
 from jitkernels.loops.tile import element_size
 from jitkernels.loops.tile_column import COLUMN_ARGUMENTS, TileColumn
 from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import written_by
 
 
 def dot_nest(
@@ -85,5 +86,5 @@ def _columns(
             f"matmul_dot_{name}", tiles[0], tiles[1], m - m % tall,
             a_row=k, a_stride=k, b_stride=k, c_stride=n, columns=columns,
         )  # fmt: skip
-        made.append(ir_function(column.symbol, dtype, COLUMN_ARGUMENTS, column.text()))
+        made.append(ir_function(column.symbol, dtype, COLUMN_ARGUMENTS, written_by(TileColumn.text, column)))
     return made[0], made[1]

@@ -18,7 +18,7 @@ from jitkernels.loops.followed import FOLLOWED, call_after
 from jitkernels.loops.pack import PACK_ARGUMENTS, copy_panel, packing_slack, transpose_panel
 from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import IRFunction, inlined
+from jitkernels.native.source import IRFunction, Written, inlined, written_by
 from jitkernels.records import record
 
 LONG = 32
@@ -52,11 +52,11 @@ class Blocking:
     block_columns: int
 
 
-def ir_function(symbol: str, dtype: str, arguments: tuple[tuple[str, str], ...], text: str) -> Any:
+def ir_function(symbol: str, dtype: str, arguments: tuple[tuple[str, str], ...], made: str | Written) -> Any:
     """Make an IR function whose pointers point to ``dtype``; loop nests call it as if it were Python."""
     pointer = f"{dtypes.named(dtype).c}*"
     return IRFunction(
-        symbol, "void", tuple(pointer if kind == "ptr" else "int64" for kind, _ in arguments), text
+        symbol, "void", tuple(pointer if kind == "ptr" else "int64" for kind, _ in arguments), made
     )
 
 
@@ -108,18 +108,18 @@ def _bodies(
             symbol, dtype, lanes, rows, vectors, beta, a_by_column=True, a_stride=rows, b_stride=width,
             mask_c=edge, guard_rows=edge, prefetch=True,
         )  # fmt: skip
-        return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
+        return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
 
     inner = tile_function("matmul_inner", blocking.vectors, edge=False)
     edge = tile_function("matmul_edge", blocking.vectors, edge=True)
     narrow = tile_function("matmul_narrow", 1, edge=True)
     pack_rows = ir_function(
         "matmul_pack_a", dtype, PACK_ARGUMENTS,
-        (copy_panel if trans_a else transpose_panel)("matmul_pack_a", dtype, lanes, rows),
+        written_by(copy_panel if trans_a else transpose_panel, "matmul_pack_a", dtype, lanes, rows),
     )  # fmt: skip
     pack_columns = ir_function(
         "matmul_pack_b", dtype, PACK_ARGUMENTS,
-        (transpose_panel if trans_b else copy_panel)("matmul_pack_b", dtype, lanes, width),
+        written_by(transpose_panel if trans_b else copy_panel, "matmul_pack_b", dtype, lanes, width),
     )  # fmt: skip
 
     may_mirror = trans_a != trans_b and beta == 0

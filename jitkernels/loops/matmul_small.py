@@ -15,6 +15,7 @@ from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.loops.tile import Tile, element_size
 from jitkernels.loops.tile_column import COLUMN_ARGUMENTS, TileColumn
 from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import written_by
 from jitkernels.records import record
 
 #: The rows that are worked on together should stay, of A and C, in half of a common second-level cache.
@@ -127,7 +128,7 @@ def _packing_body(shape: SmallShape) -> Callable[..., None]:
     width, rows_of_c, columns_of_c, steps = shape.width, shape.m, shape.n, shape.k
     whole = columns_of_c - columns_of_c % width
     has_tail, block = whole < columns_of_c, shape.row_block()
-    text = transpose_panel("matmul_pack_b", shape.dtype, shape.lanes, width)
+    text = written_by(transpose_panel, "matmul_pack_b", shape.dtype, shape.lanes, width)
     pack = ir_function("matmul_pack_b", shape.dtype, PACK_ARGUMENTS, text)
 
     def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
@@ -168,7 +169,9 @@ def tile_columns(shape: SmallShape) -> tuple[Any, Any]:
             c_stride=shape.n,
             columns=columns,
         )  # fmt: skip
-        made.append(ir_function(column.symbol, shape.dtype, COLUMN_ARGUMENTS, column.text()))
+        made.append(
+            ir_function(column.symbol, shape.dtype, COLUMN_ARGUMENTS, written_by(TileColumn.text, column))
+        )
     return made[0], made[1]
 
 

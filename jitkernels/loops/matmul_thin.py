@@ -16,7 +16,7 @@ from jitkernels.loops.pack import APART_ARGUMENTS, columns_apart
 from jitkernels.loops.tile import TILE_ARGUMENTS, element_size
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined
+from jitkernels.native.source import inlined, written_by
 
 TURNED_BYTES = 16384
 """Of the short factor, where it has to be turned round to lie along k: half of a first-level cache."""
@@ -59,7 +59,7 @@ def _dots(attr: MatMulAttr, target: Target, trans_a: bool, columns: bool) -> tup
     def tile(rows: int, columns: int) -> Any:
         symbol = f"matmul_dot{rows}_{columns}"
         made = DotTile(symbol, dtype, lanes, rows, columns, attr.beta, streams_a=False, turned=swapped)
-        return ir_function(symbol, dtype, TILE_ARGUMENTS, made.text())
+        return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(DotTile.text, made))
 
     four = [tile(rows, 4) for rows in range(1, most + 1)]
     single = [tile(rows, 1) for rows in range(1, most + 1)]
@@ -134,7 +134,7 @@ def turned(dtype: str, lanes: int) -> Any:
             f"matmul_apart{few}",
             dtype,
             APART_ARGUMENTS,
-            columns_apart(f"matmul_apart{few}", dtype, lanes, few),
+            written_by(columns_apart, f"matmul_apart{few}", dtype, lanes, few),
         )
 
     of_two, of_three, of_four = apart(2), apart(3), apart(4)

@@ -21,7 +21,7 @@ from jitkernels.loops.tile import TILE_ARGUMENTS, Tile
 from jitkernels.machine import Target
 from jitkernels.maths.sigmoid import sigmoid_float32, sigmoid_float64
 from jitkernels.maths.tanh import tanh_float32, tanh_float64
-from jitkernels.native.source import inlined, offset, vectors
+from jitkernels.native.source import inlined, offset, vectors, written_by
 from jitkernels.records import record
 
 SUMS_BYTES = 1 << 19
@@ -81,7 +81,7 @@ def products_of(shape: Shape) -> Products:
         tile = Tile(
             symbol, dtype, lanes, rows, gates, 0.0, a_by_column=False, b_stride=width, clamp_rows=rows > 1
         )  # fmt: skip
-        return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
+        return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
 
     tall_tile, middle_tile, low_tile = tile_function(tall), tile_function(middle), tile_function(1)
     some_dots = dot_rows("recurrence_dots", dtype, lanes, at_once)
@@ -89,7 +89,7 @@ def products_of(shape: Shape) -> Products:
         "recurrence_pack",
         dtype,
         PACK_ARGUMENTS,
-        transpose_panel("recurrence_pack", dtype, lanes, lanes, width),
+        written_by(transpose_panel, "recurrence_pack", dtype, lanes, lanes, width),
     )
 
     @inlined()

@@ -17,7 +17,7 @@ from jitkernels.loops.weight_columns import COLUMNS as UNPACKED
 from jitkernels.loops.weight_columns import by_columns, unpacking
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
+from jitkernels.native.source import inlined, offset, written_by
 
 COLUMNS = 512
 """Of a block, whose panels lie in the second-level cache."""
@@ -41,15 +41,21 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
             symbol, dtype, lanes, rows, plan.vectors, 0.0, a_by_column=True, a_stride=rows, b_stride=width,
             mask_c=edge, guard_rows=edge, prefetch=True,
         )  # fmt: skip
-        return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
+        return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
 
     unpack = unpacking(attr, lanes, per_byte)
     inner, edge = tile_function("weights_inner", False), tile_function("weights_edge", True)
     pack_rows = ir_function(
-        "weights_pack_a", dtype, PACK_ARGUMENTS, transpose_panel("weights_pack_a", dtype, lanes, rows)
+        "weights_pack_a",
+        dtype,
+        PACK_ARGUMENTS,
+        written_by(transpose_panel, "weights_pack_a", dtype, lanes, rows),
     )
     pack_columns = ir_function(
-        "weights_pack_b", dtype, PACK_ARGUMENTS, transpose_panel("weights_pack_b", dtype, lanes, width)
+        "weights_pack_b",
+        dtype,
+        PACK_ARGUMENTS,
+        written_by(transpose_panel, "weights_pack_b", dtype, lanes, width),
     )
 
     narrow, few_columns = by_columns(attr, target, per_byte), width // 2

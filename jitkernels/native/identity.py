@@ -1,20 +1,39 @@
 """What tells a loop nest from others without its text, which a parser takes several milliseconds to make.
 
 It is what Python has made of the functions, and all that they refer to. Nests whose identities are equal have equal
-text; nests that differ in words alone, as in an annotation, may have two. All processes of one Python agree on it.
+text; nests that differ in words alone, as in an annotation, may have two. All processes of one Python agree on it,
+whatever the order of their sets, whoever traces them, and however far Python optimises.
 """
 
+import inspect
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from opcode import hasconst, opmap
 from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from jitkernels.native.source import External, IRFunction, LaterIR, Table
+from jitkernels import states
+from jitkernels.native.source import (
+    WRITERS,
+    WRITTEN_OF,
+    External,
+    IRFunction,
+    LaterIR,
+    Table,
+    Written,
+    offset,
+    vectors,
+)
 
 AS_THEY_ARE = frozenset({str, bytes, int, float, bool, type(None)})
 """Types whose values are told apart by how they are written."""
+RESUME, NOP, OF_CONSTANTS = opmap["RESUME"], opmap["NOP"], frozenset(hasconst)
+FEW = 256
+"""Constants whose numbers are a byte."""
+TAKES_REST = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _codes: dict[CodeType, str] = {}
 
 
@@ -31,7 +50,7 @@ class Identity:
         self._seen: dict[int, int] = {}
         try:
             told = [f"{name} {self._value(value)}" for name, value in fields]
-        except ValueError:  # a name that has no value yet
+        except (ValueError, RecursionError):  # a name that has no value yet; functions nested without end
             raise UnlikeError from None
         self.text = "\n".join([str(sys.implementation.cache_tag), *told])
 
@@ -40,55 +59,115 @@ class Identity:
         kind = type(value)
         if kind in AS_THEY_ARE:
             return f"{kind.__name__} {value!r}"
+        if value is offset or value is vectors:
+            return f"language.{value.__name__}"
         if kind is FunctionType:
             return self._function(value)
         if kind is tuple:
             return f"({', '.join(map(self._value, value))})"
         if isinstance(value, np.generic):
-            return f"{kind.__name__} {value.tobytes()!r}"
-        if isinstance(value, type):
+            return _number(value)
+        if isinstance(value, type) and issubclass(value, np.generic):
             return f"{value.__module__}.{value.__qualname__}"
         if kind is External:
             self.called.append(value)
             return f"external {value.symbol} {value.result} {value.arguments}"
         if kind is IRFunction:
-            return f"IR {value.symbol} {value.result} {value.arguments} {value.text!r}"
+            return f"IR {value.symbol} {value.result} {value.arguments} {self._value(value.made)}"
+        if kind is Written:
+            state = states.state_of(*WRITERS, *WRITTEN_OF)
+            return f"{_name_of_writer(value.writer)} {state} {self._given(value.given)}"
         if kind is LaterIR:
             return f"later {value.text!r}"
         if kind is Table:
-            return f"table {value.rows!r}"
+            return f"table {[[*map(_number, row)] for row in value.rows]}"
         raise UnlikeError
 
-    def _function(self, function: Callable[..., Any]) -> str:
+    def _given(self, value: Any) -> str:
+        """Plain values, and records of them."""
+        if isinstance(value, tuple):
+            return f"({', '.join(map(self._given, value))})"
+        if is_dataclass(value):
+            named = [f"{field.name} {self._given(getattr(value, field.name))}" for field in fields(value)]
+            return f"{_name_of_writer(type(value))} {named}"
+        if type(value) in AS_THEY_ARE:
+            return self._value(value)
+        raise UnlikeError
+
+    def _function(self, function: FunctionType) -> str:
         """Its code, its flags, and the values of the names of other scopes that it uses."""
         if id(function) in self._seen:
             return f"function {self._seen[id(function)]}"
         self._seen[id(function)] = len(self._seen)
+        if function.__defaults__ or function.__kwdefaults__:
+            raise UnlikeError
         code, scope = function.__code__, function.__globals__
         uses = [self._value(cell.cell_contents) for cell in function.__closure__ or ()]
         uses += [
-            f"{name} {self._value(scope[name])}"
+            f"{name} {'numpy' if scope[name] is np else self._value(scope[name])}"
             for name in code.co_names
-            if name in scope and scope[name] is not np
+            if name in scope
         ]
-        return f"{_written(code)} {getattr(function, 'fastmath', None)} [{', '.join(uses)}]"
+        marks = getattr(function, "fastmath", None), hasattr(function, "fuses")
+        return f"{written(code)} {marks} [{', '.join(uses)}]"
 
 
-def _written(code: CodeType) -> str:
-    """What Python made of a function, but for where that stood."""
+def _name_of_writer(value: Any) -> str:
+    """What makes text, or a class that it is given: one of a module whose state is known."""
+    place = value.__module__.removeprefix("jitkernels.").replace(".", "/")
+    if f"{place}.py" not in WRITERS or "<" in value.__qualname__:
+        raise UnlikeError
+    return f"{value.__module__}.{value.__qualname__}"
+
+
+def _number(value: Any) -> str:
+    """One of NumPy's, to the last bit: how it is written is the user's choice."""
+    return f"{type(value).__name__} {value.tobytes()!r}"
+
+
+def written(code: CodeType) -> str:
+    """What Python made of a function, but for where that stood and its docstring.
+
+    Raises UnlikeError for a function that has others inside, whose names nobody here looks up.
+    """
     found = _codes.get(code)
     if found is None:
         names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-        counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
-        documented = bool(code.co_consts) and isinstance(code.co_consts[0], str)
-        constants = ", ".join(map(_constant, (None, *code.co_consts[1:]) if documented else code.co_consts))
-        found = _codes[code] = f"{code.co_name} {code.co_code.hex()} {names} {counts} [{constants}]"
+        if any(isinstance(value, CodeType) for value in code.co_consts):
+            raise UnlikeError
+        counts = (
+            code.co_argcount,
+            code.co_posonlyargcount,
+            code.co_kwonlyargcount,
+            code.co_flags & TAKES_REST,
+        )
+        made, constants = _without_docstring(code)
+        listed = ", ".join(map(_constant, constants))
+        found = _codes[code] = f"{code.co_name} {made.hex()} {names} {counts} [{listed}]"
     return found
 
 
+def _without_docstring(code: CodeType) -> tuple[bytes, list[Any]]:
+    """Instructions and constants as they are where Python leaves docstrings out on request.
+
+    Then there is an instruction that does nothing in its place, and None is the first constant.
+    """
+    made, constants = bytearray(code.co_code), [*code.co_consts]
+    first = made[::2].find(RESUME) * 2 + 2
+    if made[first] == NOP:
+        del made[first : first + 2]
+    if constants and isinstance(constants[0], str) and len(constants) < FEW:
+        kept = [None, *(value for value in constants[1:] if value is not None)]
+        others = iter(range(1, FEW))
+        numbers = [0, *(0 if value is None else next(others) for value in constants[1:])]
+        for at in range(0, len(made), 2):
+            if made[at] in OF_CONSTANTS:
+                made[at + 1] = numbers[made[at + 1]]
+        constants = kept
+    return bytes(made), constants
+
+
 def _constant(value: Any) -> str:
-    if isinstance(value, CodeType):
-        return _written(value)
     if isinstance(value, tuple):
         return f"({', '.join(map(_constant, value))})"
     if isinstance(value, frozenset):

@@ -115,7 +115,11 @@ class LoopNest:
 
     @kept_property
     def identity(self) -> Identity | None:
-        """What tells it from other nests without its text; None where only that does. Blocks are for threads."""
+        """What tells it from other nests without its text; None where only that does."""
+        return self._identified()
+
+    def _identified(self) -> Identity | None:
+        """As `identity`, as of now. Blocks are for threads."""
         told = [(name, getattr(self, name)) for name in FIELDS if name != "block" or self.parallel]
         try:
             return Identity([*told, ("entry", self.entry)])
@@ -184,6 +188,11 @@ class LoopNest:
         module = linked(self.name, parts, [symbol, f"{symbol}_range", f"{symbol}_check"])
         is_made = isinstance(self.body, LaterIR)
         improve = codegen.fuse if is_made else codegen.straighten if self.straight else codegen.optimise
+        now = self._identified()
+        if (now and now.text) != (self.identity and self.identity.text):
+            raise BuildError(
+                f"{self.name}: a value that its functions refer to has changed since it was made"
+            )
         return codegen.finished(module, symbol, self.externals, self.vector_bytes, improve, py=self.text)
 
     def _translated(self) -> str:

@@ -22,6 +22,7 @@ import numpy as np
 
 from jitkernels.checksums import sha256
 from jitkernels.errors import BuildError
+from jitkernels.kept import kept_property
 from jitkernels.records import record
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -77,16 +78,41 @@ class External:
 
 
 @record
+class Written:
+    """The text that `writer` makes of what is `given`, made when code is: a process that loads code needs none.
+
+    `writer` is a function of one of `WRITERS`, or a method of a record there, and `given` are plain values and such
+    records.
+    """
+
+    writer: Callable[..., str]
+    given: tuple[Any, ...]
+
+
+def written_by(writer: Callable[..., str], *given: Any) -> Written:
+    return Written(writer, given)
+
+
+WRITERS = tuple(f"loops/{name}.py" for name in ("tile", "dot_tile", "tile_column", "pack", "attention_panel"))
+"""Modules that make text of what they are given, of each other, `WRITTEN_OF` and what is in the key of all code."""
+WRITTEN_OF = ("maths",)
+
+
+@record
 class IRFunction:
     """A function in LLVM IR, linked into the object and called by name from a loop nest.
 
-    `text` holds the whole definition of `symbol` and the declarations it needs.
+    `made` holds the whole definition of `symbol` and the declarations it needs, or says who writes it.
     """
 
     symbol: str
     result: str
     arguments: tuple[str, ...]
-    text: str = field(repr=False)
+    made: str | Written = field(repr=False)
+
+    @kept_property
+    def text(self) -> str:
+        return self.made if isinstance(self.made, str) else self.made.writer(*self.made.given)
 
     def __call__(self, *arguments: Any) -> Any:
         """For type checkers: loop nests call it, Python cannot."""
@@ -187,7 +213,37 @@ def parsed(code: CodeType) -> tuple[ast.FunctionDef, int]:
         tree = tree.body[0]
     if not isinstance(tree, ast.FunctionDef) or tree.name != code.co_name:
         raise BuildError(f"{where}: {code.co_name} is not written with 'def'")
+    if not _is_text_of(tree, code):
+        raise BuildError(
+            f"{where}: what Python runs as {code.co_name} is not made from what stands there now"
+        )
     return tree, first - (2 if inside else 1)
+
+
+def _is_text_of(tree: ast.FunctionDef, code: CodeType) -> bool:
+    """Whether Python makes the same of this: keys tell what it has made, and the file may have changed since then."""
+    from jitkernels.native.identity import UnlikeError, written
+
+    try:
+        own = written(code)
+    except UnlikeError:  # its key is its text
+        return True
+    itself = "pass" if code.co_name in code.co_freevars else f"global {code.co_name}"
+    head = f"def around({', '.join(code.co_freevars)}): {itself}"
+    for imported in (
+        "",
+        *([f"import {', '.join(code.co_names)}"] if code.co_names else []),
+    ):  # np.f() is other code then
+        module = ast.parse(f"{imported}\n{head}")
+        module.body[-1].body.append(tree)  # type: ignore[attr-defined]  # of the function around
+        made = compile(module, code.co_filename, "exec", dont_inherit=True)
+        (outer,) = (one for one in made.co_consts if isinstance(one, CodeType))
+        try:
+            if own in [written(one) for one in outer.co_consts if isinstance(one, CodeType)]:
+                return True
+        except UnlikeError:
+            return False
+    return False
 
 
 def syntax_of(code: CodeType) -> tuple[ast.FunctionDef, int]:
@@ -293,7 +349,7 @@ class Module:
             if value is not np
         ]
         scope = textwrap.indent("\n".join([*bindings, text, f"return {bare}"]), "    ")
-        listed = ", ".join(map(repr, flags))
+        listed = ", ".join(map(repr, (*flags, *(["fuses"] if hasattr(function, "fuses") else []))))
         self.parts.append(
             f"def scope_{unique}():\n{scope}\n{unique} = compiled(scope_{unique}(), [{listed}])"
         )
@@ -304,7 +360,7 @@ class Module:
         if value is offset or value is vectors:
             return f"language.{value.__name__}"
         if isinstance(value, Table):
-            return f"table({value.rows!r})"
+            return f"table({[[*map(_number, row)] for row in value.rows]})"
         if isinstance(value, External):
             self.know(self.externals, value)
             return f"external({value.symbol!r}, {value.result!r}, {value.arguments!r})"
@@ -312,11 +368,7 @@ class Module:
             self.know(self.ir, value)
             return f"external({value.symbol!r}, {value.result!r}, {value.arguments!r})"
         if isinstance(value, np.number | np.bool_) and not isinstance(value, np.complexfloating):
-            return (
-                f"np.{value.dtype.name}(float.fromhex({float(value).hex()!r}))"
-                if value.dtype.kind == "f"
-                else (f"np.{value.dtype.name}({int(value)})")
-            )
+            return _number(value)
         if isinstance(value, float) or (isinstance(value, int) and value.bit_length() <= MOST_BITS):
             return f"float.fromhex({value.hex()!r})" if isinstance(value, float) else repr(value)
         if isinstance(value, type) and issubclass(value, np.generic):
@@ -338,6 +390,13 @@ class Module:
             raise BuildError(
                 f"two functions of a loop nest are called {value.symbol}: {known[value.symbol]}, {value}"
             )
+
+
+def _number(value: Any) -> str:
+    """One of NumPy's."""
+    if value.dtype.kind == "f":
+        return f"np.{value.dtype.name}(float.fromhex({float(value).hex()!r}))"
+    return f"np.{value.dtype.name}({int(value)})"
 
 
 def _cure(value: Any) -> str:
