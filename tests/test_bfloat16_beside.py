@@ -57,5 +57,5 @@ def example(row: type[KernelAttr]) -> dict[str, Any]:
     raise AssertionError(f"no ci case of {row.__name__} can be asked for by an everyday call")
 
 
-def as_tuple(results: object) -> tuple[np.ndarray, ...]:  # type: ignore[type-arg]
+def as_tuple(results: object) -> tuple[np.ndarray, ...]:
     return results if isinstance(results, tuple) else (np.asarray(results),)

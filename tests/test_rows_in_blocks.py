@@ -1,6 +1,6 @@
 """What passes through buffers comes out as what is brought together at once: of no rows, and of rows that are long."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ ROWS = [
     if inputs_of(row) and spread_of(row)
 ]
 MOST = 1 << 21
-FORMS = {
+FORMS: dict[str, Callable[[Any], Any]] = {
     "strided": testing.arguments.strided,
     "wider": lambda value: (
         value.astype({4: f"{value.dtype.kind}8", 8: f"{value.dtype.kind}4"}[value.itemsize])
