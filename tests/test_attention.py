@@ -97,3 +97,22 @@ def test_keys_that_threads_share(flags: dict[str, Any], threads: int, restored: 
         np.testing.assert_allclose(out.array, want, rtol=1e-10, equal_nan=True)
         results.add(out.array.tobytes())
     assert len(results) == 1
+
+
+@pytest.mark.parametrize("form", [testing.arguments.strided, np.asfortranarray], ids=["strided", "Fortran"])
+@pytest.mark.parametrize("heads", [1, HEADS])
+def test_masks_of_batches_that_pass_through_buffers(heads: int, form: Any) -> None:
+    """Each batch entry has its own mask, however many entries are brought together at a time."""
+    generator = np.random.default_rng(4)
+    q, k, v = (generator.standard_normal((1, 7, heads, rows, 64)) for rows in (QUERIES, KEYS, KEYS))
+    mask = generator.standard_normal((1, 7, heads, QUERIES, KEYS))
+    loose = np.lib.stride_tricks.as_strided(mask, strides=(0, mask.strides[1], 0, *mask.strides[3:]))
+    want = expected(q, k, v, mask, scale=0.125)
+    for given in [mask, loose] if heads == 1 else [mask]:
+        for dtype in ("float32", "float64"):
+            off = 1e-5 if dtype == "float32" else 1e-12
+            for _ in range(2):
+                got = jk.attention(form(q), k, form(v), given.astype(dtype, order="K"))
+                np.testing.assert_allclose(got, want, rtol=off, atol=off)
+                got = jk.attention(q, k, v, given)
+                np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)

@@ -169,7 +169,7 @@ def _along(argument: Argument, arrays: dict[str, AnyArray], present: Sequence[Ar
         if len(lead) > 1 and set(lead) != {1}:
             array = np.broadcast_to(array, (*other.shape[:-1], own[-1]))
             lead = array.shape[: -len(own)]
-    except ValueError:
+    except (ValueError, RuntimeError):  # the latter for more dimensions than NumPy broadcasts
         return arrays[argument.name]
     return array.reshape(math.prod(lead), *array.shape[-len(own) :])
 
@@ -191,11 +191,25 @@ def _arrays(
     arrays = {a.name: _array(kernel, a, values[a.name]) for a in present}
     floating = [a.name for a in present if a.dtype is None]
     weak = [values[name] if type(values[name]) in WEAK else arrays[name].dtype for name in floating]
-    common = np.result_type(*weak) if floating else np.dtype(np.float64)
+    common = _common(weak) if floating else np.dtype(np.float64)
     if bfloat16.is_foreign(common):
         known = row.known_fields().get(DTYPE)
         return arrays, bfloat16.NAME if known is not None and bfloat16.NAME in known.dtypes else "float32"
     return arrays, "float32" if common in (np.dtype(np.float16), np.dtype(np.float32)) else "float64"
+
+
+def _common(kinds: Sequence[Any]) -> "np.dtype[Any]":
+    """What NumPy promotes them to; bfloat16 counts as float32 beside integers and floats that it refuses to join.
+
+    Python's numbers say nothing beside bfloat16, where NumPy takes a float for a double.
+    """
+    own = [kind for kind in kinds if isinstance(kind, np.dtype)]
+    if not any(map(bfloat16.is_foreign, own)):
+        return np.result_type(*kinds)
+    try:
+        return np.result_type(*own)
+    except TypeError:
+        return np.result_type(*(np.float32 if bfloat16.is_foreign(kind) else kind for kind in own))
 
 
 def _array(kernel: str, argument: Argument, value: Any) -> AnyArray:

@@ -213,11 +213,14 @@ def flat(
     kernel: str, argument: Argument, array: AnyArray, lead: tuple[int, ...], wanted: Array, behind: int
 ) -> AnyArray:
     """An input in the kernel's own shape: contiguous, aligned, of its dtype; the caller's memory if possible."""
+    turned = argument.turned is not None and lies_turned(
+        argument, array, lead
+    )  # as it came, before it is repeated
     if argument.spreads:
         fixed = _fixed(argument, array) + _behind(argument, behind)
         whole = lead + array.shape[array.ndim - fixed :]
         array = array if array.shape == whole else np.broadcast_to(array, whole)
-    if argument.turned is not None and lies_turned(argument, array, lead):
+    if turned:
         array = array.swapaxes(-1, -2)
     if array.size != math.prod(wanted.shape):
         return np.empty(wanted.shape, wanted.numpy)  # no result has an element, so nobody reads it

@@ -38,6 +38,8 @@ def in_blocks(table: int, frame: int, context: int) -> int:
         own = operand(frame, i)
         if load(own, 8 * Operand.ARRAY) != 0:
             store(own, 8 * Operand.BASE, load(own, 8 * Operand.DATA))
+            if load(record(table, i), 8 * Record.ALONG) and load(own, 8 * Operand.EXTENTS) > 1:
+                whole = 1  # which of it belongs to a row is told by the row's number in the call
             if load(own, 8 * Operand.DIRECT) == 0:
                 direct = 0
                 if load(record(table, i), 8 * Record.LEADS):
@@ -86,11 +88,11 @@ def in_blocks(table: int, frame: int, context: int) -> int:
             if i < load(table, 8 * Table.INPUTS) and load(record(table, i), 8 * Record.LEADS) == 0:
                 transfer(own, 0, load(own, 8 * Operand.INNER), 1)
     start = 0
-    while start < lead:
+    while start < lead or start == 0:  # of no rows there may be results all the same
         count = min(step, lead - start)
         if one_block(table, frame, context, words, start, count, step) == 0:
             return 0
-        start += count
+        start += max(count, 1)
     return 1
 
 

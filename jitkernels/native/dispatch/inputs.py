@@ -61,6 +61,7 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                 store(own, 8 * Operand.OWNED, array)
             store(own, 8 * Operand.ARRAY, array)
     widths = 0
+    halves = 0
     for i in range(inputs):
         own = operand(frame, i)
         array = load(own, 8 * Operand.ARRAY)
@@ -79,6 +80,10 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                     return 0  # what is too large for int64 would not be refused as a row that does not exist
             elif weak == 0:
                 widths = widths | width_of(kind)
+                if kind == 3 or kind == 4:
+                    halves = 1
+    if halves and widths == 4:
+        widths = 5  # what float32 holds and bfloat16 does not
     wide = is_wide(widths)
     if widths > 3:
         if widths & 2:

@@ -53,6 +53,11 @@ def as_one(own: int, other: int, fixed: int) -> int:
         for d in range(fixed):
             store(extents, 8 * d, load(extents, 8 * (more + d)))
             store(strides, 8 * d, load(strides, 8 * (more + d)))
+        if first != 1:  # the strides of dimensions of one element may be anything
+            stride = load(own, 8 * Operand.ITEM)
+            for d in range(1, fixed):
+                stride = stride * load(extents, 8 * d)
+            store(strides, 0, stride)
         store(extents, 0, first * load(extents))
     store(own, 8 * Operand.DIMENSIONS, fixed)
     return 1
