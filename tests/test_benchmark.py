@@ -23,6 +23,7 @@ from jitkernels.benchmark.entries import (
     ordinary_calls,
     random_attrs,
     streaming,
+    weights,
 )
 from jitkernels.benchmark.saved import Run
 from jitkernels.benchmark.suite import Benchmark, Line, Settings, Verdict, benchmark, benchmarks
@@ -339,6 +340,15 @@ def test_a_line_of_streaming_without_a_generated_kernel(toy: Any, fresh: Path) -
     """As rows of other packages may have it: the first in the static order is what there is."""
     found = streaming.line(toy.ToyAttr(n=1000), [(lambda: None, 1e3)], 1e-4)
     assert found.detail == "refer[]"
+
+
+def test_a_line_of_weights() -> None:
+    """Few columns, on one thread; all kinds of weights have a line."""
+    found = list(weights.attrs(64))
+    assert {attr.fields().get("rounded") for attr in found} == {None, "float", "int16", "int8"}
+    made = weights.line(found[0], False, 1e-4)
+    assert {"read", "gen"} == set(made.timings)
+    assert weights.verdict([made]).holds == (made.figures["share"] >= weights.PROMISED)
 
 
 def test_ordinary_calls_are_compared_in_one_dtype() -> None:

@@ -22,6 +22,7 @@ TRIAD_ELEMENTS = 1 << 24
 """Of each of three arrays, beyond every cache."""
 ARRAYS = 3
 PAGE = 4096
+LINE, CHAINS_OF_SUM = 64, 4
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,24 @@ def triad(*, past: bool, parallel: bool) -> tuple[Callable[[], object], float]:
     arrays = [_aligned(TRIAD_ELEMENTS) for _ in range(ARRAYS)]
     call = functools.partial(_function(nest), *[one.ctypes.data for one in arrays], TRIAD_ELEMENTS)
     return _holding(call, *arrays), ARRAYS * 4.0 * TRIAD_ELEMENTS
+
+
+def reading(array: Any, *, parallel: bool) -> tuple[Callable[[], object], int]:
+    """A call that adds up the words of an array, and the bytes of them that it reads: whole cache lines."""
+    first = -array.ctypes.data % LINE
+    lines = max(array.nbytes - first, 0) // LINE // CHAINS_OF_SUM * CHAINS_OF_SUM
+    nest = LoopNest(
+        "reading",
+        ("int32*", "int32*", "int64"),
+        _sums(),
+        extent=2,
+        block=max(lines // 64, CHAINS_OF_SUM) // CHAINS_OF_SUM * CHAINS_OF_SUM,
+        parallel=parallel,
+        vector_bytes=machine.target().vector_bytes,
+    )
+    found = np.zeros(lines + 1, np.int32)
+    call = functools.partial(_function(nest), array.ctypes.data + first, found.ctypes.data, lines)
+    return _holding(call, array, found), lines * LINE
 
 
 def _aligned(elements: int) -> Any:
@@ -168,4 +187,39 @@ done:
   ret i64 0
 }}
 !0 = !{{i32 1}}
+"""
+
+
+def _sums() -> str:
+    """Some cache lines at a time; the sum is stored at the place where it began."""
+    vector, steps = "<16 x i32>", range(CHAINS_OF_SUM)
+    phis = "\n".join(f"  %s{c} = phi {vector} [ zeroinitializer, %start ], [ %t{c}, %loop ]" for c in steps)
+    loads = "\n".join(
+        f"""  %i{c} = add i64 %i, {c}
+  %p{c} = getelementptr {vector}, ptr %from, i64 %i{c}
+  %x{c} = load {vector}, ptr %p{c}, align {LINE}
+  %t{c} = add {vector} %s{c}, %x{c}"""
+        for c in steps
+    )
+    joined = "\n".join(
+        f"  %u{c} = add {vector} %{'t0' if c == 1 else f'u{c - 1}'}, %t{c}" for c in steps if c > 0
+    )
+    return f"""declare i32 @llvm.vector.reduce.add.v16i32({vector})
+define i64 @body(ptr %from, ptr %to, i64 %n, i64 %begin, i64 %end) {{
+start:
+  br label %loop
+loop:
+  %i = phi i64 [ %begin, %start ], [ %next, %loop ]
+{phis}
+{loads}
+  %next = add i64 %i, {CHAINS_OF_SUM}
+  %more = icmp slt i64 %next, %end
+  br i1 %more, label %loop, label %done
+done:
+{joined}
+  %all = call i32 @llvm.vector.reduce.add.v16i32({vector} %u{CHAINS_OF_SUM - 1})
+  %at = getelementptr i32, ptr %to, i64 %begin
+  store i32 %all, ptr %at
+  ret i64 0
+}}
 """
