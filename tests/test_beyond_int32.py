@@ -93,17 +93,15 @@ def extents_of(attr: KernelAttr, nest: LoopNest) -> list[str]:
 
 def check_end(attr: KernelAttr, label: str, one: Any, variant: Variant) -> bool:
     """The last part of a nest's range, in arrays beyond int32; whether there was one."""
-    nest = one.source(attr, variant)
-    name, *inner = extents_of(attr, nest) or [""]
+    name, *inner = extents_of(attr, one.source(attr, variant)) or [""]
     big = enlarged(attr, name) if name else None
     if big is None or one.reason_against(big) is not None:
         return False
     if not is_independent(attr, name) and not {OFFSET, STRIDE} & {*attr.fields()}:
         return True  # each part needs those before it
-    if nest.exact:
-        if variant not in one.variants(big):
-            return False  # it is not for sizes like these
-        nest = one.source(big, variant)
+    nest = one.source(big, variant)  # whose blocks may be larger
+    if nest.exact and variant not in one.variants(big):
+        return False  # it is not for sizes like these
     each = math.prod(getattr(attr, other) for other in inner)
     step = math.lcm(nest.block, each, each * attr.fields().get(STRIDE, 1)) // each
     extent = getattr(big, name)
