@@ -30,9 +30,7 @@ def _is_elementwise(inputs: Sequence[Argument], outputs: Sequence[Argument], sym
 def _is_of_any_order(inputs: Sequence[Argument], outputs: Sequence[Argument]) -> bool:
     """Whether all arrays are alike but for numbers, so that options alone say what happens to an element."""
     alike = [a for a in inputs if not a.is_number]
-    return bool(alike) and all(
-        a.spreads and not a.fixed and a.when is None and a.dtype is None for a in (*alike, *outputs)
-    )
+    return bool(alike) and all(a.spreads and not a.fixed and a.dtype is None for a in (*alike, *outputs))
 
 
 def _is_of_rows(inputs: Sequence[Argument], outputs: Sequence[Argument], symbols: Sequence[str]) -> bool:

@@ -21,7 +21,7 @@ RIGHT: dict[str, Callable[[AnyArray], AnyArray]] = {
     "TRANSPOSE": lambda x: x.swapaxes(-1, -2),
     "VBROADCAST": lambda x: np.broadcast_to(x, (3, *x.shape)),
 }
-SHAPES = ((40,), (1, 1), (9, 33), (33, 9), (2, 8, 17), (3, 1, 2, 5))
+SHAPES = ((40,), (1, 1), (9, 33), (33, 9), (9, 8, 17), (11, 2, 3, 10))
 LAYOUTS: dict[str, Callable[[AnyArray], AnyArray]] = {
     "plain": lambda x: x,
     **{name: forms.EVERYWHERE[name] for name in ("strided", "columns", "reversed", "Fortran", "repeated")},
@@ -112,3 +112,29 @@ def test_squares_of_what_lies_the_other_way_round(shape: tuple[int, ...]) -> Non
         assert np.array_equal(out, expected)
         compiled(jk.vsub, one, turned, out=out[..., ::-1])
         assert np.array_equal(out[..., ::-1], expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_axes_in_any_order(dtype: str) -> None:
+    for shape in ((9, 3, 17), (16, 8, 9), (8, 2, 3, 11), (10, 8, 1, 9)):
+        for order in itertools.permutations(range(len(shape))):
+            x = numbers(int(np.prod(shape)), dtype).reshape(shape).transpose(order)
+            assert np.array_equal(compiled(jk.vcopy, x), x)
+            back = np.zeros(x.shape, dtype).transpose(np.argsort(order))
+            assert np.array_equal(compiled(jk.vcopy, x.transpose(np.argsort(order)), out=back), back)
+            np.testing.assert_allclose(compiled(jk.softmax, x), jk.softmax(x.copy()), rtol=1e-5, atol=1e-30)
+            assert np.array_equal(compiled(jk.vadd, x, x.copy()), x + x)
+
+
+def test_optimisers_take_arrays_all_in_fortran_order() -> None:
+    arrays = [np.random.default_rng(i).uniform(0.5, 1.5, (31, 17)) for i in range(5)]
+    for count in (4, 5):
+        functions: list[Any] = [jk.adam, jk.adamw]
+        for function in functions:
+            right = function(*arrays[:count])
+            found = compiled(function, *map(np.asfortranarray, arrays[:count]))
+            for one, other in zip(found, right, strict=True):
+                assert np.array_equal(one, other)
+            mixed = compiled(function, *map(np.asfortranarray, arrays[: count - 1]), arrays[count - 1])
+            for one, other in zip(mixed, right, strict=True):
+                assert np.array_equal(one, other)

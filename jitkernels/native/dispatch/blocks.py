@@ -240,6 +240,12 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
         if reading:
             return copy_run(pair, buffer, item, at, stride, count)
         return copy_run(pair, at, stride, buffer, item, count)
+    beside = last - 2
+    while same and beside >= 0 and length >= SQUARE:
+        if load(own, 8 * (Operand.STRIDES + beside)) == item and stride != item:
+            if load(own, 8 * (Operand.EXTENTS + beside)) >= SQUARE and count == elements_of(own):
+                return in_squares(own, beside, item, reading)
+        beside -= 1
     index = stack(MOST_OPERAND_DIMENSIONS)
     outer = start // length
     within = start - outer * length
@@ -309,6 +315,55 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
     return 0
 
 
+def elements_of(own: int) -> int:
+    count = 1
+    for d in range(load(own, 8 * Operand.DIMENSIONS)):
+        count = count * load(own, 8 * (Operand.EXTENTS + d))
+    return count
+
+
+def in_squares(own: int, beside: int, item: int, reading: int) -> int:
+    """All elements, where those along some dimension but the last two lie without gaps: matrices of it and the last."""
+    last = load(own, 8 * Operand.DIMENSIONS) - 1
+    index = stack(MOST_OPERAND_DIMENSIONS)
+    steps = stack(MOST_OPERAND_DIMENSIONS)
+    step = item
+    d = last
+    while d >= 0:
+        store(index, 8 * d, 0)
+        store(steps, 8 * d, step)
+        step = step * load(own, 8 * (Operand.EXTENTS + d))
+        d -= 1
+    length = load(own, 8 * (Operand.EXTENTS + last))
+    stride = load(own, 8 * (Operand.STRIDES + last))
+    columns = load(own, 8 * (Operand.EXTENTS + beside))
+    across = load(steps, 8 * beside)
+    at = load(own, 8 * Operand.DATA)
+    buffer = load(own, 8 * Operand.BASE)
+    further = 1
+    while further:
+        if reading:
+            transpose(item, buffer, across, at, stride, length, columns)
+        else:
+            transpose(item, at, stride, buffer, across, columns, length)
+        further = 0
+        d = last - 1
+        while d >= 0 and further == 0:
+            if d != beside:
+                here = load(index, 8 * d) + 1
+                at += load(own, 8 * (Operand.STRIDES + d))
+                buffer += load(steps, 8 * d)
+                further = 1
+                if here == load(own, 8 * (Operand.EXTENTS + d)):
+                    at -= here * load(own, 8 * (Operand.STRIDES + d))
+                    buffer -= here * load(steps, 8 * d)
+                    here = 0
+                    further = 0
+                store(index, 8 * d, here)
+            d -= 1
+    return 0
+
+
 FUNCTIONS = (
     in_blocks,
     block_of,
@@ -319,4 +374,6 @@ FUNCTIONS = (
     target_of,
     collapse,
     transfer,
+    elements_of,
+    in_squares,
 )

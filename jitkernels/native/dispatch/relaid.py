@@ -122,14 +122,11 @@ def is_dense(own: int) -> int:
 
 def at_once(own: int, buffer: int, pair: int, reading: int) -> int:
     """All elements of an operand from or to the memory of one without gaps."""
-    count = 1
-    for d in range(load(own, 8 * Operand.DIMENSIONS)):
-        count = count * load(own, 8 * (Operand.EXTENTS + d))
     store(own, 8 * Operand.PAIR, pair)
     store(own, 8 * Operand.WANTED, load(buffer, 8 * Operand.KIND))
     store(own, 8 * Operand.BASE, load(buffer, 8 * Operand.DATA))
     collapse(own)
-    return transfer(own, 0, count, reading)
+    return transfer(own, 0, elements_of(own), reading)
 
 
 def run_by_run(own: int, out: int, pair: int) -> int:

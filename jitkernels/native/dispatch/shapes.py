@@ -211,12 +211,16 @@ def all_fortran(table: int, frame: int, inputs: int) -> int:
     for i in range(inputs):
         own = operand(frame, i)
         array = load(own, 8 * Operand.ARRAY)
-        if load(record(table, i), 8 * Record.LEADS) and (
-            load(array, Offset.TYPE) != address("jk_ndarray")
-            or load(own, 8 * Operand.CONTIGUOUS)
-            or load32(array, Offset.ARRAY_FLAGS) & IN_FORTRAN_ORDER == 0
-            or load(own, 8 * Operand.DIMENSIONS) != load(frame, 8 * Frame.LEADING)
-            or lies(array, load(frame, 8 * Frame.LEADING), frame + 8 * Frame.LEAD, 0) == 0
+        if (
+            array != 0
+            and load(record(table, i), 8 * Record.LEADS)
+            and (
+                load(array, Offset.TYPE) != address("jk_ndarray")
+                or load(own, 8 * Operand.CONTIGUOUS)
+                or load32(array, Offset.ARRAY_FLAGS) & IN_FORTRAN_ORDER == 0
+                or load(own, 8 * Operand.DIMENSIONS) != load(frame, 8 * Frame.LEADING)
+                or lies(array, load(frame, 8 * Frame.LEADING), frame + 8 * Frame.LEAD, 0) == 0
+            )
         ):
             fortran = 0
     return fortran
