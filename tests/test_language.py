@@ -299,7 +299,7 @@ def test_functions_of_one_name() -> None:
 
     def doubling() -> Any:
         @inlined()
-        def computed(x: float) -> float:
+        def computed(x: Any) -> Any:
             return 2 * x
 
         return computed
@@ -307,7 +307,7 @@ def test_functions_of_one_name() -> None:
     twice = doubling()
 
     @inlined()
-    def computed(x: float) -> Any:
+    def computed(x: Any) -> Any:
         return 3 * twice(x)
 
     def body(x: Any, y: Any) -> None:

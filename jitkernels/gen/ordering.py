@@ -30,6 +30,8 @@ FEW = 32
 """How many are found as they come: of more than these the whole row is sorted."""
 RUN = 64
 """Elements that are looked at together."""
+INDEX = (1 << 32) - 1
+"""Of a word the half that is a place."""
 WORK = 1 << 15
 """Elements that a thread gets at least."""
 
@@ -192,6 +194,7 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
     size = np.dtype(dtype).itemsize
     digits, bits = size, 8 * size
     rank_of, memory = RANK[dtype], taken("int64_t")
+    is_narrow = bits == 32
     least, eight, mask = integer(np.iinfo(integer).min), unsigned(8), unsigned(DIGIT - 1)
     top = unsigned((1 << bits - 1) - 1)
     no_memory = np.int64(status.no_memory_for(f"topk_{dtype}"))
@@ -226,8 +229,16 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
             values[i] = x[indices[i]]
 
     @inlined()
-    def place_of(rank: int, shift: Any) -> int:
-        return int(((unsigned(rank) ^ top) >> shift) & mask)
+    def packed(rank: int, j: int) -> Any:
+        """What is sorted, and its place in the lower half of the word."""
+        return (np.int64(unsigned(rank) ^ top) << np.int64(32)) | j
+
+    @inlined()
+    def key_at(x: Any, one: int, packs: bool) -> Any:
+        """What is sorted: the largest rank is 0."""
+        if is_narrow and packs:
+            return unsigned(one >> np.int64(32))
+        return unsigned(int(rank_of(x[one]))) ^ top
 
     @inlined()
     def first_of(rank: int) -> int:
@@ -237,7 +248,11 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
     def find_many(
         x: Any, values: Any, indices: Any, n: int, k: int, counts: Any, places: Any, other: Any
     ) -> None:
-        """The places of those whose first bits are among the largest, in order, the last digit first."""
+        """The places of those whose first bits are among the largest, in order, the last digit first.
+
+        Where both have 32 bits, what is sorted lies beside each place.
+        """
+        packs = is_narrow and n <= INDEX
         for i in range(1 << TOP_DIGIT):
             counts[i] = 0
         for j in range(n):
@@ -248,34 +263,44 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
             total += counts[limit]
         m = 0
         for j in range(n):
-            places[m] = j
-            m += 1 if first_of(int(rank_of(x[j]))) <= limit else 0
+            rank = int(rank_of(x[j]))
+            places[m] = packed(rank, j) if packs else j
+            m += 1 if first_of(rank) <= limit else 0
+        for i in range(digits * DIGIT):
+            counts[i] = 0
+        for j in range(m):
+            rest = key_at(x, places[j], packs)
+            for digit in range(digits):
+                counts[DIGIT * digit + int(rest & mask)] += 1
+                rest = rest >> eight
         turned, shift = 0, unsigned(0)
-        for _ in range(digits):
-            for i in range(DIGIT):
-                counts[i] = 0
-            for j in range(m):
-                counts[place_of(int(rank_of(x[places[j] if turned == 0 else other[j]])), shift)] += 1
-            if counts[place_of(int(rank_of(x[places[0] if turned == 0 else other[0]])), shift)] != m:
+        for digit in range(digits):
+            own = offset(counts, DIGIT * digit)
+            if own[int((key_at(x, places[0] if turned == 0 else other[0], packs) >> shift) & mask)] != m:
                 total = 0
                 for i in range(DIGIT):
-                    here = counts[i]
-                    counts[i] = total
+                    here = own[i]
+                    own[i] = total
                     total += here
-                for j in range(m):
-                    one = places[j] if turned == 0 else other[j]
-                    place = place_of(int(rank_of(x[one])), shift)
-                    if turned == 0:
-                        other[counts[place]] = one
-                    else:
-                        places[counts[place]] = one
-                    counts[place] += 1
+                if turned == 0:
+                    for j in range(m):
+                        one = places[j]
+                        place = int((key_at(x, one, packs) >> shift) & mask)
+                        other[own[place]] = one
+                        own[place] += 1
+                else:
+                    for j in range(m):
+                        one = other[j]
+                        place = int((key_at(x, one, packs) >> shift) & mask)
+                        places[own[place]] = one
+                        own[place] += 1
                 turned = 1 - turned
             shift += eight
         for i in range(k):
             one = places[i] if turned == 0 else other[i]
-            indices[i] = one
-            values[i] = x[one]
+            index = one & INDEX if packs else one
+            indices[i] = index
+            values[i] = x[index]
 
     def body(
         x: Any, values: Any, indices: Any, rows: int, n: int, k: int, workspace: Any, begin: int, end: int
