@@ -35,6 +35,8 @@ class Argument:
     role: Any
     dtype: str
     shape: tuple[Number, ...]
+    trailing = None
+    """It has as many dimensions as its shape, never more."""
 
     def array(self, sizes: Mapping[str, Any]) -> Shaped:
         """For given values of the symbols; what is written may be what is read at the same place."""
