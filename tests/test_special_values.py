@@ -23,7 +23,7 @@ KINDS: dict[str, Callable[[AnyArray, str], object]] = {
     "huge": lambda v, dtype: (
         np.isfinite(v).all() and np.abs(v).max() > float(bfloat16.limits(dtype).max) ** 0.3
     ),
-    "ties": lambda v, _: 1 < len(np.unique(v)) <= 3 < v.size // 2,
+    "ties": lambda v, _: len(np.unique(v)) == 3 < v.size // 2,
     "peak": lambda v, _: np.isfinite(v).all() and np.abs(v).max() > 100 * np.median(np.abs(v)),
     "NaN": lambda v, _: np.isnan(v).any(),
     "infinity": lambda v, _: np.isinf(v).any(),
