@@ -1,15 +1,38 @@
 """NaN, infinities, signed zeros, subnormals and the ends of the range come out as mathematics has them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import cases
+import numpy as np
 import oracles
 import pytest
 from cases import Failures, Row
 
-from jitkernels import testing
+from jitkernels import bfloat16, testing
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.registry import implementations
+from jitkernels.signature import AnyArray
+
+KINDS: dict[str, Callable[[AnyArray, str], object]] = {
+    "positive": lambda v, _: (v > 0).all(),
+    "negative": lambda v, _: (v < 0).all(),
+    "constant": lambda v, _: (v == v.flat[0]).all() and v.flat[0] != 0,
+    "zero": lambda v, _: (v == 0).all(),
+    "far from zero": lambda v, _: np.abs(v).min() > 50 and np.ptp(v) < 20,
+    "tiny": lambda v, dtype: 0 < np.abs(v).max() < 1e6 * float(bfloat16.limits(dtype).tiny),
+    "huge": lambda v, dtype: (
+        np.isfinite(v).all() and np.abs(v).max() > float(bfloat16.limits(dtype).max) ** 0.3
+    ),
+    "ties": lambda v, _: len(np.unique(v)) == 3 < v.size // 2,
+    "peak": lambda v, _: np.isfinite(v).all() and np.abs(v).max() > 100 * np.median(np.abs(v)),
+    "NaN": lambda v, _: np.isnan(v).any(),
+    "infinity": lambda v, _: np.isinf(v).any(),
+    "negative zero": lambda v, _: ((v == 0) & np.signbit(v)).any(),
+    "subnormal": lambda v, dtype: ((v != 0) & (np.abs(v) < float(bfloat16.limits(dtype).tiny))).any(),
+}
+"""What arrays of floats hold in some call of each row's tests; the first two as far as the domain goes."""
+MANY = 8
+"""Elements that an array needs for ties, or for a peak."""
 
 
 @pytest.mark.parametrize("row", cases.every_row())
@@ -28,6 +51,23 @@ def test_special_values_in_long_arrays(row: Row) -> None:
         for dtype in ("float32", "float64")
     ]
     _check(row, dict.fromkeys(max(attrs, key=_size) for attrs in found if attrs), alone=False)
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_every_kind_is_there(row: Row) -> None:
+    """Of what the tests of values and of special values draw at the middle size: each kind in each array of floats."""
+    attr = cases.middles(row)[0]
+    drawn = [testing.data.sample(attr, fill) for fill in testing.kinds(attr).values()]
+    drawn += testing.data.with_special_values(attr, alone=True)
+    for place, parameter in enumerate(attr.signature().arrays):
+        if parameter.role == "out" or not parameter.is_float or not parameter.nbytes:
+            continue
+        values = [parameter.numbers(arrays[place]) for arrays in drawn]
+        lacking = {"negative"} if parameter.domain[0] >= 0 else set()
+        lacking |= {"ties", "peak"} if values[0].size < MANY else set()
+        with np.errstate(all="ignore"):
+            missing = {k for k, has in KINDS.items() if not any(has(v, parameter.dtype) for v in values)}
+        assert not missing - lacking, f"{parameter.name}: {missing}"
 
 
 def _check(row: Row, attrs: Iterable[KernelAttr], *, alone: bool) -> None:
