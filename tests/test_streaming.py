@@ -175,3 +175,18 @@ def test_gathered_rows(n: int, dtype: str) -> None:
             to = placed(np.zeros_like(y), at)
             Kernel(attr, gen, variant).callable(table, ids, to)
             assert to.tobytes() == table[ids].tobytes(), (variant, at)
+
+
+@pytest.mark.parametrize("shape", [(1, 1024, 1040), (1, 1040, 1003), (1, 1003, 1040), (5, 528, 272)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_turned_matrices(shape: tuple[int, int, int], dtype: str) -> None:
+    """Wherever they begin; where rows of the result are no whole lines, nothing streams."""
+    attr = jk.TransposeAttr(batch=shape[0], rows=shape[1], n=shape[2], dtype=dtype)
+    gen, (x, y) = implementation(jk.TransposeAttr, "gen"), attr.signature().sample()
+    streamed = [variant for variant in gen.variants(attr) if variant.get("stream")]
+    assert streamed or not machine.target().masked_lanes(dtype, 64)
+    for variant in streamed:
+        for at in (0, 4, 13):
+            to = placed(np.zeros_like(y), at)
+            Kernel(attr, gen, variant).callable(placed(x, at // 2), to)
+            assert to.tobytes() == x.transpose(0, 2, 1).tobytes(), (variant, at)

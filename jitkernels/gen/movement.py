@@ -8,7 +8,7 @@ import numpy as np
 from jitkernels.attrs.movement import GatherAttr, ScatterAddAttr, TransposeAttr
 from jitkernels.loops.matmul_packed import is_same
 from jitkernels.loops.row_results import COPIES, asked_for, results_past_caches, streams, visible
-from jitkernels.loops.transposing import transposed_tiles
+from jitkernels.loops.transposing import lines_before, transposed_tiles, turned_lines
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
@@ -22,6 +22,8 @@ LONG = 16 * LINE
 """Bytes of rows whose whole lines are most of them."""
 SQUARE = 8
 """Rows and columns that are turned in registers: a part has as many at least."""
+BAND = 64
+"""Rows that columns are written of before the next ones: what was read but in part stays in the caches."""
 STRIP = 64
 """Columns of a table that a thread adds to at least."""
 
@@ -75,50 +77,86 @@ def few(x: Any, y: Any, count: int, length: int, begin: int, end: int, is_rows: 
 
 def transpose_variants(attr: TransposeAttr) -> list[Variant]:
     along, block = _along(attr)
-    return widths_and_threads(attr.fields()[along] // block)
+    found, result = widths_and_threads(attr.fields()[along] // block), attr.signature().outputs[0]
+    is_long = min(attr.rows, attr.n) * result.numpy.itemsize >= LONG and result.numpy.itemsize >= 4
+    return streams(found, result) if is_long else found
 
 
 @implements(TransposeAttr, variants=transpose_variants)
-def transpose(attr: TransposeAttr, **variant: Any) -> LoopNest:
+def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> LoopNest:
     size = np.dtype(attr.dtype).itemsize
     side, tiles = LINE // size, transposed_tiles(attr.dtype)
     along, block = _along(attr)
     is_batch = along == "batch"
+    # Where nothing streams the names stand for what is small, as it is a part of the object all the same.
+    before_line = lines_before(attr.dtype) if stream else visible
+    turned = turned_lines(attr.dtype) if stream else visible
 
     @inlined()
-    def turn(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
-        """Columns `begin` to `end` of a matrix."""
-        if (rows < 2) | (n < 2):
-            for i in range(begin * rows, end * rows):
-                y[i] = x[i]
+    def turn_in_lines(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
+        """Columns `begin` to `end` of a matrix, whole lines of the result past the caches where rows have the same."""
+        before = before_line(y, rows)
+        if before < 0:
+            turn(x, y, rows, n, begin, end, 0, rows)
             return
-        if (rows < SQUARE) | (end - begin < SQUARE):
+        before = min(before, rows)
+        below = before + (rows - before) // side * side
+        first_column = min(begin + max(before_line(offset(x, begin), n), 0), end)  # that begins lines of x
+        right = first_column + (end - first_column) // side * side
+        for top in range(before, below, BAND):
+            bottom = min(top + BAND, below)
+            for left in range(first_column, right, side):
+                for first in range(top, bottom, side):
+                    turned(offset(y, left * rows + first), rows, offset(x, first * n + left), n)
+        turn(x, y, rows, n, begin, first_column, before, below)
+        turn(x, y, rows, n, right, end, before, below)
+        turn(x, y, rows, n, begin, end, 0, before)
+        turn(x, y, rows, n, begin, end, below, rows)
+        visible()
+
+    @inlined()
+    def turn(x: Any, y: Any, rows: int, n: int, begin: int, end: int, top: int, bottom: int) -> None:
+        """Columns `begin` to `end` of a matrix, from row `top` to `bottom`."""
+        if bottom - top == rows:
+            if (rows < 2) | (n < 2):
+                for i in range(begin * rows, end * rows):
+                    y[i] = x[i]
+                return
             if rows < SQUARE:
                 few(x, y, rows, n, begin, end, True)
-            elif end - begin == n:
+                return
+            if (n < SQUARE) & (end - begin == n):
                 few(x, y, n, rows, 0, rows, False)
-            else:
-                for j in range(begin, end):
-                    for i in range(rows):
-                        y[j * rows + i] = x[i * n + j]
+                return
+        if (bottom - top < SQUARE) | (end - begin < SQUARE):
+            for j in range(begin, end):
+                for i in range(top, bottom):
+                    y[j * rows + i] = x[i * n + j]
             return
         left = begin
         while left < end:
             width = side if end - left >= side + SQUARE else end - left
-            first = 0
-            while first < rows:
-                height = side if rows - first >= side + SQUARE else rows - first
+            first = top
+            while first < bottom:
+                height = side if bottom - first >= side + SQUARE else bottom - first
                 tiles(offset(y, left * rows + first), rows, offset(x, first * n + left), n, height, width)
                 first += height
             left += width
 
+    @inlined()
+    def matrix(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
+        if stream:
+            turn_in_lines(x, y, rows, n, begin, end)
+        else:
+            turn(x, y, rows, n, begin, end, 0, rows)
+
     def body(x: Any, y: Any, batch: int, rows: int, n: int, begin: int, end: int) -> None:
         if is_batch:
             for one in range(begin, end):
-                turn(offset(x, one * rows * n), offset(y, one * rows * n), rows, n, 0, n)
+                matrix(offset(x, one * rows * n), offset(y, one * rows * n), rows, n, 0, n)
         else:
             for one in range(batch):
-                turn(offset(x, one * rows * n), offset(y, one * rows * n), rows, n, begin, end)
+                matrix(offset(x, one * rows * n), offset(y, one * rows * n), rows, n, begin, end)
 
     signature = attr.signature()
     return LoopNest(

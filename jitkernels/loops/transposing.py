@@ -4,6 +4,8 @@ from jitkernels import dtypes
 from jitkernels.native import moving
 from jitkernels.native.source import IRFunction
 
+LINE = 64
+"""Bytes of a line of the caches."""
 PARAMETERS = "ptr %to, i64 %to.step, ptr %from, i64 %from.step, i64 %rows, i64 %columns"
 
 
@@ -26,5 +28,73 @@ define void @{symbol}({PARAMETERS}) alwaysinline nounwind {{
   %done = call i64 @transpose(i64 {bytes_}, {given})
   ret void
 }}
+""",
+    )
+
+
+def lines_before(dtype: str) -> IRFunction:
+    """``(to, step)``: elements before the first line of the caches, where it is that of all rows; else -1."""
+    element = dtypes.named(dtype)
+    symbol = f"lines_before_{dtype}"
+    return IRFunction(
+        symbol,
+        "int64",
+        (f"{element.c}*", "int64"),
+        f"""define i64 @{symbol}(ptr %to, i64 %step) alwaysinline nounwind {{
+  %address = ptrtoint ptr %to to i64
+  %back = sub i64 0, %address
+  %left = and i64 %back, {LINE - 1}
+  %before = udiv i64 %left, {element.size}
+  %bytes = mul i64 %step, {element.size}
+  %over = and i64 %bytes, {LINE - 1}
+  %is.same = icmp eq i64 %over, 0
+  %found = select i1 %is.same, i64 %before, i64 -1
+  ret i64 %found
+}}
+""",
+    )
+
+
+def turned_lines(dtype: str) -> IRFunction:
+    """``(to, to_step, start, start_step)``: a square of as many rows as a line has elements, written past the caches.
+
+    Each round lets every vector of the first half alternate with one of the second.
+    """
+    element = dtypes.named(dtype)
+    lanes, bits = LINE // element.size, 8 * element.size
+    symbol, vector = f"turned_lines_{dtype}", f"<{LINE // element.size} x i{8 * element.size}>"
+    lines = []
+    for i in range(lanes):
+        lines += [
+            f"  %from.{i} = mul i64 %from.step, {i}",
+            f"  %from.{i}.at = getelementptr i{bits}, ptr %from, i64 %from.{i}",
+            f"  %r0.{i} = load {vector}, ptr %from.{i}.at, align {element.size}",
+        ]
+    rounds = lanes.bit_length() - 1
+    for number in range(rounds):
+        for i in range(lanes // 2):
+            for half in range(2):
+                first = half * lanes // 2
+                order = ", ".join(f"i32 {first + k}, i32 {lanes + first + k}" for k in range(lanes // 2))
+                lines.append(
+                    f"  %r{number + 1}.{2 * i + half} = shufflevector {vector} %r{number}.{i}, "
+                    f"{vector} %r{number}.{i + lanes // 2}, <{lanes} x i32> <{order}>"
+                )
+    for i in range(lanes):
+        lines += [
+            f"  %to.{i} = mul i64 %to.step, {i}",
+            f"  %to.{i}.at = getelementptr i{bits}, ptr %to, i64 %to.{i}",
+            f"  store {vector} %r{rounds}.{i}, ptr %to.{i}.at, align {LINE}, !nontemporal !0",
+        ]
+    body = "\n".join(lines)
+    return IRFunction(
+        symbol,
+        "void",
+        (f"{element.c}*", "int64", f"{element.c}*", "int64"),
+        f"""define void @{symbol}(ptr %to, i64 %to.step, ptr %from, i64 %from.step) alwaysinline nounwind {{
+{body}
+  ret void
+}}
+!0 = !{{i32 1}}
 """,
     )
