@@ -20,7 +20,8 @@ from jitkernels.checksums import sha256
 from jitkernels.errors import BuildError
 from jitkernels.loops.variants import STREAM_BYTES, widths_for
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import LaterIR, lines_of, references
+from jitkernels.native.parsing import lines_of
+from jitkernels.native.source import LaterIR, references
 from jitkernels.registry import Implementation, implements
 from jitkernels.registry import Variant as Choice
 from jitkernels.states import state_of

@@ -29,8 +29,8 @@ MOST_BYTES = 1 << 28
 
 
 COMPILER = (
-    "native/language", "native/source.py", "native/loop_nest.py", "native/link.py", "native/codegen.py",
-    "native/passes.py", "native/ir.py", "native/c.py", "dtypes.py",
+    "native/language", "native/source.py", "native/parsing.py", "native/loop_nest.py", "native/link.py",
+    "native/codegen.py", "native/passes.py", "native/ir.py", "native/c.py", "dtypes.py",
 )  # fmt: skip
 
 

@@ -112,9 +112,7 @@ def check_implementation(checks: Checks, row: Row, name: str) -> None:
                 testing.check_bad_indices(attr, kernel.callable, label=label)
 
 
-BY_PYTHON: dict[str, Form] = {
-    "subclass": lambda value: value.view(type("Own", (np.ndarray,), {})),
-}
+BY_PYTHON: dict[str, Form] = {"subclass": lambda value: value.view(type("Own", (np.ndarray,), {}))}
 COMPILED: dict[str, Form] = {
     "plain": np.copy,
     "strided": arguments.strided,
@@ -126,8 +124,8 @@ COMPILED: dict[str, Form] = {
     "inside": lambda value: np.pad(value, 2)[tuple(slice(2, 2 + n) for n in value.shape)],
 }  # what the dispatcher takes itself from the second call on; Python serves the forms above
 OTHER_TYPES = ("float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+# For special values: in long double something else overflows on the way, or the other zero is the larger one.
 NEED_AN_ORACLE = ("attention", "group_norm", "vrelu", "vadd_relu")
-"""For special values: in long double something else overflows on the way, or the other zero is the larger one."""
 WEAK = (float, int, bool)  # numbers that take the dtype of what they meet
 
 
@@ -246,8 +244,9 @@ def check_results(calls: Calls, given: Given, dtype: str) -> None:
             continue
         for _ in range(2):
             with calls.checks.one(f"{calls.name}: out {name}"):
-                same = name == "swapped"  # bytes have one order
-                outs = tuple(o if same and o.itemsize == 1 else form(o) for o in unwritten(fresh))
+                outs = tuple(
+                    o if name == "swapped" and o.itemsize == 1 else form(o) for o in unwritten(fresh)
+                )
                 calls.function(**given, out=outs if several else outs[0])
                 own = (dtype if one.dtype.kind == "f" else one.dtype for one in fresh)
                 plain = tuple(np.asarray(o).astype(d) for o, d in zip(outs, own, strict=True))
@@ -284,14 +283,8 @@ def check_mistakes(calls: Calls, given: Given) -> None:
         elif not isinstance(value, int):
             refused(f"{calls.name}: {key}", key, function, **given | {key: "no such"})
     (out, *_) = result if isinstance(result := function(**given), tuple) else (result,)
-    wrongs = [
-        out.tolist(),
-        out.astype(np.int64 if out.dtype.kind == "f" else np.bool_),
-        out[np.newaxis].copy(),
-        read_only(out),
-        "text",
-        (),
-    ]
+    other = out.astype(np.int64 if out.dtype.kind == "f" else np.bool_)
+    wrongs = [out.tolist(), other, out[np.newaxis].copy(), read_only(out), "text", ()]
     for wrong in [*wrongs, (out,) * 9]:
         for _ in range(2):
             refused(f"{calls.name}: out", "out", function, **given, out=wrong)
@@ -364,18 +357,16 @@ def check_row(checks: Checks, row: Row) -> None:
     for name in implementations(row):
         started = time.monotonic()
         check_implementation(checks, row, name)
-        tell_of(checks, started, f"{row.kernel_type.name} {name}")
+        tell(
+            f"{row.kernel_type.name} {name}: {checks.count} checks so far, {time.monotonic() - started:.0f} s"
+        )
     started = time.monotonic()
     calls = Calls(checks, row)
     for dtype in ("float32", "float64"):
         check_everyday(calls, dtype)
     check_axes(calls)
     check_shapes(calls)
-    tell_of(checks, started, f"{row.kernel_type.name} calls")
-
-
-def tell_of(checks: Checks, started: float, what: str) -> None:
-    tell(f"{what}: {checks.count} checks so far, {time.monotonic() - started:.0f} s")
+    tell(f"{row.kernel_type.name} calls: {checks.count} checks so far, {time.monotonic() - started:.0f} s")
 
 
 def tell(text: str) -> None:

@@ -17,7 +17,8 @@ from jitkernels.errors import BuildError
 from jitkernels.native import c, load, source
 from jitkernels.native.ir import IRSource
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import External, Source, inlined, parsed, symbol_of
+from jitkernels.native.parsing import parsed
+from jitkernels.native.source import External, Source, inlined, symbol_of
 from jitkernels.registry import implementation, implementations
 
 DOUBLING = """

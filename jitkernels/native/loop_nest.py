@@ -9,7 +9,8 @@ from jitkernels.checksums import sha256
 from jitkernels.errors import BuildError
 from jitkernels.kept import kept_property
 from jitkernels.native import entry, openmp, status
-from jitkernels.native.identity import Identity, UnlikeError
+from jitkernels.native.bytecode import UnlikeError
+from jitkernels.native.identity import Identity
 from jitkernels.native.source import External, LaterIR, Module
 from jitkernels.records import record
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from jitkernels.errors import BuildError
 from jitkernels.native.language.types import INT64, Value
-from jitkernels.native.source import place_of, syntax_of
+from jitkernels.native.parsing import place_of, syntax_of
 
 WEIGHTS = '!{!"branch_weights", i32 1, i32 1000}'
 

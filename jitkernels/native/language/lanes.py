@@ -17,7 +17,8 @@ from jitkernels.errors import BuildError
 from jitkernels.native.language import in_memory, translations
 from jitkernels.native.language.lane_writer import ElementWriter, LaneWriter
 from jitkernels.native.language.types import NOTHING, NUMBERS, Type, Value, register
-from jitkernels.native.source import APART, SELDOM, place_of
+from jitkernels.native.parsing import place_of
+from jitkernels.native.source import APART, SELDOM
 
 Function = Callable[..., Any]
 NAME = "@NAME"

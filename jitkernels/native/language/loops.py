@@ -15,7 +15,8 @@ from jitkernels.native.language import types
 from jitkernels.native.language.control_flow import WEIGHTS
 from jitkernels.native.language.types import Type, Value
 from jitkernels.native.language.writer import Writer
-from jitkernels.native.source import APART, SELDOM, place_of
+from jitkernels.native.parsing import place_of
+from jitkernels.native.source import APART, SELDOM
 
 Function = Callable[..., Any]
 FIRST_LOOP = 9

@@ -8,7 +8,8 @@ from jitkernels.errors import BuildError
 from jitkernels.native.language import types
 from jitkernels.native.language.calls import Calls, Definitions
 from jitkernels.native.language.types import INT64, NOTHING, Type, Value
-from jitkernels.native.source import place_of, references, vectors
+from jitkernels.native.parsing import place_of
+from jitkernels.native.source import references, vectors
 
 FLAGS = ("nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")
 """LLVM's fast-math flags."""
