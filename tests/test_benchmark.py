@@ -242,6 +242,18 @@ def test_random_attrs_lie_outside_the_sweep() -> None:
         assert found == random_attrs.attrs_between(row, 5, np.random.default_rng(0))
 
 
+@pytest.mark.parametrize("place", ["", "none/run.json"])
+def test_no_figures_are_measured_for_a_file_that_cannot_be(
+    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", "vmul", "--seconds", "1e-4", "--json", str(tmp_path / place)])
+    assert ended.value.code == 2
+    told = capsys.readouterr()
+    assert "--json: expected a file" in told.err
+    assert not told.out
+
+
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The table is printed and kept, and a second run is compared with the first."""
     path = tmp_path / "run.json"

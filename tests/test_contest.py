@@ -72,6 +72,7 @@ def test_the_truth_may_depend_on_the_arguments() -> None:
         ([], [], 0.0),
         (np.array([3], np.uint8), np.array([5], np.uint8), 2.0),
         (1e-30, 0, 1e-30),
+        ([3 + 4j, np.inf], [0j, np.inf], 5.0),
     ],
 )
 def test_distances(answer: Any, right: Any, error: float) -> None:

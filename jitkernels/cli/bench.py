@@ -36,7 +36,8 @@ def run(
         raise ArgumentError(f"--seconds: expected more than 0, got {seconds}")
     if len(against) > 2:
         raise ArgumentError(f"--compare: expected one or two files, got {len(against)}")
-    if json is not None and not json.absolute().parent.is_dir():  # said before minutes of measuring
+    if json is not None and (json.is_dir() or not json.absolute().parent.is_dir()):
+        # Said before minutes of measuring.
         raise ArgumentError(f"--json: expected a file in a folder that exists, got {json}")
     if report is not None:
         from jitkernels.benchmark import (

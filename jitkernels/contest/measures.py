@@ -83,5 +83,5 @@ def distance(answer: Any, right: Any) -> float:
     wide = np.result_type(got.dtype, expected.dtype, np.float64)
     with np.errstate(all="ignore"):
         off = np.abs(np.subtract(got, expected, dtype=wide))
-    off = np.where((got == expected) | (np.isnan(got) & np.isnan(expected)), wide.type(0), off)
+    off = np.where((got == expected) | (np.isnan(got) & np.isnan(expected)), off.dtype.type(0), off)
     return float(off.max(initial=0.0))
