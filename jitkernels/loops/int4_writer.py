@@ -1,4 +1,4 @@
-"""What dot products of floats and of 4-bit weights in groups with a scale have in common, as LLVM IR text.
+"""What dot products of floats and of weights of 4 or 8 bits in groups with a scale have in common, as LLVM IR text.
 
 Columns follow one another, 64 bytes of a column are 16 words. Sums of products are vectors of 16 lanes, one for each
 row and column, which are added up in the end.
