@@ -94,31 +94,25 @@ class DigitDots(DotWriter):
         by = out.value(f"sub {WORDS} {self._same('i32', '%short')}, {all_of('i32', 2)}")
         chunks = f"<{', '.join(f'i32 {chunk}' for chunk in CHUNKS)}>"
         picks = out.value(f"lshr {WORDS} {chunks}, {by}")
-        self._begin("%count")
-        out.label("loop")
-        out.line("%i = phi i64 [ 0, %entry ], [ %next, %last ]")
-        self._carried("before", "entry", "", "last")
-        at = out.value(f"mul nsw i64 %i, {LOADED}")
-        words = out.value(f"ashr i64 {out.value(f'sub nsw i64 %bytes, {at}')}, 2")
-        left, right = self._below(words), self._below(out.value(f"sub nsw i64 {words}, {LANES}"))
-        after = out.value(f"add nsw i64 {at}, 64")
-        pairs = [(self._words(c, at, left), self._words(c, after, right)) for c in self.columns]
-        group = out.value("mul nsw i64 %i, %per")
-        here = out.value(
-            f"call i64 @llvm.smin.i64(i64 {out.value(f'sub nsw i64 %groups, {group}')}, i64 %per)"
-        )
-        live = self._below(here)
-        zeros = [self._zeros(c, group, picks, live) for c in self.columns if self.shifted]
-        self._fetch(at, LOADED)
-        self._fetch_of_groups(group, 8)
-        self._add(
-            self._products(pairs, "%i", zeros),
-            [self._scales(c, group, picks, live) for c in self.columns],
-            "before",
-        )
-        out.line("br label %last")
-        out.label("last")
-        self._end("%count")
+
+        def step(i: str, masked: bool) -> tuple[list[list[str]], list[str]]:
+            at = out.value(f"mul nsw i64 {i}, {LOADED}")
+            after = out.value(f"add nsw i64 {at}, 64")
+            masks = ["", ""]
+            if masked:
+                words = out.value(f"ashr i64 {out.value(f'sub nsw i64 %bytes, {at}')}, 2")
+                masks = [self._below(words), self._below(out.value(f"sub nsw i64 {words}, {LANES}"))]
+            pairs = [(self._words(c, at, masks[0]), self._words(c, after, masks[1])) for c in self.columns]
+            group = out.value(f"mul nsw i64 {i}, %per")
+            live = self._live(group, masked)
+            zeros = [self._zeros(c, group, picks, live) for c in self.columns if self.shifted]
+            if not masked:
+                self._fetch(at, LOADED)
+                self._fetch_of_groups(group, 8)
+            products = self._products(pairs, i, zeros)
+            return products, [self._scales(c, group, picks, live) for c in self.columns]
+
+        self._blocks(step)
 
     def _spread(self, numbers: str, picks: str) -> str:
         return self.out.value(

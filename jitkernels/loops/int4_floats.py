@@ -98,25 +98,26 @@ class FloatDots(DotWriter):
         out.line("%per = shl i64 1, %less")
         out.line("%short = trunc i64 %shift to i32")
         picks = out.value(f"lshr {WORDS} {LANE_NUMBERS}, {self._same('i32', '%short')}")
-        self._begin("%count")
-        out.label("loop")
-        out.line("%i = phi i64 [ 0, %entry ], [ %next, %last ]")
-        self._carried("before", "entry", "", "last")
-        at = out.value(f"mul nsw i64 %i, {BYTES}")
-        left = out.value(f"sub nsw i64 %bytes, {at}")
-        mask = self._below(out.value(f"ashr i64 {left}, 2"))
-        words = [self._words(c, at, mask) for c in self.columns]
-        group = out.value("mul nsw i64 %i, %per")
-        zeros = [self._spread("i8", f"%zero{c}", group, picks, mask) for c in self.columns if self.shifted]
-        self._fetch(at, BYTES)
-        self._fetch_of_groups(group, 4)
-        found = self._products(words, out.value(f"mul nsw i64 %i, {NUMBERS}"), zeros)
-        self._add(
-            found, [self._spread("float", f"%scale{c}", group, picks, mask) for c in self.columns], "before"
-        )
-        out.line("br label %last")
-        out.label("last")
-        self._end("%count")
+
+        def step(i: str, masked: bool) -> tuple[list[list[str]], list[str]]:
+            at = out.value(f"mul nsw i64 {i}, {BYTES}")
+            mask = ""
+            if masked:
+                mask = self._below(out.value(f"ashr i64 {out.value(f'sub nsw i64 %bytes, {at}')}, 2"))
+            words = [self._words(c, at, mask) for c in self.columns]
+            group = out.value(f"mul nsw i64 {i}, %per")
+            # A table takes its numbers of groups, a gather those of words.
+            live = self._live(group, masked) if self.permutes else mask or all_of("i1", "true")
+            zeros = [
+                self._spread("i8", f"%zero{c}", group, picks, live) for c in self.columns if self.shifted
+            ]
+            if not masked:
+                self._fetch(at, BYTES)
+                self._fetch_of_groups(group, 4)
+            found = self._products(words, out.value(f"mul nsw i64 {i}, {NUMBERS}"), zeros)
+            return found, [self._spread("float", f"%scale{c}", group, picks, live) for c in self.columns]
+
+        self._blocks(step)
 
     def _spread(self, kind: str, base: str, group: str, picks: str, live: str) -> str:
         """The numbers of groups, from `group` on, in the words of their groups, as floats."""
@@ -131,10 +132,8 @@ class FloatDots(DotWriter):
                 f"{vector} zeroinitializer)"
             )
             return found if kind == "float" else self._numbers(found)
-        left = out.value(f"sub nsw i64 %groups, {group}")
-        mask = self._below(out.value(f"call i64 @llvm.smin.i64(i64 {left}, i64 %per)"))
         found = out.value(
-            f"call {vector} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 1, {MASK} {mask}, "
+            f"call {vector} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 1, {MASK} {live}, "
             f"{vector} zeroinitializer)"
         )
         return self._permuted(found if kind == "float" else self._numbers(found), picks)

@@ -1,10 +1,11 @@
-"""What dot products of floats and of 4-bit weights in groups with a scale have in common, as LLVM IR text.
+"""What dot products of floats and of weights of 4 or 8 bits in groups with a scale have in common, as LLVM IR text.
 
 Columns follow one another, 64 bytes of a column are 16 words. Sums of products are vectors of 16 lanes, one for each
 row and column, which are added up in the end.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from jitkernels.loops.tile import Text
 from jitkernels.native.source import IRFunction
@@ -115,16 +116,64 @@ class DotWriter(ABC):
         out.line(f"%more = icmp slt i64 %next, {count}")
         out.line("br i1 %more, label %loop, label %done")
         out.label("done")
-        pairs = [(r, c) for r in self.rows for c in self.columns]
-        for r, c in pairs:
-            out.line(f"%all{r}_{c} = phi {FLOATS} [ zeroinitializer, %entry ], [ %total{r}_{c}, %last ]")
-        for r, c in pairs:
-            out.line(
-                f"%sum{r}_{c} = call reassoc float @llvm.vector.reduce.fadd.v16f32(float 0.0, {FLOATS} %all{r}_{c})"
-            )
-            place = out.element("float", out.element("float", "%found", out.times(r, "%stride")), c)
-            out.line(f"store float %sum{r}_{c}, ptr {place}, align 4")
+        self._joined("all", "zeroinitializer", "entry", "total", "last")
+        self._results()
+
+    def _joined(self, name: str, first: str, here: str, second: str, there: str) -> None:
+        """Totals that come from one place or from another."""
+        for r in self.rows:
+            for c in self.columns:
+                begin = first if first == "zeroinitializer" else f"%{first}{r}_{c}"
+                self.out.line(
+                    f"%{name}{r}_{c} = phi {FLOATS} [ {begin}, %{here} ], [ %{second}{r}_{c}, %{there} ]"
+                )
+
+    def _results(self) -> None:
+        """Totals, each added up."""
+        out = self.out
+        for r in self.rows:
+            for c in self.columns:
+                out.line(
+                    f"%sum{r}_{c} = call reassoc float @llvm.vector.reduce.fadd.v16f32(float 0.0, "
+                    f"{FLOATS} %all{r}_{c})"
+                )
+                place = out.element("float", out.element("float", "%found", out.times(r, "%stride")), c)
+                out.line(f"store float %sum{r}_{c}, ptr {place}, align 4")
         out.line("ret void")
+
+    def _blocks(self, step: Callable[[str, bool], tuple[list[list[str]], list[str]]]) -> None:
+        """Whole blocks, then one behind masks if something is left.
+
+        ``step(i, masked)`` writes what block i adds up to for each row and column, and the scales of columns.
+        """
+        out = self.out
+        out.line(f"%whole = sdiv i64 %bytes, {self.loaded}")
+        out.line("%some = icmp sgt i64 %whole, 0")
+        out.line("br i1 %some, label %loop, label %rest")
+        out.label("loop")
+        out.line("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
+        self._carried("before", "entry", "", "loop")
+        self._add(*step("%i", False), "before")
+        out.line("%next = add nuw nsw i64 %i, 1")
+        out.line("%more = icmp slt i64 %next, %whole")
+        out.line("br i1 %more, label %loop, label %rest")
+        out.label("rest")
+        self._joined("most", "zeroinitializer", "entry", "total", "loop")
+        out.line("%is_whole = icmp eq i64 %whole, %count")
+        out.line("br i1 %is_whole, label %done, label %last")
+        out.label("last")
+        self._add(*step("%whole", True), "most", "with_last")
+        out.line("br label %done")
+        out.label("done")
+        self._joined("all", "most", "rest", "with_last", "last")
+        self._results()
+
+    def _live(self, group: str, masked: bool) -> str:
+        """The mask of the groups of a block, from `group` on."""
+        if not masked:
+            return self._below("%per")
+        left = self.out.value(f"sub nsw i64 %groups, {group}")
+        return self._below(self.out.value(f"call i64 @llvm.smin.i64(i64 {left}, i64 %per)"))
 
     def _fetch(self, at: str, step: int) -> None:
         """Weights behind these columns, into the second-level cache, in the order in which they lie.
@@ -153,12 +202,12 @@ class DotWriter(ABC):
             address = self.out.element("i8", f"%{name}", self.out.value(f"add nsw i64 {at}, {line}"))
             self.out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 2, i32 1)")
 
-    def _add(self, found: list[list[str]], scales: list[str], before: str) -> None:
+    def _add(self, found: list[list[str]], scales: list[str], before: str, after: str = "total") -> None:
         """Scaled, to the totals."""
         for r in self.rows:
             for c in self.columns:
                 self.out.line(
-                    f"%total{r}_{c} = call {FLOATS} @llvm.fmuladd.v16f32({FLOATS} {found[r][c]}, "
+                    f"%{after}{r}_{c} = call {FLOATS} @llvm.fmuladd.v16f32({FLOATS} {found[r][c]}, "
                     f"{FLOATS} {scales[c]}, {FLOATS} %{before}{r}_{c})"
                 )
 

@@ -70,27 +70,23 @@ class Int8Digits(DotWriter):
         out.line("%per = shl i64 1, %less")
         out.line("%short = trunc i64 %shift to i32")
         picks = out.value(f"lshr {WORDS} {LANE_NUMBERS}, {self._same('i32', '%short')}")
-        self._begin("%count")
-        out.label("loop")
-        out.line("%i = phi i64 [ 0, %entry ], [ %next, %last ]")
-        self._carried("before", "entry", "", "last")
-        at = out.value(f"mul nsw i64 %i, {LOADED}")
-        mask = self._below(out.value(f"ashr i64 {out.value(f'sub nsw i64 %bytes, {at}')}, 2"))
-        words = [self._words(c, at, mask) for c in self.columns]
-        group = out.value("mul nsw i64 %i, %per")
-        left = out.value(f"sub nsw i64 %groups, {group}")
-        live = self._below(out.value(f"call i64 @llvm.smin.i64(i64 {left}, i64 %per)"))
-        zeros = [self._zeros(c, group, picks, live) for c in self.columns if self.shifted]
-        self._fetch(at, LOADED)
-        self._fetch_of_groups(group, 2)
-        self._add(
-            self._products(words, "%i", zeros),
-            [self._scales(c, group, picks, live) for c in self.columns],
-            "before",
-        )
-        out.line("br label %last")
-        out.label("last")
-        self._end("%count")
+
+        def step(i: str, masked: bool) -> tuple[list[list[str]], list[str]]:
+            at = out.value(f"mul nsw i64 {i}, {LOADED}")
+            mask = ""
+            if masked:
+                mask = self._below(out.value(f"ashr i64 {out.value(f'sub nsw i64 %bytes, {at}')}, 2"))
+            words = [self._words(c, at, mask) for c in self.columns]
+            group = out.value(f"mul nsw i64 {i}, %per")
+            live = self._live(group, masked)
+            zeros = [self._zeros(c, group, picks, live) for c in self.columns if self.shifted]
+            if not masked:
+                self._fetch(at, LOADED)
+                self._fetch_of_groups(group, 2)
+            products = self._products(words, i, zeros)
+            return products, [self._scales(c, group, picks, live) for c in self.columns]
+
+        self._blocks(step)
 
     def _spread(self, numbers: str, picks: str) -> str:
         return self.out.value(

@@ -4,7 +4,7 @@ Sixteen weights become floats at once. One row's products are added up group by 
 for several rows the weights are, before they are multiplied.
 """
 
-from jitkernels.loops.int4_writer import FLOATS, LANES, MASK, DotWriter
+from jitkernels.loops.int4_writer import FLOATS, LANES, MASK, WORDS, DotWriter
 
 BYTES = f"<{LANES} x i8>"
 WHOLE = 32
@@ -34,7 +34,7 @@ class Int8Dots(DotWriter):
             factors.append(self._same("float", scale))
             if self.shifted:
                 zero = out.value(f"load i8, ptr {out.element('i8', f'%zero{c}', '%i')}, align 1")
-                middles.append(self._same("float", out.value(f"sitofp i8 {zero} to float")))
+                middles.append(self._same("i32", out.value(f"sext i8 {zero} to i32")))
         self._fetch_of_groups("%i", 1)
         out.line("br label %steps")
         single = len(self.rows) == 1
@@ -95,9 +95,10 @@ class Int8Dots(DotWriter):
             )
         else:
             found = out.value(f"load {BYTES}, ptr {address}, align 1")
-        found = out.value(f"sitofp {BYTES} {found} to {FLOATS}")
-        if middles:
-            found = out.value(f"fsub {FLOATS} {found}, {middles[c]}")
+        found = out.value(f"sext {BYTES} {found} to {WORDS}")
+        if middles:  # as integers: the units that add floats convert integers
+            found = out.value(f"sub {WORDS} {found}, {middles[c]}")
+        found = out.value(f"sitofp {WORDS} {found} to {FLOATS}")
         return out.value(f"fmul {FLOATS} {found}, {scales[c]}") if scales else found
 
     def _floats(self, r: int, at: str, mask: str) -> str:
