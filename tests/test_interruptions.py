@@ -131,7 +131,7 @@ def imported(name, *rest, **named):
     return real(name, *rest, **named)
 builtins.__import__ = imported
 try:
-    jk.vexp([1.0])
+    implementations(jk.VExpAttr)
 except BaseException as error:
     pass
 print(bool(seen), "gen" in implementations(jk.VExpAttr), round(float(jk.vexp([1.0])[0]), 3))

@@ -184,7 +184,7 @@ def test_few_texts_and_no_launchers_for_many_classes(
     classes = every_class()
     assert classes >= 16
     distinct = {kernel.symbol for kernel in KernelFuncs.cache()._classes.values()}
-    assert len(made) == len(asked) == len(distinct) < classes
+    assert len(made) <= len(asked) == len(distinct) < classes
     assert all(kernel._callable is None for kernel in KernelFuncs.cache()._classes.values())
     KernelFuncs.cache().clear()
     assert every_class() == classes

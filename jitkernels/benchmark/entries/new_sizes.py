@@ -71,7 +71,15 @@ def _arguments(elements: int) -> dict[str, Callable[[int, int], tuple[Any, ...]]
     return {
         "vmul": lambda rows, n: (of(x, rows, n), of(y, rows, n), of(out, rows, n)),
         "softmax": lambda rows, n: (of(x, rows, n), -1, of(out, rows, n)),
-        "layer_norm": lambda rows, n: (of(x, rows, n), scale[:n], bias[:n], 1e-5, of(out, rows, n)),
+        "layer_norm": lambda rows, n: (
+            of(x, rows, n),
+            scale[:n],
+            bias[:n],
+            1e-5,
+            False,
+            -1,
+            of(out, rows, n),
+        ),
     }
 
 

@@ -1,12 +1,12 @@
 """The text of a loop: whole steps of several vectors, and then vectors of which some lanes may be off."""
 
-import functools
 from collections.abc import Callable
 from itertools import product
 
 from jitkernels.graph.emit.blocks import Block
 from jitkernels.graph.emit.loops import Loops, least_steps
 from jitkernels.graph.emit.memory import LINE, Array
+from jitkernels.kept import kept_property
 from jitkernels.native.language.types import NUMBERS
 
 
@@ -171,7 +171,7 @@ class LoopWriter(Loops):
         before = new(block, f"and i64 {new(block, f'sub nsw i64 {count}, 1')}, {-step}")
         return new(block, f"add nsw i64 {begin}, {before}")
 
-    @functools.cached_property
+    @kept_property
     def are_many(self) -> str:
         """Whether the steps of the function are so many that whole lines of what is `streamed` go past the caches.
 

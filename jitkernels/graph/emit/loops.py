@@ -1,7 +1,5 @@
 """Which loops a nest has: those that are one, that whose steps are lanes, and the order of the others."""
 
-import functools
-
 from jitkernels.graph import cones, extents
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.memory import LINE, Array, is_near
@@ -10,6 +8,7 @@ from jitkernels.graph.emit.targets import Target, Targets
 from jitkernels.graph.extents import Extent, Number, same
 from jitkernels.graph.ir import Node
 from jitkernels.graph.short import FEW, MANY
+from jitkernels.kept import kept_property
 from jitkernels.native.language.types import NUMBERS
 
 LONG = 16 * LINE
@@ -263,7 +262,7 @@ class Loops(Targets):
             return narrow, narrow
         return narrow, narrow * self.variant.unroll
 
-    @functools.cached_property
+    @kept_property
     def _widest(self) -> int:
         """Bytes of the largest element of which a vector is made."""
         inner = [target for target in self.targets if self.lane_loop in target.loops]

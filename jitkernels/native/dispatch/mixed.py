@@ -77,7 +77,8 @@ def mixed(table: int, slots: int) -> int:
     key = CONVERTING | kinds << ADDRESS_BITS
     context = context_of(table, (wide + KEY_BASE) << 6 | class_of(n))
     if unlikely(context == 0):
-        store(table, 8 * Table.WANTED, key)
+        if gaps == 0:
+            store(table, 8 * Table.WANTED, key)
         return Outcome.PYTHON
     long = load(context, 8 * Known.LONG)
     nest = 0
