@@ -248,10 +248,16 @@ class Dispatch:
             found = [Choice.A_FLOAT, 0, *values.words()]
         else:
             kept = [sys.intern(value) if isinstance(value, str) else value for value in values]
+            if isinstance(values[0], bool):
+                kept += map(np.bool_, values)
             kind = Choice.A_DTYPE if name == DTYPE else Choice.OF_VALUES
             found = [kind, self._factors.get(name, 0), len(kept), *map(id, kept)]
             self._kept.append(kept)
-        return [*found, *[0] * (Choice.WORDS - len(found))]
+        return [
+            *found,
+            *[0] * (Choice.DIFFERENT - len(found)),
+            len(values) if isinstance(values, tuple) else 0,
+        ]
 
     def key(self, fields: Mapping[str, Any], exact: bool = False) -> int:
         """The key of an attr's fields: of its size class, or of exactly its extents."""

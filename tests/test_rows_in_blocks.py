@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_everyday import Giving
 
 import jitkernels as jk
 from jitkernels import testing
@@ -74,10 +75,6 @@ def test_bins_of_no_elements_are_empty(dtype: str) -> None:
             assert not jk.histogram(np.zeros(shape, dtype)).any()
 
 
-class Own(np.ndarray):
-    """What Python serves."""
-
-
 @pytest.mark.parametrize("name", ["matmul", "matmul_batched", "matmul_epilogue", "gemv"])
 def test_matrices_that_lie_turned_in_calls_that_python_serves(name: str) -> None:
     """Also where one of them is taken for each of a batch."""
@@ -87,7 +84,7 @@ def test_matrices_that_lie_turned_in_calls_that_python_serves(name: str) -> None
         more = (generator.standard_normal(4),) if name == "matmul_epilogue" else ()
         right = getattr(jk, name)(a, b, *more)
         for one, other in ((np.asfortranarray(a), b), (a, np.asfortranarray(b))):
-            for given in ((one.view(Own), other), (one, other.view(Own))):
+            for given in ((Giving(one), other), (one, Giving(other))):
                 got = getattr(jk, name)(*given, *more)
                 np.testing.assert_allclose(got, right, rtol=1e-12, atol=1e-12)
             with jk.use("refer"):

@@ -42,7 +42,9 @@ def variants(attr: GEMVAttr) -> list[Variant]:
     if attr.dtype == "bfloat16":
         names = (WIDENED,) if attr.trans else algorithms()
         return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in names]
-    few = not attr.trans and (attr.m <= 2 * machine.target().lanes(attr.dtype) or attr.n <= SHORT)
+    few = attr.m == 1 or (
+        not attr.trans and (attr.m <= 2 * machine.target().lanes(attr.dtype) or attr.n <= SHORT)
+    )
     by_rows = ("vector", "thin") if few or (attr.trans and attr.m >= LONG) else ("thin", "vector")
     found: list[Variant] = [
         {"algorithm": algorithm, "parallel": parallel} for parallel in shares for algorithm in by_rows
