@@ -188,12 +188,15 @@ class Choice:
 
 
 class Operand:
-    """Words of an operand while a call is served; extents and strides are those of its loop once laid out."""
+    """Words of an operand while a call is served; extents and strides are those of its loop once laid out.
+
+    BESIDE: of a new array, the one that the caller gave for the result, to which NumPy copies it, or 0.
+    """
 
     (
         PRESENT, ARRAY, OWNED, DATA, KIND, ITEM, WANTED, DIMENSIONS, CONTIGUOUS, INNER, DIRECT, TURNED, COPY, PAIR,
-        BASE, LOW, HIGH, EXTENTS,
-    ) = range(18)  # fmt: skip
+        BASE, LOW, HIGH, BESIDE, EXTENTS,
+    ) = range(19)  # fmt: skip
     STRIDES = EXTENTS + MOST_OPERAND_DIMENSIONS
     WORDS = STRIDES + MOST_OPERAND_DIMENSIONS
 
