@@ -168,9 +168,9 @@ def register(
 
 
 def _ones(attr: KernelAttr) -> tuple[str, ...]:
-    """Trailing extents that are 1, for which there are nests of their own: such loops are over other elements."""
-    trailing = trailing_of(type(attr))
-    return (trailing,) if trailing is not None and attr.fields()[trailing] == 1 else ()
+    """Extents that are 1, for which there are nests of their own: such loops are over other elements."""
+    row, trailing = type(attr), trailing_of(type(attr))
+    return tuple(name for name in (*row.singles, *([trailing] if trailing else [])) if attr.fields()[name] == 1)
 
 
 def _along(row: type[KernelAttr]) -> str:

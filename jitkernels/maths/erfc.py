@@ -116,7 +116,7 @@ def erfc_float32(x: np.float32) -> np.float32:
     square = times(y, y)
     shifted = MAGIC_32 - square * LOG2E_32
     k = MAGIC_32 - shifted
-    r = ((k * LN2_HIGH_32 - square) + k * LN2_LOW_32) - times_plus_float32(y, y, -square)
+    r = (k * LN2_HIGH_32 - square) + (k * LN2_LOW_32 - times_plus_float32(y, y, -square))
     e = (((C6_32 * r + C5_32) * r + C4_32) * r + C3_32) * r + C2_32
     more = (e * r) * r + r
     bits = (y + SHIFT_32).view(np.int32)
@@ -124,8 +124,9 @@ def erfc_float32(x: np.float32) -> np.float32:
     c0, c1, c2, c3, c4, c5, c6 = ROWS_32[np.int64(bits >> PLACES_32)]
     rest = times((((((c6 * t + c5) * t + c4) * t + c3) * t + c2) * t + c1), t)
     one, other = factors_float32(shifted)
-    found = (c0 + ((c0 + rest) * more + rest)) * one * other
-    return TWO_32 - found if x < 0 else found
+    found = (c0 + (c0 * more + (rest * more + rest))) * one * other
+    result: np.float32 = TWO_32 - found if x < 0 else found
+    return result
 
 
 @inlined("contract")

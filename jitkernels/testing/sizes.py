@@ -38,9 +38,10 @@ def attrs_around(row: type[KernelAttr], sizes: Sequence[int] = SIZES) -> list[Ke
 
 
 def _alone(row: type[KernelAttr]) -> list[KernelAttr]:
-    """The middle cases of a row with trailing dimensions without those, for which there may be code of its own."""
+    """The middle cases of a row with 1 for trailing dimensions or `singles`, for which there may be code of its own."""
     trailing = trailing_of(row)
-    changes = [] if trailing is None else [changed(base, {trailing: 1}) for base in middles(row)]
+    names = (*row.singles, *([] if trailing is None else [trailing]))
+    changes = [changed(base, {name: 1}) for name in names for base in middles(row)]
     return [attr for attr in changes if attr is not None]
 
 
