@@ -15,7 +15,7 @@ import numpy as np
 
 from jitkernels import machine
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.attrs.roles import trailing_of
+from jitkernels.attrs.roles import singles_of, trailing_of
 from jitkernels.checksums import sha256
 from jitkernels.errors import BuildError
 from jitkernels.loops.variants import STREAM_BYTES, widths_for
@@ -169,8 +169,7 @@ def register(
 
 def _ones(attr: KernelAttr) -> tuple[str, ...]:
     """Extents that are 1, for which there are nests of their own: such loops are over other elements."""
-    row, trailing = type(attr), trailing_of(type(attr))
-    return tuple(name for name in (*row.singles, *([trailing] if trailing else [])) if attr.fields()[name] == 1)
+    return tuple(name for name in singles_of(type(attr)) if attr.fields()[name] == 1)
 
 
 def _along(row: type[KernelAttr]) -> str:
