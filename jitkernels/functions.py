@@ -102,6 +102,9 @@ class Everyday(launch.Holder):
         call = self._attr_class.call(*arguments, **named)
         if call.narrow is not None:
             c_api.know_bfloat16(call.narrow)
+        for value in (*arguments, *named.values()):  # not a result, which may have a mask
+            if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
+                c_api.know_derived(type(value))
         signature = call.attr.signature()
         outputs = signature.outputs
         targets = results.targets(self.name, call, outputs, out)

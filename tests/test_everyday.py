@@ -138,6 +138,16 @@ def read_only(value: AnyArray) -> AnyArray:
     return value
 
 
+class Giving:
+    """What gives an array when it is asked for one; only Python asks."""
+
+    def __init__(self, array: AnyArray) -> None:
+        self.array = array
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> AnyArray:
+        return self.array
+
+
 class Own(np.ndarray[Any, Any]):
     """A subclass of ndarray."""
 

@@ -9,7 +9,7 @@ import cases
 import numpy as np
 import pytest
 import test_everyday
-from test_everyday import SAME_VALUES, Own, Row, arrays_only, as_tuple, by_position, example, function_of
+from test_everyday import SAME_VALUES, Giving, Row, arrays_only, as_tuple, by_position, example, function_of
 
 import jitkernels as jk
 from jitkernels import functions, testing
@@ -42,13 +42,13 @@ def numbers(count: int, dtype: str, seed: int = 0) -> AnyArray:
 
 def test_a_call_that_comes_to_python_is_seen() -> None:
     with pytest.raises(AssertionError, match="came to Python"):
-        compiled(jk.vmul, np.ones(3, np.float32).view(Own), np.ones(3, np.float32))
+        compiled(jk.vmul, Giving(np.ones(3, np.float32)), np.ones(3, np.float32))
 
 
-@pytest.mark.parametrize("form", ["unaligned", "byte_swapped"])
+@pytest.mark.parametrize("form", ["unaligned", "byte_swapped", "subclass"])
 @pytest.mark.parametrize("row", cases.every_form())
 def test_memory_that_cannot_be_read_at_once(row: Row, form: str) -> None:
-    """Compiled code lets NumPy copy an input; a result is computed beside its place."""
+    """Compiled code lets NumPy copy an input; a result is computed beside its place. Subclasses are arrays."""
     for dtype in FLOATS:
         _, given = example(row, dtype)
         right = as_tuple(compiled(function_of(row), **given))

@@ -4,14 +4,18 @@ One object serves all values of such an option, so that machine code meets value
 have, and values so large that arithmetic with them wraps.
 """
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+import cases
 import numpy as np
 import pytest
+from test_everyday_forms import compiled
 
 import jitkernels as jk
-from jitkernels.errors import JitKernelsError
+from jitkernels.errors import AttrError, JitKernelsError
+from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.peers import ordinary_calls_of
 from jitkernels.registry import all_rows
 
@@ -41,13 +45,20 @@ def result_of(function: Any, given: dict[str, Any]) -> Any:
             results = function(**given)
     except JitKernelsError:
         return None
-    return results if isinstance(results, tuple) else (results,)
+    return as_tuple(results)
 
 
 def calls_of(row: Row) -> Iterator[dict[str, Any]]:
     names = [*row.parameters().parameters]
     for call in ordinary_calls_of(row, ELEMENTS):
         yield dict(zip(names, call.arguments, strict=False)) | dict(call.named)
+
+
+def floats_of(row: Row) -> Iterator[tuple[str, Any]]:
+    """The options of a row that are floats."""
+    for name, field in row.known_fields().items():
+        if name in row.options and field.kind == "float":
+            yield name, field
 
 
 NAMES = [row.kernel_type.name.lower() for row in all_rows() if any(numbers_of(row))]
@@ -73,3 +84,61 @@ def test_numbers_at_their_limits(name: str) -> None:
                     np.testing.assert_allclose(
                         one, right, rtol=1e-4, atol=1e-6, err_msg=f"{option}={value}, call {each}"
                     )
+
+
+FINE = (1 + 2.0**-40, 1e-60, 1e60, 0.1)
+"""Numbers that float64 holds, and float32 does not."""
+
+
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_rows() if any(floats_of(row))],
+)
+def test_floats_are_taken_as_arrays_hold_them(row: Row) -> None:
+    """Compiled code gives a kernel the same bits as Python does, which are those of float64 arrays."""
+    function = getattr(jk, row.kernel_type.name.lower())
+    plain = next(iter(calls_of(row)))
+    wide = {key: value.astype(np.float64) if is_single(value) else value for key, value in plain.items()}
+    for option, field in floats_of(row):
+        for value in (v for v in FINE if field.least <= v <= field.most):
+            given = wide | {option: value}
+            try:
+                call = row.call(**given)
+            except AttrError:  # such as of a lower end above the upper one
+                continue
+            assert getattr(call.attr, option) == value
+            with jk.use(implementation="refer"):
+                reference = result_of(function, given)
+            results = [np.zeros(o.shape, o.numpy) for o in call.attr.signature().outputs]
+            KernelFuncs.cache().of_class(call.attr).run_as(call.attr, [*call.inputs, *results])
+            for kind in (float, np.float64):
+                got = as_tuple(compiled(function, **given | {option: kind(value)}))
+                for one, own, right in zip(got, results, reference, strict=True):
+                    assert one.tobytes() == own.tobytes(), f"{option}={value}"
+                    np.testing.assert_allclose(one, right, rtol=1e-9, err_msg=f"{option}={value}")
+
+
+OF_NUMPY: dict[str, Any] = {"bool": (False, np.bool_), "whole": (2, np.int16), "float": (0.5, np.float32)}
+"""A value of an option of each kind, and NumPy's type of such."""
+
+
+@pytest.mark.parametrize("row", [param for param in cases.every_row() if param.values[0].options])
+def test_options_may_be_of_numpy(row: Row) -> None:
+    """They are taken for what Python's are, in compiled code."""
+    function = getattr(jk, row.kernel_type.name.lower())
+    plain = next(iter(calls_of(row)))
+    for option, field in row.known_fields().items():
+        if option in row.options and field.kind in OF_NUMPY and option not in plain:
+            value, kind = OF_NUMPY[field.kind]
+            with contextlib.suppress(JitKernelsError):  # such as of groups that do not fit
+                right = as_tuple(function(**plain | {option: value}))
+                got = as_tuple(compiled(function, **plain | {option: kind(value)}))
+                assert [one.tobytes() for one in got] == [one.tobytes() for one in right], option
+
+
+def as_tuple(results: Any) -> tuple[Any, ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
+def is_single(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype == np.float32

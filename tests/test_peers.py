@@ -9,6 +9,7 @@ from unittest import mock
 import cases
 import numpy as np
 import pytest
+from test_everyday import Giving
 
 import jitkernels as jk
 from jitkernels import dtypes, functions, testing
@@ -57,7 +58,7 @@ def test_ordinary_calls_give_what_numpy_gives(row: Row) -> None:
     """Each of them, into ``out`` or not; integers and halves count as doubles and singles with us."""
     if not is_everyday(row):
         return
-    for elements in (8, 24, 960):
+    for elements in (8, 960):
         _check_ordinary_calls(row, elements)
 
 
@@ -99,7 +100,7 @@ def is_served_by_compiled_code(call: Callable[[], Any]) -> bool:
 
 def test_calls_that_all_come_to_python_are_seen() -> None:
     x = np.ones(3, np.float32)
-    assert not is_served_by_compiled_code(partial(jk.vmul, x.view(np.recarray), x))
+    assert not is_served_by_compiled_code(partial(jk.vmul, Giving(x), x))
 
 
 def widened(arguments: tuple[Any, ...], plain: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -22,6 +22,7 @@ FLOATS = ("float32", "float64")
 NARROW = (*FLOATS, "bfloat16")
 """What arrays of floats may be stored in where a row takes bfloat16 too."""
 MOST_BYTES = 1 << 62
+LEAST_SINGLE = 2.0**-149
 MOST_WHOLE = (1 << 63) - 1
 Canonical = Callable[[str, Any], Any]
 
@@ -149,8 +150,13 @@ def _field(attr_class: type, field: "dataclasses.Field[Any]", hint: Any) -> Fiel
 
 
 def in_dtype(label: str, value: float, dtype: str) -> float:
-    """The nearest number of what arrays of a dtype are computed in; raises AttrError where there is none."""
+    """The nearest number of what arrays of a dtype are computed in; raises AttrError where there is none.
+
+    What is not 0 does not become it, as that may be another computation, or what a quotient is kept from.
+    """
     nearest = value if dtypes.named(dtype).computed == "float64" else ctypes.c_float(value).value
+    if nearest == 0 != value:
+        nearest = math.copysign(LEAST_SINGLE, value)
     if not math.isfinite(nearest):
         raise AttrError(f"{label}: expected a number that {dtype} can hold, got {value}")
     return nearest

@@ -12,6 +12,7 @@ from jitkernels.native.source import External
 
 NUMPY_API = {
     "PyArray_CheckFromAny": 108, "PyArray_Empty": 184, "PyArray_NewFromDescr": 94, "PyArray_Return": 76,
+    "PyArray_DescrFromType": 45, "PyArray_CopyInto": 50,
 }  # fmt: skip
 """Places in NumPy's table of C functions."""
 C_API = (
@@ -24,7 +25,7 @@ METHOD = "_PyObject_GetMethod"
 LIBC = ("malloc", "free")
 OBJECTS: dict[str, object] = {
     "jk_ndarray": np.ndarray, "jk_none": None, "jk_float": float, "jk_int": int, "jk_bool": bool, "jk_tuple": tuple,
-    "jk_list": list, "jk_memmap": np.memmap,
+    "jk_list": list,
     "jk_float32_type": np.float32,
     "jk_float64_type": np.float64, "jk_float32": np.dtype(np.float32), "jk_float64": np.dtype(np.float64),
     "jk_int8": np.dtype(np.int8), "jk_uint8": np.dtype(np.uint8), "jk_int32": np.dtype(np.int32),
@@ -34,6 +35,18 @@ OBJECTS: dict[str, object] = {
 SCALARS = tuple(np.dtype(code) for code in "?bBhHiIlLqQfde")
 """Types of NumPy's own numbers, and none derived from them, whose values the dispatcher reads where they lie."""
 _scalars = np.array([len(SCALARS), *(w for d in SCALARS for w in (id(d.type), d.num, d.itemsize))], np.int64)
+
+_derived: list[type] = [np.memmap] * 4
+_derived_ids = np.array([*map(id, _derived)], np.int64)
+
+
+def know_derived(kind: type) -> None:
+    """Let the dispatcher take arrays of a type derived from NumPy's for what they are; of those it was told of last."""
+    if kind not in _derived:
+        known = [_derived[0], kind, *_derived[1:-1]]
+        _derived_ids[:] = [*map(id, known)]
+        _derived[:] = known  # last: a type that goes may not be one that is taken
+
 
 _bfloat16 = np.zeros(1, np.int64)
 _known: "list[np.dtype[Any]]" = []
@@ -73,6 +86,7 @@ def externals() -> tuple[External, ...]:
         *(link(name, partial(numpy_function, name)) for name in NUMPY_API),
         *(link(name, partial(id, value)) for name, value in OBJECTS.items()),
         link("jk_scalars", lambda: _scalars.ctypes.data),
+        link("jk_derived", lambda: _derived_ids.ctypes.data),
         link("jk_bfloat16", lambda: _bfloat16.ctypes.data),
     )
 

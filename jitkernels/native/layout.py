@@ -7,7 +7,7 @@ those take three milliseconds to make, in every process.
 ALIGNED, CONTIGUOUS, WRITEABLE = 0x100, 0x1, 0x400
 """NumPy's bits in an array's flags."""
 IN_FORTRAN_ORDER = 0x2
-NOT_SWAPPED, NO_SUBCLASS = 0x200, 0x40
+NOT_SWAPPED, NO_SUBCLASS, FORCED, COPY = 0x200, 0x40, 0x10, 0x20
 """What is asked for where NumPy is to make an array."""
 NATIVE, NO_ORDER = ord("="), ord("|")
 """NumPy's characters for the machine's own byte order, and for one byte."""
@@ -39,6 +39,8 @@ RUN = 128
 """Elements that are converted at a time where they do not lie without gaps."""
 STRAIGHT, LEAST_STRAIGHT, MOST_STRAIGHT = 2048, 64, 4096
 """Elements of a float32 that whole arrays are combined with, and those of rows that kernels take where they lie."""
+LEAST_ROWS = 512
+"""Bytes of rows from which on a call of a kernel of rows costs less than bringing them together."""
 STACK_BUFFER_BYTES = 32768
 """Buffers up to this size lie on the stack."""
 KEY_BASE = 1 << 10
@@ -140,10 +142,10 @@ class Part:
     """The functions of the dispatcher that are objects of their own, built when a call first needs them.
 
     GENERAL: any call, if the kernel takes all operands as they lie. IN_BLOCKS: calling it if some pass through buffers.
-    MIXED: whole arrays of several dtypes. OF_SEQUENCE: an array for a list.
+    MIXED: whole arrays of several dtypes. OF_SEQUENCE: an array for a list. COPIED: one of what an operand reads.
     """
 
-    GENERAL, IN_BLOCKS, MIXED, OF_SEQUENCE = range(4)
+    GENERAL, IN_BLOCKS, MIXED, OF_SEQUENCE, COPIED = range(5)
 
 
 class Record:
@@ -171,7 +173,8 @@ class Record:
 class Choice:
     """Words of an option in a table, and its kinds.
 
-    For OF_VALUES the factor in the key, how many objects it may be and these, the default first; for A_FLOAT in
+    For OF_VALUES the factor in the key, how many objects it may be and these, the default first, and how many of them
+    are DIFFERENT, as those of NumPy's bool behind those of Python's are not; for A_FLOAT in
     COUNT whether it must not be negative, the default's bits as nearest in float32 and in float64, and the bits of the
     MOST that it may be, which is positive; for AN_INT in FACTOR its symbol, in COUNT whether there is a default, then
     that, the least and the most; for A_DTYPE in COUNT how many objects stand for a dtype, and these, those of float32
@@ -181,17 +184,21 @@ class Choice:
     KIND, FACTOR, COUNT, VALUES = range(4)
     DEFAULTS = VALUES
     LEAST, MOST = VALUES + 1, VALUES + 2
-    WORDS = VALUES + MOST_VALUES
+    DIFFERENT = VALUES + MOST_VALUES
+    WORDS = DIFFERENT + 1
     OF_VALUES, AXIS, A_FLOAT, AN_INT, A_SHAPE, A_DTYPE = range(100, 106)
 
 
 class Operand:
-    """Words of an operand while a call is served; extents and strides are those of its loop once laid out."""
+    """Words of an operand while a call is served; extents and strides are those of its loop once laid out.
+
+    BESIDE: of a new array, the one that the caller gave for the result, to which NumPy copies it, or 0.
+    """
 
     (
         PRESENT, ARRAY, OWNED, DATA, KIND, ITEM, WANTED, DIMENSIONS, CONTIGUOUS, INNER, DIRECT, TURNED, COPY, PAIR,
-        BASE, LOW, HIGH, EXTENTS,
-    ) = range(18)  # fmt: skip
+        BASE, LOW, HIGH, BESIDE, EXTENTS,
+    ) = range(19)  # fmt: skip
     STRIDES = EXTENTS + MOST_OPERAND_DIMENSIONS
     WORDS = STRIDES + MOST_OPERAND_DIMENSIONS
 

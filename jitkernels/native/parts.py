@@ -21,7 +21,7 @@ LAUNCHER = ("jk_launch", "jk_everyday")
 VARIABLES = {"jk_bypass": 1, "jk_missing": 1, "jk_parts": len(PARTS)}
 """The launcher's own words, so many of each: whether Python serves all everyday calls; the number of the part that a
 call was without, and one; where the parts are."""
-TOGETHER = {"general": ("general",), "converting": ("in_blocks", "mixed", "of_sequence")}
+TOGETHER = {"general": ("general",), "converting": ("in_blocks", "mixed", "of_sequence", "copied")}
 """Which parts are one object."""
 WRITTEN = ("native/parts.py", "native/dispatch", "native/copying.py", "native/moving.py")
 """The modules of what is translated."""
@@ -54,6 +54,7 @@ class Parts:
             "LEAST_ROW": moving.LEAST_ROW,
             "SQUARE": moving.SQUARE,
             "INFINITY_BITS": 0x7FF << 52,
+            "LEAST_SINGLE_BITS": 1023 - 149 << 52,
         }
         # The translator's own text is in every key (`jitkernels.native.cache`).
         self._written = f"{state_of(*WRITTEN)}\n{self._constants}\n"

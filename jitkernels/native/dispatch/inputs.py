@@ -4,7 +4,6 @@
 from jitkernels.native.layout import (
     ALIGNED,
     CONTIGUOUS,
-    IN_FORTRAN_ORDER,
     MOST_OPERAND_DIMENSIONS,
     NATIVE,
     NO_ORDER,
@@ -41,7 +40,8 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
             options += load(entry, 8 * Record.WHEN)
             array = given
             kind = load(given, Offset.TYPE)
-            if kind != address("jk_ndarray") and kind != address("jk_memmap"):
+            derived = kind != address("jk_ndarray") and is_derived(kind)
+            if kind != address("jk_ndarray") and derived == 0:
                 if is_number(own, given) == 0:
                     if load(entry, 8 * Record.INTEGER) and kind == address("jk_int"):
                         array = of_int(given)
@@ -51,11 +51,8 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                         PyErr_Clear()
                         return 0
                     store(own, 8 * Operand.OWNED, array)
-            elif (
-                kind == address("jk_memmap") or lies_strangely(given) or has_gaps(table, entry, given)
-            ):  # a file's, which is no copy
-                whole = load(table, 8 * Table.NARROW) | is_narrow(table, given)
-                array = seen_by_numpy(given, CONTIGUOUS * whole)
+            elif derived or lies_strangely(given):  # the former is no copy
+                array = seen_by_numpy(given)
                 if array == 0:
                     return 0
                 store(own, 8 * Operand.OWNED, array)
@@ -76,8 +73,6 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                     return 0
                 if kind == 2:
                     options += load(record(table, i), 8 * Record.TELLS)
-                if (kind == 8 or kind == 10) and i != load(table, 8 * Table.PICKER):
-                    return 0  # what is too large for int64 would not be refused as a row that does not exist
             elif weak == 0:
                 widths = widths | width_of(kind)
                 if kind == 3 or kind == 4:
@@ -96,18 +91,13 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
     return 1
 
 
-def has_gaps(table: int, entry: int, array: int) -> int:
-    """Whether what nothing is converted to does not lie one behind another, as integers: it is copied first."""
-    flags = load32(array, Offset.ARRAY_FLAGS)
-    integers = load(table, 8 * Table.NARROW) and load(entry, 8 * Record.INTEGER)
-    if flags & CONTIGUOUS or (integers == 0 and is_narrow(table, array) == 0):
-        return 0
-    return load(entry, 8 * Record.TURN) == 0 or flags & IN_FORTRAN_ORDER == 0
-
-
-def is_narrow(table: int, array: int) -> int:
-    """Whether an array has bfloat16 that the kernel takes as it is."""
-    return load(table, 8 * Table.NARROWS) and load(array, Offset.ARRAY_DTYPE) == load(address("jk_bfloat16"))
+def is_derived(kind: int) -> int:
+    """Whether a type is one of those derived from NumPy's arrays that are taken for what they are."""
+    known = address("jk_derived")
+    found = 0
+    for i in range(4):
+        found = found or load(known, 8 * i) == kind
+    return found
 
 
 def width_of(kind: int) -> int:
@@ -170,9 +160,9 @@ def converted(own: int, given: int) -> int:
     return call(function, given) if function else 0
 
 
-def seen_by_numpy(given: int, more: int) -> int:
+def seen_by_numpy(given: int) -> int:
     """An array of NumPy's own type that can be read at once, where need be a copy; 0 where there is none."""
-    array = PyArray_CheckFromAny(given, 0, 0, 0, more | ALIGNED | NOT_SWAPPED | NO_SUBCLASS, 0)
+    array = PyArray_CheckFromAny(given, 0, 0, 0, ALIGNED | NOT_SWAPPED | NO_SUBCLASS, 0)
     if array == 0:
         PyErr_Clear()
     return array
@@ -192,12 +182,12 @@ def of_int(given: int) -> int:
 
 def of_sequence(given: int) -> int:
     """A new array for a list or a tuple; 0 where there is none."""
-    array = of_python_floats(given)
+    array = of_python_numbers(given)
     return array if array != 0 else PyArray_CheckFromAny(given, 0, 0, 0, ALIGNED | NOT_SWAPPED, 0)
 
 
-def of_python_floats(given: int) -> int:
-    """A new array for floats in a list, or in lists in a list; 0 for what is not quite that."""
+def of_python_numbers(given: int) -> int:
+    """A new array for floats or ints in a list, or in lists in a list; 0 for what is not quite that."""
     rows = load(given, Offset.TUPLE_SIZE)
     nested = 0
     columns = rows
@@ -205,6 +195,11 @@ def of_python_floats(given: int) -> int:
         nested = is_sequence(load(items_of(given)))
         if nested:
             columns = load(load(items_of(given)), Offset.TUPLE_SIZE)
+    if rows == 0 or columns == 0:
+        return 0
+    kind = load(load(items_of(load(items_of(given)) if nested else given)), Offset.TYPE)
+    if kind != address("jk_float") and kind != address("jk_int"):
+        return 0
     for i in range(rows if nested else 1):
         row = load(items_of(given), 8 * i) if nested else given
         if is_sequence(row) == 0:
@@ -213,13 +208,14 @@ def of_python_floats(given: int) -> int:
             return 0
         items = items_of(row)
         for j in range(columns):
-            if load(load(items, 8 * j), Offset.TYPE) != address("jk_float"):
+            if load(load(items, 8 * j), Offset.TYPE) != kind:
                 return 0
+    descr = address("jk_float64") if kind == address("jk_float") else address("jk_int64")
     extents = stack(2)
     store(extents, 0, rows)
     store(extents, 8, columns)
-    Py_IncRef(address("jk_float64"))
-    array = PyArray_Empty(1 + nested, extents, address("jk_float64"), 0)
+    Py_IncRef(descr)
+    array = PyArray_Empty(1 + nested, extents, descr, 0)
     if array == 0:
         PyErr_Clear()
         return 0
@@ -227,7 +223,11 @@ def of_python_floats(given: int) -> int:
     for i in range(rows if nested else 1):
         items = items_of(load(items_of(given), 8 * i) if nested else given)
         for j in range(columns):
-            store(data, 8 * j, load(load(items, 8 * j), Offset.FLOAT_VALUE))
+            if kind == address("jk_float"):
+                store(data, 8 * j, load(load(items, 8 * j), Offset.FLOAT_VALUE))
+            elif an_int(load(items, 8 * j), data + 8 * j) == 0:
+                Py_DecRef(array)
+                return 0
         data += 8 * columns
     return array
 
@@ -288,8 +288,7 @@ def read_array(own: int, array: int) -> int:
 
 FUNCTIONS = (
     read_inputs,
-    has_gaps,
-    is_narrow,
+    is_derived,
     width_of,
     is_wide,
     is_number,
@@ -298,7 +297,7 @@ FUNCTIONS = (
     seen_by_numpy,
     of_int,
     of_sequence,
-    of_python_floats,
+    of_python_numbers,
     is_sequence,
     items_of,
     readable_kind,

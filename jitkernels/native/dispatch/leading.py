@@ -1,7 +1,7 @@
 """Leading dimensions of operands: those of all broadcast, those of some are one for the kernel."""
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import Frame, Operand
+from jitkernels.native.layout import Frame, Operand, Record
 from jitkernels.native.words import load, store
 
 
@@ -26,8 +26,12 @@ def broadcast(frame: int, own: int, leading: int) -> int:
     return 1
 
 
-def as_one(own: int, other: int, fixed: int) -> int:
-    """An operand in so many dimensions, the first one with those before it; 0 where it would have to broadcast."""
+def as_one(frame: int, entry: int, own: int, other: int) -> int:
+    """An operand in the dimensions of its shape, the first one with those before it; 0 where it does not broadcast.
+
+    What broadcasts to extents that other operands tell, or to the dimensions of one of them, is written down.
+    """
+    fixed = load(entry, 8 * Record.FIXED)
     dimensions = load(own, 8 * Operand.DIMENSIONS)
     extents = own + 8 * Operand.EXTENTS
     strides = own + 8 * Operand.STRIDES
@@ -40,30 +44,53 @@ def as_one(own: int, other: int, fixed: int) -> int:
         store(strides, 0, 0)
         dimensions += 1
     more = dimensions - fixed
-    first = 1
-    for d in range(more):
-        first = first * load(extents, 8 * d)
-    if first != 1:
-        if load(own, 8 * Operand.CONTIGUOUS) == 0 or load(other, 8 * Operand.DIMENSIONS) != dimensions:
+    spread = 0
+    for e in range(1, fixed):
+        told = load(frame, 8 * (Frame.EXTENTS + load(entry, 8 * (Record.SHAPE + 3 * e + 1))))
+        if load(extents, 8 * (more + e)) == 1 and told > 1:
+            spread = stretched(own, more + e, told)
+    leading = 0
+    for d in range(more + 1 if more else 0):
+        leading = leading or load(extents, 8 * d) != 1
+    if leading:
+        if load(other, 8 * Operand.DIMENSIONS) != dimensions:
             return 0
         for d in range(more + 1):
-            if load(extents, 8 * d) != load(other, 8 * (Operand.EXTENTS + d)):
+            wanted = load(other, 8 * (Operand.EXTENTS + d))
+            if load(extents, 8 * d) == 1 and wanted > 1:
+                spread = stretched(own, d, wanted)
+            if load(extents, 8 * d) != wanted:
                 return 0
+    store(own, 8 * Operand.DIMENSIONS, dimensions)
+    if spread or (leading and load(own, 8 * Operand.CONTIGUOUS) == 0):
+        if apart_from_caller(own, load(own, 8 * Operand.KIND)) == 0:
+            return 0
     if more:
+        first = 1
+        for d in range(more + 1):
+            first = first * load(extents, 8 * d)
         for d in range(fixed):
             store(extents, 8 * d, load(extents, 8 * (more + d)))
             store(strides, 8 * d, load(strides, 8 * (more + d)))
-        if first != 1:  # the strides of dimensions of one element may be anything
+        if leading:  # the strides of dimensions of one element may be anything
             stride = load(own, 8 * Operand.ITEM)
             for d in range(1, fixed):
                 stride = stride * load(extents, 8 * d)
             store(strides, 0, stride)
-        store(extents, 0, first * load(extents))
-    store(own, 8 * Operand.DIMENSIONS, fixed)
+        store(extents, 0, first)
+        store(own, 8 * Operand.DIMENSIONS, fixed)
+    return 1
+
+
+def stretched(own: int, d: int, extent: int) -> int:
+    """A dimension of one element has more, all of them the same."""
+    store(own, 8 * (Operand.EXTENTS + d), extent)
+    store(own, 8 * (Operand.STRIDES + d), 0)
     return 1
 
 
 FUNCTIONS = (
     broadcast,
     as_one,
+    stretched,
 )

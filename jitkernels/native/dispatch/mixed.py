@@ -207,12 +207,8 @@ def a_number(own: int, given: int, place: int) -> int:
         store(own, 8 * Operand.DATA, load(given, Offset.ARRAY_DATA))
         return readable_kind(load(given, Offset.ARRAY_DTYPE))
     if kind == address("jk_int") or kind == address("jk_bool"):
-        number = PyNumber_Float(given)
-        if number == 0:
-            PyErr_Clear()
+        if float_of(given, place) == 0:
             return -1
-        store(place, 0, load(number, Offset.FLOAT_VALUE))
-        Py_DecRef(number)
         store(own, 8 * Operand.DATA, place)
         store(own, 8 * Operand.PRESENT, 0)
         return FLOAT64

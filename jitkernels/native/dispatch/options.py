@@ -30,6 +30,7 @@ def read_options(table: int, slots: int, frame: int) -> int:
                 chosen = place_among(entry, given)
                 if chosen == load(entry, 8 * Choice.COUNT):
                     return 0
+                chosen = chosen % load(entry, 8 * Choice.DIFFERENT)
             options += chosen * load(entry, 8 * Choice.FACTOR)
         elif kind == Choice.AXIS:
             if given != 0:
@@ -92,7 +93,10 @@ def read_float(entry: int, given: int, frame: int, value: int) -> int:
         if real_number(given, value) == 0:
             return 0
         if load(frame, 8 * Frame.WIDE) != 1:
-            store(value, 0, nearest_single(load(value)))
+            exact = load(value)
+            store(value, 0, nearest_single(exact))
+            if load(value) << 1 == 0 and exact << 1 != 0:
+                store(value, 0, load(value) | LEAST_SINGLE_BITS)  # what is not 0 does not become it
         bits = load(value)
         if bits & INFINITY_BITS == INFINITY_BITS:
             return 0
@@ -111,6 +115,11 @@ def real_number(given: int, place: int) -> int:
         return 1
     if kind != address("jk_int") and kind != address("jk_float32_type") and is_integer_of_numpy(given) == 0:
         return 0
+    return float_of(given, place)
+
+
+def float_of(given: int, place: int) -> int:
+    """The float that Python makes of a number, to a place; 0 where it makes none."""
     number = PyNumber_Float(given)
     if number == 0:
         PyErr_Clear()
@@ -170,6 +179,7 @@ FUNCTIONS = (
     is_integer_of_numpy,
     read_float,
     real_number,
+    float_of,
     read_int,
     read_shape,
     read_dtype,

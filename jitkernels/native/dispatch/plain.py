@@ -8,6 +8,7 @@ from jitkernels.native.layout import (
     DTYPES,
     KEY_BASE,
     MOST_CALL_WORDS,
+    MOST_OPERANDS,
     Choice,
     Known,
     Offset,
@@ -187,24 +188,30 @@ def called_briefly(entry: int, words: int, count: int) -> int:
 
 
 def of_floats(table: int, numbers: int, given: int) -> int:
-    """An elementwise function of nothing but floats of Python, or of NumPy."""
-    kind = load(load(numbers), Offset.TYPE)
-    wide = kind == address("jk_float") or kind == address("jk_float64_type")
-    if wide == 0 and kind != address("jk_float32_type"):
-        return Outcome.GENERAL
+    """An elementwise function of nothing but floats and ints of Python, or of floats of NumPy of one dtype."""
+    narrow = load(load(numbers), Offset.TYPE) == address("jk_float32_type")
     count = load(table, 8 * Table.INPUTS)
-    if given != count:
+    if given != count or load(table, 8 * Table.EXACT):
         return Outcome.GENERAL
     words = stack(MOST_CALL_WORDS)
+    values = stack(MOST_OPERANDS)
     for i in range(count):
         number = load(numbers, 8 * i)
         if number == 0:
             return Outcome.GENERAL
-        if load(number, Offset.TYPE) != kind:
+        kind = load(number, Offset.TYPE)
+        place = number + Offset.FLOAT_VALUE
+        if narrow:
+            if kind != address("jk_float32_type"):
+                return Outcome.GENERAL
+        elif kind == address("jk_int") or kind == address("jk_bool"):
+            place = values + 8 * i
+            if float_of(number, place) == 0:
+                return Outcome.GENERAL
+        elif kind != address("jk_float") and kind != address("jk_float64_type"):
             return Outcome.GENERAL
-        store(words, 8 * i, number + Offset.FLOAT_VALUE)
-    if load(table, 8 * Table.EXACT):
-        return Outcome.GENERAL
+        store(words, 8 * i, place)
+    wide = narrow == 0
     context = context_of(table, (wide + KEY_BASE) << 6)
     if unlikely(context == 0):
         return Outcome.PYTHON

@@ -14,7 +14,7 @@ from jitkernels.native.layout import (
     Record,
     Table,
 )
-from jitkernels.native.words import address, call, load, stack, store
+from jitkernels.native.words import address, call, load, load32, stack, store
 
 
 def with_results(table: int, slots: int, frame: int, context: int) -> int:
@@ -58,11 +58,14 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
         own = operand(frame, inputs + i)
         if load(own, 8 * Operand.PRESENT) == 0:
             continue
+        store(own, 8 * Operand.BESIDE, 0)
         if given != 0:
-            if accept(frame, record(table, inputs + i), own, load(items)) == 0:
+            if takes_copies(frame, record(table, inputs + i), own, load(items)):
+                store(own, 8 * Operand.BESIDE, load(items))
+            elif accept(frame, record(table, inputs + i), own, load(items)) == 0:
                 return 0
             items += 8
-        else:
+        if given == 0 or load(own, 8 * Operand.BESIDE) != 0:
             kind = wanted_of(frame, record(table, inputs + i))
             descr = descr_of(kind)
             Py_IncRef(descr)
@@ -91,6 +94,11 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
         if computed(table, frame, context) == 0:
             return 0
     if given != 0:
+        for i in range(outputs):
+            own = operand(frame, inputs + i)
+            if load(own, 8 * Operand.PRESENT) and load(own, 8 * Operand.BESIDE) != 0:
+                if PyArray_CopyInto(load(own, 8 * Operand.BESIDE), load(own, 8 * Operand.OWNED)) != 0:
+                    return Outcome.ERROR
         Py_IncRef(given)
         return given
     if present == 1:
@@ -173,7 +181,7 @@ def natural(table: int, frame: int, entry: int, own: int) -> int:
 
 def accept(frame: int, entry: int, own: int, array: int) -> int:
     """A result that the caller gave: right shape, writeable, of a float dtype or the result's own; 0 if not."""
-    if load(array, Offset.TYPE) != address("jk_ndarray") and load(array, Offset.TYPE) != address("jk_memmap"):
+    if load(array, Offset.TYPE) != address("jk_ndarray") and is_derived(load(array, Offset.TYPE)) == 0:
         return 0
     dimensions = load(own, 8 * Operand.DIMENSIONS)
     if lies(array, dimensions, own + 8 * Operand.EXTENTS, WRITEABLE | ALIGNED) == 0:
@@ -192,6 +200,25 @@ def accept(frame: int, entry: int, own: int, array: int) -> int:
             return 0
     store(own, 8 * Operand.ARRAY, array)
     return 1
+
+
+def takes_copies(frame: int, entry: int, own: int, array: int) -> int:
+    """Whether it is right for a result but that it cannot be written at once: NumPy brings a new one there then."""
+    if load(array, Offset.TYPE) != address("jk_ndarray"):
+        return 0
+    if load32(load(array, Offset.ARRAY_DTYPE), Offset.DTYPE_NUMBER) != wanted_of(frame, entry):
+        return 0
+    if lies_strangely(array) == 0:
+        return 0
+    dimensions = load(own, 8 * Operand.DIMENSIONS)
+    if lies(array, dimensions, own + 8 * Operand.EXTENTS, WRITEABLE) == 0:
+        return 0
+    for d in range(dimensions):
+        store(own, 8 * (Operand.STRIDES + d), load(load(array, Offset.ARRAY_STRIDES), 8 * d))
+    store(own, 8 * Operand.ITEM, load(load(array, Offset.ARRAY_DTYPE), Offset.DTYPE_BYTES))
+    store(own, 8 * Operand.DATA, load(array, Offset.ARRAY_DATA))
+    find_ends(own)
+    return folds(own) == 0
 
 
 def folds(own: int) -> int:
@@ -243,16 +270,8 @@ def keep_apart(table: int, frame: int) -> int:
     for i in range(both):
         own = operand(frame, i)
         if load(own, 8 * Operand.ARRAY) != 0:
-            low = load(own, 8 * Operand.DATA)
-            high = low + load(own, 8 * Operand.ITEM)
-            for d in range(load(own, 8 * Operand.DIMENSIONS)):
-                reach = load(own, 8 * (Operand.STRIDES + d)) * (load(own, 8 * (Operand.EXTENTS + d)) - 1)
-                if reach > 0:
-                    high += reach
-                else:
-                    low += reach
-            store(own, 8 * Operand.LOW, low)
-            store(own, 8 * Operand.HIGH, high)
+            if i < inputs or load(own, 8 * Operand.BESIDE) == 0:
+                find_ends(own)
     for o in range(inputs, both):
         out = operand(frame, o)
         if load(out, 8 * Operand.ARRAY) == 0:
@@ -276,16 +295,29 @@ def keep_apart(table: int, frame: int) -> int:
     return 1
 
 
+def find_ends(own: int) -> int:
+    """Where an operand's memory begins, and what is behind it."""
+    low = load(own, 8 * Operand.DATA)
+    high = low + load(own, 8 * Operand.ITEM)
+    for d in range(load(own, 8 * Operand.DIMENSIONS)):
+        reach = load(own, 8 * (Operand.STRIDES + d)) * (load(own, 8 * (Operand.EXTENTS + d)) - 1)
+        if reach > 0:
+            high += reach
+        else:
+            low += reach
+    store(own, 8 * Operand.LOW, low)
+    store(own, 8 * Operand.HIGH, high)
+    return 0
+
+
 def computed(table: int, frame: int, context: int) -> int:
     """Call the entry; 0 if it did not compute."""
+    if copy_narrow(table, frame) == 0:
+        return 0
     for i in range(load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)):
         own = operand(frame, i)
         if load(own, 8 * Operand.ARRAY) != 0:
             if load(own, 8 * Operand.DIRECT) == 0:
-                if load(table, 8 * Table.NARROW) and lies_narrow(table, frame):
-                    return 0
-                if load(frame, 8 * Frame.WIDE) == 2:
-                    return 0  # nothing brings bfloat16 together
                 function = part(Part.IN_BLOCKS)
                 return call(function, table, frame, context) if function else 0
             store(own, 8 * Operand.BASE, load(own, 8 * Operand.DATA))
@@ -295,14 +327,21 @@ def computed(table: int, frame: int, context: int) -> int:
     return launch(table, frame, context, stack(MOST_CALL_WORDS), -1)
 
 
-def lies_narrow(table: int, frame: int) -> int:
-    """Whether an operand that does not lie as the kernel wants it has integers that nothing is converted to."""
-    for i in range(load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)):
+def copy_narrow(table: int, frame: int) -> int:
+    """Inputs that no buffer takes: narrow integers, bfloat16, and integers that may not fit; 0 where they do not."""
+    inputs = load(table, 8 * Table.INPUTS)
+    for i in range(inputs + load(table, 8 * Table.OUTPUTS)):
         own = operand(frame, i)
         if load(own, 8 * Operand.ARRAY) != 0 and load(own, 8 * Operand.DIRECT) == 0:
-            if load(own, 8 * Operand.WANTED) < 7:
-                return 1
-    return 0
+            kind = load(own, 8 * Operand.KIND)
+            wanted = load(own, 8 * Operand.WANTED)
+            if wanted < 7 or wanted == BFLOAT16 or (wanted == 7 and (kind == 8 or kind == 10)):
+                if i >= inputs:
+                    return 0
+                if apart_from_caller(own, wanted) == 0:
+                    return 0
+                store(own, 8 * Operand.DIRECT, 1)
+    return 1
 
 
 def launch(table: int, frame: int, context: int, words: int, lead: int) -> int:
@@ -332,10 +371,12 @@ FUNCTIONS = (
     descr_of,
     natural,
     accept,
+    takes_copies,
     folds,
     lay_out_result,
     keep_apart,
+    find_ends,
     computed,
-    lies_narrow,
+    copy_narrow,
     launch,
 )

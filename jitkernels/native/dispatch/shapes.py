@@ -48,8 +48,8 @@ def bind_inputs(table: int, frame: int) -> int:
                 if move_axis(frame, own) == 0:
                     return 0
             along = load(entry, 8 * Record.ALONG)
-            if along and dimensions != fixed:
-                if as_one(own, operand(frame, along - 1), fixed) == 0:
+            if along:
+                if as_one(frame, entry, own, operand(frame, along - 1)) == 0:
                     return 0
                 dimensions = fixed
             if dimensions == fixed - 1 and load(entry, 8 * Record.OPTIONAL):

@@ -1,0 +1,86 @@
+"""What a loop reads in memory of its own: for what passes through no buffer, and for what broadcasts to another input.
+
+NumPy does it. Buffers hold floats and int64; narrower integers, which have to fit, and bfloat16 come here.
+"""
+
+# mypy: disable-error-code="name-defined,no-any-return,assignment"
+from jitkernels.native.layout import ALIGNED, CONTIGUOUS, COPY, FORCED, NOT_SWAPPED, Offset, Operand, Part
+from jitkernels.native.words import address, call, load, store
+
+
+def apart_from_caller(own: int, wanted: int) -> int:
+    """An operand's loop in a new array of a kernel's dtype, which it owns; 0 where there is none."""
+    function = part(Part.COPIED)
+    array = call(function, own, wanted) if function else 0
+    if array == 0:
+        return 0
+    if load(own, 8 * Operand.OWNED) != 0:
+        Py_DecRef(load(own, 8 * Operand.OWNED))
+    store(own, 8 * Operand.OWNED, array)
+    return read_array(own, array)
+
+
+def copied(own: int, wanted: int) -> int:
+    """A new array of what an operand's loop reads; 0 for integers that do not fit, or where there is no memory."""
+    kind = load(own, 8 * Operand.KIND)
+    descr = load(address("jk_bfloat16"))
+    if kind == BFLOAT16:
+        Py_IncRef(descr)
+    else:
+        descr = PyArray_DescrFromType(kind)
+    view = PyArray_NewFromDescr(
+        address("jk_ndarray"),
+        descr,
+        load(own, 8 * Operand.DIMENSIONS),
+        own + 8 * Operand.EXTENTS,
+        own + 8 * Operand.STRIDES,
+        load(own, 8 * Operand.DATA),
+        0,
+        0,
+    )
+    if view == 0:
+        PyErr_Clear()
+        return 0
+    array = 0
+    if wanted > 7 or kind == wanted or all_fit(own, view, wanted):
+        array = in_dtype(view, descr_of(wanted))
+    Py_DecRef(view)
+    return array
+
+
+def in_dtype(view: int, descr: int) -> int:
+    """A copy without gaps in a dtype; 0 where there is no memory for it."""
+    Py_IncRef(descr)
+    array = PyArray_CheckFromAny(view, descr, 0, 0, CONTIGUOUS | ALIGNED | NOT_SWAPPED | FORCED | COPY, 0)
+    if array == 0:
+        PyErr_Clear()
+    return array
+
+
+def all_fit(own: int, view: int, wanted: int) -> int:
+    """Whether all integers are some of int8, uint8 or int32, or of int64, where others wrap around to negative ones."""
+    array = in_dtype(view, address("jk_int64"))
+    if array == 0:
+        return 0
+    data = load(array, Offset.ARRAY_DATA)
+    least = 0
+    most = 0
+    for i in range(elements_of(own)):
+        number = load(data, 8 * i)
+        least = min(least, number)
+        most = max(most, number)
+    Py_DecRef(array)
+    if wanted == 7:
+        return least == 0 or load(own, 8 * Operand.KIND) & 1
+    if wanted == 2:
+        return least == 0 and most < 1 << 8
+    end = 1 << 31 if wanted == 5 else 1 << 7
+    return least >= -end and most < end
+
+
+FUNCTIONS = (
+    apart_from_caller,
+    copied,
+    in_dtype,
+    all_fit,
+)
