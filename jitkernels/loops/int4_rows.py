@@ -49,25 +49,27 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
 
         return dot
 
-    def row_by_row(made: Callable[..., DotWriter]) -> Any:
-        one, several = dots(made, 1), dots(made, COLUMNS)
+    def row_by_row(made: Callable[..., DotWriter], side: int) -> Any:
+        """Products of some columns, so many side by side."""
+        one, several = dots(made, 1), dots(made, side)
 
         @inlined()
         def each(
             packed: Any, floats: Any, apart: int, rows: int, scale: Any, zero: Any, j: int, together: int, to: Any,
             n: int, groups: int, half: int, shift: int,
         ) -> None:  # fmt: skip
+            whole = together - together % side
             for i in range(rows):
                 row, found = offset(floats, i * apart), offset(to, i * n)
-                if together == COLUMNS:
-                    several(packed, row, scale, zero, j, found, n, groups, half, shift)
-                else:
-                    for q in range(together):
-                        one(packed, row, scale, zero, j + q, offset(found, q), n, groups, half, shift)
+                for q in range(0, whole, side):
+                    several(packed, row, scale, zero, j + q, offset(found, q), n, groups, half, shift)
+                for q in range(whole, together):
+                    one(packed, row, scale, zero, j + q, offset(found, q), n, groups, half, shift)
 
         return each
 
-    by_floats, by_digits = row_by_row(partial(FloatDots, permutes)), row_by_row(partial(DigitDots, layout))
+    by_floats = row_by_row(partial(FloatDots, permutes), COLUMNS)
+    by_digits = row_by_row(partial(DigitDots, layout), layout.columns)
     both = dots(partial(DigitDots, layout), COLUMNS, rows=ROWS)
     arranged = arrange_digits(layout, shifted=shifted)
     floats_of_digits, floats_of_block = layout.bytes // 4, layout.floats

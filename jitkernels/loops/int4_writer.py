@@ -198,7 +198,9 @@ class DotWriter(ABC):
         return out.value(f"add nsw i64 {place}, {more}")
 
     def _ask(self, name: str, at: str, count: int) -> None:
-        """For so many bytes, at least one."""
+        """For so many bytes, at least one; columns that are read one by one are foreseen."""
+        if len(self.columns) == 1:
+            return
         for line in range(0, max(count, 1), LINE):
             address = self.out.element("i8", f"%{name}", self.out.value(f"add nsw i64 {at}, {line}"))
             self.out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 2, i32 1)")

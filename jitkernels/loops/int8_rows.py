@@ -33,11 +33,11 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
     number, shifted = np.float32, attr.shifted
     digits, layout = has_instruction("int8", target), Layout(attr.bits // 8, 8)
 
-    def functions(made: Callable[..., DotWriter], *, few: bool) -> Any:
+    def functions(made: Callable[..., DotWriter], side: int, *, few: bool) -> Any:
         """Products of some columns and rows, of as many at a time as there are functions for."""
-        one, columns_of_one, both = (
+        one, several, both = (
             made(few=few, shifted=shifted, columns=columns, rows=rows).function()
-            for columns, rows in ((1, 1), (COLUMNS, 1), (COLUMNS, ROWS))
+            for columns, rows in ((1, 1), (side, 1), (COLUMNS, ROWS))
         )
 
         @inlined()
@@ -49,25 +49,46 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
             weights, scales, zeros = offset(q, j * k), offset(scale, j * groups), offset(zero, j * groups)
             if together == COLUMNS and rows == ROWS:
                 both(weights, floats, scales, zeros, to, n, groups, size, shift)
-            else:
-                for i in range(rows):
-                    row, found = offset(floats, i * apart), offset(to, i * n)
-                    if together == COLUMNS:
-                        columns_of_one(weights, row, scales, zeros, found, n, groups, size, shift)
-                    else:
-                        for c in range(together):
-                            at, of = offset(weights, c * k), c * groups
-                            one(
-                                at, row, offset(scales, of), offset(zeros, of), offset(found, c), n, groups, size, shift
-                            )  # fmt: skip
+                return
+            whole = together - together % side
+            for i in range(rows):
+                row, found = offset(floats, i * apart), offset(to, i * n)
+                for c in range(0, whole, side):
+                    at, of = offset(weights, c * k), c * groups
+                    several(
+                        at,
+                        row,
+                        offset(scales, of),
+                        offset(zeros, of),
+                        offset(found, c),
+                        n,
+                        groups,
+                        size,
+                        shift,
+                    )
+                for c in range(whole, together):
+                    at, of = offset(weights, c * k), c * groups
+                    one(
+                        at,
+                        row,
+                        offset(scales, of),
+                        offset(zeros, of),
+                        offset(found, c),
+                        n,
+                        groups,
+                        size,
+                        shift,
+                    )
 
         return some
 
     columns = by_columns(attr, target, per_byte=1)
-    by_floats = functions(Int8Dots, few=False)
+    by_floats = functions(Int8Dots, COLUMNS, few=False)
     few_digits = many_digits = by_floats
     if digits:
-        few_digits, many_digits = (functions(partial(DigitDots, layout), few=few) for few in (True, False))
+        few_digits, many_digits = (
+            functions(partial(DigitDots, layout), layout.columns, few=few) for few in (True, False)
+        )
     arranged = arrange_digits(layout, shifted=shifted)
     floats_of_block = layout.bytes // 4
 
