@@ -22,6 +22,8 @@ WORDS, FLOATS, MASK = f"<{LANES} x i32>", f"<{LANES} x float>", f"<{LANES} x i1>
 LANE_NUMBERS = f"<{', '.join(f'i32 {i}' for i in range(LANES))}>"
 COLUMNS, ROWS = 4, 4
 """At a time: what is loaded and decoded serves all of them."""
+STREAMED = 8 << 20
+"""Bytes of weights from which on they are taken to come from memory."""
 AHEAD, GROUPS_AHEAD = 4096, 256
 """How much further than the next columns weights and scales are asked for: what memory sends while it answers once."""
 LINE = 64

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr
-from jitkernels.loops.int4_writer import COLUMNS, ROWS, DotWriter
+from jitkernels.loops.int4_writer import COLUMNS, ROWS, STREAMED, DotWriter
 from jitkernels.loops.int8_dots import Int8Dots
 from jitkernels.loops.matmul_grouped import has_instruction
 from jitkernels.loops.weight_arranged import LOADED, SHORTEST, Layout, arrange_digits
@@ -34,10 +34,10 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
     digits, layout = has_instruction("int8", target), Layout(attr.bits // 8, 8)
 
     def functions(made: Callable[..., DotWriter], side: int, *, few: bool) -> Any:
-        """Products of some columns and rows, of as many at a time as there are functions for."""
-        one, several, both = (
+        """Products of some columns and rows, for one of which `side` are read at a time where they come from memory."""
+        one, several, aside, both = (
             made(few=few, shifted=shifted, columns=columns, rows=rows).function()
-            for columns, rows in ((1, 1), (side, 1), (COLUMNS, ROWS))
+            for columns, rows in ((1, 1), (COLUMNS, 1), (side, 1), (COLUMNS, ROWS))
         )
 
         @inlined()
@@ -50,22 +50,17 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
             if together == COLUMNS and rows == ROWS:
                 both(weights, floats, scales, zeros, to, n, groups, size, shift)
                 return
-            whole = together - together % side
+            streamed = n * k >= STREAMED
+            step = side if streamed else COLUMNS
+            whole = together - together % step
             for i in range(rows):
                 row, found = offset(floats, i * apart), offset(to, i * n)
-                for c in range(0, whole, side):
-                    at, of = offset(weights, c * k), c * groups
-                    several(
-                        at,
-                        row,
-                        offset(scales, of),
-                        offset(zeros, of),
-                        offset(found, c),
-                        n,
-                        groups,
-                        size,
-                        shift,
-                    )
+                for c in range(0, whole, step):
+                    at, of, to_c = offset(weights, c * k), c * groups, offset(found, c)
+                    if streamed:
+                        aside(at, row, offset(scales, of), offset(zeros, of), to_c, n, groups, size, shift)
+                    else:
+                        several(at, row, offset(scales, of), offset(zeros, of), to_c, n, groups, size, shift)
                 for c in range(whole, together):
                     at, of = offset(weights, c * k), c * groups
                     one(

@@ -48,7 +48,7 @@ class Layout:
 
     @property
     def columns(self) -> int:
-        """Of weights that are read side by side for a row: the more digits there are, the more of them share these."""
+        """Of weights from memory, read side by side for a row: with more digits more of them share these."""
         return min(COLUMNS, 1 << (self.digits * self.per_byte).bit_length() - 1)
 
     @property
