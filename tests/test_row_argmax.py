@@ -1,4 +1,4 @@
-"""HARGMAX of long rows and few columns: the parts that it goes by, steps that overlap, ties, infinities and NaN anywhere."""
+"""HARGMAX of long rows and of few columns: parts, steps that overlap, ties, infinities and NaN anywhere."""
 
 import numpy as np
 import pytest
