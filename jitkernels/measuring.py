@@ -110,8 +110,8 @@ def still_open(attr: KernelAttr, earlier: Record | None) -> list[Candidate]:
 
 
 def _distinct(variants: Sequence[Variant]) -> list[Variant]:
-    alone = get_num_threads() == 1
-    return [v for v in variants if not (alone and v.get("parallel") and {**v, "parallel": False} in variants)]
+    serial = [v for v in variants if not v.get("parallel")] if get_num_threads() == 1 else []
+    return serial or list(variants)
 
 
 def reference(attr: KernelAttr) -> Candidate:

@@ -1,10 +1,10 @@
-"""HARGMAX of long rows: the parts that it goes by, steps that overlap, ties, infinities and NaN anywhere."""
+"""HARGMAX of long rows and of few columns: parts, steps that overlap, ties, infinities and NaN anywhere."""
 
 import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.gen.reduction import PART, SHORT
+from jitkernels.gen.reduction import PART, SEVERAL, SHORT
 
 LENGTHS = (SHORT + 1, 100, 127, PART - 1, PART, PART + 1, PART + 130, 3 * PART + 5)
 
@@ -31,3 +31,18 @@ def test_every_place_is_found(dtype: str) -> None:
     assert jk.hargmax(x).tolist() == list(range(n))
     np.fill_diagonal(x, np.nan)
     assert jk.hargmax(x).tolist() == list(range(n))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_few_columns(dtype: str) -> None:
+    """As many as vectors hold, fewer and more; rows that are less than a step, and what steps leave over."""
+    generator = np.random.default_rng(0)
+    for remain in (*range(2, 18), 31, 33, 64):
+        for n in (1, 2, SEVERAL - 1, SEVERAL, SEVERAL + 1, 50, 139):
+            x = generator.integers(-3, 3, (6, n, remain)).astype(dtype)
+            x[1] = -np.inf
+            x[2][generator.random((n, remain)) < 0.02] = np.nan
+            x[3, -1] = 9
+            x[4] = np.where(generator.random((n, remain)) < 0.5, -0.0, 0.0)
+            x[5, -1, -1] = np.nan
+            assert np.array_equal(jk.hargmax(x, axis=1), np.argmax(x, axis=1)), (remain, n)

@@ -146,6 +146,15 @@ def test_threads_win_only_by_a_clear_margin(clock: Clock) -> None:
     assert pick_of(serial=Counted(clock, 3e-4), threads=Counted(clock, 2e-4)) == "threads"
 
 
+@pytest.mark.parametrize(("taken", "pick"), [(0.95e-3, False), (0.9e-3, True)])
+def test_stores_past_the_caches_win_only_by_a_clear_margin(clock: Clock, taken: float, pick: bool) -> None:
+    attr = jk.VMulAttr(n=1 << 20)
+    seconds = {False: 1e-3, True: taken}
+    field = [Candidate("gen", {"stream": s}, lambda s=s: Counted(clock, seconds[s])) for s in (True, False)]  # type: ignore[misc]
+    found = contest(attr, field, jk.get_refer(attr), budget=0.01)
+    assert found.pick.variant == {"stream": pick}
+
+
 def test_threads_are_timed_after_pauses(clock: Clock) -> None:
     """Twice as fast in a row, three times as slow when woken: users who pause would lose."""
     serial = Counted(clock, 3e-4)

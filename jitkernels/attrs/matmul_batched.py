@@ -43,6 +43,7 @@ class MatMulBatchedAttr(KernelAttr, kernel_type="MATMUL_BATCHED"):
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:
+        thin = [(128, 64, 1, 64), (256, 16, 64, 64), (256, 4, 64, 16), (128, 64, 16, 16)]
         full = [
             *((1000, n, n, n) for n in (2, 3, 4, 8, 16)),
             *((64, n, n, n) for n in (32, 64, 100)),
@@ -51,11 +52,14 @@ class MatMulBatchedAttr(KernelAttr, kernel_type="MATMUL_BATCHED"):
             (96, 128, 64, 128),
             (96, 1, 128, 64),
             (32, 1, 64, 512),
+            *thin,
         ]
         ci = [(1, 1, 1, 1), (5, 3, 4, 2), (3, 9, 17, 5), (2, 1, 70, 50), (2, 40, 66, 70)]
-        turned = [(batch, n, n, n) for batch, n in ((64, 32), (8, 256))]
+        turned = [(64, 32, 32, 32), (8, 256, 256, 256), (128, 1, 64, 64), *thin]
+        turns = [(False, True), (True, False), (True, True)]
         return cases(
             [cls(batch=b, m=m, n=n, k=k, dtype=dtype) for dtype in FLOATS for b, m, n, k in full]
-            + [cls(batch=b, m=m, n=n, k=k, trans_b=True, dtype=dtype) for dtype in FLOATS for b, m, n, k in turned],
+            + [cls(batch=b, m=m, n=n, k=k, trans_a=t, trans_b=u, dtype=dtype) for dtype in FLOATS
+               for t, u in turns for b, m, n, k in turned],
             ci=[cls(batch=b, m=m, n=n, k=k, dtype=dtype) for dtype in FLOATS for b, m, n, k in ci],
         )  # fmt: skip

@@ -1,15 +1,18 @@
-"""Generated HARGMAX of long rows; the other reductions, and short rows, are made from their references.
+"""Generated HARGMAX of long rows and of few columns; the others, and other reductions, are made from their references.
 
-The rows' parts are asked for their maximum alone, and the best of them for its place: indices that are kept beside the
-maxima take as long again as these.
+Rows' parts are asked for their maximum alone, and the best of them for its place: indices that are kept beside the
+maxima take as long again as these. Of columns fewer than a vector has lanes several rows are read at once, and there
+each lane keeps the first step that has its maximum.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from jitkernels import from_reference, machine
+import numpy as np
+
+from jitkernels import dtypes, from_reference, machine
 from jitkernels.attrs.reduction import HArgMaxAttr
-from jitkernels.loops.row_argmax import TOGETHER, first_place, lanes_of, largest
+from jitkernels.loops.row_argmax import TOGETHER, among_few, first_place, lanes_of, largest
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
@@ -17,6 +20,10 @@ from jitkernels.registry import Variant, implementation, implements
 
 SHORT = 64
 """Elements up to which the reference is compiled: few rows of them have a whole step of vectors."""
+FEW = 4
+"""Vectors of columns of which each is followed through all rows."""
+SEVERAL = 16
+"""Elements of so few columns from which on it pays to put the lanes together in the end."""
 PART = 1024
 """Elements of which one maximum is kept; their first place is looked for in a part of the last row as well."""
 WORK = 1 << 15
@@ -25,21 +32,33 @@ WORK = 1 << 15
 
 def _rows(attr: HArgMaxAttr) -> int:
     """Rows that a thread gets at least, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (WORK // max(attr.n, 1)).bit_length() - 1)
+    return 1 << max(0, (WORK // max(attr.n * attr.remain, 1)).bit_length() - 1)
 
 
 def _is_long(attr: HArgMaxAttr) -> bool:
     return attr.remain == 1 and attr.n > SHORT
 
 
+def _has_few_columns(attr: HArgMaxAttr) -> bool:
+    most = FEW * lanes_of(attr.dtype, machine.target().vector_bytes)
+    return 1 < attr.remain <= most and attr.n >= SEVERAL
+
+
 def variants(attr: HArgMaxAttr) -> Sequence[Variant]:
     if _is_long(attr):
         return widths_and_threads(attr.rows // _rows(attr))
+    if _has_few_columns(attr):
+        return [
+            {"parallel": parallel}
+            for parallel in ((False, True) if attr.rows // _rows(attr) >= 4 else (False,))
+        ]
     return from_reference.variants(attr)
 
 
 @implements(HArgMaxAttr, variants=variants)
 def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
+    if _has_few_columns(attr):
+        return _of_few_columns(attr, **variant)
     if not _is_long(attr):
         chosen = {
             "unroll": from_reference.unrolls_of(attr)[0],
@@ -95,4 +114,57 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
         block=_rows(attr) if variant.get("parallel") else 1,
         flags=(),
         **variant,
+    )
+
+
+def _of_few_columns(attr: HArgMaxAttr, parallel: bool = False) -> LoopNest:
+    """A step reads as many rows of the columns as a vector has room for; what it reads beside them counts for nothing.
+
+    Columns that are more than that are done a vector at a time, the last ones with some before them.
+    """
+    dtype = attr.dtype
+    lanes = lanes_of(dtype, machine.target().vector_bytes)
+    among, is_short = among_few(dtype, machine.target().vector_bytes), dtypes.named(dtype).size == 4
+
+    @inlined()
+    def number(bits: Any) -> Any:
+        return np.int32(bits).view(np.float32) if is_short else bits.view(np.float64)
+
+    def body(x: Any, y: Any, rows: int, n: int, remain: int, workspace: Any, begin: int, end: int) -> None:
+        together = max(lanes // max(remain, 1), 1)
+        steps = 0
+        if n * remain >= lanes and n < 1 << 31:
+            steps = (n * remain - lanes) // (together * remain) + 1 if remain < lanes else n
+        for row in range(begin, end):
+            for column in range(0, remain, lanes):
+                here = max(min(column, remain - lanes), 0)
+                own, width = offset(x, row * n * remain + here), min(remain, lanes)
+                has_nan = steps == 0 or among(own, steps, together * remain, workspace) != 0
+                for k in range(width):
+                    most, place, first = own[k], 0, 1
+                    if not has_nan:
+                        most, place = number(workspace[k]), workspace[lanes + k] * together
+                        first = steps * together
+                        for later in range(1, together):
+                            lane = later * remain + k
+                            value, at = number(workspace[lane]), workspace[lanes + lane] * together + later
+                            if value > most or (value == most and at < place):
+                                most, place = value, at
+                    for j in range(first, n):
+                        value = own[j * remain + k]
+                        if most == most and not value <= most:
+                            most, place = value, j
+                    y[row * remain + here + k] = place
+
+    signature = attr.signature()
+    return LoopNest(
+        f"hargmax_few_{dtype}",
+        signature.c_arguments,
+        body,
+        extent=signature.index("rows"),
+        block=_rows(attr) if parallel else 1,
+        workspace=2 * lanes * 8,
+        workspace_dtype="int64",
+        flags=(),
+        parallel=parallel,
     )

@@ -110,3 +110,85 @@ end:
 }}
 """
     return IRFunction(symbol, "int64", (f"{dtype}*", "int64", dtype), text)
+
+
+def among_few(dtype: str, vector_bytes: int) -> IRFunction:
+    """``(x, steps, apart, found)``: of each lane the largest element and the first step that has it.
+
+    Each step reads a whole vector, and steps are `apart` elements from one another. What is found are the bits of the
+    elements, then the steps. Returns whether NaN was read.
+    """
+    element, lanes = dtypes.named(dtype), lanes_of(dtype, vector_bytes)
+    number, vector, flags = element.llvm, f"<{lanes} x {element.llvm}>", f"<{lanes} x i1>"
+    integer = f"i{8 * element.size}"
+    places, symbol = f"<{lanes} x {integer}>", f"among_few_{dtype}_{lanes}"
+    phis, lines = [], []
+    for v in range(TOGETHER):
+        phis += [
+            f"  %m{v} = phi {vector} [ splat ({number} 0xFFF0000000000000), %start ], [ %n{v}, %step ]",
+            f"  %k{v} = phi {places} [ zeroinitializer, %start ], [ %l{v}, %step ]",
+        ]
+        lines += [
+            f"  %b{v} = add nsw i64 %i, {v}",
+            f"  %o{v} = icmp slt i64 %b{v}, %last",
+            f"  %s{v} = select i1 %o{v}, i64 %b{v}, i64 %last",
+            f"  %at{v} = mul nsw i64 %s{v}, %apart",
+            f"  %p{v} = getelementptr {number}, ptr %x, i64 %at{v}",
+            f"  %x{v} = load {vector}, ptr %p{v}, align {element.size}",
+            f"  %more{v} = fcmp ogt {vector} %x{v}, %m{v}",
+            f"  %n{v} = select {flags} %more{v}, {vector} %x{v}, {vector} %m{v}",
+            f"  %t{v} = {'trunc i64 %s' + str(v) + ' to i32' if integer == 'i32' else 'add i64 %s' + str(v) + ', 0'}",
+            f"  %y{v} = insertelement {places} poison, {integer} %t{v}, i32 0",
+            f"  %z{v} = shufflevector {places} %y{v}, {places} poison, <{lanes} x i32> zeroinitializer",
+            f"  %l{v} = select {flags} %more{v}, {places} %z{v}, {places} %k{v}",
+        ]
+    for v in range(0, TOGETHER, 2):
+        before = "%bad" if v == 0 else f"%w{v - 2}"
+        lines += [
+            f"  %u{v} = fcmp uno {vector} %x{v}, %x{v + 1}",
+            f"  %w{v} = or {flags} {before}, %u{v}",
+        ]
+    joined, most, place = [], "%n0", "%l0"
+    for v in range(1, TOGETHER):
+        joined += [
+            f"  %c{v} = fcmp ogt {vector} %n{v}, {most}",
+            f"  %d{v} = fcmp oeq {vector} %n{v}, {most}",
+            f"  %e{v} = icmp slt {places} %l{v}, {place}",
+            f"  %f{v} = and {flags} %d{v}, %e{v}",
+            f"  %g{v} = or {flags} %c{v}, %f{v}",
+            f"  %j{v} = select {flags} %g{v}, {vector} %n{v}, {vector} {most}",
+            f"  %h{v} = select {flags} %g{v}, {places} %l{v}, {places} {place}",
+        ]
+        most, place = f"%j{v}", f"%h{v}"
+    wide, first, second = "", "%bits", place
+    if integer == "i32":
+        wide = f"  %wide = zext {places} %bits to <{lanes} x i64>\n  %far = zext {places} {place} to <{lanes} x i64>"
+        first, second = "%wide", "%far"
+    text = f"""define i64 @{symbol}(ptr %x, i64 %steps, i64 %apart, ptr %found) alwaysinline nounwind {{
+start:
+  %last = sub nsw i64 %steps, 1
+  br label %step
+step:
+  %i = phi i64 [ 0, %start ], [ %next, %step ]
+  %bad = phi {flags} [ zeroinitializer, %start ], [ %w{TOGETHER - 2}, %step ]
+{chr(10).join(phis)}
+{chr(10).join(lines)}
+  %next = add nsw i64 %i, {TOGETHER}
+  %again = icmp slt i64 %next, %steps
+  br i1 %again, label %step, label %end, !llvm.loop !0
+end:
+{chr(10).join(joined)}
+  %bits = bitcast {vector} {most} to {places}
+{wide}
+  %behind = getelementptr i64, ptr %found, i64 {lanes}
+  store <{lanes} x i64> {first}, ptr %found, align 8
+  store <{lanes} x i64> {second}, ptr %behind, align 8
+  %word = bitcast {flags} %w{TOGETHER - 2} to i{lanes}
+  %some = icmp ne i{lanes} %word, 0
+  %result = zext i1 %some to i64
+  ret i64 %result
+}}
+!0 = distinct !{{!0, !1}}
+!1 = !{{!"llvm.loop.unroll.disable"}}
+"""
+    return IRFunction(symbol, "int64", (f"{dtype}*", "int64", "int64", "int64*"), text)

@@ -25,6 +25,8 @@ NOISE = 0.04
 right where arrays lie in the outer caches: all are as fast as memory there, but for those that need less of it."""
 THREADS_MARGIN = 1.25
 """Threads win only by this factor."""
+STREAM_MARGIN = 1.08
+"""So do stores past the caches: who reads the result next finds it in none, and smaller calls of the class may lose."""
 BUDGET = 0.04
 """Seconds of timing that tell the candidates of most attrs apart."""
 HOPELESS = 4.0
@@ -204,7 +206,8 @@ class Trial:
                 ranked.append((found.seconds or float("inf"), found))
             else:
                 timing = watch.timing
-                rank = timing.seconds * (self._penalty if watch.threaded else 1.0)
+                margin = STREAM_MARGIN if found.variant.get("stream") else 1.0
+                rank = timing.seconds * (self._penalty if watch.threaded else 1.0) * margin
                 ranked.append((rank, _with_time(found, timing.seconds, timing.spread)))
         noise = 0.0 if nbytes(self._attr) >= OUTER_BYTES else NOISE
         return (*ordered(ranked, noise), *failed)

@@ -1,0 +1,49 @@
+"""Products of many pairs of matrices: the loop over pairs around what multiplies one."""
+
+from typing import Any
+
+from jitkernels.attrs.matmul import MatMulAttr
+from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
+from jitkernels.native import load
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import offset
+
+SHARE = 32**3
+"""Multiply-adds that a thread gets at least."""
+
+
+def pair_of(attr: MatMulBatchedAttr) -> MatMulAttr:
+    """One product of the batch."""
+    return MatMulAttr(
+        m=attr.m, n=attr.n, k=attr.k, trans_a=attr.trans_a, trans_b=attr.trans_b, dtype=attr.dtype
+    )
+
+
+def block_of(attr: MatMulBatchedAttr) -> int:
+    """Pairs that a thread gets at least, a power of two so that few objects serve all shapes."""
+    return 1 << max(SHARE // max(attr.m * attr.n * attr.k, 1), 1).bit_length() - 1
+
+
+def batched_nest(attr: MatMulBatchedAttr, pair: LoopNest, *, parallel: bool) -> LoopNest:
+    """Each pair by a call of the nest of one product; threads share out the pairs if it is `parallel`."""
+    product = load.entry_of(pair, pair.arguments)
+
+    def body(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, begin: int, end: int) -> int:
+        status = 0
+        for i in range(begin, end):
+            status = status | product(
+                offset(a, i * m * k), offset(b, i * k * n), offset(c, i * m * n), m, n, k
+            )
+        return status
+
+    signature = attr.signature()
+    return LoopNest(
+        f"matmul_batched_{attr.dtype}",
+        signature.c_arguments,
+        body,
+        extent=signature.index("batch"),
+        block=block_of(attr) if parallel else 1,
+        parallel=parallel,
+        exact=pair.exact,
+        straight=True,
+    )

@@ -1,0 +1,16 @@
+"""MATMUL_BATCHED by OpenBLAS's ``cblas_?gemm``, pair by pair."""
+
+from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
+from jitkernels.loops.batched import batched_nest, pair_of
+from jitkernels.more.openblas import matmul
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.registry import implements
+
+
+def can_be_used(attr: MatMulBatchedAttr) -> bool | str:
+    return matmul.can_be_used(pair_of(attr))
+
+
+@implements(MatMulBatchedAttr, can_be_used=can_be_used)
+def matmul_batched(attr: MatMulBatchedAttr) -> LoopNest:
+    return batched_nest(attr, matmul.matmul(pair_of(attr)), parallel=False)
