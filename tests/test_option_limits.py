@@ -4,9 +4,11 @@ One object serves all values of such an option, so that machine code meets value
 have, and values so large that arithmetic with them wraps.
 """
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+import cases
 import numpy as np
 import pytest
 from test_everyday_forms import compiled
@@ -114,6 +116,24 @@ def test_floats_are_taken_as_arrays_hold_them(row: Row) -> None:
                 for one, own, right in zip(got, results, reference, strict=True):
                     assert one.tobytes() == own.tobytes(), f"{option}={value}"
                     np.testing.assert_allclose(one, right, rtol=1e-9, err_msg=f"{option}={value}")
+
+
+OF_NUMPY: dict[str, Any] = {"bool": (False, np.bool_), "whole": (2, np.int16), "float": (0.5, np.float32)}
+"""A value of an option of each kind, and NumPy's type of such."""
+
+
+@pytest.mark.parametrize("row", [param for param in cases.every_row() if param.values[0].options])
+def test_options_may_be_of_numpy(row: Row) -> None:
+    """They are taken for what Python's are, in compiled code."""
+    function = getattr(jk, row.kernel_type.name.lower())
+    plain = next(iter(calls_of(row)))
+    for option, field in row.known_fields().items():
+        if option in row.options and field.kind in OF_NUMPY and option not in plain:
+            value, kind = OF_NUMPY[field.kind]
+            with contextlib.suppress(JitKernelsError):  # such as of groups that do not fit
+                right = as_tuple(function(**plain | {option: value}))
+                got = as_tuple(compiled(function, **plain | {option: kind(value)}))
+                assert [one.tobytes() for one in got] == [one.tobytes() for one in right], option
 
 
 def as_tuple(results: Any) -> tuple[Any, ...]:

@@ -62,7 +62,9 @@ def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> Loo
     if algorithm == "exact":
         nest = product.matmul(of_matrices, **product.variants(of_matrices)[0])
     elif algorithm == "thin":
-        nest = thin_nest(of_matrices, machine.target(), columns=True)
+        nest = thin_nest(
+            replace(of_matrices, trans_b=True), machine.target(), columns=True
+        )  # x lies along the sum
     else:
         nest = vector_nest(replace(of_matrices, m=2))  # of one row it would not matter how the matrix lies
     part = load.range_of(nest, nest.arguments)

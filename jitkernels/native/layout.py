@@ -39,6 +39,8 @@ RUN = 128
 """Elements that are converted at a time where they do not lie without gaps."""
 STRAIGHT, LEAST_STRAIGHT, MOST_STRAIGHT = 2048, 64, 4096
 """Elements of a float32 that whole arrays are combined with, and those of rows that kernels take where they lie."""
+LEAST_ROWS = 512
+"""Bytes of rows from which on a call of a kernel of rows costs less than bringing them together."""
 STACK_BUFFER_BYTES = 32768
 """Buffers up to this size lie on the stack."""
 KEY_BASE = 1 << 10
@@ -188,12 +190,15 @@ class Choice:
 
 
 class Operand:
-    """Words of an operand while a call is served; extents and strides are those of its loop once laid out."""
+    """Words of an operand while a call is served; extents and strides are those of its loop once laid out.
+
+    BESIDE: of a new array, the one that the caller gave for the result, to which NumPy copies it, or 0.
+    """
 
     (
         PRESENT, ARRAY, OWNED, DATA, KIND, ITEM, WANTED, DIMENSIONS, CONTIGUOUS, INNER, DIRECT, TURNED, COPY, PAIR,
-        BASE, LOW, HIGH, EXTENTS,
-    ) = range(18)  # fmt: skip
+        BASE, LOW, HIGH, BESIDE, EXTENTS,
+    ) = range(19)  # fmt: skip
     STRIDES = EXTENTS + MOST_OPERAND_DIMENSIONS
     WORDS = STRIDES + MOST_OPERAND_DIMENSIONS
 

@@ -134,6 +134,7 @@ def attentions(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("mask, 2-D", (q, k, v, mask))
     batches = tuple(np.stack([array, array + 1]) for array in (q, k, v))
     yield OrdinaryCall("mask of four dimensions", (*batches, mask[np.newaxis, np.newaxis].copy()))
+    yield OrdinaryCall("mask of keys for each batch", (*batches, values((2, 1, 1, positions))))
     yield OrdinaryCall("mask for each head", (*batches, values((2, *q.shape[:-1], positions))))
     yield OrdinaryCall("mask by name", (q, k, v), {"mask": mask[np.newaxis].copy()})
     for dtype in DTYPES:

@@ -103,6 +103,14 @@ def mapped(value: AnyArray) -> AnyArray:
         return view
 
 
+class Derived(np.ndarray[Any, Any]):
+    """Somebody's own arrays."""
+
+
+def derived(value: AnyArray) -> AnyArray:
+    return value.view(Derived)
+
+
 def repeated(value: AnyArray) -> AnyArray:
     """The first row again and again, without memory for it."""
     return np.broadcast_to(value[:1], value.shape)
@@ -123,6 +131,7 @@ EVERYWHERE: dict[str, Form] = {
     "byte-swapped": byte_swapped,
     "unaligned": unaligned,
     "memory maps": mapped,
+    "derived": derived,
     "repeated": repeated,
 }
 """Forms in which the arrays of any call may come, indices among them."""
@@ -131,16 +140,33 @@ DTYPES = tuple(name for name in dtypes.TABLE if name not in ("float32", "bfloat1
 
 
 def in_all_forms(plain: OrdinaryCall) -> Iterator[OrdinaryCall]:
-    """A call once more with all its arrays of some elements in each form, and with its floats in lists."""
+    """A call once more with all its arrays of some elements in each form, and with its numbers of other types."""
     for name, form in EVERYWHERE.items():
         yield OrdinaryCall(f"every array {name}", *_changed(plain, form, "fiu"))
     yield OrdinaryCall("every float in lists", *_changed(plain, LAYOUTS["list"], "f"))
+    places = [i for i, value in enumerate(plain.arguments) if _is_array(value, "f")]
+    if len(places) > 1:
+        for name in ("float64", "int8"):
+            mixed = [v.astype(name) if i == places[-1] else v for i, v in enumerate(plain.arguments)]
+            yield OrdinaryCall(f"the last float {name}", tuple(mixed), plain.named)
+    if any(_is_array(value, "iu") for value in plain.arguments):
+        for name in ("int16", "uint64"):
+            yield OrdinaryCall(f"every integer {name}", *_changed(plain, _cast(name), "iu"))
+        yield OrdinaryCall("every integer in lists", *_changed(plain, LAYOUTS["list"], "iu"))
+
+
+def _cast(name: str) -> Form:
+    """Another dtype for what it holds."""
+    return lambda value: value if value.min() < np.iinfo(name).min else value.astype(name)
+
+
+def _is_array(value: Any, kinds: str) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in kinds and value.size > 0 and value.ndim > 0
 
 
 def _changed(plain: OrdinaryCall, form: Form, kinds: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     def change(value: Any) -> Any:
-        fits = isinstance(value, np.ndarray) and value.dtype.kind in kinds and value.size and value.ndim
-        return form(value.copy()) if fits else value
+        return form(value.copy()) if _is_array(value, kinds) else value
 
     return tuple(map(change, plain.arguments)), {name: change(v) for name, v in plain.named.items()}
 
@@ -153,6 +179,8 @@ def outs(results: AnyArray) -> dict[str, AnyArray]:
         "columns": columns(np.zeros_like(results)),
         "Fortran": np.zeros(results.shape, results.dtype, order="F"),
         "float64": np.zeros(results.shape, np.float64),
+        "byte-swapped": byte_swapped(np.zeros_like(results)),
+        "unaligned": unaligned(np.zeros_like(results)),
     }
 
 

@@ -43,11 +43,6 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
             present += 1
     items = stack(1)
     store(items, 0, given)
-    beside = 0
-    if given != 0 and present == 1:
-        if takes_copies(frame, record(table, inputs), operand(frame, inputs), given):
-            beside = given
-            given = 0
     if given != 0 and present > 1:
         if load(given, Offset.TYPE) != address("jk_tuple") or load(given, Offset.TUPLE_SIZE) != present:
             return 0
@@ -63,11 +58,14 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
         own = operand(frame, inputs + i)
         if load(own, 8 * Operand.PRESENT) == 0:
             continue
+        store(own, 8 * Operand.BESIDE, 0)
         if given != 0:
-            if accept(frame, record(table, inputs + i), own, load(items)) == 0:
+            if takes_copies(frame, record(table, inputs + i), own, load(items)):
+                store(own, 8 * Operand.BESIDE, load(items))
+            elif accept(frame, record(table, inputs + i), own, load(items)) == 0:
                 return 0
             items += 8
-        else:
+        if given == 0 or load(own, 8 * Operand.BESIDE) != 0:
             kind = wanted_of(frame, record(table, inputs + i))
             descr = descr_of(kind)
             Py_IncRef(descr)
@@ -95,11 +93,12 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
     if nothing == 0:
         if computed(table, frame, context) == 0:
             return 0
-    if beside != 0:
-        given = beside
-        if PyArray_CopyInto(given, load(operand(frame, inputs), 8 * Operand.OWNED)) != 0:
-            return Outcome.ERROR
     if given != 0:
+        for i in range(outputs):
+            own = operand(frame, inputs + i)
+            if load(own, 8 * Operand.PRESENT) and load(own, 8 * Operand.BESIDE) != 0:
+                if PyArray_CopyInto(load(own, 8 * Operand.BESIDE), load(own, 8 * Operand.OWNED)) != 0:
+                    return Outcome.ERROR
         Py_IncRef(given)
         return given
     if present == 1:
@@ -217,6 +216,8 @@ def takes_copies(frame: int, entry: int, own: int, array: int) -> int:
     for d in range(dimensions):
         store(own, 8 * (Operand.STRIDES + d), load(load(array, Offset.ARRAY_STRIDES), 8 * d))
     store(own, 8 * Operand.ITEM, load(load(array, Offset.ARRAY_DTYPE), Offset.DTYPE_BYTES))
+    store(own, 8 * Operand.DATA, load(array, Offset.ARRAY_DATA))
+    find_ends(own)
     return folds(own) == 0
 
 
@@ -269,16 +270,8 @@ def keep_apart(table: int, frame: int) -> int:
     for i in range(both):
         own = operand(frame, i)
         if load(own, 8 * Operand.ARRAY) != 0:
-            low = load(own, 8 * Operand.DATA)
-            high = low + load(own, 8 * Operand.ITEM)
-            for d in range(load(own, 8 * Operand.DIMENSIONS)):
-                reach = load(own, 8 * (Operand.STRIDES + d)) * (load(own, 8 * (Operand.EXTENTS + d)) - 1)
-                if reach > 0:
-                    high += reach
-                else:
-                    low += reach
-            store(own, 8 * Operand.LOW, low)
-            store(own, 8 * Operand.HIGH, high)
+            if i < inputs or load(own, 8 * Operand.BESIDE) == 0:
+                find_ends(own)
     for o in range(inputs, both):
         out = operand(frame, o)
         if load(out, 8 * Operand.ARRAY) == 0:
@@ -300,6 +293,21 @@ def keep_apart(table: int, frame: int) -> int:
                         store(own, 8 * Operand.COPY, 1)
                         store(own, 8 * Operand.DIRECT, 0)
     return 1
+
+
+def find_ends(own: int) -> int:
+    """Where an operand's memory begins, and what is behind it."""
+    low = load(own, 8 * Operand.DATA)
+    high = low + load(own, 8 * Operand.ITEM)
+    for d in range(load(own, 8 * Operand.DIMENSIONS)):
+        reach = load(own, 8 * (Operand.STRIDES + d)) * (load(own, 8 * (Operand.EXTENTS + d)) - 1)
+        if reach > 0:
+            high += reach
+        else:
+            low += reach
+    store(own, 8 * Operand.LOW, low)
+    store(own, 8 * Operand.HIGH, high)
+    return 0
 
 
 def computed(table: int, frame: int, context: int) -> int:
@@ -367,6 +375,7 @@ FUNCTIONS = (
     folds,
     lay_out_result,
     keep_apart,
+    find_ends,
     computed,
     copy_narrow,
     launch,
