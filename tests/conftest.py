@@ -100,6 +100,18 @@ def restored() -> Iterator[int]:
 
 
 @pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nests are made at the first call; nothing is known yet."""
+    from jitkernels import functions
+    from jitkernels.kernel_funcs import KernelFuncs
+
+    monkeypatch.setattr(functions, "PATIENCE", 0.0)
+    KernelFuncs.cache().clear()
+    yield
+    KernelFuncs.cache().clear()
+
+
+@pytest.fixture
 def toy() -> Iterator[ModuleType]:
     """The module `toy`, its row registered."""
     import toy as module

@@ -28,11 +28,12 @@ def test_many_forks_during_first_calls(private_cache: Path, cache: str) -> None:
 
 
 def _fork(private_cache: Path, cold: bool, wanted: int) -> None:
-    """Cold, each process has a cache of its own; warm, they share what the first one built."""
+    """Cold, each process has a cache of its own; warm, they share that of all tests."""
     for start_at in range(0, wanted, AT_ONCE):
         count = min(AT_ONCE, wanted - start_at)
-        place = private_cache / str(start_at * cold)
-        place.mkdir(mode=0o700, exist_ok=True)
+        place = private_cache / str(start_at) if cold else None
+        if place is not None:
+            place.mkdir(mode=0o700)
         code = f"import first_calls\nfirst_calls.fork_meanwhile({count}, cold={cold})"
         figures = python(QUIET + code, place, timeout=60 + 4 * count)
         assert figures.startswith(f"{count} forks")
