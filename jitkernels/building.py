@@ -6,18 +6,19 @@ share nothing but the cache.
 
 import multiprocessing
 import signal
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.machine import cpu_count
-from jitkernels.measuring import candidates
+from jitkernels.measuring import candidates, still_open
 from jitkernels.native import load
 from jitkernels.native.cache import objects_directory
 from jitkernels.native.code import code_of
 from jitkernels.registry import implementation
 from jitkernels.tuning.classes import measured_member
+from jitkernels.tuning.store import Record
 
 Job = tuple[KernelAttr, str]
 """An attr, and that candidate of its tuning class whose object is yet to be built."""
@@ -25,12 +26,15 @@ WORTH_A_PROCESS = 8
 """Objects that repay starting a process for them."""
 
 
-def missing(attrs: Iterable[KernelAttr]) -> Iterator[Job]:
-    """What is to be built before attrs can be measured: a candidate for each object that the cache does not have."""
+def missing(attrs: Iterable[KernelAttr], alone: Mapping[KernelAttr, Record] | None = None) -> Iterator[Job]:
+    """What is to be built before attrs can be measured: a candidate for each object that the cache does not have.
+
+    `alone`: what was measured on one thread, after which fewer may win.
+    """
     known: set[str] = set()
     for attr in attrs:
         member = measured_member(attr)
-        for candidate in candidates(member):
+        for candidate in still_open(attr, (alone or {}).get(attr)):
             found = implementation(type(member), candidate.implementation)
             if found.is_reference:
                 continue

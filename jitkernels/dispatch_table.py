@@ -163,7 +163,7 @@ class Dispatch:
             Table.PLAIN: plain,
             Table.UNSIZED: sum(1 << i for i, s in enumerate(self._symbols) if s not in self._sizes),
             Table.OUT: id(self._names[-1]),
-            Table.AT_ONCE: int(not spread or not self._inputs or not all(a.spreads for a in outputs)),
+            Table.AT_ONCE: int(self._is_at_once(spread, outputs)),
             Table.PICKED: picked,
             Table.PICKER: picker,
             Table.NARROW: int(any(a.dtype not in (None, "int64") for a in (*self._inputs, *outputs))),
@@ -181,6 +181,11 @@ class Dispatch:
         words[Table.RECORDS : start] = [word for record in records for word in record]
         words[start:] = [word for option in choices for word in option]
         return words
+
+    def _is_at_once(self, spread: Sequence[int], outputs: Sequence[Argument]) -> bool:
+        """Whether a kernel has to see all leading dimensions of a call: or would read a matrix again for each block."""
+        shared = any(len(a.fixed) > 1 and not a.spreads for a in self._inputs)
+        return not spread or not self._inputs or shared or not all(a.spreads for a in outputs)
 
     def _picking(self) -> tuple[int, int]:
         """The input whose rows are named by the numbers in another, and that other; -1 where there are none."""

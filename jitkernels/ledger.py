@@ -105,11 +105,7 @@ class Ledger:
         if not found.candidates or found.candidates[0].seconds is None:
             self._queue = []  # not even the reference can be measured
             return
-        labels = {measured.label for measured in found.candidates}
-        before = self._record.candidates if self._record else ()
-        everyone = [*found.candidates, *(measured for measured in before if measured.label not in labels)]
-        everyone.sort(key=lambda measured: measured.seconds is None)  # stable: those that failed go last
-        self._record = Record(tuple(everyone), complete=not self._queue)
+        self._record = Record(found.candidates, complete=not self._queue).before(self._record)
         self.contests += 1
         _tools().keep(self._member, self._record, perf_counter() - started)
 

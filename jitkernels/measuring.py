@@ -6,7 +6,7 @@ from time import perf_counter
 
 from jitkernels import locks
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.choosing import checked, tuning_mode
+from jitkernels.choosing import checked, has_newcomers, tuning_mode
 from jitkernels.errors import NotUsableError
 from jitkernels.explanation import Explanation, explain
 from jitkernels.kernel import Kernel
@@ -18,7 +18,7 @@ from jitkernels.tuning import store
 from jitkernels.tuning.classes import class_of, has_elements, measured_member
 from jitkernels.tuning.pauses import AGAIN
 from jitkernels.tuning.store import Record
-from jitkernels.tuning.tuner import BUDGET, Candidate, contest
+from jitkernels.tuning.tuner import BUDGET, LEAST_FOR_THREADS, Candidate, contenders, contest
 
 log = logging.getLogger("jitkernels")
 
@@ -47,6 +47,7 @@ def tune_class(
 ) -> Record:
     """The record of all candidates of an attr's tuning class, measured now; for what else is given see `contest`.
 
+    Of those that an `earlier` look saw, at as many threads or at one, the ones that may still win are measured.
     NumPy's own libraries are held to as many threads as kernels have, or the reference would win by more of them.
     """
     member = measured_member(attr)
@@ -55,19 +56,27 @@ def tune_class(
 
     said = saying(f"measuring {member.kernel_type.name}({member.text()})")
     with locks.measuring, threadpool_limits(get_num_threads()), said:
-        found = candidates(member)
+        found = still_open(attr, earlier)
         record = contest(
             member,
             found,
-            found[-1].callable(),
+            reference(member).callable(),
             budget=budget,
             build_budget=build_budget,
             earlier=earlier,
             again=AGAIN,
-        )
+        ).before(earlier)
         keep(attr, record, perf_counter() - started)
     KernelFuncs.cache().clear()
     return record
+
+
+def keep_where_threads_are_late(attr: KernelAttr, alone: Record) -> bool:
+    """Whether one thread's record holds for more: calls are over before others have woken up. Then it is kept."""
+    late = (alone.pick.seconds or 0.0) < LEAST_FOR_THREADS and not has_newcomers(attr, alone)
+    if late:
+        keep(attr, alone, 0.0)
+    return late
 
 
 def keep(attr: KernelAttr, record: Record, took: float) -> None:
@@ -92,6 +101,12 @@ def candidates(attr: KernelAttr) -> list[Candidate]:
         if found.reason_against(attr) is None
         for variant in _distinct(found.variants(attr))
     ]
+
+
+def still_open(attr: KernelAttr, earlier: Record | None) -> list[Candidate]:
+    """The candidates of an attr's tuning class that may win after an earlier look, if there was one."""
+    found = candidates(measured_member(attr))
+    return found if earlier is None else contenders(found, earlier)
 
 
 def _distinct(variants: Sequence[Variant]) -> list[Variant]:

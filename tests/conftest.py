@@ -4,6 +4,7 @@ import dataclasses
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,9 @@ def pytest_configure() -> None:
     os.environ["JITKERNELS_TUNE"] = "off"
     for name in SETTINGS:
         os.environ.pop(f"JITKERNELS_{name}", None)
+    # A shell has its background jobs ignore Ctrl-C, and processes inherit that: those of tests shall be interrupted.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:

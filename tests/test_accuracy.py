@@ -22,11 +22,11 @@ FACTOR = 4
 
 
 def each(row: Any, **fields: Any) -> Iterator[tuple[str, Any]]:
-    """Label and callable of every variant of every implementation that can be used for an attr."""
+    """Label and callable of the variants that tests look at of every implementation that can be used for an attr."""
     attr = row(**fields)
     for name, found in implementations(row).items():
         if found.reason_against(attr) is None:
-            for kernel in cases.kernels_of(attr, name, everything=True):
+            for kernel in cases.kernels_of(attr, name):
                 yield repr(kernel), kernel.callable
 
 

@@ -3,7 +3,7 @@
 import ctypes
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import cases
@@ -15,6 +15,7 @@ from jitkernels.attrs.base import KernelAttr, power_of_two
 from jitkernels.attrs.roles import trailing_of
 from jitkernels.kernel import _words
 from jitkernels.native import load
+from jitkernels.native.source import Source
 from jitkernels.registry import implementation
 from jitkernels.signature import AnyArray, Array
 from jitkernels.tuning.classes import nbytes
@@ -23,6 +24,8 @@ MOST = 1 << 14
 """Elements of a call that the test makes; operations are at most 20 times as many."""
 PLACES: tuple[tuple[Literal["start", "end"], int], ...] = (("end", 0), ("start", 0), ("start", 1))
 """Where arrays lie: at either end of their pages, and beginning within a line of the cache."""
+OBJECTS = 5
+"""How many of an implementation are tried, which are of several attrs and variants."""
 FEW = 40
 """What extents of large attrs are made, to call what was made for those with others."""
 
@@ -75,11 +78,16 @@ def call(address: int, attr: KernelAttr, arrays: list[Any]) -> int:
     return int(ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(address)(*words))
 
 
-def sources(attr: KernelAttr, name: str) -> list[Any]:
-    """Of the variants that serve any size."""
-    found = implementation(type(attr), name)
-    made = [found.function(attr, **variant) for variant in cases.variants_of(attr, name)]
-    return [source for source in made if not getattr(source, "exact", False)]
+def objects(row: cases.Row, name: str) -> dict[str, tuple[KernelAttr, KernelAttr, Source]]:
+    """The sources that serve any size by their text, each with the attrs of `made_for` that it was met with first."""
+    found: dict[str, tuple[KernelAttr, KernelAttr, Source]] = {}
+    for attr, near in made_for(row, name):
+        cases.usable(attr, name)
+        for variant in cases.variants_of(attr, name):
+            source = implementation(row, name).function(attr, **variant)
+            if not getattr(source, "exact", False):
+                found.setdefault(source.text, (attr, near, source))
+    return found
 
 
 def is_near(got: AnyArray, true: AnyArray, parameter: Array) -> AnyArray:
@@ -92,33 +100,36 @@ def is_near(got: AnyArray, true: AnyArray, parameter: Array) -> AnyArray:
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
 def test_an_object_is_right_for_other_extents(row: Any, name: str) -> None:
-    seen: set[str] = set()
+    every = [*objects(row, name).values()]
+    check(name, every[:: -(-len(every) // OBJECTS) | 1])  # odd, or all might be of one variant
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("row", "name"), cases.every_compiled())
+def test_all_objects_are_right_for_other_extents(row: Any, name: str) -> None:
+    check(name, [*objects(row, name).values()])
+
+
+def check(name: str, made: Sequence[tuple[KernelAttr, KernelAttr, Source]]) -> None:
     served = 0
-    for attr, near in made_for(row, name):
-        cases.usable(attr, name)
-        fresh = {source.text: source for source in sources(attr, name) if source.text not in seen}
-        if not fresh:
-            continue
-        seen |= set(fresh)
-        addresses = [load.address_of(source) for source in fresh.values()]
+    for number, (attr, near, source) in enumerate(made):
+        address, label = load.address_of(source), f"{name} by {source.name}, made for {attr}"
         # Every third one, beginning elsewhere each time: together they meet all.
-        for other in itertools.islice(other_sizes(near), len(seen) % 3, None, 3):
+        for other in itertools.islice(other_sizes(near), number % 3, None, 3):
             served += 1
             arrays = other.signature().sample(served)
             right = testing.upcast_reference(other, [array.copy() for array in arrays])
-            for address, source in zip(addresses, fresh.values(), strict=True):
-                label = f"{name} by {source.name}, made for {attr}"
-                for side, apart in PLACES:
-                    guarded = [testing.Guarded(array, side, apart=apart) for array in arrays]
-                    assert call(address, other, [guard.array for guard in guarded]) == 0
-                    results = zip(guarded, other.signature().arrays, strict=True)
-                    outputs = [(guard, a) for guard, a in results if a.output]
-                    for place, ((guard, parameter), true) in enumerate(zip(outputs, right, strict=True)):
-                        assert guard.intact(), f"{label}, writes beyond {other}"
-                        got = parameter.numbers(guard.array).astype(true.dtype)
-                        close = is_near(got, true, parameter)
-                        if not close.all():  # nor need it be where the row promises less
-                            most = accuracy.allowed(other, arrays, right)[place]
-                            close |= np.abs(got - true) <= most
-                        assert close.all(), f"{label}, is wrong for {other}"
+            for side, apart in PLACES:
+                guarded = [testing.Guarded(array, side, apart=apart) for array in arrays]
+                assert call(address, other, [guard.array for guard in guarded]) == 0
+                results = zip(guarded, other.signature().arrays, strict=True)
+                outputs = [(guard, a) for guard, a in results if a.output]
+                for place, ((guard, parameter), true) in enumerate(zip(outputs, right, strict=True)):
+                    assert guard.intact(), f"{label}, writes beyond {other}"
+                    got = parameter.numbers(guard.array).astype(true.dtype)
+                    close = is_near(got, true, parameter)
+                    if not close.all():  # nor need it be where the row promises less
+                        most = accuracy.allowed(other, arrays, right)[place]
+                        close |= np.abs(got - true) <= most
+                    assert close.all(), f"{label}, is wrong for {other}"
     assert served, f"{name} has no object that serves several sizes"

@@ -188,7 +188,7 @@ def test_few_texts_and_no_launchers_for_many_classes(
     assert all(kernel._callable is None for kernel in KernelFuncs.cache()._classes.values())
     KernelFuncs.cache().clear()
     assert every_class() == classes
-    assert len(made) == len(asked) == len(distinct)
+    assert len(made) <= len(asked) == len(distinct)
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -17,8 +17,9 @@ from jitkernels.attrs.vector import UnaryVectorAttr
 from jitkernels.choosing import choose_component
 from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.kernel_types import KernelType
+from jitkernels.native.threads import get_num_threads
 from jitkernels.registry import all_rows, implementations
-from jitkernels.tuning import pauses, timer, tuner
+from jitkernels.tuning import pauses, store, timer, tuner
 from jitkernels.tuning.store import Measured, Record
 from jitkernels.tuning.timer import measure
 from jitkernels.tuning.tuner import Candidate, contest
@@ -331,9 +332,6 @@ def test_components_are_picks_that_run_inside_others(fresh: object, monkeypatch:
     """Measured, but serial, compiled, and no composition; pins do not reach them."""
     from picks import record
 
-    from jitkernels.native.threads import get_num_threads
-    from jitkernels.tuning import store
-
     attr = jk.VSigmoidAttr(n=1 << 16)
     assert choose_component(attr).implementation.name == "gen"
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
@@ -355,9 +353,7 @@ def test_compositions_call_the_pick(fresh: object, monkeypatch: pytest.MonkeyPat
 
     from jitkernels.attrs.vector import VExpAttr
     from jitkernels.loops.pieces import PIECE
-    from jitkernels.native.threads import get_num_threads
     from jitkernels.registry import implementation
-    from jitkernels.tuning import store
 
     def text() -> str:
         attr = jk.SoftmaxAttr(rows=3, n=5)

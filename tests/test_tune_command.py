@@ -11,6 +11,7 @@ import pytest
 
 from jitkernels.cli import eta
 from jitkernels.cli.eta import Eta, in_words, shown
+from jitkernels.machine import cpu_count
 
 VMUL = ("-m", "jitkernels", "tune", "vmul", "--tag", "ci", "--seconds", "0.1")
 
@@ -46,6 +47,8 @@ def test_guesses_are_corrected_by_what_each_kind_of_work_has_taken() -> None:
     assert told.left == 0.0
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
+    told.expect("measuring again", 30.0)
+    assert told.left == 30.0
 
 
 def test_times_as_people_say_them() -> None:
@@ -90,5 +93,8 @@ def test_interrupted_it_keeps_what_there_is_and_goes_on_there(private_cache: Pat
     again = subprocess.run(
         [sys.executable, *VMUL], env=environment, capture_output=True, text=True, check=True
     )
-    assert again.stdout.splitlines()[-1] == f"{10 - before} measured now, {before} had been measured before"
+    whole = 10 * len({1, cpu_count()})  # on one thread, and on as many as there are
+    assert (
+        again.stdout.splitlines()[-1] == f"{whole - before} measured now, {before} had been measured before"
+    )
     assert all(path.stat().st_mtime_ns == when for path, when in built.items())

@@ -108,10 +108,10 @@ def test_several_threads(row: type[KernelAttr], name: str) -> None:
 
 
 def _large(attr: KernelAttr, name: str) -> KernelAttr:
-    """The attr, its integers doubled in turn where an implementation takes that, until a call takes some 100 us."""
+    """The attr, its extents doubled in turn where an implementation takes that, until a call takes some 100 us."""
     found = implementation(type(attr), name)
     usable = found.reason_against(attr) is None
-    names = [key for key, value in attr.fields().items() if type(value) is int]
+    names = testing.sizes.integers(attr)
     for turn in range(64 * len(names)):
         if attr.operations() >= 2**18:
             break

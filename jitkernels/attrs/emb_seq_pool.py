@@ -31,6 +31,7 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
         Argument("out", "out", "idx_w*table_w"),
     )
     options = ("pool",)
+    streams = ((1 << 14, 1024, 16, 1024),)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -43,7 +43,6 @@ class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
         Argument("c", "out", "*m n"),
     )
     options = ("rounded",)
-    bits_of_float = 24
 
     @property
     def k(self) -> int:

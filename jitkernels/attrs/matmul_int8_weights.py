@@ -21,9 +21,9 @@ class MatMulInt8WeightsAttr(QuantizedWeightsAttr, kernel_type="MATMUL_INT8_WEIGH
         scale = np.abs(parts).max(-1) / 127
         q = np.rint(parts / np.maximum(scale, 1e-30)[..., None]).astype(np.int8)
 
-    In float32 the numbers of a may be rounded before they are multiplied if `rounded` is "int16" or "int8": to so many
-    bits beside the largest of the 32 that they stand among (the first to the 32nd, and so on), which is faster where
-    processors multiply integers.
+    In float32 the numbers of a may be rounded before they are multiplied: to 24 bits beside the largest of the 32 that
+    they stand among (the first to the 32nd, and so on), or to 16 or 8 if `rounded` is "int16" or "int8", which is
+    faster where processors multiply integers.
     """
 
     m: int

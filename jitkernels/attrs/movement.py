@@ -109,6 +109,7 @@ class ScatterAddAttr(KernelAttr, kernel_type="SCATTER_ADD"):
         Argument("x", "in", "count n"),
         Argument("y", "out", "table_rows n", in_place=True),
     )
+    streams = ((1 << 14, 1024, 1 << 14),)
 
     def tolerance(self) -> Tolerance:
         """One sum in a row: of so many as name the same row."""

@@ -1,7 +1,7 @@
 """What rows of products of floats and of quantized weights have in common."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ class QuantizedWeightsAttr(KernelAttr):
         rounded: str
         dtype: str
 
-    bits_of_float: ClassVar[int] = 0
-    """To which numbers of a are rounded where `rounded` asks for none; 0: they are not."""
-
     @property
     def k(self) -> int:
         """Weights of a column."""
@@ -38,7 +35,7 @@ class QuantizedWeightsAttr(KernelAttr):
         """To which each of a is rounded at worst, beside the largest of its neighbours; 0: it is not."""
         if self.dtype != "float32":
             return 0
-        return {"int16": 16, "int8": 8}.get(self.rounded, self.bits_of_float)
+        return {"int16": 16, "int8": 8}.get(self.rounded, 24)
 
     def whole(self, weights: AnyArray, zero: Any) -> AnyArray:
         """Weights less zero points, [n, groups, k / groups] of double."""

@@ -28,6 +28,7 @@ class RopeAttr(KernelAttr, kernel_type="ROPE"):
         Argument("y", "out", "*rows positions 2*half", in_place=True),
     )
     options = ("interleaved",)
+    streams = ((64, 2048, 64),)
 
     def tolerance(self) -> Tolerance:
         """Two products and a sum."""

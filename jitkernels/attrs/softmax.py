@@ -96,6 +96,7 @@ class CrossEntropyAttr(KernelAttr, kernel_type="CROSS_ENTROPY"):
         Argument("labels", "in", "*rows", dtype="int64", domain=(0, "n")),
         Argument("loss", "out", "*rows"),
     )
+    streams = ((1 << 14, 1024), (4096, 4096))
 
     def __post_init__(self) -> None:
         super().__post_init__()

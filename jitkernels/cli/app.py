@@ -58,6 +58,7 @@ def tune(
 ) -> int:
     """Measure every implementation of kernels and keep the results. Interrupted, it goes on where it was.
 
+    That is done on one thread first, and then, where it may change the pick, on as many as kernels may use.
     With --export or --import nothing is measured: a table of what was measured goes to a file, or comes from one.
 
     Parameters

@@ -25,6 +25,12 @@ class Eta:
         self._clock = clock
         self._last = clock()
 
+    def expect(self, kind: str, guess: float) -> None:
+        """Guess anew, before work of a kind begins, how long it will take."""
+        self._guessed[kind] = guess
+        self._done[kind] = self._took[kind] = 0.0
+        self._last = self._clock()
+
     def done(self, kind: str, guess: float) -> None:
         """Some work of a kind that was guessed to take so long has been done, since the last was."""
         now = self._clock()

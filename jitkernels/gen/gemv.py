@@ -42,7 +42,9 @@ def variants(attr: GEMVAttr) -> list[Variant]:
     if attr.dtype == "bfloat16":
         names = (WIDENED,) if attr.trans else algorithms()
         return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in names]
-    few = not attr.trans and (attr.m <= 2 * machine.target().lanes(attr.dtype) or attr.n <= SHORT)
+    few = attr.m == 1 or (
+        not attr.trans and (attr.m <= 2 * machine.target().lanes(attr.dtype) or attr.n <= SHORT)
+    )
     by_rows = ("vector", "thin") if few or (attr.trans and attr.m >= LONG) else ("thin", "vector")
     found: list[Variant] = [
         {"algorithm": algorithm, "parallel": parallel} for parallel in shares for algorithm in by_rows
@@ -60,7 +62,9 @@ def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> Loo
     if algorithm == "exact":
         nest = product.matmul(of_matrices, **product.variants(of_matrices)[0])
     elif algorithm == "thin":
-        nest = thin_nest(of_matrices, machine.target(), columns=True)
+        nest = thin_nest(
+            replace(of_matrices, trans_b=True), machine.target(), columns=True
+        )  # x lies along the sum
     else:
         nest = vector_nest(replace(of_matrices, m=2))  # of one row it would not matter how the matrix lies
     part = load.range_of(nest, nest.arguments)

@@ -7,8 +7,15 @@ import numpy as np
 
 from jitkernels.attrs.movement import GatherAttr, ScatterAddAttr, TransposeAttr
 from jitkernels.loops.matmul_packed import is_same
-from jitkernels.loops.row_results import COPIES, asked_for, results_past_caches, streams, visible
-from jitkernels.loops.transposing import lines_before, transposed_tiles, turned_lines
+from jitkernels.loops.row_results import (
+    COPIES,
+    asked_for,
+    lines_before,
+    results_past_caches,
+    streams,
+    visible,
+)
+from jitkernels.loops.transposing import transposed_tiles, turned_lines
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset

@@ -13,9 +13,11 @@ from jitkernels.loops.bfloat16_rms_norm import rms_norm_nest
 from jitkernels.loops.bfloat16_sums import WIDENED, algorithms
 from jitkernels.loops.row_results import (
     CHANNELS,
+    LINE,
     NUMBERS,
     PLAIN_CHANNELS,
     asked_for,
+    lines_before,
     results_past_caches,
     streams,
     visible,
@@ -28,8 +30,12 @@ from jitkernels.registry import Variant, implements
 
 BLOCK_ELEMENTS = 16384
 """Elements that a thread gets at least."""
-TOGETHER = 4096
-"""Channels whose factors are kept: so many of a row are gone through at a time, and lie behind one another."""
+STRIP, STRIP_PAST = 1 << 14, 1 << 13
+"""Bytes of a row that are gone through at a time, all rows of one strip before the next one.
+
+What goes past the caches needs the factors of all channels of a strip in the first cache, beside the rows: stores wait
+for what is read from further away.
+"""
 
 
 def variants(attr: BatchNormAttr) -> list[Variant]:
@@ -64,11 +70,14 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
     width = min(variant.get("vector_bytes", 64), machine.target().vector_bytes)
     lanes = machine.target().masked_lanes(attr.dtype, width)
     is_affine = attr.affine
+    size = np.dtype(attr.dtype).itemsize
+    together, line = (STRIP_PAST if stream else STRIP) // size, LINE // size
     # Where nothing streams the names stand for what is small, as it is a part of the object all the same.
     channels_past, plain_channels_past, affine_past, plain_past = (
         results_past_caches(attr.dtype, width, kind) if stream else visible
         for kind in (CHANNELS, PLAIN_CHANNELS, NUMBERS, "")
     )
+    before_line = lines_before(attr.dtype) if stream else visible
 
     @inlined()
     def factor_of(var: Any, scale: Any, eps: Any) -> Any:
@@ -83,21 +92,26 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
         x: Any, mean: Any, var: Any, scale: Any, bias: Any, y: Any, channels: int, eps: Any, factors: Any,
         begin: int, end: int,
     ) -> None:  # fmt: skip
-        for first in range(0, channels, TOGETHER):
-            count = min(TOGETHER, channels - first)
+        first, last = 0, together
+        if stream and before_line(y, channels) > 0:  # the next strip begins with a line
+            last += before_line(y, channels) - line
+        while first < channels:
+            count = min(last, channels) - first
             for j in vectors(0, count, lanes):
                 factors[j] = factor_of(var[first + j], scale[first + j], eps)
             for row in range(begin, end):
                 xs, ys = offset(x, row * channels + first), offset(y, row * channels + first)
-                if stream:
+                following = offset(x, min(row + 1, end - 1) * channels + first)
+                if stream and last >= channels:
                     asked_for(offset(ys, count))
                 if stream and is_affine:
-                    channels_past(xs, offset(mean, first), factors, offset(bias, first), ys, count)
+                    channels_past(xs, following, offset(mean, first), factors, offset(bias, first), ys, count)
                 elif stream:
-                    plain_channels_past(xs, offset(mean, first), factors, ys, count)
+                    plain_channels_past(xs, following, offset(mean, first), factors, ys, count)
                 else:
                     for j in vectors(0, count, lanes):
                         ys[j] = scaled(xs[j], mean[first + j], factors[j], bias[first + j])
+            first, last = last, last + together
 
     @inlined()
     def in_planes(
@@ -149,7 +163,7 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
         affine if is_affine else plain,
         extent=signature.index("rows"),
         block=_block(attr) if variant.get("parallel") else 1,
-        workspace=TOGETHER * np.dtype(attr.dtype).itemsize,
+        workspace=STRIP,
         workspace_dtype=attr.dtype,
         flags=(),
         reads_first=True,

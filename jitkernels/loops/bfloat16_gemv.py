@@ -43,6 +43,11 @@ def _along(beta: float, algorithm: str) -> Callable[..., None]:
     of_row, settled = row_product(algorithm), settling(beta)
 
     def body(a: Any, x: Any, y: Any, m: int, n: int, begin: int, end: int) -> None:
+        if n == 1:
+            factor = widened(x[0])
+            for row in range(begin, end):
+                y[row] = settled(widened(a[row]) * factor, y, row)
+            return
         for row in range(begin, end):
             y[row] = settled(of_row(offset(a, row * n), x, n), y, row)
 
@@ -50,9 +55,12 @@ def _along(beta: float, algorithm: str) -> Callable[..., None]:
 
 
 def _across(beta: float, algorithm: str) -> Callable[..., None]:
-    settled = settling(beta)
+    of_row, settled = row_product(algorithm), settling(beta)
 
     def body(a: Any, x: Any, y: Any, m: int, n: int, sums: Any, begin: int, end: int) -> None:
+        if m == 1:
+            y[0] = settled(of_row(a, x, n), y, 0)
+            return
         for left in range(begin, end, COLUMNS):
             count = min(COLUMNS, end - left)
             add_rows(offset(a, left), m, x, n, sums, count)

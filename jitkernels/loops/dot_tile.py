@@ -21,6 +21,8 @@ from jitkernels.records import record
 #: How far ahead of its use the long operand is asked for: several long streams at once are more than the
 #: hardware follows well.
 PREFETCH_BYTES = 512
+SEVERAL = 4
+"""Accumulators of a tile of a single product, whose sums would wait for one another."""
 
 
 @record
@@ -77,17 +79,22 @@ class _DotText:
         ]
         out.lines.append(f"  %whole = and i64 %k, -{self.lanes}")
         out.lines.append(f"  %left = and i64 %k, {self.lanes - 1}")
-        out.lines.append("  %has_whole = icmp ne i64 %whole, 0")
+        begin, before = "0", [("zeroinitializer", "entry")]
+        if len(self.cells) == 1:
+            begin, before = "%p_begin", [("%{}_begin", "behind")]
+            self._several()
+        start = before[0][1]
+        out.lines.append(f"  %has_whole = icmp slt i64 {begin}, %whole")
         out.line("br i1 %has_whole, label %main, label %middle")
         out.label("main")
-        out.lines.append("  %p = phi i64 [ 0, %entry ], [ %p_next, %main ]")
-        self._phis("in", [("zeroinitializer", "entry"), ("%{}_main", "main")])
+        out.lines.append(f"  %p = phi i64 [ {begin}, %{start} ], [ %p_next, %main ]")
+        self._phis("in", [*before, ("%{}_main", "main")])
         self._multiply("%p", None, "in", "main")
         out.lines.append(f"  %p_next = add nsw i64 %p, {self.lanes}")
         out.lines.append("  %more = icmp slt i64 %p_next, %whole")
         out.line("br i1 %more, label %main, label %middle")
         out.label("middle")
-        self._phis("half", [("zeroinitializer", "entry"), ("%{}_main", "main")])
+        self._phis("half", [*before, ("%{}_main", "main")])
         out.lines.append("  %has_left = icmp ne i64 %left, 0")
         out.line("br i1 %has_left, label %rest, label %done")
         out.label("rest")
@@ -98,6 +105,32 @@ class _DotText:
         self._finish()
         body = "\n".join(out.lines)
         return f"define void @{self.symbol}({arguments}) alwaysinline nounwind {{\n{body}\n}}\n"
+
+    def _several(self) -> None:
+        """Of a single product: so many vectors at a time that none waits for the one before it."""
+        out, step = self.out, SEVERAL * self.lanes
+        out.lines.append(f"  %several = and i64 %k, -{step}")
+        out.lines.append("  %has_several = icmp ne i64 %several, 0")
+        out.line("br i1 %has_several, label %steps, label %behind")
+        out.label("steps")
+        out.lines.append("  %q = phi i64 [ 0, %entry ], [ %q_next, %steps ]")
+        for i in range(SEVERAL):
+            self._phis(f"in{i}", [("zeroinitializer", "entry"), (f"%{{}}_step{i}", "steps")])
+        for i in range(SEVERAL):
+            at = out.value(f"add i64 %q, {i * self.lanes}")
+            self._multiply(at, None, f"in{i}", f"step{i}")
+        (r, j) = self.cells[0]
+        name = f"%acc{r}_{j}"
+        sums = [f"{name}_step{i}" for i in range(SEVERAL)]
+        while len(sums) > 1:
+            pairs = zip(sums[::2], sums[1::2], strict=True)
+            sums = [out.value(f"fadd {self.vector} {one}, {other}") for one, other in pairs]
+        out.lines.append(f"  %q_next = add nsw i64 %q, {step}")
+        out.lines.append("  %more_several = icmp slt i64 %q_next, %several")
+        out.line("br i1 %more_several, label %steps, label %behind")
+        out.label("behind")
+        out.lines.append("  %p_begin = phi i64 [ 0, %entry ], [ %several, %steps ]")
+        self._phis("begin", [("zeroinitializer", "entry"), (sums[0], "steps")])
 
     def _mask(self) -> str:
         out, lanes = self.out, self.lanes

@@ -2,57 +2,32 @@
 
 from typing import Any
 
-from jitkernels import dtypes
+from jitkernels import dtypes, machine
 from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr
+from jitkernels.loops.epilogue_rows import ROW_ARGUMENTS, activated_row
 from jitkernels.loops.matmul_any_size import any_size_nest
+from jitkernels.loops.matmul_packed import ir_function
 from jitkernels.machine import Target
-from jitkernels.maths.erfc import erfc_float32, erfc_float64
-from jitkernels.maths.sigmoid import sigmoid_float32, sigmoid_float64
-from jitkernels.maths.tanh import tanh_float32, tanh_float64
 from jitkernels.native import load
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import External, IRFunction, inlined
+from jitkernels.native.source import External, IRFunction, inlined, offset, written_by
 
 
-def activation_of(name: str, dtype: str) -> Any:
-    """A function of one number for loop nests to call."""
-    number: Any = dtypes.named(dtype).numpy.type
-    zero, half, root = number(0), number(0.5), number(-(0.5**0.5))
-    narrow = dtype == "float32"
-    erfc = erfc_float32 if narrow else erfc_float64
-    sigmoid = sigmoid_float32 if narrow else sigmoid_float64
-    tanh = tanh_float32 if narrow else tanh_float64
-
-    @inlined("contract")
-    def identity(z: Any) -> Any:
-        return z
-
-    @inlined("contract")
-    def relu(z: Any) -> Any:
-        return zero if z < zero else z
-
-    @inlined("contract")
-    def gelu(z: Any) -> Any:
-        return half * z * erfc(z * root)
-
-    @inlined("contract")
-    def silu(z: Any) -> Any:
-        return z * sigmoid(z)
-
-    known = {"identity": identity, "relu": relu, "gelu": gelu, "silu": silu, "tanh": tanh, "sigmoid": sigmoid}
-    return known[name]
+def row_of(activation: str, dtype: str, *, biased: bool) -> Any:
+    """A function ``(c, bias, n)`` that makes results of the sums of a row."""
+    symbol = f"activated_{activation}_{dtype}{'_biased' if biased else ''}"
+    made = written_by(activated_row, symbol, activation, dtype, machine.target().lanes(dtype), biased)
+    return ir_function(symbol, dtype, ROW_ARGUMENTS, made)
 
 
 def epilogue_nest(dtype: str, activation: str, *, biased: bool) -> LoopNest:
     """The loop nest ``(c, bias, m, n)``: the sums of some rows become results."""
     pointer = f"{dtypes.named(dtype).c}*"
-    activated = activation_of(activation, dtype)
+    finish = row_of(activation, dtype, biased=biased)
 
     def body(c: Any, bias: Any, m: int, n: int, begin: int, end: int) -> None:
         for i in range(begin, end):
-            for j in range(n):
-                z = c[i * n + j] + bias[j] if biased else c[i * n + j]
-                c[i * n + j] = activated(z)
+            finish(offset(c, i * n), bias, n)
 
     return LoopNest(
         f"epilogue_{activation}_{dtype}",
@@ -123,14 +98,12 @@ def followed_nest(attr: MatMulEpilogueAttr, pair: Any, target: Target, *, parall
 def exact_nest(attr: MatMulEpilogueAttr, product: LoopNest) -> LoopNest:
     """The same by code for these sizes, which leaves its result in the first-level cache."""
     entry = load.entry_of(product, product.arguments)
-    activated, has_bias = activation_of(attr.activation, attr.dtype), attr.biased
+    of_row = row_of(attr.activation, attr.dtype, biased=attr.biased)
 
     @inlined("contract")
     def finish(c: Any, bias: Any, m: int, n: int) -> None:
         for i in range(m):
-            for j in range(n):
-                z = c[i * n + j] + bias[j] if has_bias else c[i * n + j]
-                c[i * n + j] = activated(z)
+            of_row(offset(c, i * n), bias, n)
 
     def biased(a: Any, b: Any, bias: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
         status = entry(a, b, c, m, n, k)

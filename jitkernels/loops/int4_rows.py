@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
-from jitkernels.loops.int4_arranged import FLOATS_OF_BLOCK, LOADED, SHORTEST, arrange_digits, bytes_of_block
-from jitkernels.loops.int4_digits import DigitDots
 from jitkernels.loops.int4_floats import FloatDots
 from jitkernels.loops.int4_writer import BYTES, COLUMNS, LANES, NUMBERS, ROWS, STEPS, DotWriter
 from jitkernels.loops.matmul_grouped import has_instruction
+from jitkernels.loops.weight_arranged import LOADED, SHORTEST, Layout, arrange_digits
 from jitkernels.loops.weight_body import body_of
 from jitkernels.loops.weight_columns import COLUMNS as UNPACKED
 from jitkernels.loops.weight_columns import by_columns
+from jitkernels.loops.weight_digits import DigitDots
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
@@ -28,7 +28,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
     """Make the loop nest ``(a, packed, scale, [zero,] c, m, n, groups, half)`` of float32."""
     number, shifted = np.float32, attr.shifted
     permutes = target.is_x86 and target.vector_bytes == 64
-    digits, in_bytes = has_instruction("int8", target), attr.bits // 8 or 3
+    digits, layout = has_instruction("int8", target), Layout(attr.bits // 8, 4)
 
     def dots(made: Callable[..., DotWriter], columns: int, **rows: int) -> Any:
         """Products of so many columns and rows at a time."""
@@ -67,10 +67,10 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
 
         return each
 
-    by_floats, by_digits = row_by_row(partial(FloatDots, permutes)), row_by_row(partial(DigitDots, in_bytes))
-    both = dots(partial(DigitDots, in_bytes), COLUMNS, rows=ROWS)
-    arranged = arrange_digits(digits=in_bytes, shifted=shifted)
-    floats_of_digits = bytes_of_block(in_bytes) // 4
+    by_floats, by_digits = row_by_row(partial(FloatDots, permutes)), row_by_row(partial(DigitDots, layout))
+    both = dots(partial(DigitDots, layout), COLUMNS, rows=ROWS)
+    arranged = arrange_digits(layout, shifted=shifted)
+    floats_of_digits, floats_of_block = layout.bytes // 4, layout.floats
 
     columns = by_columns(attr, target, per_byte=2)
 
@@ -133,7 +133,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
             return
         blocks = (groups * half + LOADED - 1) // LOADED
         in_digits = digits and (shift >= SHORTEST or (shift < 0 and half % LOADED == 0))
-        apart = blocks * (floats_of_digits if in_digits else FLOATS_OF_BLOCK)
+        apart = blocks * (floats_of_digits if in_digits else floats_of_block)
         for top in range(0, m, ROWS):
             rows, unusual = min(ROWS, m - top), 0
             for i in range(rows):
@@ -160,12 +160,12 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
 
     @inlined()
     def needed(m: int, n: int, groups: int, half: int, begin: int, end: int) -> int:
-        for_rows = min(m, ROWS) * ((groups * half + LOADED - 1) // LOADED) * FLOATS_OF_BLOCK
+        for_rows = min(m, ROWS) * ((groups * half + LOADED - 1) // LOADED) * floats_of_block
         return 4 * max(for_rows, UNPACKED * 2 * groups * half)
 
     signature = attr.signature()
     return LoopNest(
-        f"matmul_int4_rows_{attr.dtype}_{in_bytes}",
+        f"matmul_int4_rows_{attr.dtype}_{layout.digits}",
         signature.c_arguments,
         body_of(computed, shifted=shifted),
         extent=signature.index("n"),

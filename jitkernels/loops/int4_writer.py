@@ -169,11 +169,12 @@ class DotWriter(ABC):
         self._results()
 
     def _live(self, group: str, masked: bool) -> str:
-        """The mask of the groups of a block, from `group` on."""
-        if not masked:
-            return self._below("%per")
-        left = self.out.value(f"sub nsw i64 %groups, {group}")
-        return self._below(self.out.value(f"call i64 @llvm.smin.i64(i64 {left}, i64 %per)"))
+        """The mask of the groups of a block, from `group` on: at least the one that goes on in it."""
+        most = self.out.value("call i64 @llvm.smax.i64(i64 %per, i64 1)")
+        if masked:
+            left = self.out.value(f"sub nsw i64 %groups, {group}")
+            most = self.out.value(f"call i64 @llvm.smin.i64(i64 {left}, i64 {most})")
+        return self._below(most)
 
     def _fetch(self, at: str, step: int) -> None:
         """Weights behind these columns, into the second-level cache, in the order in which they lie.

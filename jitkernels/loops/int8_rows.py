@@ -8,13 +8,13 @@ import numpy as np
 
 from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr
 from jitkernels.loops.int4_writer import COLUMNS, ROWS, DotWriter
-from jitkernels.loops.int8_arranged import LOADED, arrange_digits, bytes_of_block
-from jitkernels.loops.int8_digits import Int8Digits
 from jitkernels.loops.int8_dots import Int8Dots
 from jitkernels.loops.matmul_grouped import has_instruction
+from jitkernels.loops.weight_arranged import LOADED, SHORTEST, Layout, arrange_digits
 from jitkernels.loops.weight_body import body_of
 from jitkernels.loops.weight_columns import COLUMNS as UNPACKED
 from jitkernels.loops.weight_columns import by_columns
+from jitkernels.loops.weight_digits import DigitDots
 from jitkernels.machine import Target
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
@@ -22,6 +22,8 @@ from jitkernels.native.source import inlined, offset
 INFINITE = np.float32(np.inf)
 TINY = 31
 """Weights of a group up to which vectors would be left half empty: columns become floats, of whatever groups."""
+ALONE = 6
+"""In place of that power for a single group, of which there is none beside it in what is loaded at once."""
 BLOCK = 32
 """Columns that a thread gets at least, twice."""
 
@@ -29,8 +31,7 @@ BLOCK = 32
 def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> LoopNest:
     """Make the loop nest ``(a, q, scale, [zero,] c, m, n, groups, size)`` of float32."""
     number, shifted = np.float32, attr.shifted
-    in_bytes = attr.bits // 8
-    digits = in_bytes > 0 and has_instruction("int8", target)
+    digits, layout = has_instruction("int8", target), Layout(attr.bits // 8, 8)
 
     def functions(made: Callable[..., DotWriter], *, few: bool) -> Any:
         """Products of some columns and rows, of as many at a time as there are functions for."""
@@ -66,15 +67,15 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
     by_floats = functions(Int8Dots, few=False)
     few_digits = many_digits = by_floats
     if digits:
-        few_digits, many_digits = (functions(partial(Int8Digits, in_bytes), few=few) for few in (True, False))
-    arranged = arrange_digits(digits=in_bytes or 1, shifted=shifted)
-    floats_of_block = bytes_of_block(in_bytes) // 4
+        few_digits, many_digits = (functions(partial(DigitDots, layout), few=few) for few in (True, False))
+    arranged = arrange_digits(layout, shifted=shifted)
+    floats_of_block = layout.bytes // 4
 
     @inlined()
     def shift_of(size: int) -> int:
         """Which power of two times 4 it is, or -1."""
         found = -1
-        for shift in range(4):
+        for shift in range(SHORTEST, 5):
             if size == 4 << shift:
                 found = shift
         return found
@@ -97,6 +98,8 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
     ) -> None:  # fmt: skip
         k = groups * size
         shift = shift_of(size)
+        if groups == 1 and size % LOADED != 0 and size % 4 == 0:
+            shift = ALONE
         in_digits = digits and size > 0 and (shift >= 0 or size % LOADED == 0)
         if not in_digits and size <= TINY and m >= 2 * ROWS:
             columns(a, q, scale, zero, c, m, n, groups, size, room, begin, end)
@@ -133,7 +136,7 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
 
     signature = attr.signature()
     return LoopNest(
-        f"matmul_int8_weights_rows_{attr.dtype}_{in_bytes}",
+        f"matmul_int8_weights_rows_{attr.dtype}_{layout.digits}",
         signature.c_arguments,
         body_of(computed, shifted=shifted),
         extent=signature.index("n"),

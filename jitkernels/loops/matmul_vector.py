@@ -36,6 +36,11 @@ def vector_nest(attr: MatMulAttr) -> LoopNest:
             anyhow(a, b, c, m, n, k, begin, end)
             return
         matrix, vector = (a, b) if column else (b, a)
+        if k == 1:
+            scale = vector[0]
+            for i in range(begin, end):
+                c[i] = matrix[i] * scale + beta * c[i] if keeps else matrix[i] * scale
+            return
         for i in range(begin, end):
             total = number(0)
             for p in range(k):
@@ -48,6 +53,12 @@ def vector_nest(attr: MatMulAttr) -> LoopNest:
             return
         matrix, vector = (a, b) if column else (b, a)
         width = m if column else n
+        if width == 1:
+            total = number(0)
+            for p in range(k):
+                total += matrix[p] * vector[p]
+            c[0] = total + beta * c[0] if keeps else total
+            return
         for i in range(begin, end):
             c[i] = beta * c[i] if keeps else number(0)
         p = 0

@@ -18,7 +18,10 @@ ARRAYS, NUMBERS = "arrays", "numbers"
 COPIES = "copies"
 """Results are what is read, and what will be read next is fetched."""
 CHANNELS, PLAIN_CHANNELS = "channels", "plain_channels"
-"""``(x - mean) * factor`` with arrays as long as the row for both, and one of what is then added, or none."""
+"""``(x - mean) * factor`` with arrays as long as the row for both, and one of what is then added, or none.
+
+What will be read later is fetched, as of copies.
+"""
 
 
 def streams(variants: list[Variant], result: Array) -> list[Variant]:
@@ -33,7 +36,7 @@ def streams(variants: list[Variant], result: Array) -> list[Variant]:
 def results_past_caches(dtype: str, vector_bytes: int, affine: str = "") -> IRFunction:
     """``(x, y, n, unit, mean, factor)``; affine ones take scale and bias in front of y.
 
-    Of channels it is ``(x, mean, factor, bias, y, n)``, and the same without bias; of copies
+    Of channels it is ``(x, next, mean, factor, bias, y, n)``, and the same without bias; of copies
     ``(x, next, y, n)``.
     """
     return _Results(dtype, vector_bytes, affine).function()
@@ -65,6 +68,29 @@ define void @asked_for(ptr %line) alwaysinline nounwind {
 """Brings a line that is going to be written in part, as that is where a row ends: all stores would wait for it."""
 
 
+def lines_before(dtype: str) -> IRFunction:
+    """``(to, step)``: elements before the first line of the caches, where it is that of all rows; else -1."""
+    element = dtypes.named(dtype)
+    symbol = f"lines_before_{dtype}"
+    return IRFunction(
+        symbol,
+        "int64",
+        (f"{element.c}*", "int64"),
+        f"""define i64 @{symbol}(ptr %to, i64 %step) alwaysinline nounwind {{
+  %address = ptrtoint ptr %to to i64
+  %back = sub i64 0, %address
+  %left = and i64 %back, {LINE - 1}
+  %before = udiv i64 %left, {element.size}
+  %bytes = mul i64 %step, {element.size}
+  %over = and i64 %bytes, {LINE - 1}
+  %is.same = icmp eq i64 %over, 0
+  %found = select i1 %is.same, i64 %before, i64 -1
+  ret i64 %found
+}}
+""",
+    )
+
+
 @dataclass(frozen=True)
 class _Results:
     dtype: str
@@ -77,8 +103,8 @@ class _Results:
         names = {
             ARRAYS: ("scale", "bias"),
             NUMBERS: ("scale", "bias"),
-            CHANNELS: ("mean", "scale", "bias"),
-            PLAIN_CHANNELS: ("mean", "scale"),
+            CHANNELS: ("next", "mean", "scale", "bias"),
+            PLAIN_CHANNELS: ("next", "mean", "scale"),
             COPIES: ("next",),
         }
         return [(name, self.affine != NUMBERS) for name in names.get(self.affine, ())]
@@ -171,12 +197,12 @@ done:
                 if end
                 else f"load {vector}, ptr %{at}.{name}.at, align {size}\n"
             )
-        if self.affine == COPIES:
+        if ("next", True) in self.given:
             lines += f"  %{at}.next.at = getelementptr {number}, ptr %next, i64 %{at}\n"
             lines += f"  call void @llvm.prefetch.p0(ptr %{at}.next.at, i32 0, i32 2, i32 1)\n"
-        elif not self.numbers:
+        if self.affine in (CHANNELS, PLAIN_CHANNELS):
             lines += f"  %{at}.z = fsub {vector} %{at}.x, %{at}.mean\n"
-        else:
+        elif self.numbers:
             lines += f"""  %{at}.far = fmul contract {vector} %{at}.x, %unit.all
   %{at}.off = fsub contract {vector} %{at}.far, %mean.all
   %{at}.z = fmul {vector} %{at}.off, %factor.all

@@ -32,29 +32,6 @@ define void @{symbol}({PARAMETERS}) alwaysinline nounwind {{
     )
 
 
-def lines_before(dtype: str) -> IRFunction:
-    """``(to, step)``: elements before the first line of the caches, where it is that of all rows; else -1."""
-    element = dtypes.named(dtype)
-    symbol = f"lines_before_{dtype}"
-    return IRFunction(
-        symbol,
-        "int64",
-        (f"{element.c}*", "int64"),
-        f"""define i64 @{symbol}(ptr %to, i64 %step) alwaysinline nounwind {{
-  %address = ptrtoint ptr %to to i64
-  %back = sub i64 0, %address
-  %left = and i64 %back, {LINE - 1}
-  %before = udiv i64 %left, {element.size}
-  %bytes = mul i64 %step, {element.size}
-  %over = and i64 %bytes, {LINE - 1}
-  %is.same = icmp eq i64 %over, 0
-  %found = select i1 %is.same, i64 %before, i64 -1
-  ret i64 %found
-}}
-""",
-    )
-
-
 def turned_lines(dtype: str) -> IRFunction:
     """``(to, to_step, start, start_step)``: a square of as many rows as a line has elements, written past the caches.
 

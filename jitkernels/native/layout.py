@@ -39,6 +39,8 @@ RUN = 128
 """Elements that are converted at a time where they do not lie without gaps."""
 STRAIGHT, LEAST_STRAIGHT, MOST_STRAIGHT = 2048, 64, 4096
 """Elements of a float32 that whole arrays are combined with, and those of rows that kernels take where they lie."""
+LEAST_ROWS = 512
+"""Bytes of rows from which on a call of a kernel of rows costs less than bringing them together."""
 STACK_BUFFER_BYTES = 32768
 """Buffers up to this size lie on the stack."""
 KEY_BASE = 1 << 10

@@ -92,7 +92,10 @@ def written_by(writer: Callable[..., str], *given: Any) -> Written:
     return Written(writer, given)
 
 
-WRITERS = tuple(f"loops/{name}.py" for name in ("tile", "dot_tile", "tile_column", "pack", "attention_panel"))
+WRITERS = tuple(
+    f"loops/{name}.py"
+    for name in ("tile", "dot_tile", "tile_column", "pack", "attention_panel", "activations", "epilogue_rows")
+)
 """Modules that make text of what they are given, of each other, `WRITTEN_OF` and what is in the key of all code."""
 WRITTEN_OF = ("maths",)
 

@@ -8,7 +8,7 @@ from jitkernels import accuracy
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.signature import AnyArray
 
-MOST_COMPARED = 1 << 20
+MOST_COMPARED = 1 << 17
 """Elements of an output beyond which evenly chosen ones are compared: comparing takes longer than computing."""
 
 

@@ -52,6 +52,14 @@ class Record:
     def pick(self) -> Measured:
         return self.candidates[0]
 
+    def before(self, earlier: "Record | None") -> "Record":
+        """Its own order first, then who was in an earlier record alone; those that failed go last."""
+        labels = {measured.label for measured in self.candidates}
+        others = earlier.candidates if earlier else ()
+        everyone = [*self.candidates, *(measured for measured in others if measured.label not in labels)]
+        everyone.sort(key=lambda measured: measured.seconds is None)  # stable
+        return Record(tuple(everyone), self.complete)
+
 
 def _key(attr: KernelAttr) -> dict[str, Any]:
     return attr.to_json()

@@ -3,15 +3,16 @@
 Threads have to win by a clear margin: they cost another core, and their calls have long tails.
 """
 
+import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
 from typing import Any
 
 from jitkernels import accuracy
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.signature import AnyArray
 from jitkernels.tuning.agreement import first_difference
 from jitkernels.tuning.classes import OUTER_BYTES, nbytes
 from jitkernels.tuning.pauses import price_of_threads
@@ -34,6 +35,8 @@ ROUNDS = (2, 4, 16)
 """Fewest rounds where they take many times the budget, else, and most rounds."""
 LEAST_FOR_THREADS = 2e-5
 """Seconds of a serial call that are over before a thread has woken up: nobody times threads beside it."""
+BEHIND = 1.5
+"""Who took so many times the best one's time in an earlier look, or on one thread, is not looked at again."""
 LONG, SHORT = 2e-2, 1e-3
 """A first call may be slow by chance: below `LONG` seconds a second one is made, below `SHORT` it says nothing."""
 
@@ -54,6 +57,26 @@ class Candidate:
     def label(self) -> str:
         return self.measured.label
 
+    @property
+    def label_alone(self) -> str:
+        """Of the same without threads."""
+        return Measured(self.implementation, {**self.variant, "parallel": False}).label
+
+
+def contenders(candidates: Sequence[Candidate], earlier: Record) -> list[Candidate]:
+    """Those that may be the best after what an earlier look saw, of itself or of the same on one thread."""
+    seen = {found.label: found.seconds for found in earlier.candidates if found.seconds}
+    failed = {found.label for found in earlier.candidates if found.error}
+    best = min((seen[c.label] for c in candidates if c.label in seen), default=float("inf"))
+
+    def may_win(candidate: Candidate) -> bool:
+        if candidate.label in failed or (candidate.variant.get("parallel") and best < LEAST_FOR_THREADS):
+            return False
+        took = seen.get(candidate.label) or seen.get(candidate.label_alone)
+        return took is None or took <= BEHIND * best
+
+    return [candidate for candidate in candidates if may_win(candidate)]
+
 
 def contest(
     attr: KernelAttr,
@@ -70,7 +93,8 @@ def contest(
     A candidate that cannot be built, fails, gives a result other than the reference's or writes to an input is
     recorded with its error and never picked. Building and checking stop after `build_budget` seconds, but not
     before one candidate is ready; timing takes about `budget` seconds, but at least the fewest of `ROUNDS`.
-    What an `earlier` look saw counts as if it had been seen now; for `again` see `price_of_threads`.
+    What an `earlier` look saw counts as if it had been seen now, and who was right then is not checked again; for
+    `again` see `price_of_threads`.
     """
     started = perf_counter()
     trial = Trial(attr, reference, earlier)
@@ -92,12 +116,10 @@ class Trial:
     ) -> None:
         self._attr = attr
         self._seen = {m.label: m.seconds for m in earlier.candidates if m.seconds} if earlier else {}
+        self._reference = reference
         self._given = attr.signature().sample()
-        self._expected = [array.copy() for array in self._given]
         self._arrays = [array.copy() for array in self._given]
-        reference(*self._expected)
         self._best = float("inf")
-        self._terms = accuracy.terms(attr, self._given)
         self._calls: dict[str, Callable[[], Any]] = {}
         self._out: dict[str, Measured] = {}
         self.watches: dict[str, Stopwatch] = {}
@@ -113,7 +135,7 @@ class Trial:
             watch = Stopwatch(function, self._arrays, threaded=candidate.variant.get("parallel"))
             taken = watch.call()
             # Before any second call: it would add to the result of one that adds to what was there.
-            wrong = first_difference(self._attr, self._given, self._expected, self._arrays, self._terms)
+            wrong = None if label in self._seen else self._first_difference()
             if wrong is None and (
                 SHORT < taken < LONG or watch.threaded
             ):  # the first may have made the threads
@@ -126,9 +148,21 @@ class Trial:
             self._out[label] = _with_time(candidate.measured, taken, 0.0)
         else:
             self._best = min(self._best, taken)
-            self._calls[label], self.watches[label] = partial(function, *self._arrays), watch
+            self._calls[label], self.watches[label] = functools.partial(function, *self._arrays), watch
             watch.samples += [taken, self._seen.get(label, taken)]
             self._out[label] = candidate.measured
+
+    def _first_difference(self) -> str | None:
+        """What is wrong with the arrays after a call."""
+        expected, terms = self._right
+        return first_difference(self._attr, self._given, expected, self._arrays, terms)
+
+    @functools.cached_property
+    def _right(self) -> tuple[Sequence[AnyArray], Sequence[AnyArray]]:
+        """What the reference makes of the arrays, and the terms that rounding is relative to."""
+        expected = [array.copy() for array in self._given]
+        self._reference(*expected)
+        return expected, accuracy.terms(self._attr, self._given)
 
     def run(self, budget: float, again: int = 0) -> None:
         """Let the candidates take turns, fewer of them from round to round, and look at threads closely."""

@@ -29,7 +29,7 @@ SHAPES: Mapping[int, tuple[tuple[int, ...], ...]] = {
     2: ((1 << 14, 1024), (4096, 4096), (256, 1 << 16)),
 }
 """Extents by their number, of rows that do not say what streams."""
-MOST_OPERATIONS = 4.0
+MOST_OPERATIONS = 16.0
 """For each byte: what computes more is not to be measured by memory."""
 PROMISED = 0.9
 
@@ -42,7 +42,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 
 def attrs(row: type[KernelAttr], elements: int = ELEMENTS) -> Iterator[KernelAttr]:
-    """The attrs of a row that stream through so many elements: those that it says, or else none if it takes indices."""
+    """The attrs of a row that stream through so many elements: those that it says, or those of one extent or two."""
     behind = trailing_of(row)
     extents = [name for name, field in row.known_fields().items() if field.kind == "int" and name != behind]
     for shape in row.streams or SHAPES.get(len(extents), ()):
@@ -58,9 +58,6 @@ def attrs(row: type[KernelAttr], elements: int = ELEMENTS) -> Iterator[KernelAtt
         try:
             attr = type(usual)(**usual.fields() | fields)
         except AttrError:
-            continue
-        takes_indices = any(array.dtype.startswith("int") for array in attr.signature().inputs)
-        if takes_indices and not row.streams:
             continue
         if attr.operations() <= MOST_OPERATIONS * nbytes(attr):
             yield attr

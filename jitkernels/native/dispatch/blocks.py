@@ -61,7 +61,7 @@ def in_blocks(table: int, frame: int, context: int) -> int:
         lead = load(frame, 8 * (Frame.EXTENTS + spread))
     step = lead
     if whole == 0 and spread_out:
-        done = straight(table, frame, context, lead)
+        done = straight(table, frame, context, lead, widest)
         if done >= 0:
             return done
         step = block_of(table, frame, lead, widest)

@@ -1,11 +1,13 @@
-"""Elementwise kernels on rows without gaps: those of the operands themselves, nothing passes through a buffer.
+"""Kernels on rows without gaps: those of the operands themselves, nothing passes through a buffer.
 
-So lie the left columns of a wider array, a row for all rows, and beside whole arrays a number for all elements, which
-is written down as often as a row has elements. Calls of a row are cheap, as only the places of its operands change.
+So lie the left columns of a wider array and every second row. For elementwise kernels so do a row for all rows, and
+beside whole arrays a number for all elements, which is written down as often as a row has elements. Calls of a row are
+cheap, as only the places of its operands change.
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
 from jitkernels.native.layout import (
+    LEAST_ROWS,
     LEAST_STRAIGHT,
     MOST_CALL_WORDS,
     MOST_OPERANDS,
@@ -21,9 +23,9 @@ from jitkernels.native.layout import (
 from jitkernels.native.words import address, load, stack, store
 
 
-def straight(table: int, frame: int, context: int, lead: int) -> int:
+def straight(table: int, frame: int, context: int, lead: int, widest: int) -> int:
     """Call the entry row by row; 0 if it refused, -1 if operands lie otherwise, and nothing was done."""
-    length = length_of_rows(table, frame)
+    length = length_of_rows(table, frame) if widest == 1 else rows_without_gaps(table, frame, lead)
     if length == 0:
         return -1
     both = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
@@ -43,8 +45,8 @@ def straight(table: int, frame: int, context: int, lead: int) -> int:
             store(own, 8 * Operand.BASE, 0)
             if load(own, 8 * Operand.DIRECT):
                 if load(record(table, i), 8 * Record.LEADS):
-                    step = length * load(own, 8 * Operand.ITEM)
-            elif last == 1 and load(own, 8 * (Operand.STRIDES + 1)) != 0:
+                    step = length * load(own, 8 * Operand.INNER) * load(own, 8 * Operand.ITEM)
+            elif widest > 1 or (last == 1 and load(own, 8 * (Operand.STRIDES + 1)) != 0):
                 step = load(own, 8 * Operand.STRIDES)
             else:
                 size = length * item if load(record(table, i), 8 * Record.LEADS) else item
@@ -69,20 +71,57 @@ def straight(table: int, frame: int, context: int, lead: int) -> int:
         store(words, 8 * at, frame + 8 * (Frame.FLOATS + f))
         at += 1
     entry = load(context, 8 * Known.ENTRY)
-    long = load(context, 8 * Known.LONG)
+    state = 0
+    if load(context, 8 * Known.LONG):
+        state = PyEval_SaveThread()
     row = 0
-    while lead > 0:
+    status = 0
+    while lead > 0 and status == 0:
         store(words, 8 * (arrays + spread), min(length, lead))
         if changing and row > 0:
             renew(frame, both, row, length)
-        status = invoked(entry, words, at, 1) if long else called_briefly(entry, words, at)
-        if status != 0:
-            return 0
+        status = called_briefly(entry, words, at)
         for i in range(arrays):
             store(words, 8 * i, load(words, 8 * i) + load(steps, 8 * i))
         lead -= length
         row += 1
-    return 1
+    if state != 0:
+        PyEval_RestoreThread(state)
+    return status == 0
+
+
+def rows_without_gaps(table: int, frame: int, lead: int) -> int:
+    """How many rows of a kernel lie one behind another in every operand; 0 where some have gaps or are too short."""
+    inputs = load(table, 8 * Table.INPUTS)
+    length = 0
+    widest = 0
+    for i in range(inputs + load(table, 8 * Table.OUTPUTS)):
+        own = operand(frame, i)
+        if load(own, 8 * Operand.ARRAY) == 0:
+            continue
+        inner = load(own, 8 * Operand.INNER)
+        item = load(own, 8 * Operand.ITEM)
+        if load(own, 8 * Operand.DIRECT):
+            continue
+        if load(record(table, i), 8 * Record.LEADS) == 0:
+            return 0
+        if load(address("jk_forms"), 8 * load(own, 8 * Operand.PAIR)) & SAME == 0:
+            return 0
+        if load(own, 8 * Operand.DIMENSIONS) == 2 and load(own, 8 * (Operand.STRIDES + 1)) == item:
+            extent = load(own, 8 * (Operand.EXTENTS + 1))
+            if extent % inner != 0 or (i >= inputs and load(own, 8 * Operand.STRIDES) == 0):
+                return 0
+            if length != 0 and length != extent // inner:
+                return 0
+            length = extent // inner
+        elif inner == 1 and load(own, 8 * Operand.DIMENSIONS) == 1:
+            if length > 1 or load(own, 8 * Operand.STRIDES) == 0:
+                return 0
+            length = 1
+        else:
+            return 0
+        widest = max(widest, inner * item)
+    return length if length * widest >= LEAST_ROWS else 0
 
 
 def length_of_rows(table: int, frame: int) -> int:
@@ -140,6 +179,7 @@ def renew(frame: int, operands: int, row: int, length: int) -> int:
 
 FUNCTIONS = (
     straight,
+    rows_without_gaps,
     length_of_rows,
     renew,
 )

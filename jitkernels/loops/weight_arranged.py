@@ -1,40 +1,75 @@
-"""Floats as whole numbers of one to three digits, in the order in which words of 4-bit weights are multiplied by them.
+"""Floats as whole numbers of one to three digits, in the order in which words of quantized weights meet them.
 
-Of each 32 floats the first and the third eight are a lane of a block of 256, as are the second and the fourth. The 16
-floats of a lane are made multiples of a power of two, their unit, of at most 24 bits with the sign: they are rounded to
-2**-23 of the largest of them at worst, and floats that are such multiples are not rounded. Each multiple is
-h * 65536 + m * 256 + l, digits of 8 bits with signs. A block has four vectors of h: those of the first, third, fifth
-and seventh of the first eight floats of each lane, then of those between them, then the same of the other eight; so
-for m and l; then the sums of the lanes' multiples and their units. With fewer digits multiples have fewer bits.
+A block has the floats of 128 bytes of weights: 256 for those of 4 bits, 128 for those of 8. 16 bytes are two lanes of
+a vector, each of which has every second word of them. The floats of a lane are made multiples of a power of two, their
+unit, of at most 24 bits with the sign: they are rounded to 2**-23 of the largest of them at worst, and floats that are
+such multiples are not rounded. Each multiple is h * 65536 + m * 256 + l, digits of 8 bits with signs. A block has
+vectors of h, each with the floats that the weights of one word meet, of 4 bits those of lower halves of bytes and then
+those of upper ones: of the first word of each lane, then of the second; so for m and l; then what the lanes' multiples
+are to be less by, and their units. With fewer digits multiples have fewer bits.
 """
 
-from jitkernels.loops.int4_writer import FLOATS, LANES, NUMBERS, STEPS, WORDS, all_of
+from jitkernels.loops.int4_writer import FLOATS, LANES, NUMBERS, WORDS, all_of
 from jitkernels.loops.tile import Text
 from jitkernels.native.source import IRFunction
+from jitkernels.records import record
 
 LOADED = 128
 """Bytes of weights for a block."""
-FLOATS_OF_BLOCK = 2 * NUMBERS
-FLOATS_OF_DIGIT, FLOATS_OF_REST = 64, 32
-"""Room in floats for one digit of a block, and for its sums and units."""
 SHORTEST = 2
 """Groups have 4 << SHORTEST bytes at least: those of a lane are in one."""
 SMALLEST, LARGEST = 27, 250
 """Exponents, with the offset that floats have, for which units and their inverses are normal floats."""
 CARRY = 1 << 17
 """Takes the bits of a float from 2 - 2**-6 on to the next exponent, as digits end a little above."""
-SYMBOL = "int4_arranged"
+SYMBOL = "digits_arranged"
 
 
-def bytes_of_block(digits: int) -> int:
-    """So many digits of 256 numbers, and what is with them."""
-    return 4 * (digits * FLOATS_OF_DIGIT + FLOATS_OF_REST)
+@record
+class Layout:
+    """Blocks of floats of so many digits, for weights of so many bits."""
+
+    digits: int
+    bits: int
+
+    @property
+    def per_byte(self) -> int:
+        return 8 // self.bits
+
+    @property
+    def floats(self) -> int:
+        """Of a block."""
+        return LOADED * self.per_byte
+
+    @property
+    def vectors(self) -> int:
+        """Of one digit."""
+        return 2 * self.per_byte
+
+    @property
+    def parted(self) -> bool:
+        """Whether sums by the last digit are apart, as those by all together do not fit into words."""
+        return self.digits == 3 and self.bits == 8
+
+    @property
+    def sums(self) -> int:
+        """Where what sums are to be less by begins, in bytes."""
+        return 64 * self.digits * self.vectors
+
+    @property
+    def units(self) -> int:
+        return self.sums + (128 if self.parted else 64)
+
+    @property
+    def bytes(self) -> int:
+        return self.units + 64
 
 
-def arrange_digits(*, digits: int, shifted: bool) -> IRFunction:
+def arrange_digits(layout: Layout, *, shifted: bool) -> IRFunction:
     """``arrange(a, k, blocks, to)``: k floats in blocks; 0 unless some are not finite or near to the ends of floats.
 
-    shifted: there are zero points, by which sums are multiplied later; otherwise they are multiplied by 8 here.
+    shifted: there are zero points, by which sums are multiplied later; otherwise they are multiplied by the middle of
+    weights here.
     """
     out = Text()
     out.label("entry")
@@ -45,10 +80,10 @@ def arrange_digits(*, digits: int, shifted: bool) -> IRFunction:
     out.label("loop")
     out.line("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
     out.line("%unusual = phi <16 x i1> [ zeroinitializer, %entry ], [ %found, %loop ]")
-    first = out.value(f"mul nsw i64 %i, {FLOATS_OF_BLOCK}")
+    first = out.value(f"mul nsw i64 %i, {layout.floats}")
     left = out.value(f"sub nsw i64 %k, {first}")
-    to = out.element("i8", "%to", out.value(f"mul nsw i64 %i, {bytes_of_block(digits)}"))
-    _block(out, out.element("float", "%a", first), left, to, digits, shifted)
+    to = out.element("i8", "%to", out.value(f"mul nsw i64 %i, {layout.bytes}"))
+    _block(out, out.element("float", "%a", first), left, to, layout, shifted)
     out.line("%next = add nuw nsw i64 %i, 1")
     out.line("%more = icmp slt i64 %next, %blocks")
     out.line("br i1 %more, label %loop, label %done")
@@ -67,37 +102,49 @@ def arrange_digits(*, digits: int, shifted: bool) -> IRFunction:
     return IRFunction(SYMBOL, "int64", ("void*", "int64", "int64", "void*"), text)
 
 
-def _block(out: Text, source: str, left: str, to: str, digits: int, shifted: bool) -> None:
+def _block(out: Text, source: str, left: str, to: str, layout: Layout, shifted: bool) -> None:
     """As many floats as there are, the others 0."""
-    both = [
-        _loaded(out, source, left),
-        _loaded(out, out.element("float", source, NUMBERS), out.value(f"sub nsw i64 {left}, {NUMBERS}")),
-    ]
-    kind = f"<{NUMBERS} x float>"
+    loaded = [_loaded(out, source, left)]
+    if layout.floats > NUMBERS:
+        after = out.value(f"sub nsw i64 {left}, {NUMBERS}")
+        loaded.append(_loaded(out, out.element("float", source, NUMBERS), after))
+    kind, word = f"<{NUMBERS} x float>", 4 * layout.per_byte
     parts = []
-    for later in (0, 16):
-        for s in range(STEPS):
+    for later in (0, 2 * word):
+        for s in range(word):
             places = [
-                lane // 4 * 32 + lane % 2 * 8 + lane % 4 // 2 * NUMBERS + later + s for lane in range(LANES)
+                (lane // 4 * 4 + lane % 2 + lane % 4 // 2 * LANES) * word + later + s for lane in range(LANES)
             ]
             picks = ", ".join(f"i32 {place}" for place in places)
-            parts.append(out.value(f"shufflevector {kind} {both[0]}, {kind} {both[1]}, {WORDS} <{picks}>"))
-    multiples = _multiples(out, parts, to, digits)
-    total = multiples[0]
-    for each in multiples[1:]:
-        total = out.value(f"add {WORDS} {total}, {each}")
-    if not shifted:
-        total = out.value(f"shl {WORDS} {total}, {all_of('i32', 3)}")
-    out.line(f"store {WORDS} {total}, ptr {out.element('i8', to, 256 * digits)}, align 64")
-    for digit in reversed(range(digits)):
-        for place in range(4):
-            begin = place // 2 * STEPS
-            word = _word(out, multiples[begin + place % 2 : begin + STEPS : 2])
-            address = out.element("i8", to, (4 * digit + place) * 64)
-            out.line(f"store {WORDS} {word}, ptr {address}, align 64")
+            parts.append(
+                out.value(f"shufflevector {kind} {loaded[0]}, {kind} {loaded[-1]}, {WORDS} <{picks}>")
+            )
+    multiples = _multiples(out, parts, to, layout)
+    totals = [_total(out, multiples)]
+    for digit in reversed(range(layout.digits)):
+        for place in range(layout.vectors):
+            begin = place // layout.per_byte * word
+            numbers = multiples[begin + place % layout.per_byte : begin + word : layout.per_byte]
+            address = out.element("i8", to, (layout.vectors * digit + place) * 64)
+            out.line(f"store {WORDS} {_word(out, numbers)}, ptr {address}, align 64")
         if digit:
             rounded = [out.value(f"add {WORDS} {each}, {all_of('i32', 128)}") for each in multiples]
             multiples = [out.value(f"ashr {WORDS} {each}, {all_of('i32', 8)}") for each in rounded]
+        if layout.parted and digit == layout.digits - 1:
+            above = _total(out, multiples)
+            below = out.value(f"shl {WORDS} {above}, {all_of('i32', 8)}")
+            totals = [above, out.value(f"sub {WORDS} {totals[0]}, {below}")]
+    for place, total in enumerate(totals):
+        less = total if shifted else out.value(f"shl {WORDS} {total}, {all_of('i32', layout.bits - 1)}")
+        less = out.value(f"sub {WORDS} zeroinitializer, {less}")
+        out.line(f"store {WORDS} {less}, ptr {out.element('i8', to, layout.sums + 64 * place)}, align 64")
+
+
+def _total(out: Text, multiples: list[str]) -> str:
+    total = multiples[0]
+    for each in multiples[1:]:
+        total = out.value(f"add {WORDS} {total}, {each}")
+    return total
 
 
 def _loaded(out: Text, source: str, left: str) -> str:
@@ -112,9 +159,9 @@ def _loaded(out: Text, source: str, left: str) -> str:
     )
 
 
-def _multiples(out: Text, parts: list[str], to: str, digits: int) -> list[str]:
+def _multiples(out: Text, parts: list[str], to: str, layout: Layout) -> list[str]:
     """Vectors as multiples of the units of their lanes, which are stored."""
-    kept_bits, largest = 8 * digits - 2, "zeroinitializer"
+    kept_bits, largest = 8 * layout.digits - 2, "zeroinitializer"
     for part in parts:
         bits = out.value(f"bitcast {FLOATS} {part} to {WORDS}")
         bits = out.value(f"and {WORDS} {bits}, {all_of('i32', 0x7FFFFFFF)}")
@@ -132,7 +179,7 @@ def _multiples(out: Text, parts: list[str], to: str, digits: int) -> list[str]:
     inverse = out.value(f"bitcast {WORDS} {inverse} to {FLOATS}")
     unit = out.value(f"sub {WORDS} {kept}, {all_of('i32', kept_bits)}")
     unit = out.value(f"shl {WORDS} {unit}, {all_of('i32', 23)}")
-    out.line(f"store {WORDS} {unit}, ptr {out.element('i8', to, 256 * digits + 64)}, align 64")
+    out.line(f"store {WORDS} {unit}, ptr {out.element('i8', to, layout.units)}, align 64")
     found = []
     for part in parts:
         quotient = out.value(f"fmul {FLOATS} {part}, {inverse}")

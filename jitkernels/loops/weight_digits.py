@@ -1,29 +1,33 @@
-"""Dot products of 4-bit weights and of floats that lie as whole numbers of one to three digits, as LLVM IR text.
+"""Dot products of quantized weights and of floats that lie as whole numbers of one to three digits, as LLVM IR text.
 
-How the floats lie is told by `jitkernels.loops.int4_arranged`. 128 bytes of a column are two vectors of words; of each
-16 bytes the first two words are put into one vector, the last two into another, so that both have words of the same
-group in each lane. VPDPBUSD adds up the products of the lower halves of four bytes by digits, then those of the upper
-halves. Sums are exact until that of 16 products becomes a float, which is multiplied by its unit and by its scale.
+How the floats lie is told by `jitkernels.loops.weight_arranged`. 128 bytes of a column are two vectors of words; of
+each 16 bytes the first two words are put into one vector, the last two into another, so that both have words of the
+same group in each lane. VPDPBUSD adds up the products of four bytes without signs by digits: of 4-bit weights the lower
+halves, then the upper ones, of 8-bit weights with 128 more. Sums are exact until that of a lane, 16 or 8 products,
+becomes a float, which is multiplied by its unit and by its scale. The last digit has a sum of its own, which begins
+with what zero points take off, as each sum waits for itself.
 """
 
-from jitkernels.loops.int4_arranged import LOADED, bytes_of_block
 from jitkernels.loops.int4_writer import FLOATS, LANES, MASK, WORDS, DotWriter, all_of
+from jitkernels.loops.weight_arranged import LOADED, Layout
 
 CHUNKS = [lane // 4 + 4 * (lane % 4 // 2) for lane in range(LANES)]
 """Which 16 of 128 bytes the words of lanes are from."""
 FIRST = [lane // 4 * 4 + lane % 2 + 16 * (lane % 4 // 2) for lane in range(LANES)]
 """Which words of two vectors are in the first one of the other two; those in the second follow two words later."""
+SIGNS = -2139062144
+"""0x80 in each byte."""
 
 
 class DigitDots(DotWriter):
-    """Groups have 16, 32 or 64 bytes, or a multiple of 128."""
+    """Groups have 16, 32 or 64 bytes, or a multiple of 128; a single one has whole words."""
 
     kind = "digits"
     loaded = LOADED
 
-    def __init__(self, digits: int, *, few: bool, shifted: bool, columns: int, rows: int = 1) -> None:
+    def __init__(self, layout: Layout, *, few: bool, shifted: bool, columns: int, rows: int = 1) -> None:
         super().__init__(few=few, shifted=shifted, columns=columns, rows=rows)
-        self.digits = digits
+        self.layout = layout
 
     def declared(self) -> list[str]:
         return [
@@ -34,62 +38,72 @@ class DigitDots(DotWriter):
 
     def _products(self, words: list[tuple[str, str]], number: str, zeros: list[str]) -> list[list[str]]:
         """What weights less zero points and their floats, in one block, add up to for each row and column."""
-        out = self.out
-        at = out.value(f"mul nsw i64 {number}, {bytes_of_block(self.digits)}")
-        apart = out.value(f"mul nsw i64 %count, {bytes_of_block(self.digits)}")
-        halves = [self._halves(*pair) for pair in words]
-        return [
-            [
-                self._product(
-                    out.element(
-                        "i8",
-                        out.element("i8", "%floats", at),
-                        out.times(r, apart) if len(self.rows) > 1 else 0,
-                    ),
-                    halves[c],
-                    zeros[c] if zeros else "",
-                )
-                for c in self.columns
-            ]
+        out, size = self.out, self.layout.bytes
+        at = out.value(f"mul nsw i64 {number}, {size}")
+        apart = out.value(f"mul nsw i64 %count, {size}")
+        weights = [self._bytes(*pair) for pair in words]
+        blocks = [
+            out.element("i8", out.element("i8", "%floats", at), out.times(r, apart) if r else 0)
             for r in self.rows
         ]
+        return [
+            [self._product(block, weights[c], zeros[c] if zeros else "") for c in self.columns]
+            for block in blocks
+        ]
 
-    def _halves(self, left: str, right: str) -> list[str]:
-        """The four bits of each byte as bytes: lower and upper ones of the first vector, then of the second."""
+    def _bytes(self, left: str, right: str) -> list[str]:
+        """Weights as bytes without signs, in the order of the vectors of digits."""
         out, found = self.out, []
         for later in (0, 2):
             picks = ", ".join(f"i32 {place + later}" for place in FIRST)
             words = out.value(f"shufflevector {WORDS} {left}, {WORDS} {right}, {WORDS} <{picks}>")
+            if self.layout.bits == 8:
+                found.append(out.value(f"xor {WORDS} {words}, {all_of('i32', SIGNS)}"))
+                continue
             found.append(out.value(f"and {WORDS} {words}, {all_of('i32', 0x0F0F0F0F)}"))
             moved = out.value(f"lshr {WORDS} {words}, {all_of('i32', 4)}")
             found.append(out.value(f"and {WORDS} {moved}, {all_of('i32', 0x0F0F0F0F)}"))
         return found
 
-    def _product(self, block: str, halves: list[str], zeros: str) -> str:
-        out, found = self.out, "zeroinitializer"
-        for digit in range(self.digits):
-            if digit:
-                found = out.value(f"shl {WORDS} {found}, {all_of('i32', 8)}")
-            for place, weights in enumerate(halves):
-                address = out.element("i8", block, (len(halves) * digit + place) * 64)
-                digits = out.value(f"load {WORDS}, ptr {address}, align 64")
-                found = out.value(
-                    f"call {WORDS} @llvm.x86.avx512.vpdpbusd.512({WORDS} {found}, {WORDS} {weights}, "
-                    f"{WORDS} {digits})"
-                )
-        sums = out.value(f"load {WORDS}, ptr {out.element('i8', block, 256 * self.digits)}, align 64")
-        if zeros:
-            sums = out.value(f"mul {WORDS} {sums}, {zeros}")
-        found = out.value(f"sub {WORDS} {found}, {sums}")
-        units = out.value(f"load {FLOATS}, ptr {out.element('i8', block, 256 * self.digits + 64)}, align 64")
+    def _product(self, block: str, weights: list[str], zeros: str) -> str:
+        out, layout = self.out, self.layout
+        less = [self._less(block, place, zeros) for place in range(2 if layout.parted else 1)]
+        begins = (["zeroinitializer"] * layout.digits + less)[-layout.digits :]
+        sums = [self._by_digit(block, digit, weights, begin) for digit, begin in enumerate(begins)]
+        last = sums.pop() if layout.parted else ""
+        found = sums[0]
+        for each in sums[1:]:
+            above = out.value(f"shl {WORDS} {found}, {all_of('i32', 8)}")
+            found = out.value(f"add {WORDS} {above}, {each}")
         whole = out.value(f"sitofp {WORDS} {found} to {FLOATS}")
+        if last:
+            least = out.value(f"sitofp {WORDS} {last} to {FLOATS}")
+            whole = out.value(
+                f"call {FLOATS} @llvm.fmuladd.v16f32({FLOATS} {whole}, {FLOATS} {all_of('float', 256.0)}, "
+                f"{FLOATS} {least})"
+            )
+        units = out.value(f"load {FLOATS}, ptr {out.element('i8', block, layout.units)}, align 64")
         return out.value(f"fmul {FLOATS} {whole}, {units}")
+
+    def _less(self, block: str, place: int, zeros: str) -> str:
+        address = self.out.element("i8", block, self.layout.sums + 64 * place)
+        sums = self.out.value(f"load {WORDS}, ptr {address}, align 64")
+        return self.out.value(f"mul {WORDS} {sums}, {zeros}") if zeros else sums
+
+    def _by_digit(self, block: str, digit: int, weights: list[str], begin: str) -> str:
+        out, found = self.out, begin
+        for place, each in enumerate(weights):
+            address = out.element("i8", block, (len(weights) * digit + place) * 64)
+            digits = out.value(f"load {WORDS}, ptr {address}, align 64")
+            found = out.value(
+                f"call {WORDS} @llvm.x86.avx512.vpdpbusd.512({WORDS} {found}, {WORDS} {each}, {WORDS} {digits})"
+            )
+        return found
 
     def _few(self) -> None:
         """Several groups at a time: scales are spread over the lanes of their groups."""
         out = self.out
-        out.line("%less = sub nsw i64 5, %shift")
-        out.line("%per = shl i64 1, %less")
+        out.line("%per = lshr i64 32, %shift")
         out.line("%short = trunc i64 %shift to i32")
         by = out.value(f"sub {WORDS} {self._same('i32', '%short')}, {all_of('i32', 2)}")
         chunks = f"<{', '.join(f'i32 {chunk}' for chunk in CHUNKS)}>"
@@ -131,7 +145,14 @@ class DigitDots(DotWriter):
             f"call <16 x i8> @llvm.masked.load.v16i8.p0(ptr {self.out.element('i8', f'%zero{c}', group)}, i32 1, "
             f"{MASK} {live}, <16 x i8> zeroinitializer)"
         )
-        return self._spread(self.out.value(f"zext <16 x i8> {found} to {WORDS}"), picks)
+        return self._spread(self._plain(f"<16 x i8> {found}", WORDS), picks)
+
+    def _plain(self, zero: str, kind: str) -> str:
+        """Zero points as those of bytes without signs."""
+        if self.layout.bits == 4:
+            return self.out.value(f"zext {zero} to {kind}")
+        wide = self.out.value(f"sext {zero} to {kind}")
+        return self.out.value(f"add {kind} {wide}, {all_of('i32', 128) if kind == WORDS else 128}")
 
     def _many(self) -> None:
         """Group after group, each of whole pairs of vectors."""
@@ -148,7 +169,7 @@ class DigitDots(DotWriter):
             scales.append(self._same("float", scale))
             if self.shifted:
                 zero = out.value(f"load i8, ptr {out.element('i8', f'%zero{c}', '%i')}, align 1")
-                zeros.append(self._same("i32", out.value(f"zext i8 {zero} to i32")))
+                zeros.append(self._same("i32", self._plain(f"i8 {zero}", "i32")))
         self._fetch_of_groups("%i", 1)
         out.line("br label %inner")
         out.label("inner")
