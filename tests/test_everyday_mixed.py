@@ -355,10 +355,14 @@ NUMBERS = (
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("row", [p for p in rows() if inputs_of(p.values[0]) == 2])
-def test_numbers_beside_arrays(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("nests", [True, False])
+def test_numbers_beside_arrays(row: Row, nests: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nests read them where calls blockwise have them written down as often as there are elements."""
+    if not nests:
+        monkeypatch.setattr(functions, "PATIENCE", 1e9)
+        monkeypatch.setattr(Code, "is_loaded", False)
     function = function_of(row)
-    for dtype, n in itertools.product(("float32", "float64", "int16"), (1, 33, 960)):
+    for dtype, n in itertools.product(("float32", "float64", "int16"), (1, 33, 960) if nests else (5, 511)):
         x = numbers(n, dtype, 0)
         for number, other in itertools.product(NUMBERS, (False, True)):
             with np.errstate(all="ignore"):

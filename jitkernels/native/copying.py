@@ -83,8 +83,9 @@ def _conversion(source: int, target: int) -> list[str] | None:
         turned = f"%w = call {whole} @llvm.bswap.v{LANES}{one}({whole} %x)"
         if source - SWAPPED == target:
             return [turned, f"%y = bitcast {whole} %w to {own}"]
-        wider = [turned, f"%v = bitcast {whole} %w to {own}", f"%y = fpext {own} %v to {_vector(other)}"]
-        return wider if target == FLOAT64 else None
+        if target != FLOAT64:
+            return None
+        return [turned, f"%v = bitcast {whole} %w to {own}", f"%y = fpext {own} %v to {_vector(other)}"]
     if one == other:
         return [] if source != FLOAT16 else None
     if target == INT64:
