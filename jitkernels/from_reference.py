@@ -15,7 +15,7 @@ import numpy as np
 
 from jitkernels import machine
 from jitkernels.attrs.base import KernelAttr
-from jitkernels.attrs.roles import trailing_of
+from jitkernels.attrs.roles import singles_of, trailing_of
 from jitkernels.checksums import sha256
 from jitkernels.errors import BuildError
 from jitkernels.loops.variants import STREAM_BYTES, widths_for
@@ -168,9 +168,8 @@ def register(
 
 
 def _ones(attr: KernelAttr) -> tuple[str, ...]:
-    """Trailing extents that are 1, for which there are nests of their own: such loops are over other elements."""
-    trailing = trailing_of(type(attr))
-    return (trailing,) if trailing is not None and attr.fields()[trailing] == 1 else ()
+    """Extents that are 1, for which there are nests of their own: such loops are over other elements."""
+    return tuple(name for name in singles_of(type(attr)) if attr.fields()[name] == 1)
 
 
 def _along(row: type[KernelAttr]) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from jitkernels import accuracy, bfloat16, testing
 from jitkernels.attrs.base import KernelAttr, power_of_two
-from jitkernels.attrs.roles import trailing_of
+from jitkernels.attrs.roles import singles_of
 from jitkernels.kernel import _words
 from jitkernels.native import load
 from jitkernels.native.source import Source
@@ -38,8 +38,10 @@ def extents(attr: KernelAttr) -> list[str]:
 def other_sizes(attr: KernelAttr) -> Iterator[KernelAttr]:
     """Attrs of the same options: every size at both ends of its class and beyond them, one by one and all at once."""
     fields = attr.fields()
-    alone = trailing_of(type(attr))  # where it is 1 there is code for that
-    ends = {name: power_of_two(fields[name]) for name in extents(attr) if (name, fields[name]) != (alone, 1)}
+    alone = singles_of(type(attr))  # where one is 1 there is code for that
+    ends = {
+        name: power_of_two(fields[name]) for name in extents(attr) if name not in alone or fields[name] != 1
+    }
     changes: list[dict[str, int]] = []
     for each, change in (  # first of the class, then beyond it
         (False, lambda end: end // 2 + 1), (False, lambda end: max(end - 1, 1)), (True, lambda end: end),

@@ -120,6 +120,7 @@ class KernelAttr:
     many dimensions of it this row has room for, and the row whose everyday function serves calls with more.
     implemented_as: the class whose implementations serve this one too, where rows are made when they are met.
     streams: extents of attrs that are told by what memory gives, of a row where that is not plain from their number.
+    singles: extents for which the implementation made of the reference has code of its own where they are 1.
     """
 
     kernel_type: ClassVar[KernelType]
@@ -129,6 +130,7 @@ class KernelAttr:
     beyond: ClassVar[tuple[str, int, str] | None] = None
     implemented_as: "ClassVar[type[KernelAttr] | None]" = None
     streams: ClassVar[tuple[tuple[int, ...], ...]] = ()
+    singles: ClassVar[tuple[str, ...]] = ()
     __signature__: ClassVar[Any]
     _needed: ClassVar[frozenset[str]]
     _given: ClassVar[dict[str, Any]]

@@ -26,6 +26,9 @@ class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
     In float32 the numbers of a may be rounded before they are multiplied: to 24 bits beside the largest of the 32 that
     they stand among (the first to the 32nd, and so on), or to 16 or 8 if `rounded` is "int16" or "int8", which is
     faster where processors multiply integers.
+
+    One row in float32 is bound by arithmetic: 128 bytes take 12 VPDPBUSD and 15 other instructions, with zero points
+    19, which is 17 and 21 cycles of Zen 4, or 28 and 22 GB/s at 3.65 GHz, where memory sends 32.
     """
 
     m: int

@@ -33,6 +33,12 @@ def trailing_of(row: "type[KernelAttr]") -> str | None:
     return next((a.trailing for a in inputs_of(row) if a.trailing is not None), None)
 
 
+def singles_of(row: "type[KernelAttr]") -> tuple[str, ...]:
+    """The extents for which there may be code of its own where they are 1."""
+    trailing = trailing_of(row)
+    return row.singles if trailing is None else (*row.singles, trailing)
+
+
 def spread_of(row: "type[KernelAttr]") -> set[str]:
     """The symbols of leading dimensions."""
     return {e.symbols[0] for a in row.arrays for e in a.extents if e.spread}

@@ -63,6 +63,7 @@ class VBroadcastAttr(KernelAttr, kernel_type="VBROADCAST"):
     dtype: str = "float32"
     arrays = (Argument("x", "in", "w"), Argument("y", "out", "h w", moves="x"))
     options = ("h",)
+    singles = ("w",)  # rows of one element are no loops of one step
 
     def tolerance(self) -> Tolerance:
         return Tolerance(ulp=0)

@@ -9,6 +9,7 @@ from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.gen import matmul as product
 from jitkernels.loops.bfloat16_gemv import gemv_nest
 from jitkernels.loops.bfloat16_sums import WIDENED, algorithms
+from jitkernels.loops.gemv_rows import LONG_BYTES, two_rows
 from jitkernels.loops.matmul_thin import BLOCK, thin_nest
 from jitkernels.loops.matmul_vector import vector_nest
 from jitkernels.native import load
@@ -19,6 +20,8 @@ PARALLEL_WORK = 128 * 1024
 """Elements of the matrix from which on a second thread helps."""
 EXACT = ("dot", "direct")
 """Algorithms of MATMUL whose code is made for some sizes."""
+PAIRED = "paired"
+"""The algorithm that takes two long rows at a time."""
 LONG = 32
 """Elements of a result from which on loops that LLVM makes vectors of are ahead where rows lie across the sum."""
 SHORT = 8
@@ -45,7 +48,11 @@ def variants(attr: GEMVAttr) -> list[Variant]:
     few = attr.m == 1 or (
         not attr.trans and (attr.m <= 2 * machine.target().lanes(attr.dtype) or attr.n <= SHORT)
     )
-    by_rows = ("vector", "thin") if few or (attr.trans and attr.m >= LONG) else ("thin", "vector")
+    by_rows: tuple[str, ...] = (
+        ("vector", "thin") if few or (attr.trans and attr.m >= LONG) else ("thin", "vector")
+    )
+    if not attr.trans and attr.m > 1 and attr.signature().arrays[1].nbytes >= LONG_BYTES:
+        by_rows = (*by_rows, PAIRED)
     found: list[Variant] = [
         {"algorithm": algorithm, "parallel": parallel} for parallel in shares for algorithm in by_rows
     ]
@@ -58,6 +65,8 @@ def variants(attr: GEMVAttr) -> list[Variant]:
 def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> LoopNest:
     if attr.dtype == "bfloat16":
         return gemv_nest(attr, algorithm, parallel)
+    if algorithm == PAIRED:
+        return _nest(attr, two_rows(attr.dtype, attr.beta), parallel)
     of_matrices = product_of(attr)
     if algorithm == "exact":
         nest = product.matmul(of_matrices, **product.variants(of_matrices)[0])
@@ -75,14 +84,18 @@ def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> Loo
     def whole(a: Any, x: Any, y: Any, m: int, n: int, begin: int, end: int) -> Any:
         return part(a, x, y, m, 1, n, 0, m)
 
+    chosen = whole if algorithm == "exact" else body
+    return _nest(attr, chosen, parallel, exact=nest.exact, straight=True)
+
+
+def _nest(attr: GEMVAttr, body: Any, parallel: bool, **more: Any) -> LoopNest:
     signature = attr.signature()
     return LoopNest(
         f"gemv_{attr.dtype}",
         signature.c_arguments,
-        whole if algorithm == "exact" else body,
+        body,
         extent=signature.index("m"),
         block=BLOCK,
         parallel=parallel,
-        exact=nest.exact,
-        straight=True,
+        **more,
     )

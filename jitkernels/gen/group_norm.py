@@ -8,9 +8,12 @@ from jitkernels import machine
 from jitkernels.attrs.group_norm import GroupNormAttr
 from jitkernels.loops.row_moments import careful_moments, moments
 from jitkernels.loops.row_results import (
+    AHEAD,
     ARRAYS,
+    FIRST,
+    LAST,
+    LINE,
     NUMBERS,
-    asked_for,
     results_past_caches,
     streams,
     visible,
@@ -49,9 +52,10 @@ def _block(attr: GroupNormAttr) -> int:
 @implements(GroupNormAttr, variants=variants)
 def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
     number: Any = np.dtype(attr.dtype).type
+    ahead = AHEAD // number(0).itemsize
     width = min(variant.get("vector_bytes", 64), machine.target().vector_bytes)
     lanes = machine.target().masked_lanes(attr.dtype, width)
-    measures = moments(attr.dtype, width, careful_moments(attr.dtype), fetches=stream)
+    measures = moments(attr.dtype, width, careful_moments(attr.dtype))
     # Where nothing streams the names stand for what is small, as it is a part of the object all the same.
     plain_past, arrays_past, numbers_past = (
         results_past_caches(attr.dtype, width, affine) if stream else visible
@@ -59,29 +63,39 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
     )
 
     @inlined()
-    def plain_group(xs: Any, ys: Any, n: int, eps: Any) -> None:
-        if stream:
-            asked_for(offset(ys, n))
+    def plain_group(xs: Any, ys: Any, n: int, eps: Any, line: Any, sides: int) -> None:
         unit, mean, _, factor = measures(xs, n, eps)
         if stream:
-            plain_past(xs, ys, n, unit, mean, factor)
+            plain_past(xs, offset(xs, n if n <= ahead else 0), ys, n, line, sides, unit, mean, factor)
         else:
             for i in vectors(0, n, lanes):
                 ys[i] = times(distance(xs[i], unit, mean), factor)
 
     @inlined()
-    def affine_group(xs: Any, scale: Any, bias: Any, ys: Any, each: int, inner: int, eps: Any) -> None:
+    def affine_group(
+        xs: Any, scale: Any, bias: Any, ys: Any, each: int, inner: int, eps: Any, line: Any, sides: int
+    ) -> None:
         n = each * inner
-        if stream:
-            asked_for(offset(ys, n))
         unit, mean, _, factor = measures(xs, n, eps)
         if stream and inner == 1:
-            arrays_past(xs, scale, bias, ys, n, unit, mean, factor)
+            arrays_past(
+                xs, offset(xs, n if n <= ahead else 0), scale, bias, ys, n, line, sides, unit, mean, factor
+            )
         elif stream:
             for channel in range(each):
                 at = channel * inner
                 numbers_past(
-                    offset(xs, at), scale[channel], bias[channel], offset(ys, at), inner, unit, mean, factor
+                    offset(xs, at),
+                    offset(xs, at + (n if n <= ahead else 0)),
+                    scale[channel],
+                    bias[channel],
+                    offset(ys, at),
+                    inner,
+                    line,
+                    (sides & FIRST if channel == 0 else 0) + (sides & LAST if channel == each - 1 else 0),
+                    unit,
+                    mean,
+                    factor,
                 )
         elif inner == 1:
             for i in vectors(0, each, lanes):
@@ -93,18 +107,20 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
                     ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), own, shift)
 
     def plain(
-        x: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any, begin: int, end: int
-    ) -> None:
+        x: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any, line: Any,
+        begin: int, end: int,
+    ) -> None:  # fmt: skip
         n = channels // groups * inner
         for group in range(begin * groups, end * groups):
             if n > 0:
-                plain_group(offset(x, group * n), offset(y, group * n), n, number(eps[0]))
+                sides = (FIRST if group == begin * groups else 0) + (LAST if group == end * groups - 1 else 0)
+                plain_group(offset(x, group * n), offset(y, group * n), n, number(eps[0]), line, sides)
         if stream:
             visible()
 
     def affine(
         x: Any, scale: Any, bias: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any,
-        begin: int, end: int,
+        line: Any, begin: int, end: int,
     ) -> None:  # fmt: skip
         each = channels // groups
         n = each * inner
@@ -112,9 +128,12 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
             for row in range(begin, end):
                 for group in range(groups):
                     at, first = (row * groups + group) * n, group * each
+                    sides = (FIRST if at == begin * groups * n else 0) + (
+                        LAST if at == (end * groups - 1) * n else 0
+                    )
                     affine_group(
                         offset(x, at), offset(scale, first), offset(bias, first), offset(y, at), each, inner,
-                        number(eps[0]),
+                        number(eps[0]), line, sides,
                     )  # fmt: skip
         if stream:
             visible()
@@ -128,6 +147,8 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
         block=_block(attr) if variant.get("parallel") else 1,
         check=check_affine if attr.affine else check_plain,
         flags=(),
+        workspace=LINE,
+        workspace_dtype=attr.dtype,
         reads_first=True,
         **variant,
     )

@@ -11,7 +11,16 @@ import numpy as np
 from jitkernels import machine
 from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.loops.row_moments import careful_moments, mean_of_infinite, moments
-from jitkernels.loops.row_results import ARRAYS, asked_for, results_past_caches, streams, visible
+from jitkernels.loops.row_results import (
+    AHEAD,
+    ARRAYS,
+    FIRST,
+    LAST,
+    LINE,
+    results_past_caches,
+    streams,
+    visible,
+)
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.maths.exact import distance, times, times_plus
 from jitkernels.native.loop_nest import LoopNest
@@ -37,13 +46,14 @@ def _block(attr: LayerNormAttr) -> int:
 def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
     number = np.dtype(attr.dtype).type
     is_affine, stats = attr.affine, attr.stats
+    ahead = AHEAD // number(0).itemsize
     infinite = mean_of_infinite(attr.dtype)
     with_care = careful_moments(attr.dtype)
 
     def rows_in_vectors(width: int) -> Any:
         """The loop over rows in vectors of so many bytes."""
         lanes = machine.target().masked_lanes(attr.dtype, width)
-        measures = moments(attr.dtype, width, with_care, fetches=stream)
+        measures = moments(attr.dtype, width, with_care)
         # Where nothing streams the name stands for what is small, as it is a part of the object all the same.
         past = results_past_caches(attr.dtype, width, ARRAYS if attr.affine else "") if stream else visible
 
@@ -58,21 +68,33 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
             variances: Any,
             n: int,
             eps: Any,
+            line: Any,
             begin: int,
             end: int,
         ) -> None:
             for row in range(begin, end):
                 xs, ys = offset(x, row * n), offset(y, row * n)
-                if stream:
-                    asked_for(offset(ys, n))
                 unit, mean, variance, factor = measures(xs, n, eps)
                 if stats:
                     means[row] = mean / unit if mean == mean else infinite(x, row * n, n)
                     variances[row] = variance / unit / unit
+                sides = (FIRST if row == begin else 0) + (LAST if row == end - 1 else 0)
                 if stream and is_affine:
-                    past(xs, scale, bias, ys, n, unit, mean, factor)
+                    past(
+                        xs,
+                        offset(xs, n if n <= ahead else 0),
+                        scale,
+                        bias,
+                        ys,
+                        n,
+                        line,
+                        sides,
+                        unit,
+                        mean,
+                        factor,
+                    )
                 elif stream:
-                    past(xs, ys, n, unit, mean, factor)
+                    past(xs, offset(xs, n if n <= ahead else 0), ys, n, line, sides, unit, mean, factor)
                 elif is_affine:
                     for i in vectors(0, n, lanes):
                         ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), scale[i], bias[i])
@@ -98,26 +120,27 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
         variances: Any,
         n: int,
         eps: Any,
+        line: Any,
         begin: int,
         end: int,
     ) -> None:
         if not stream and (is_narrow or n <= short):
-            narrow(x, scale, bias, y, means, variances, n, number(eps[0]), begin, end)
+            narrow(x, scale, bias, y, means, variances, n, number(eps[0]), line, begin, end)
         else:
-            wide(x, scale, bias, y, means, variances, n, number(eps[0]), begin, end)
+            wide(x, scale, bias, y, means, variances, n, number(eps[0]), line, begin, end)
 
-    def plain(x: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> None:
-        done(x, x, x, y, y, y, n, eps, begin, end)
+    def plain(x: Any, y: Any, rows: int, n: int, eps: Any, line: Any, begin: int, end: int) -> None:
+        done(x, x, x, y, y, y, n, eps, line, begin, end)
 
     def affine(
-        x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int
+        x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, line: Any, begin: int, end: int
     ) -> None:
-        done(x, scale, bias, y, y, y, n, eps, begin, end)
+        done(x, scale, bias, y, y, y, n, eps, line, begin, end)
 
     def plain_stats(
-        x: Any, y: Any, mean: Any, var: Any, rows: int, n: int, eps: Any, begin: int, end: int
+        x: Any, y: Any, mean: Any, var: Any, rows: int, n: int, eps: Any, line: Any, begin: int, end: int
     ) -> None:
-        done(x, x, x, y, mean, var, n, eps, begin, end)
+        done(x, x, x, y, mean, var, n, eps, line, begin, end)
 
     def affine_stats(
         x: Any,
@@ -129,10 +152,11 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
         rows: int,
         n: int,
         eps: Any,
+        line: Any,
         begin: int,
         end: int,
     ) -> None:
-        done(x, scale, bias, y, mean, var, n, eps, begin, end)
+        done(x, scale, bias, y, mean, var, n, eps, line, begin, end)
 
     signature = attr.signature()
     return LoopNest(
@@ -141,6 +165,8 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
         ((plain, plain_stats), (affine, affine_stats))[is_affine][stats],
         extent=signature.index("rows"),
         block=_block(attr) if variant.get("parallel") else 1,
+        workspace=LINE,
+        workspace_dtype=attr.dtype,
         reads_first=True,
         **variant,
     )

@@ -9,7 +9,8 @@ from jitkernels.attrs.movement import GatherAttr, ScatterAddAttr, TransposeAttr
 from jitkernels.loops.matmul_packed import is_same
 from jitkernels.loops.row_results import (
     COPIES,
-    asked_for,
+    FIRST,
+    LAST,
     lines_before,
     results_past_caches,
     streams,
@@ -195,7 +196,9 @@ def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
     # Where nothing streams the name stands for what is small, as it is a part of the object all the same.
     past = results_past_caches(attr.dtype, variant.get("vector_bytes", 64), COPIES) if stream else visible
 
-    def body(table: Any, ids: Any, y: Any, table_rows: int, n: int, count: int, begin: int, end: int) -> None:
+    def body(
+        table: Any, ids: Any, y: Any, table_rows: int, n: int, count: int, line: Any, begin: int, end: int
+    ) -> None:
         if n == 1:
             for i in range(begin, end):
                 y[i] = table[ids[i]]
@@ -203,8 +206,8 @@ def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
         for i in range(begin, end):
             row, to = offset(table, ids[i] * n), offset(y, i * n)
             if stream:
-                asked_for(offset(to, n))
-                past(row, offset(table, ids[min(i + 1, end - 1)] * n), to, n)
+                sides = (FIRST if i == begin else 0) + (LAST if i == end - 1 else 0)
+                past(row, offset(table, ids[min(i + 1, end - 1)] * n), to, n, line, sides)
             else:
                 for j in range(n):
                     to[j] = row[j]
@@ -218,6 +221,8 @@ def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
         body,
         extent=signature.index("count"),
         block=_block(attr.n) if variant.get("parallel") else 1,
+        workspace=LINE,
+        workspace_dtype=attr.dtype,
         reads_first=True,
         check=gather_check,
         **variant,

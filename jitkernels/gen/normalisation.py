@@ -13,6 +13,8 @@ from jitkernels.loops.bfloat16_rms_norm import rms_norm_nest
 from jitkernels.loops.bfloat16_sums import WIDENED, algorithms
 from jitkernels.loops.row_results import (
     CHANNELS,
+    FIRST,
+    LAST,
     LINE,
     NUMBERS,
     PLAIN_CHANNELS,
@@ -92,7 +94,7 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
         x: Any, mean: Any, var: Any, scale: Any, bias: Any, y: Any, channels: int, eps: Any, factors: Any,
         begin: int, end: int,
     ) -> None:  # fmt: skip
-        first, last = 0, together
+        first, last, both = 0, together, FIRST + LAST
         if stream and before_line(y, channels) > 0:  # the next strip begins with a line
             last += before_line(y, channels) - line
         while first < channels:
@@ -101,13 +103,23 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
                 factors[j] = factor_of(var[first + j], scale[first + j], eps)
             for row in range(begin, end):
                 xs, ys = offset(x, row * channels + first), offset(y, row * channels + first)
-                following = offset(x, min(row + 1, end - 1) * channels + first)
+                following = offset(xs, channels)
                 if stream and last >= channels:
                     asked_for(offset(ys, count))
                 if stream and is_affine:
-                    channels_past(xs, following, offset(mean, first), factors, offset(bias, first), ys, count)
+                    channels_past(
+                        xs,
+                        following,
+                        offset(mean, first),
+                        factors,
+                        offset(bias, first),
+                        ys,
+                        count,
+                        factors,
+                        both,
+                    )
                 elif stream:
-                    plain_channels_past(xs, following, offset(mean, first), factors, ys, count)
+                    plain_channels_past(xs, following, offset(mean, first), factors, ys, count, factors, both)
                 else:
                     for j in vectors(0, count, lanes):
                         ys[j] = scaled(xs[j], mean[first + j], factors[j], bias[first + j])
@@ -116,7 +128,7 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
     @inlined()
     def in_planes(
         x: Any, mean: Any, var: Any, scale: Any, bias: Any, y: Any, channels: int, inner: int, eps: Any,
-        begin: int, end: int,
+        line: Any, begin: int, end: int,
     ) -> None:  # fmt: skip
         for row in range(begin, end):
             for channel in range(channels):
@@ -124,12 +136,25 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
                 xs, ys, middle = offset(x, at), offset(y, at), mean[channel]
                 factor = factor_of(var[channel], scale[channel], eps)
                 shift = bias[channel] if is_affine else zero
-                if stream:
-                    asked_for(offset(ys, inner))
+                sides = (FIRST if at == begin * channels * inner else 0) + (
+                    LAST if at == (end * channels - 1) * inner else 0
+                )
                 if stream and is_affine:
-                    affine_past(xs, factor, shift, ys, inner, one, middle, one)
+                    affine_past(
+                        xs,
+                        xs,
+                        factor,
+                        shift,
+                        ys,
+                        inner,
+                        line,
+                        sides,
+                        one,
+                        middle,
+                        one,
+                    )
                 elif stream:
-                    plain_past(xs, ys, inner, one, middle, factor)
+                    plain_past(xs, xs, ys, inner, line, sides, one, middle, factor)
                 else:
                     for k in vectors(0, inner, lanes):
                         ys[k] = scaled(xs[k], middle, factor, shift)
@@ -141,7 +166,7 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
         if inner == 1:
             alone(x, mean, var, scale, bias, y, channels, number(eps[0]), factors, begin, end)
         else:
-            in_planes(x, mean, var, scale, bias, y, channels, inner, number(eps[0]), begin, end)
+            in_planes(x, mean, var, scale, bias, y, channels, inner, number(eps[0]), factors, begin, end)
         if stream:
             visible()
 
@@ -152,7 +177,7 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
         if inner == 1:
             alone(x, mean, var, var, mean, y, channels, number(eps[0]), factors, begin, end)
         else:
-            in_planes(x, mean, var, var, mean, y, channels, inner, number(eps[0]), begin, end)
+            in_planes(x, mean, var, var, mean, y, channels, inner, number(eps[0]), factors, begin, end)
         if stream:
             visible()
 

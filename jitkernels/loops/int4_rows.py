@@ -8,7 +8,7 @@ import numpy as np
 
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
 from jitkernels.loops.int4_floats import FloatDots
-from jitkernels.loops.int4_writer import BYTES, COLUMNS, LANES, NUMBERS, ROWS, STEPS, DotWriter
+from jitkernels.loops.int4_writer import BYTES, COLUMNS, LANES, NUMBERS, ROWS, STEPS, STREAMED, DotWriter
 from jitkernels.loops.matmul_grouped import has_instruction
 from jitkernels.loops.weight_arranged import LOADED, SHORTEST, Layout, arrange_digits
 from jitkernels.loops.weight_body import body_of
@@ -49,25 +49,33 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
 
         return dot
 
-    def row_by_row(made: Callable[..., DotWriter]) -> Any:
+    def row_by_row(made: Callable[..., DotWriter], side: int) -> Any:
+        """Products of some columns, of which so many are read side by side where they come from memory."""
         one, several = dots(made, 1), dots(made, COLUMNS)
+        aside = several if side == COLUMNS else dots(made, side)
 
         @inlined()
         def each(
             packed: Any, floats: Any, apart: int, rows: int, scale: Any, zero: Any, j: int, together: int, to: Any,
             n: int, groups: int, half: int, shift: int,
         ) -> None:  # fmt: skip
+            streamed = n * groups * half >= STREAMED
+            step = side if streamed else COLUMNS
+            whole = together - together % step
             for i in range(rows):
                 row, found = offset(floats, i * apart), offset(to, i * n)
-                if together == COLUMNS:
-                    several(packed, row, scale, zero, j, found, n, groups, half, shift)
-                else:
-                    for q in range(together):
-                        one(packed, row, scale, zero, j + q, offset(found, q), n, groups, half, shift)
+                for q in range(0, whole, step):
+                    if streamed:
+                        aside(packed, row, scale, zero, j + q, offset(found, q), n, groups, half, shift)
+                    else:
+                        several(packed, row, scale, zero, j + q, offset(found, q), n, groups, half, shift)
+                for q in range(whole, together):
+                    one(packed, row, scale, zero, j + q, offset(found, q), n, groups, half, shift)
 
         return each
 
-    by_floats, by_digits = row_by_row(partial(FloatDots, permutes)), row_by_row(partial(DigitDots, layout))
+    by_floats = row_by_row(partial(FloatDots, permutes), COLUMNS)
+    by_digits = row_by_row(partial(DigitDots, layout), layout.columns)
     both = dots(partial(DigitDots, layout), COLUMNS, rows=ROWS)
     arranged = arrange_digits(layout, shifted=shifted)
     floats_of_digits, floats_of_block = layout.bytes // 4, layout.floats

@@ -22,6 +22,8 @@ WORDS, FLOATS, MASK = f"<{LANES} x i32>", f"<{LANES} x float>", f"<{LANES} x i1>
 LANE_NUMBERS = f"<{', '.join(f'i32 {i}' for i in range(LANES))}>"
 COLUMNS, ROWS = 4, 4
 """At a time: what is loaded and decoded serves all of them."""
+STREAMED = 8 << 20
+"""Bytes of weights from which on they are taken to come from memory."""
 AHEAD, GROUPS_AHEAD = 4096, 256
 """How much further than the next columns weights and scales are asked for: what memory sends while it answers once."""
 LINE = 64
@@ -198,7 +200,9 @@ class DotWriter(ABC):
         return out.value(f"add nsw i64 {place}, {more}")
 
     def _ask(self, name: str, at: str, count: int) -> None:
-        """For so many bytes, at least one."""
+        """For so many bytes, at least one; columns that are read one by one are foreseen."""
+        if len(self.columns) == 1:
+            return
         for line in range(0, max(count, 1), LINE):
             address = self.out.element("i8", f"%{name}", self.out.value(f"add nsw i64 {at}, {line}"))
             self.out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 2, i32 1)")

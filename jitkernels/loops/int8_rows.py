@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr
-from jitkernels.loops.int4_writer import COLUMNS, ROWS, DotWriter
+from jitkernels.loops.int4_writer import COLUMNS, ROWS, STREAMED, DotWriter
 from jitkernels.loops.int8_dots import Int8Dots
 from jitkernels.loops.matmul_grouped import has_instruction
 from jitkernels.loops.weight_arranged import LOADED, SHORTEST, Layout, arrange_digits
@@ -33,11 +33,11 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
     number, shifted = np.float32, attr.shifted
     digits, layout = has_instruction("int8", target), Layout(attr.bits // 8, 8)
 
-    def functions(made: Callable[..., DotWriter], *, few: bool) -> Any:
-        """Products of some columns and rows, of as many at a time as there are functions for."""
-        one, columns_of_one, both = (
+    def functions(made: Callable[..., DotWriter], side: int, *, few: bool) -> Any:
+        """Products of some columns and rows, for one of which `side` are read at a time where they come from memory."""
+        one, several, aside, both = (
             made(few=few, shifted=shifted, columns=columns, rows=rows).function()
-            for columns, rows in ((1, 1), (COLUMNS, 1), (COLUMNS, ROWS))
+            for columns, rows in ((1, 1), (COLUMNS, 1), (side, 1), (COLUMNS, ROWS))
         )
 
         @inlined()
@@ -49,25 +49,41 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
             weights, scales, zeros = offset(q, j * k), offset(scale, j * groups), offset(zero, j * groups)
             if together == COLUMNS and rows == ROWS:
                 both(weights, floats, scales, zeros, to, n, groups, size, shift)
-            else:
-                for i in range(rows):
-                    row, found = offset(floats, i * apart), offset(to, i * n)
-                    if together == COLUMNS:
-                        columns_of_one(weights, row, scales, zeros, found, n, groups, size, shift)
+                return
+            streamed = n * k >= STREAMED
+            step = side if streamed else COLUMNS
+            whole = together - together % step
+            for i in range(rows):
+                row, found = offset(floats, i * apart), offset(to, i * n)
+                for c in range(0, whole, step):
+                    at, of, to_c = offset(weights, c * k), c * groups, offset(found, c)
+                    if streamed:
+                        aside(at, row, offset(scales, of), offset(zeros, of), to_c, n, groups, size, shift)
                     else:
-                        for c in range(together):
-                            at, of = offset(weights, c * k), c * groups
-                            one(
-                                at, row, offset(scales, of), offset(zeros, of), offset(found, c), n, groups, size, shift
-                            )  # fmt: skip
+                        several(at, row, offset(scales, of), offset(zeros, of), to_c, n, groups, size, shift)
+                for c in range(whole, together):
+                    at, of = offset(weights, c * k), c * groups
+                    one(
+                        at,
+                        row,
+                        offset(scales, of),
+                        offset(zeros, of),
+                        offset(found, c),
+                        n,
+                        groups,
+                        size,
+                        shift,
+                    )
 
         return some
 
     columns = by_columns(attr, target, per_byte=1)
-    by_floats = functions(Int8Dots, few=False)
+    by_floats = functions(Int8Dots, COLUMNS, few=False)
     few_digits = many_digits = by_floats
     if digits:
-        few_digits, many_digits = (functions(partial(DigitDots, layout), few=few) for few in (True, False))
+        few_digits, many_digits = (
+            functions(partial(DigitDots, layout), layout.columns, few=few) for few in (True, False)
+        )
     arranged = arrange_digits(layout, shifted=shifted)
     floats_of_block = layout.bytes // 4
 

@@ -95,16 +95,13 @@ def mean_of_infinite(dtype: str) -> Any:
     return mean
 
 
-def moments(dtype: str, width: int, measures_with_care: Any, *, fetches: bool = False) -> Any:
-    """The function ``(x, n, eps)`` in vectors of so many bytes, which `careful_moments` gives the rest of.
-
-    `fetches`: it reads the row behind while it computes.
-    """
+def moments(dtype: str, width: int, measures_with_care: Any) -> Any:
+    """The function ``(x, n, eps)`` in vectors of so many bytes, which `careful_moments` gives the rest of."""
     number = np.dtype(dtype).type
     limits = LIMITS[dtype]
     one, spread = number(1), number(SPREAD)
     smallest, largest = number(limits.smallest), number(limits.largest)
-    sum_of, squares_of = row_sum(dtype, width), row_squares(dtype, width, fetches=fetches)
+    sum_of, squares_of = row_sum(dtype, width), row_squares(dtype, width)
 
     @inlined("reassoc", "contract")
     def measures(x: Any, n: int, eps: Any) -> Any:

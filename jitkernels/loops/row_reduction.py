@@ -8,8 +8,6 @@ from jitkernels import dtypes, machine
 from jitkernels.native.source import IRFunction
 from jitkernels.records import record
 
-AHEAD = 1 << 18
-"""Bytes that are fetched before they are asked for."""
 TOGETHER = 4
 """Vectors per step of the first loop, each in an accumulator of its own."""
 
@@ -19,14 +17,9 @@ def row_sum(dtype: str, vector_bytes: int) -> IRFunction:
     return _Reduction(dtype, vector_bytes, squares=False).function("row_sum")
 
 
-def row_squares(dtype: str, vector_bytes: int, *, fetches: bool = False) -> IRFunction:
-    """``(x, n, mean)``: the sum of the squares of the distances of a row from its mean.
-
-    `fetches`: meanwhile the row behind is fetched from memory, or of long ones what the second cache takes.
-    """
-    return _Reduction(dtype, vector_bytes, True, fetches).function(
-        f"row_squares{'_ahead' if fetches else ''}"
-    )
+def row_squares(dtype: str, vector_bytes: int) -> IRFunction:
+    """``(x, n, mean)``: the sum of the squares of the distances of a row from its mean."""
+    return _Reduction(dtype, vector_bytes, squares=True).function("row_squares")
 
 
 @record
@@ -36,7 +29,6 @@ class _Reduction:
     dtype: str
     vector_bytes: int
     squares: bool
-    fetches: bool = False
 
     def function(self, name: str) -> IRFunction:
         element, target = dtypes.named(self.dtype), machine.target()
@@ -58,17 +50,11 @@ class _Reduction:
         steps = "\n".join(
             f"  %i{v} = add nsw i64 %i, {v * lanes}\n"
             + self.load(f"x{v}", f"%i{v}", number, vector, size)
-            + self.fetch(f"x{v}")
             + self.add(f"t{v}", f"%s{v}", f"%x{v}", vector, "%means")
             for v in numbers
         )
         rest = self.masked(number, vector, kind, lanes) if masks else self.one_by_one(number, vector, kind)
-        bounded = f"""  %row = mul nsw i64 %n, {size}
-  %is.short = icmp slt i64 %row, {AHEAD}
-  %ahead = select i1 %is.short, i64 %row, i64 {AHEAD}
-"""
-        return f"""{"declare void @llvm.prefetch.p0(ptr, i32, i32, i32)" if self.fetches else ""}
-declare {number} @llvm.vector.reduce.fadd.{kind}({number}, {vector})
+        return f"""declare {number} @llvm.vector.reduce.fadd.{kind}({number}, {vector})
 declare {vector} @llvm.masked.load.{kind}.p0(ptr, i32, <{lanes} x i1>, {vector})
 declare <{lanes} x i1> @llvm.get.active.lane.mask.v{lanes}i1.i32(i32, i32)
 define {number} @{symbol}(ptr %x, i64 %n{f", {number} %mean" if self.squares else ""}) alwaysinline nounwind {{
@@ -76,7 +62,7 @@ start:
   %most = and i64 %n, {-TOGETHER * lanes}
   %whole = and i64 %n, {-lanes}
   %left = sub nsw i64 %n, %whole
-{bounded if self.fetches else ""}{self.everywhere(number, vector, lanes)}  %is_long = icmp sgt i64 %most, 0
+{self.everywhere(number, vector, lanes)}  %is_long = icmp sgt i64 %most, 0
   br i1 %is_long, label %together, label %singles
 together:
   %i = phi i64 [ 0, %start ], [ %i.next, %together ]
@@ -120,15 +106,6 @@ rest:
         return (
             f"  %{name}.at = getelementptr {number}, ptr %x, i64 {at}\n"
             f"  %{name} = load {vector}, ptr %{name}.at, align {size}\n"
-        )
-
-    def fetch(self, name: str) -> str:
-        """What lies a row behind."""
-        if not self.fetches:
-            return ""
-        return (
-            f"  %{name}.ahead = getelementptr i8, ptr %{name}.at, i64 %ahead\n"
-            f"  call void @llvm.prefetch.p0(ptr %{name}.ahead, i32 0, i32 2, i32 1)\n"
         )
 
     def add(self, name: str, before: str, element: str, kind: str, mean: str) -> str:

@@ -1,6 +1,7 @@
 """The results of rows in vectors whose lines go past the caches: ``(x * unit - mean) * factor``, and like it.
 
-What comes before the first line of the result, and behind its last one, are vectors of which some lanes are off.
+What comes before the first line of a row, and behind its last one, are vectors of which some lanes are off. That of one
+row and that of the next are put together where rows are written one after another.
 """
 
 from dataclasses import dataclass
@@ -13,15 +14,16 @@ from jitkernels.signature import Array
 
 LINE = 64
 """Bytes of a line of the caches."""
+AHEAD = 1 << 16
+"""Bytes of a row up to which the next one is fetched, into the second cache, while results are written."""
+FIRST, LAST = 1, 2
+"""Of several rows, one behind another, none is before this one, or none behind it."""
 ARRAYS, NUMBERS = "arrays", "numbers"
 """What results are multiplied by and what is added to them: arrays as long as the row, or a number each."""
 COPIES = "copies"
-"""Results are what is read, and what will be read next is fetched."""
+"""Results are what is read."""
 CHANNELS, PLAIN_CHANNELS = "channels", "plain_channels"
-"""``(x - mean) * factor`` with arrays as long as the row for both, and one of what is then added, or none.
-
-What will be read later is fetched, as of copies.
-"""
+"""``(x - mean) * factor`` with arrays as long as the row for both, and one of what is then added, or none."""
 
 
 def streams(variants: list[Variant], result: Array) -> list[Variant]:
@@ -34,10 +36,12 @@ def streams(variants: list[Variant], result: Array) -> list[Variant]:
 
 
 def results_past_caches(dtype: str, vector_bytes: int, affine: str = "") -> IRFunction:
-    """``(x, y, n, unit, mean, factor)``; affine ones take scale and bias in front of y.
+    """``(x, next, y, n, line, sides, unit, mean, factor)``; affine ones take scale and bias in front of y.
 
-    Of channels it is ``(x, next, mean, factor, bias, y, n)``, and the same without bias; of copies
-    ``(x, next, y, n)``.
+    Of channels it is ``(x, next, mean, factor, bias, y, n, line, sides)``, and the same without bias; of copies
+    ``(x, next, y, n, line, sides)``. From `next` on lies what will be read next, and is fetched. `line` is memory of a
+    line, for that in which one row ends and the next one begins: all stores would wait until it was read. `sides`:
+    FIRST, LAST or their sum, or 0 for a row between two others.
     """
     return _Results(dtype, vector_bytes, affine).function()
 
@@ -103,11 +107,11 @@ class _Results:
         names = {
             ARRAYS: ("scale", "bias"),
             NUMBERS: ("scale", "bias"),
-            CHANNELS: ("next", "mean", "scale", "bias"),
-            PLAIN_CHANNELS: ("next", "mean", "scale"),
-            COPIES: ("next",),
+            CHANNELS: ("mean", "scale", "bias"),
+            PLAIN_CHANNELS: ("mean", "scale"),
         }
-        return [(name, self.affine != NUMBERS) for name in names.get(self.affine, ())]
+        others = names.get(self.affine, ())
+        return [("next", True), *((name, self.affine != NUMBERS) for name in others)]
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -120,11 +124,11 @@ class _Results:
         symbol = f"results_past_caches_{self.dtype}_{lanes}{self.affine}"
         pointer = f"{self.dtype}*"
         kinds = [pointer if is_array else self.dtype for _, is_array in self.given]
-        arguments = (pointer, *kinds, pointer, "int64", *[self.dtype for _ in self.numbers])
+        arguments = (pointer, *kinds, pointer, "int64", pointer, "int64", *[self.dtype for _ in self.numbers])
         return IRFunction(symbol, "void", arguments, self.text(symbol, element.llvm, element.size, lanes))
 
     def text(self, symbol: str, number: str, size: int, lanes: int) -> str:
-        """LLVM IR: three loops over vectors."""
+        """LLVM IR: three loops, of which that in the middle is over whole lines."""
         vector, kind = f"<{lanes} x {number}>", f"v{lanes}f{8 * size}"
         given = "".join(f"{'ptr' if is_array else number} %{name}, " for name, is_array in self.given)
         last = "".join(f", {number} %{name}" for name in self.numbers)
@@ -139,8 +143,7 @@ class _Results:
 declare {vector} @llvm.fma.{kind}({vector}, {vector}, {vector})
 declare {vector} @llvm.masked.load.{kind}.p0(ptr, i32, <{lanes} x i1>, {vector})
 declare void @llvm.masked.store.{kind}.p0({vector}, ptr, i32, <{lanes} x i1>)
-declare <{lanes} x i1> @llvm.get.active.lane.mask.v{lanes}i1.i64(i64, i64)
-define void @{symbol}(ptr %x, {given}ptr %y, i64 %n{last}) alwaysinline nounwind {{
+define void @{symbol}(ptr %x, {given}ptr %y, i64 %n, ptr %line, i64 %sides{last}) alwaysinline nounwind {{
 start:
 {everywhere}  %address = ptrtoint ptr %y to i64
   %back = sub i64 0, %address
@@ -149,15 +152,37 @@ start:
   %is.in = icmp slt i64 %before, %n
   %first = select i1 %is.in, i64 %before, i64 %n
   %rest = sub nsw i64 %n, %first
-  %most = and i64 %rest, {-lanes}
+  %most = and i64 %rest, {-LINE // size}
   %end = add nsw i64 %first, %most
+  %is.long = icmp sge i64 %n, {2 * LINE // size}
+  %is.first = trunc i64 %sides to i1
+  %takes.on = xor i1 %is.first, true
+  %continues = and i1 %is.long, %takes.on
+  %is.last = icmp sge i64 %sides, {LAST}
+  %goes.on = xor i1 %is.last, true
+  %leaves = and i1 %is.long, %goes.on
+  %missing = sub nsw i64 {LINE // size}, %first
+  %has.some = icmp sgt i64 %first, 0
+  %back.to = select i1 %has.some, i64 %missing, i64 0
+  %begin = sub nsw i64 0, %back.to
   br label %head
 head:
-  %i = phi i64 [ 0, %start ], [ %i.next, %some ]
+  %i = phi i64 [ %begin, %start ], [ %i.next, %written ]
   %i.more = icmp slt i64 %i, %first
   br i1 %i.more, label %some, label %lines
 some:
-{self.step("i", number, vector, kind, size, lanes, end="%first")}  %i.next = add nsw i64 %i, {lanes}
+{self.step("i", number, vector, kind, size, lanes, end="%first")}  br i1 %continues, label %joined, label %alone
+joined:
+  %i.place = sub nsw i64 %i, %begin
+  %i.kept.at = getelementptr {number}, ptr %line, i64 %i.place
+  %i.kept = load {vector}, ptr %i.kept.at, align {size}
+  %i.both = select <{lanes} x i1> %i.on, {vector} {self.value("i")}, {vector} %i.kept
+  store {vector} %i.both, ptr %i.y.at, align {min(lanes * size, LINE)}, !nontemporal !5
+  br label %written
+alone:
+{self.masked("i", vector, kind, size, lanes)}  br label %written
+written:
+  %i.next = add nsw i64 %i, {lanes}
   br label %head, !llvm.loop !0
 lines:
   %j = phi i64 [ %first, %head ], [ %j.next, %whole ]
@@ -167,27 +192,57 @@ whole:
 {self.step("j", number, vector, kind, size, lanes)}  %j.next = add nsw i64 %j, {lanes}
   br label %lines, !llvm.loop !1
 tail:
-  %is.part = icmp slt i64 %end, %n
-  br i1 %is.part, label %last, label %done
+  %k = phi i64 [ %end, %lines ], [ %k.next, %further ]
+  %k.more = icmp slt i64 %k, %n
+  br i1 %k.more, label %last, label %done
 last:
-{self.step("end", number, vector, kind, size, lanes, end="%n")}  br label %done
+{self.step("k", number, vector, kind, size, lanes, end="%n")}  br i1 %leaves, label %kept, label %ended
+kept:
+  %k.place = sub nsw i64 %k, %end
+  %k.line.at = getelementptr {number}, ptr %line, i64 %k.place
+  store {vector} {self.value("k")}, ptr %k.line.at, align {size}
+  br label %further
+ended:
+{self.masked("k", vector, kind, size, lanes)}  br label %further
+further:
+  %k.next = add nsw i64 %k, {lanes}
+  br label %tail, !llvm.loop !2
 done:
   ret void
 }}
-!0 = distinct !{{!0, !2}}
-!1 = distinct !{{!1, !3}}
-!2 = !{{!"llvm.loop.unroll.disable"}}
-!3 = !{{!"llvm.loop.unroll.count", i32 4}}
-!4 = !{{i32 1}}
+!0 = distinct !{{!0, !3}}
+!1 = distinct !{{!1, !4}}
+!2 = distinct !{{!2, !3}}
+!3 = !{{!"llvm.loop.unroll.disable"}}
+!4 = !{{!"llvm.loop.unroll.count", i32 4}}
+!5 = !{{i32 1}}
 """
 
-    def step(self, at: str, number: str, vector: str, kind: str, size: int, lanes: int, end: str = "") -> str:
+    def step(
+        self,
+        at: str,
+        number: str,
+        vector: str,
+        kind: str,
+        size: int,
+        lanes: int,
+        end: str = "",
+    ) -> str:
         """One vector at a place; what is behind an end is off, and without one it fills a line or a part of one."""
         read = ["x", *(name for name, is_array in self.given if is_array and name != "next")]
         lines = ""
         if end:
-            mask = f"<{lanes} x i1> @llvm.get.active.lane.mask.v{lanes}i1.i64"
-            lines += f"  %{at}.on = call {mask}(i64 %{at}, i64 {end})\n"
+            numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
+            places = f"<{lanes} x i64>"
+            lines += f"""  %{at}.one = insertelement {places} poison, i64 %{at}, i32 0
+  %{at}.all = shufflevector {places} %{at}.one, {places} poison, <{lanes} x i32> zeroinitializer
+  %{at}.places = add nsw {places} %{at}.all, <{numbers}>
+  %{at}.end.one = insertelement {places} poison, i64 {end}, i32 0
+  %{at}.end.all = shufflevector {places} %{at}.end.one, {places} poison, <{lanes} x i32> zeroinitializer
+  %{at}.ends = icmp slt {places} %{at}.places, %{at}.end.all
+  %{at}.begins = icmp sge {places} %{at}.places, zeroinitializer
+  %{at}.on = and <{lanes} x i1> %{at}.ends, %{at}.begins
+"""
         for name in [*read, "y"]:
             lines += f"  %{at}.{name}.at = getelementptr {number}, ptr %{name}, i64 %{at}\n"
         for name in read:
@@ -197,7 +252,7 @@ done:
                 if end
                 else f"load {vector}, ptr %{at}.{name}.at, align {size}\n"
             )
-        if ("next", True) in self.given:
+        if not end:
             lines += f"  %{at}.next.at = getelementptr {number}, ptr %next, i64 %{at}\n"
             lines += f"  call void @llvm.prefetch.p0(ptr %{at}.next.at, i32 0, i32 2, i32 1)\n"
         if self.affine in (CHANNELS, PLAIN_CHANNELS):
@@ -207,23 +262,28 @@ done:
   %{at}.off = fsub contract {vector} %{at}.far, %mean.all
   %{at}.z = fmul {vector} %{at}.off, %factor.all
 """
-        value = f"%{at}.x" if self.affine == COPIES else f"%{at}.z"
         if self.affine == PLAIN_CHANNELS:
-            value = f"%{at}.result"
-            lines += f"  {value} = fmul {vector} %{at}.z, %{at}.scale\n"
+            lines += f"  {self.value(at)} = fmul {vector} %{at}.z, %{at}.scale\n"
         elif self.affine and self.affine != COPIES:
             scale, bias = (
                 f"%{at}.{one}" if self.affine != NUMBERS else f"%{one}.all" for one in ("scale", "bias")
             )
-            value = f"%{at}.result"
             taken = f"{vector} %{at}.z, {vector} {scale}, {vector} {bias}"
-            lines += f"  {value} = call {vector} @llvm.fma.{kind}({taken})\n"
+            lines += f"  {self.value(at)} = call {vector} @llvm.fma.{kind}({taken})\n"
         if end:
-            return lines + (
-                f"  call void @llvm.masked.store.{kind}.p0({vector} {value}, ptr %{at}.y.at, i32 {size}, "
-                f"<{lanes} x i1> %{at}.on)\n"
-            )
+            return lines
         return (
             lines
-            + f"  store {vector} {value}, ptr %{at}.y.at, align {min(lanes * size, LINE)}, !nontemporal !4\n"
+            + f"  store {vector} {self.value(at)}, ptr %{at}.y.at, align {min(lanes * size, LINE)}, !nontemporal !5\n"
+        )
+
+    def value(self, at: str) -> str:
+        """The results at a place."""
+        return f"%{at}.x" if self.affine == COPIES else f"%{at}.result" if self.affine else f"%{at}.z"
+
+    def masked(self, at: str, vector: str, kind: str, size: int, lanes: int) -> str:
+        """Those that are on are written."""
+        return (
+            f"  call void @llvm.masked.store.{kind}.p0({vector} {self.value(at)}, ptr %{at}.y.at, i32 {size}, "
+            f"<{lanes} x i1> %{at}.on)\n"
         )

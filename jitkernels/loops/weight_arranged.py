@@ -9,7 +9,7 @@ those of upper ones: of the first word of each lane, then of the second; so for 
 are to be less by, and their units. With fewer digits multiples have fewer bits.
 """
 
-from jitkernels.loops.int4_writer import FLOATS, LANES, NUMBERS, WORDS, all_of
+from jitkernels.loops.int4_writer import COLUMNS, FLOATS, LANES, NUMBERS, WORDS, all_of
 from jitkernels.loops.tile import Text
 from jitkernels.native.source import IRFunction
 from jitkernels.records import record
@@ -45,6 +45,11 @@ class Layout:
     def vectors(self) -> int:
         """Of one digit."""
         return 2 * self.per_byte
+
+    @property
+    def columns(self) -> int:
+        """Of weights from memory, read side by side for a row: with more digits more of them share these."""
+        return min(COLUMNS, 1 << (self.digits * self.per_byte).bit_length() - 1)
 
     @property
     def parted(self) -> bool:

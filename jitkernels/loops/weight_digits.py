@@ -68,19 +68,21 @@ class DigitDots(DotWriter):
     def _product(self, block: str, weights: list[str], zeros: str) -> str:
         out, layout = self.out, self.layout
         less = [self._less(block, place, zeros) for place in range(2 if layout.parted else 1)]
-        begins = (["zeroinitializer"] * layout.digits + less)[-layout.digits :]
-        sums = [self._by_digit(block, digit, weights, begin) for digit, begin in enumerate(begins)]
-        last = sums.pop() if layout.parted else ""
-        found = sums[0]
-        for each in sums[1:]:
-            above = out.value(f"shl {WORDS} {found}, {all_of('i32', 8)}")
-            found = out.value(f"add {WORDS} {above}, {each}")
+        above = ""
+        for digit in range(layout.digits - 1):
+            begin = out.value(f"shl {WORDS} {above}, {all_of('i32', 8)}") if above else "zeroinitializer"
+            above = self._by_digit(block, digit, weights, begin)
+        found = self._by_digit(block, layout.digits - 1, weights, less[-1])
+        if above and not layout.parted:
+            above = out.value(f"shl {WORDS} {above}, {all_of('i32', 8)}")
+            found = out.value(f"add {WORDS} {above}, {found}")
         whole = out.value(f"sitofp {WORDS} {found} to {FLOATS}")
-        if last:
-            least = out.value(f"sitofp {WORDS} {last} to {FLOATS}")
+        if layout.parted:
+            above = out.value(f"add {WORDS} {above}, {less[0]}")
+            more = out.value(f"sitofp {WORDS} {above} to {FLOATS}")
             whole = out.value(
-                f"call {FLOATS} @llvm.fmuladd.v16f32({FLOATS} {whole}, {FLOATS} {all_of('float', 256.0)}, "
-                f"{FLOATS} {least})"
+                f"call {FLOATS} @llvm.fmuladd.v16f32({FLOATS} {more}, {FLOATS} {all_of('float', 256.0)}, "
+                f"{FLOATS} {whole})"
             )
         units = out.value(f"load {FLOATS}, ptr {out.element('i8', block, layout.units)}, align 64")
         return out.value(f"fmul {FLOATS} {whole}, {units}")

@@ -7,7 +7,7 @@ from jitkernels.registry import implements
 from jitkernels.signature import AnyArray
 
 
-@implements(QuantizeAttr, compiles=True)
+@implements(QuantizeAttr)
 def quantize(attr: QuantizeAttr, x: AnyArray, scale: AnyArray, *rest: AnyArray) -> None:
     *zero, q = rest
     low, high = (0, 255) if attr.q_dtype == "uint8" else (-128, 127)

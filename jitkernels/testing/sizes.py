@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jitkernels.attrs.base import Case, KernelAttr
-from jitkernels.attrs.roles import trailing_of
+from jitkernels.attrs.roles import singles_of
 from jitkernels.errors import AttrError, DataIndexError
 
 SIZES = (*range(34), 47, 64, 65, 100, 127, 255, 257, 513)
@@ -38,9 +38,8 @@ def attrs_around(row: type[KernelAttr], sizes: Sequence[int] = SIZES) -> list[Ke
 
 
 def _alone(row: type[KernelAttr]) -> list[KernelAttr]:
-    """The middle cases of a row with trailing dimensions without those, for which there may be code of its own."""
-    trailing = trailing_of(row)
-    changes = [] if trailing is None else [changed(base, {trailing: 1}) for base in middles(row)]
+    """The middle cases of a row with 1 for extents for which there may be code of its own then."""
+    changes = [changed(base, {name: 1}) for name in singles_of(row) for base in middles(row)]
     return [attr for attr in changes if attr is not None]
 
 

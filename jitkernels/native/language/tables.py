@@ -31,11 +31,11 @@ def row(writer: "Calls", node: ast.AST, table: Table, index: Value) -> Value:
             node,
             "a table: expected rows, as many as a power of two, of two or more of NumPy's numbers of one type",
         )
-    if count <= MOST_ROWS and kind.memory == "float" and (permuted := _permutation(writer.lanes)):
-        parts = [
-            Value(kind, _chosen(writer, permuted, column, index)) for column in zip(*table.rows, strict=True)
-        ]
-        return Value(types.tuple_of(tuple(part.type for part in parts)), parts=tuple(parts))
+    permuted = _permutation(writer.lanes) if count <= MOST_ROWS and kind.memory == "float" else None
+    if permuted:
+        columns = zip(*table.rows, strict=True)
+        parts = tuple(Value(kind, _chosen(writer, permuted, column, index)) for column in columns)
+        return Value(types.tuple_of(tuple(part.type for part in parts)), parts=parts)
     symbol, definition = _constant(table, kind)
     writer.program.know(symbol, definition)
     last = writer.constant(INT64, count - 1)

@@ -1,0 +1,104 @@
+"""Generated QUANTIZE: products with the reciprocal of the scale, and quotients where these might decide otherwise.
+
+A quotient takes as long as all else. Its product with a reciprocal, of two roundings more, gives another integer only
+where it is about as near to the middle between two as these roundings: there, and of what is no number, whole blocks
+are divided, at once where the block before had many.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.quantize import QuantizeAttr
+from jitkernels.loops.variants import widths_and_threads
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import inlined, offset
+from jitkernels.registry import Variant, implements
+
+BLOCK = 256
+"""Elements that are divided together."""
+MANY = 8
+"""Doubts in a block from which on the next one is expected to have some, too."""
+WORK = 1 << 15
+"""Elements that a thread gets at least."""
+
+
+def _rows(attr: QuantizeAttr) -> int:
+    """Rows of so much work, a power of two so that few objects serve all shapes."""
+    return 1 << max(0, (WORK // max(attr.n, 1)).bit_length() - 1)
+
+
+def variants(attr: QuantizeAttr) -> list[Variant]:
+    return widths_and_threads(attr.rows // _rows(attr))
+
+
+@implements(QuantizeAttr, variants=variants)
+def quantize(attr: QuantizeAttr, **variant: Any) -> LoopNest:
+    number, whole = np.dtype(attr.dtype).type, np.dtype(attr.q_dtype).type
+    ends = np.iinfo(attr.q_dtype)
+    low, high = number(ends.min), number(ends.max)
+    digits, bits = np.finfo(attr.dtype).nmant, {4: np.int32, 8: np.int64}[np.dtype(attr.dtype).itemsize]
+    # Of what is not limited, below 384, each of the three roundings is that times 2**(-1 - digits) at most.
+    sure, most = number(0.5 - 384 * 2.0 ** (1 - digits)), number(2.0 ** (np.finfo(attr.dtype).maxexp - 2))
+    zero, one = number(0), number(1)
+
+    @inlined("contract")
+    def integer(nearest: Any, start: Any) -> Any:
+        return whole(min(max(nearest + start, low), high))
+
+    @inlined("contract")
+    def multiplied(x: Any, q: Any, n: int, inverse: Any, start: Any) -> Any:
+        """Whether all results are sure."""
+        farthest = bits(0)  # of the bits of sizes that of NaN is the largest
+        for i in range(n):
+            quotient = x[i] * inverse
+            nearest = np.rint(quotient)
+            farthest = max(farthest, abs(quotient - nearest).view(bits))
+            q[i] = integer(nearest, start)
+        return farthest < sure.view(bits)
+
+    @inlined("contract")
+    def divided(x: Any, q: Any, n: int, scale: Any, start: Any) -> Any:
+        """How many results a product would not have been sure of."""
+        doubts = np.int32(0)
+        for i in range(n):
+            quotient = x[i] / scale
+            nearest = np.rint(quotient)
+            doubts += np.int32(0) if abs(quotient - nearest) < sure else np.int32(1)
+            q[i] = integer(nearest if nearest == nearest else zero, start)
+        return doubts
+
+    @inlined("contract")
+    def of_row(x: Any, q: Any, n: int, scale: Any, start: Any) -> None:
+        size = abs(scale)
+        is_plain = (size > one / most) & (size < most)
+        inverse = one / (scale if is_plain else one)
+        divides = not is_plain
+        for first in range(0, n, BLOCK):
+            count = min(BLOCK, n - first)
+            is_sure = False
+            if not divides:
+                is_sure = multiplied(offset(x, first), offset(q, first), count, inverse, start)
+            if not is_sure:
+                divides = (divided(offset(x, first), offset(q, first), count, scale, start) > MANY) | (
+                    not is_plain
+                )
+
+    def shifted(x: Any, scale: Any, zeros: Any, q: Any, rows: int, n: int, begin: int, end: int) -> None:
+        for row in range(begin, end):
+            of_row(offset(x, row * n), offset(q, row * n), n, scale[row], number(zeros[row]))
+
+    def plain(x: Any, scale: Any, q: Any, rows: int, n: int, begin: int, end: int) -> None:
+        for row in range(begin, end):
+            of_row(offset(x, row * n), offset(q, row * n), n, scale[row], zero)
+
+    signature = attr.signature()
+    return LoopNest(
+        f"quantize_{attr.dtype}_{attr.q_dtype}",
+        signature.c_arguments,
+        shifted if attr.shifted else plain,
+        extent=signature.index("rows"),
+        block=_rows(attr) if variant.get("parallel") else 1,
+        flags=(),
+        **variant,
+    )
