@@ -29,6 +29,7 @@ from jitkernels.errors import JitKernelsError
 from jitkernels.functions import Everyday
 from jitkernels.kernel import Kernel
 from jitkernels.native import copying, launch
+from jitkernels.peers.forms import derived
 from jitkernels.registry import all_rows, implementation, implementations
 from jitkernels.signature import AnyArray
 from jitkernels.testing import arguments
@@ -112,7 +113,6 @@ def check_implementation(checks: Checks, row: Row, name: str) -> None:
                 testing.check_bad_indices(attr, kernel.callable, label=label)
 
 
-BY_PYTHON: dict[str, Form] = {"subclass": lambda value: value.view(type("Own", (np.ndarray,), {}))}
 COMPILED: dict[str, Form] = {
     "plain": np.copy,
     "strided": arguments.strided,
@@ -120,9 +120,10 @@ COMPILED: dict[str, Form] = {
     "fortran": np.asfortranarray,
     "unaligned": arguments.unaligned,
     "swapped": arguments.swapped,
+    "derived": derived,
     "read-only": read_only,
     "inside": lambda value: np.pad(value, 2)[tuple(slice(2, 2 + n) for n in value.shape)],
-}  # what the dispatcher takes itself from the second call on; Python serves the forms above
+}  # what the dispatcher takes itself from the second call on
 OTHER_TYPES = ("float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 # For special values: in long double something else overflows on the way, or the other zero is the larger one.
 NEED_AN_ORACLE = ("attention", "group_norm", "vrelu", "vadd_relu")
@@ -205,11 +206,10 @@ def check_everyday(calls: Calls, dtype: str) -> None:
     given = example(calls.row, dtype)
     if given is None:
         return
-    for name, form in (BY_PYTHON | COMPILED).items():
+    for name, form in COMPILED.items():
         used = changed(given, form)
         calls.right(name, used, given, dtype)
-        if name in COMPILED:
-            calls.compiled(name, lambda: calls.function(**used))  # noqa: B023  # called at once
+        calls.compiled(name, lambda: calls.function(**used))  # noqa: B023  # called at once
     if any(getattr(value, "dtype", None) == dtype for value in given.values()):
         check_conversions(calls, given)
     check_results(calls, given, dtype)
@@ -240,7 +240,7 @@ def check_results(calls: Calls, given: Given, dtype: str) -> None:
     """``out`` in every form, by name and position, and over an input."""
     results = calls.function(**given)
     fresh: list[AnyArray] = [*results] if (several := isinstance(results, tuple)) else [results]
-    for name, form in [*COMPILED.items(), *BY_PYTHON.items(), ("double", np.float64)]:
+    for name, form in [*COMPILED.items(), ("double", np.float64)]:
         if name == "read-only" or (name == "double" and fresh[0].dtype.kind != "f"):
             continue
         for _ in range(2):

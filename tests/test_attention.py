@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_everyday_forms import compiled
 
 import jitkernels as jk
 from jitkernels import testing
@@ -116,3 +117,28 @@ def test_masks_of_batches_that_pass_through_buffers(heads: int, form: Any) -> No
                 np.testing.assert_allclose(got, want, rtol=off, atol=off)
                 got = jk.attention(q, k, v, given)
                 np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+
+
+OF_FEW = (
+    (3, 1, 1, 6),
+    (1, 1, 1, 6),
+    (6,),
+    (5, 6),
+    (1, 6),
+    (3, 1, 5, 6),
+    (4, 1, 6),
+    (1, 4, 1, 6),
+    (3, 4, 1, 1),
+)
+
+
+@pytest.mark.parametrize("kind", ["float32", "int8", ">f4"])
+@pytest.mark.parametrize("shape", OF_FEW, ids=str)
+def test_masks_broadcast_in_compiled_code(shape: tuple[int, ...], kind: str) -> None:
+    """Over batches, heads and queries, as they do in NumPy."""
+    generator = np.random.default_rng(0)
+    q, k, v = (generator.random(s, np.float32) for s in ((3, 4, 5, 8), (3, 2, 6, 8), (3, 2, 6, 7)))
+    mask = generator.integers(-3, 3, shape).astype(kind)
+    whole = np.broadcast_to(mask, (3, 4, 5, 6)).astype(np.float32)
+    got = jk.attention(q, k, v, mask) if kind == ">f4" else compiled(jk.attention, q, k, v, mask)
+    np.testing.assert_array_equal(got, jk.attention(q, k, v, whole))

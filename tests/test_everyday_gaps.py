@@ -8,6 +8,8 @@ from mixed import arguments, bits, inputs_of, numbers, rows, wide
 from test_everyday import Row, function_of
 from test_everyday_forms import compiled
 
+from jitkernels import functions
+from jitkernels.native.code import Code
 from jitkernels.signature import AnyArray
 from jitkernels.testing.guards import Guarded
 
@@ -66,10 +68,13 @@ NUMBERS = (
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("row", [p for p in rows() if inputs_of(p.values[0]) == 2])
-def test_numbers_beside_arrays(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("nests", [True, False])
+def test_numbers_beside_arrays(row: Row, nests: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nests read them where calls blockwise have them written down as often as there are elements."""
+    for owner, name, value in () if nests else ((functions, "PATIENCE", 1e9), (Code, "is_loaded", False)):
+        monkeypatch.setattr(owner, name, value)
     function = function_of(row)
-    for dtype, n in itertools.product(("float32", "float64", "int16"), (1, 33, 960)):
+    for dtype, n in itertools.product(("float32", "float64", "int16"), (1, 33, 960) if nests else (5, 511)):
         x = numbers(n, dtype, 0)
         for number, other in itertools.product(NUMBERS, (False, True)):
             with np.errstate(all="ignore"):

@@ -70,10 +70,9 @@ def check(row: Row, kinds: Sequence[str], sizes: Sequence[int] = SIZES) -> None:
             assert bits(compiled(function, *apart)) == expected, label
             with jk.use(implementation="refer"):
                 reference = function(*given)
+            near = 1e-15 if dtype == "float64" else 1e-6
             with np.errstate(all="ignore"):
-                np.testing.assert_allclose(
-                    function(*given), reference, rtol=1e-15 if dtype == "float64" else 1e-6
-                )
+                np.testing.assert_allclose(function(*given), reference, rtol=near)
         if n in GUARDED:
             for side in ("start", "end"):
                 guarded = [Guarded(array, side) for array in given]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import small_suite
 from processes import python
+from test_everyday import Giving
 from toy import WRONG
 
 from jitkernels.attrs.vector import VExpAttr
@@ -66,7 +67,7 @@ def test_it_notices_calls_through_python_and_complaints() -> None:
     calls = small_suite.Calls(checks, VExpAttr)
     calls.compiled("plain", lambda: calls.function(np.ones(3)))
     assert not checks.failed
-    calls.compiled("subclass", lambda: calls.function(small_suite.BY_PYTHON["subclass"](np.ones(3))))
+    calls.compiled("an object", lambda: calls.function(Giving(np.ones(3))))
     assert "went through Python" in checks.failed[0]
     with small_suite.said() as lines:
         os.write(2, b"'+prefer' is not a feature\n")

@@ -12,6 +12,8 @@ BOOL, INT64, FLOAT32, FLOAT64, FLOAT16 = 0, 7, 11, 12, 23
 """NumPy's type numbers."""
 BFLOAT16 = FLOAT32 + 2
 """The dispatcher's own of bfloat16, which has another in each process: NumPy's of what no kernel takes."""
+SWAPPED = 3
+"""What is added to the numbers of float32 and float64 for the other byte order: they are NumPy's of complex numbers."""
 TARGETS = (FLOAT32, FLOAT64, INT64, FLOAT16)
 LANES = 16
 NEIGHBOURS = 4
@@ -27,6 +29,7 @@ _INTEGERS = {
 _NARROW = (0, 1, 2, 3, 4)
 """Integers that float32 holds: beside others a kernel computes in float64."""
 _BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "bfloat": 2, "float": 4, "double": 8}
+_SWAPPED = {FLOAT32 + SWAPPED: "i32", FLOAT64 + SWAPPED: "i64"}
 _FLOATS = {FLOAT32: "float", FLOAT64: "double", BFLOAT16: "bfloat", FLOAT16: "half"}
 
 
@@ -55,7 +58,7 @@ def provided() -> dict[str, str]:
 
 
 def _kind(number: int) -> str:
-    return _INTEGERS[number][0] if number in _INTEGERS else _FLOATS[number]
+    return _INTEGERS[number][0] if number in _INTEGERS else (_FLOATS | _SWAPPED)[number]
 
 
 def _vector(kind: str) -> str:
@@ -65,7 +68,7 @@ def _vector(kind: str) -> str:
 def _pairs() -> dict[tuple[int, int], list[str]]:
     """What makes a vector %y of the target's type of a vector %x of the source's, for every pair that can occur."""
     found = {}
-    for source in (*_INTEGERS, *_FLOATS):
+    for source in (*_INTEGERS, *_FLOATS, *_SWAPPED):
         for target in TARGETS:
             steps = _conversion(source, target)
             if steps is not None and (has_float16() or FLOAT16 not in (source, target)):
@@ -75,6 +78,14 @@ def _pairs() -> dict[tuple[int, int], list[str]]:
 
 def _conversion(source: int, target: int) -> list[str] | None:
     one, other = _kind(source), _kind(target)
+    if source in _SWAPPED:
+        own, whole = _vector(_FLOATS[source - SWAPPED]), _vector(one)
+        turned = f"%w = call {whole} @llvm.bswap.v{LANES}{one}({whole} %x)"
+        if source - SWAPPED == target:
+            return [turned, f"%y = bitcast {whole} %w to {own}"]
+        if target != FLOAT64:
+            return None
+        return [turned, f"%v = bitcast {whole} %w to {own}", f"%y = fpext {own} %v to {_vector(other)}"]
     if one == other:
         return [] if source != FLOAT16 else None
     if target == INT64:
@@ -129,7 +140,10 @@ def _convert() -> str:
   %more.{name} = icmp slt i64 %next.{name}, %n
   br i1 %more.{name}, label %{name}, label %done
 """)
-    return f"""define internal i64 @convert(i64 %pair, i64 %to, i64 %from, i64 %n) nounwind {{
+    turns = "".join(
+        f"declare {_vector(k)} @llvm.bswap.v{LANES}{k}({_vector(k)})\n" for k in _SWAPPED.values()
+    )
+    return f"""{turns}define internal i64 @convert(i64 %pair, i64 %to, i64 %from, i64 %n) nounwind {{
 start:
   %p = inttoptr i64 %from to ptr
   %q = inttoptr i64 %to to ptr
@@ -141,7 +155,7 @@ start:
 
 
 def _named(step: str, suffix: str) -> str:
-    for name in ("x", "y", "w"):
+    for name in ("x", "y", "w", "v"):
         step = step.replace(f"%{name}", f"%{name}.{suffix}")
     return step
 
@@ -167,7 +181,8 @@ def _each() -> str:
   br i1 %more.{name}, label %{name}, label %done
 """)
     parameters = "i64 %pair, i64 %to, i64 %to.step, i64 %from, i64 %from.step, i64 %n"
-    return f"""define internal i64 @each({parameters}) nounwind {{
+    turns = "".join(f"declare {k} @llvm.bswap.{k}({k})\n" for k in _SWAPPED.values())
+    return f"""{turns}define internal i64 @each({parameters}) nounwind {{
 start:
   %p = inttoptr i64 %from to ptr
   %q = inttoptr i64 %to to ptr
@@ -184,7 +199,8 @@ which:
 def _single(step: str) -> str:
     """A step for one element in place of a vector of them."""
     step = re.sub(r"splat \(\w+ ([\d.]+)\)", r"\1", step)
-    return step.replace(f"<{LANES} x ", "").replace(">", "").replace("zeroinitializer", "0")
+    step = step.replace(f".v{LANES}", ".").replace(f"<{LANES} x ", "").replace(">", "")
+    return step.replace("zeroinitializer", "0")
 
 
 def _gather() -> str:

@@ -48,6 +48,7 @@ class Parts:
             "BFLOAT16": copying.BFLOAT16,
             "FLOAT32": copying.FLOAT32,
             "FLOAT64": copying.FLOAT64,
+            "SWAPPED": copying.SWAPPED,
             "LANES": copying.LANES,
             "NEIGHBOURS": copying.NEIGHBOURS,
             "SAME": copying.SAME,

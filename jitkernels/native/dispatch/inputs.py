@@ -51,7 +51,7 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                         PyErr_Clear()
                         return 0
                     store(own, 8 * Operand.OWNED, array)
-            elif derived or lies_strangely(given):  # the former is no copy
+            elif derived or is_brought(entry, given):  # the former is no copy
                 array = seen_by_numpy(given)
                 if array == 0:
                     return 0
@@ -107,9 +107,9 @@ def width_of(kind: int) -> int:
     """
     if kind == BFLOAT16:
         return 4
-    if kind == FLOAT64 or (kind > 4 and kind < FLOAT32):
+    if kind == FLOAT64 or kind == FLOAT64 + SWAPPED or (kind > 4 and kind < FLOAT32):
         return 2
-    return kind == FLOAT32 or kind == FLOAT16
+    return kind == FLOAT32 or kind == FLOAT32 + SWAPPED or kind == FLOAT16
 
 
 def is_wide(widths: int) -> int:
@@ -263,12 +263,32 @@ def lies_strangely(array: int) -> int:
     return load32(array, Offset.ARRAY_FLAGS) & ALIGNED == 0 or (order != NATIVE and order != NO_ORDER)
 
 
+def is_brought(entry: int, array: int) -> int:
+    """Whether NumPy copies an input that lies strangely: `copy_run` turns floats of the other byte order itself."""
+    if lies_strangely(array) == 0:
+        return 0
+    aligned = load32(array, Offset.ARRAY_FLAGS) & ALIGNED
+    turned = swapped_kind(load(array, Offset.ARRAY_DTYPE)) >= 0
+    return aligned == 0 or turned == 0 or load(entry, 8 * Record.ALONG) != 0
+
+
+def swapped_kind(descr: int) -> int:
+    """The dispatcher's number of floats in the other byte order that `copy_run` takes, -1 for others."""
+    kind = load32(descr, Offset.DTYPE_NUMBER)
+    order = load8(descr, Offset.DTYPE_ORDER)
+    if order == NATIVE or order == NO_ORDER or (kind != FLOAT32 and kind != FLOAT64):
+        return -1
+    return kind + SWAPPED
+
+
 def read_array(own: int, array: int) -> int:
     """What an ndarray says of itself; 0 where it is nothing that `copy_run` takes."""
     descr = load(array, Offset.ARRAY_DTYPE)
     kind = readable_kind(descr)
     if kind < 0 and descr == load(address("jk_bfloat16")):
         kind = BFLOAT16
+    if kind < 0:
+        kind = swapped_kind(descr)
     flags = load32(array, Offset.ARRAY_FLAGS)
     dimensions = load32(array, Offset.ARRAY_DIMENSIONS)
     if kind < 0 or flags & ALIGNED == 0 or dimensions > MOST_OPERAND_DIMENSIONS - 2:
@@ -302,5 +322,7 @@ FUNCTIONS = (
     items_of,
     readable_kind,
     lies_strangely,
+    is_brought,
+    swapped_kind,
     read_array,
 )

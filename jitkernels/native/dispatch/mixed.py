@@ -90,7 +90,7 @@ def mixed(table: int, slots: int) -> int:
             return Outcome.PYTHON
         if load(nest, 8 * Known.ENTRY) == 0:
             nest = 0
-    if nest == 0 and (numbers or long):
+    if nest == 0 and (long or (numbers and n > MIXED_BLOCK)):
         return Outcome.GENERAL
     if unlikely(due(context)):
         return Outcome.PYTHON
@@ -110,15 +110,21 @@ def mixed(table: int, slots: int) -> int:
         run = min(n - start, MIXED_BLOCK)
         buffer = (buffers + 63) // 64 * 64
         for i in range(count):
-            array = load(slots, 8 * i)
-            own = load(array, Offset.ARRAY_DTYPE)
-            step = step_of(array)
-            at = load(places, 8 * i) + start * step
-            if own == descr and step == item:
-                store(words, 8 * i, at)
+            to = buffer
+            if load(forms, 8 * i) == NUMBER:  # as often as there are elements, which are few
+                store(to, 0, load(load(places, 8 * i)))
+                fill(to, item, run)
             else:
-                copy_run(4 * load32(own, Offset.DTYPE_NUMBER) + wide, buffer, item, at, step, run)
-                store(words, 8 * i, buffer)
+                array = load(slots, 8 * i)
+                own = load(array, Offset.ARRAY_DTYPE)
+                step = step_of(array)
+                at = load(places, 8 * i) + start * step
+                if own == descr and step == item:
+                    to = at
+                else:
+                    copy_run(4 * load32(own, Offset.DTYPE_NUMBER) + wide, to, item, at, step, run)
+            store(words, 8 * i, to)
+            if to == buffer:
                 buffer += 8 * MIXED_BLOCK + 192  # not a multiple of a page apart: loads would wait for stores
         store(words, 8 * count, load(out, Offset.ARRAY_DATA) + start * item)
         store(words, 8 * (count + 1), run)

@@ -188,7 +188,7 @@ def called_briefly(entry: int, words: int, count: int) -> int:
 
 
 def of_floats(table: int, numbers: int, given: int) -> int:
-    """An elementwise function of nothing but floats and ints of Python, or of floats of NumPy of one dtype."""
+    """An elementwise function of nothing but numbers: all float32 of NumPy's, or none, nor a float16."""
     narrow = load(load(numbers), Offset.TYPE) == address("jk_float32_type")
     count = load(table, 8 * Table.INPUTS)
     if given != count or load(table, 8 * Table.EXACT):
@@ -204,12 +204,12 @@ def of_floats(table: int, numbers: int, given: int) -> int:
         if narrow:
             if kind != address("jk_float32_type"):
                 return Outcome.GENERAL
-        elif kind == address("jk_int") or kind == address("jk_bool"):
+        elif kind != address("jk_float") and kind != address("jk_float64_type"):
+            if kind != address("jk_int") and kind != address("jk_bool") and is_integer_of_numpy(number) == 0:
+                return Outcome.GENERAL
             place = values + 8 * i
             if float_of(number, place) == 0:
                 return Outcome.GENERAL
-        elif kind != address("jk_float") and kind != address("jk_float64_type"):
-            return Outcome.GENERAL
         store(words, 8 * i, place)
     wide = narrow == 0
     context = context_of(table, (wide + KEY_BASE) << 6)

@@ -62,8 +62,8 @@ def row(writer: "Calls", node: ast.AST, table: Table, index: Value) -> Value:
             )
             for column in range(width)
         ]
-    parts = tuple(Value(kind, text) for text in found)
-    return Value(types.tuple_of(tuple(part.type for part in parts)), parts=parts)
+    values = tuple(Value(kind, text) for text in found)
+    return Value(types.tuple_of(tuple(value.type for value in values)), parts=values)
 
 
 def _permutation(lanes: int) -> tuple[str, int] | None:
