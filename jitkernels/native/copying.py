@@ -1,4 +1,4 @@
-"""The loops over elements behind `copy_run` and `fill`, as LLVM IR.
+"""The loops over elements behind `copy_run` and `fill`, as LLVM IR. Elements may lie at any byte.
 
 Only converting asks for the pair of dtypes, all else for the size of an element: so there are two short loops for each
 pair that can occur, over elements and over whole vectors, and few others.
@@ -12,6 +12,8 @@ BOOL, INT64, FLOAT32, FLOAT64, FLOAT16 = 0, 7, 11, 12, 23
 """NumPy's type numbers."""
 BFLOAT16 = FLOAT32 + 2
 """The dispatcher's own of bfloat16, which has another in each process: NumPy's of what no kernel takes."""
+SWAPPED = FLOAT32 + 3
+"""That of float32 in the other byte order; the next is that of float64. Arrays of NumPy's own so numbered are none."""
 TARGETS = (FLOAT32, FLOAT64, INT64, FLOAT16)
 LANES = 16
 NEIGHBOURS = 4
@@ -28,6 +30,7 @@ _NARROW = (0, 1, 2, 3, 4)
 """Integers that float32 holds: beside others a kernel computes in float64."""
 _BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "bfloat": 2, "float": 4, "double": 8}
 _FLOATS = {FLOAT32: "float", FLOAT64: "double", BFLOAT16: "bfloat", FLOAT16: "half"}
+_SWAPPED = {SWAPPED: ("i32", FLOAT32), SWAPPED + 1: ("i64", FLOAT64)}
 
 
 def has_float16() -> bool:
@@ -55,6 +58,8 @@ def provided() -> dict[str, str]:
 
 
 def _kind(number: int) -> str:
+    if number in _SWAPPED:
+        return _SWAPPED[number][0]
     return _INTEGERS[number][0] if number in _INTEGERS else _FLOATS[number]
 
 
@@ -65,7 +70,7 @@ def _vector(kind: str) -> str:
 def _pairs() -> dict[tuple[int, int], list[str]]:
     """What makes a vector %y of the target's type of a vector %x of the source's, for every pair that can occur."""
     found = {}
-    for source in (*_INTEGERS, *_FLOATS):
+    for source in (*_INTEGERS, *_FLOATS, *_SWAPPED):
         for target in TARGETS:
             steps = _conversion(source, target)
             if steps is not None and (has_float16() or FLOAT16 not in (source, target)):
@@ -75,6 +80,8 @@ def _pairs() -> dict[tuple[int, int], list[str]]:
 
 def _conversion(source: int, target: int) -> list[str] | None:
     one, other = _kind(source), _kind(target)
+    if source in _SWAPPED:
+        return _in_our_order(source, target)
     if one == other:
         return [] if source != FLOAT16 else None
     if target == INT64:
@@ -100,6 +107,33 @@ def _conversion(source: int, target: int) -> list[str] | None:
     return [f"%y = {'fpext' if wider else 'fptrunc'} {_vector(one)} %x to {_vector(other)}"]
 
 
+def _in_our_order(source: int, target: int) -> list[str] | None:
+    """The bytes change places, then halves of twice as many, and so on; then the number is converted."""
+    kind, own = _SWAPPED[source]
+    further = _conversion(own, target)
+    if further is None:
+        return None
+    bits = 8 * _BYTES[kind]
+    steps, before, width = [], "%x", 8
+    while width < bits:
+        low = sum(((1 << width) - 1) << at for at in range(0, bits, 2 * width))
+        mask, by = f"splat ({kind} {low})", f"splat ({kind} {width})"
+        one, other = (f"%w{name}{width}" for name in "ab")
+        steps += [
+            f"{one} = lshr {_vector(kind)} {before}, {by}",
+            f"{one}m = and {_vector(kind)} {one}, {mask}",
+            f"{other} = and {_vector(kind)} {before}, {mask}",
+            f"{other}m = shl {_vector(kind)} {other}, {by}",
+            f"%wc{width} = or {_vector(kind)} {one}m, {other}m",
+        ]
+        before, width = f"%wc{width}", 2 * width
+    result = "%wd" if further else "%y"
+    steps.append(f"{result} = bitcast {_vector(kind)} {before} to {_vector(_kind(own))}")
+    return steps + [
+        step.replace("%x", "%wd").replace("%w ", "%we ").replace("%w,", "%we,") for step in further
+    ]
+
+
 def _forms() -> str:
     """The bytes of both elements of each pair, those of the target times 16, and whether they are the `SAME`."""
     words = [0] * (4 * (FLOAT16 + 1))
@@ -121,10 +155,10 @@ def _convert() -> str:
         loops.append(f"""{name}:
   %j.{name} = phi i64 [ 0, %start ], [ %next.{name}, %{name} ]
   %get.{name} = getelementptr {one}, ptr %p, i64 %j.{name}
-  %x.{name} = load {_vector(one)}, ptr %get.{name}, align {_BYTES[one]}
+  %x.{name} = load {_vector(one)}, ptr %get.{name}, align 1
 {renamed}
   %put.{name} = getelementptr {other}, ptr %q, i64 %j.{name}
-  store {_vector(other)} %{"y" if steps else "x"}.{name}, ptr %put.{name}, align {_BYTES[other]}
+  store {_vector(other)} %{"y" if steps else "x"}.{name}, ptr %put.{name}, align 1
   %next.{name} = add nuw nsw i64 %j.{name}, {LANES}
   %more.{name} = icmp slt i64 %next.{name}, %n
   br i1 %more.{name}, label %{name}, label %done
@@ -157,9 +191,9 @@ def _each() -> str:
   %i.{name} = phi i64 [ %n, %which ], [ %left.{name}, %{name} ]
   %get.{name} = phi ptr [ %p, %which ], [ %get.next.{name}, %{name} ]
   %put.{name} = phi ptr [ %q, %which ], [ %put.next.{name}, %{name} ]
-  %x.{name} = load {one}, ptr %get.{name}
+  %x.{name} = load {one}, ptr %get.{name}, align 1
 {renamed}
-  store {other} %{"y" if steps else "x"}.{name}, ptr %put.{name}
+  store {other} %{"y" if steps else "x"}.{name}, ptr %put.{name}, align 1
   %get.next.{name} = getelementptr i8, ptr %get.{name}, i64 %from.step
   %put.next.{name} = getelementptr i8, ptr %put.{name}, i64 %to.step
   %left.{name} = add nsw i64 %i.{name}, -1
@@ -213,10 +247,10 @@ def _gather() -> str:
   %e.{name} = phi i64 [ 0, %some{size} ], [ %e.next.{name}, %one{name} ]
   %e.times.{name} = mul nuw nsw i64 %e.{name}, {gap}
   %e.p.{name} = getelementptr {kind}, ptr %p, i64 %e.times.{name}
-  %e.x.{name} = load {both}, ptr %e.p.{name}, align {size}
+  %e.x.{name} = load {both}, ptr %e.p.{name}, align 1
   %e.y.{name} = shufflevector {both} %e.x.{name}, {both} poison, <{LANES} x i32> <{picked}>
   %e.q.{name} = getelementptr {kind}, ptr %q, i64 %e.{name}
-  store {_vector(kind)} %e.y.{name}, ptr %e.q.{name}, align {size}
+  store {_vector(kind)} %e.y.{name}, ptr %e.q.{name}, align 1
   %e.next.{name} = add nuw nsw i64 %e.{name}, {LANES}
   %e.behind.{name} = getelementptr {kind}, ptr %e.p.{name}, i64 {gap * LANES}
   %e.end.{name} = add nuw nsw i64 %e.next.{name}, {LANES}
@@ -240,14 +274,14 @@ none{size}:
 """
         first = at
         for i in range(LANES):
-            loops += f"""  %x{i}.{size} = load {kind}, ptr {at}
+            loops += f"""  %x{i}.{size} = load {kind}, ptr {at}, align 1
   %v{i}.{size} = insertelement {_vector(kind)} {vector}, {kind} %x{i}.{size}, i32 {i}
   %p{i + 1}.{size} = getelementptr i8, ptr {first}, i64 %step{i % NEIGHBOURS + 1}
 """
             vector, at = f"%v{i}.{size}", f"%p{i + 1}.{size}"
             first = at if (i + 1) % NEIGHBOURS == 0 else first
         loops += f"""  %put.{size} = getelementptr {kind}, ptr %q, i64 %j.{size}
-  store {_vector(kind)} {vector}, ptr %put.{size}, align {size}
+  store {_vector(kind)} {vector}, ptr %put.{size}, align 1
   %next.{size} = add nuw nsw i64 %j.{size}, {LANES}
   %more.{size} = icmp slt i64 %next.{size}, %n
   br i1 %more.{size}, label %gather{size}, label %done
@@ -280,8 +314,8 @@ def _spread() -> str:
   %q0.{size} = phi ptr [ %q, %start ], [ %q{NEIGHBOURS}.{size}, %spread{size} ]
 """
         for i in range(NEIGHBOURS):
-            loops += f"""  %x{i}.{size} = load {kind}, ptr %p{i}.{size}
-  store {kind} %x{i}.{size}, ptr %q{i}.{size}
+            loops += f"""  %x{i}.{size} = load {kind}, ptr %p{i}.{size}, align 1
+  store {kind} %x{i}.{size}, ptr %q{i}.{size}, align 1
   %p{i + 1}.{size} = getelementptr i8, ptr %p0.{size}, i64 %from{i + 1}
   %q{i + 1}.{size} = getelementptr i8, ptr %q0.{size}, i64 %to{i + 1}
 """
@@ -312,10 +346,10 @@ def _turn() -> str:
   %next.{size} = add nuw nsw i64 %j.{size}, {LANES}
   %down.{size} = sub i64 {1 - LANES}, %j.{size}
   %p.{size} = getelementptr i{8 * size}, ptr %last, i64 %down.{size}
-  %x.{size} = load {vector}, ptr %p.{size}, align {size}
+  %x.{size} = load {vector}, ptr %p.{size}, align 1
   %y.{size} = shufflevector {vector} %x.{size}, {vector} poison, <{LANES} x i32> <{mask}>
   %q.{size} = getelementptr i{8 * size}, ptr %first, i64 %j.{size}
-  store {vector} %y.{size}, ptr %q.{size}, align {size}
+  store {vector} %y.{size}, ptr %q.{size}, align 1
   %more.{size} = icmp slt i64 %next.{size}, %n
   br i1 %more.{size}, label %turn{size}, label %done
 """
@@ -339,7 +373,7 @@ def _fill() -> str:
     for item, kind in ((4, "i32"), (8, "i64")):
         vector = _vector(kind)
         text += f"""fill{item}:
-  %x{item} = load {kind}, ptr %p
+  %x{item} = load {kind}, ptr %p, align 1
   %one{item} = insertelement {vector} poison, {kind} %x{item}, i32 0
   %all{item} = shufflevector {vector} %one{item}, {vector} poison, <{LANES} x i32> zeroinitializer
   br label %many{item}
@@ -349,7 +383,7 @@ many{item}:
   br i1 %wide{item}, label %vector{item}, label %few{item}
 vector{item}:
   %put{item} = getelementptr {kind}, ptr %p, i64 %j{item}
-  store {vector} %all{item}, ptr %put{item}, align {item}
+  store {vector} %all{item}, ptr %put{item}, align 1
   %further{item} = add i64 %j{item}, {LANES}
   br label %many{item}
 few{item}:
@@ -358,7 +392,7 @@ few{item}:
   br i1 %more{item}, label %element{item}, label %done
 element{item}:
   %at{item} = getelementptr {kind}, ptr %p, i64 %i{item}
-  store {kind} %x{item}, ptr %at{item}
+  store {kind} %x{item}, ptr %at{item}, align 1
   %next{item} = add i64 %i{item}, 1
   br label %few{item}
 """

@@ -54,7 +54,7 @@ NO_ELEMENTS = 63
 CONVERTING = 1 << 61
 ADDRESS_BITS, KIND_BITS = 48, 5
 """The key of a kernel's nest for inputs of other dtypes: these bits, NumPy's numbers of them, the kernel's address."""
-NUMBER, EVERY, MOST_APART = 24, 25, 4
+NUMBER, EVERY, MOST_APART = 24, 25, 7
 """What stands there for a number beside arrays, and for arrays of the kernel's dtype of which it reads one element in
 two (the next number: in three, up to so many)."""
 APART = 31
@@ -188,12 +188,15 @@ class Choice:
 
 
 class Operand:
-    """Words of an operand while a call is served; extents and strides are those of its loop once laid out."""
+    """Words of an operand while a call is served; extents and strides are those of its loop once laid out.
+
+    ALIGNED: whether its elements lie where a kernel may read them.
+    """
 
     (
         PRESENT, ARRAY, OWNED, DATA, KIND, ITEM, WANTED, DIMENSIONS, CONTIGUOUS, INNER, DIRECT, TURNED, COPY, PAIR,
-        BASE, LOW, HIGH, EXTENTS,
-    ) = range(18)  # fmt: skip
+        BASE, LOW, HIGH, ALIGNED, EXTENTS,
+    ) = range(19)  # fmt: skip
     STRIDES = EXTENTS + MOST_OPERAND_DIMENSIONS
     WORDS = STRIDES + MOST_OPERAND_DIMENSIONS
 

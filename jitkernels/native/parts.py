@@ -45,6 +45,7 @@ class Parts:
             "HAS_FLOAT16": int(copying.has_float16()),
             "BOOL": copying.BOOL,
             "FLOAT16": copying.FLOAT16,
+            "SWAPPED": copying.SWAPPED,
             "BFLOAT16": copying.BFLOAT16,
             "FLOAT32": copying.FLOAT32,
             "FLOAT64": copying.FLOAT64,

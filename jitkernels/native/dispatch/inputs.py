@@ -21,7 +21,7 @@ from jitkernels.native.words import address, call, load, load8, load32, stack, s
 
 
 def read_inputs(table: int, slots: int, frame: int) -> int:
-    """Every input as an aligned array of a dtype that `copy_run` knows; decides the dtype of the kernel."""
+    """Every input as an array of a dtype that `copy_run` knows; decides the dtype of the kernel."""
     inputs = load(table, 8 * Table.INPUTS)
     options = 0
     # First all conversions, which may run Python code that changes other arrays, then all reading.
@@ -100,9 +100,10 @@ def has_gaps(table: int, entry: int, array: int) -> int:
     """Whether what nothing is converted to does not lie one behind another, as integers: it is copied first."""
     flags = load32(array, Offset.ARRAY_FLAGS)
     integers = load(table, 8 * Table.NARROW) and load(entry, 8 * Record.INTEGER)
-    if flags & CONTIGUOUS or (integers == 0 and is_narrow(table, array) == 0):
+    if flags & READABLE == READABLE or (integers == 0 and is_narrow(table, array) == 0):
         return 0
-    return load(entry, 8 * Record.TURN) == 0 or flags & IN_FORTRAN_ORDER == 0
+    turned = flags & IN_FORTRAN_ORDER and flags & ALIGNED
+    return load(entry, 8 * Record.TURN) == 0 or turned == 0
 
 
 def is_narrow(table: int, array: int) -> int:
@@ -117,9 +118,9 @@ def width_of(kind: int) -> int:
     """
     if kind == BFLOAT16:
         return 4
-    if kind == FLOAT64 or (kind > 4 and kind < FLOAT32):
+    if kind == FLOAT64 or kind == SWAPPED + 1 or (kind > 4 and kind < FLOAT32):
         return 2
-    return kind == FLOAT32 or kind == FLOAT16
+    return kind == FLOAT32 or kind == FLOAT16 or kind == SWAPPED
 
 
 def is_wide(widths: int) -> int:
@@ -153,6 +154,7 @@ def number_at(own: int, kind: int, item: int) -> int:
     store(own, 8 * Operand.ITEM, item)
     store(own, 8 * Operand.DIMENSIONS, 0)
     store(own, 8 * Operand.CONTIGUOUS, 1)
+    store(own, 8 * Operand.ALIGNED, 1)
     return 0
 
 
@@ -250,17 +252,19 @@ def readable_kind(descr: int) -> int:
     order = load8(descr, Offset.DTYPE_ORDER)
     if kind < 0 or (kind > FLOAT64 and (kind != FLOAT16 or HAS_FLOAT16 == 0)):
         return -1
-    return kind if order == NATIVE or order == NO_ORDER else -1
+    if order == NATIVE or order == NO_ORDER:
+        return kind
+    return SWAPPED + kind - FLOAT32 if kind == FLOAT32 or kind == FLOAT64 else -1
 
 
 def lies_strangely(array: int) -> int:
-    """Whether numbers lie where they cannot be read at once, or in the other byte order: NumPy copies them then."""
+    """Whether integers, or halves, lie in the other byte order: NumPy copies them then."""
     descr = load(array, Offset.ARRAY_DTYPE)
     kind = load32(descr, Offset.DTYPE_NUMBER)
     order = load8(descr, Offset.DTYPE_ORDER)
-    if kind < 0 or (kind > FLOAT64 and kind != FLOAT16):
+    if kind < 0 or kind == FLOAT32 or kind == FLOAT64 or (kind > FLOAT64 and kind != FLOAT16):
         return 0
-    return load32(array, Offset.ARRAY_FLAGS) & ALIGNED == 0 or (order != NATIVE and order != NO_ORDER)
+    return order != NATIVE and order != NO_ORDER
 
 
 def read_array(own: int, array: int) -> int:
@@ -271,13 +275,14 @@ def read_array(own: int, array: int) -> int:
         kind = BFLOAT16
     flags = load32(array, Offset.ARRAY_FLAGS)
     dimensions = load32(array, Offset.ARRAY_DIMENSIONS)
-    if kind < 0 or flags & ALIGNED == 0 or dimensions > MOST_OPERAND_DIMENSIONS - 2:
+    if kind < 0 or dimensions > MOST_OPERAND_DIMENSIONS - 2:
         return 0
     store(own, 8 * Operand.DATA, load(array, Offset.ARRAY_DATA))
     store(own, 8 * Operand.KIND, kind)
     store(own, 8 * Operand.ITEM, load(descr, Offset.DTYPE_BYTES))
     store(own, 8 * Operand.DIMENSIONS, dimensions)
     store(own, 8 * Operand.CONTIGUOUS, flags & CONTIGUOUS)
+    store(own, 8 * Operand.ALIGNED, flags & ALIGNED)
     extents = load(array, Offset.ARRAY_EXTENTS)
     strides = load(array, Offset.ARRAY_STRIDES)
     for d in range(dimensions):

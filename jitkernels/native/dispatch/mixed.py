@@ -150,7 +150,7 @@ def read_forms(table: int, slots: int, forms: int, places: int) -> int:
         if is_array(given):
             descr = load(given, Offset.ARRAY_DTYPE)
             kind = readable_kind(descr)
-            if kind < 0:
+            if kind < 0 or kind == SWAPPED or kind == SWAPPED + 1:
                 return -1
             form = kind
             if lies(given, dimensions, load(first, Offset.ARRAY_EXTENTS), READABLE) == 0:

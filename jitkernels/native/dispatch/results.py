@@ -2,7 +2,6 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
 from jitkernels.native.layout import (
-    ALIGNED,
     MOST_CALL_WORDS,
     WRITEABLE,
     Frame,
@@ -81,6 +80,7 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
             store(own, 8 * Operand.KIND, kind)
             store(own, 8 * Operand.ITEM, load(descr, Offset.DTYPE_BYTES))
             store(own, 8 * Operand.CONTIGUOUS, 1)
+            store(own, 8 * Operand.ALIGNED, 1)
             if load(frame, 8 * Frame.MOVED) >= 0:
                 read_array(own, array)
         lay_out_result(frame, record(table, inputs + i), own)
@@ -176,7 +176,7 @@ def accept(frame: int, entry: int, own: int, array: int) -> int:
     if load(array, Offset.TYPE) != address("jk_ndarray") and load(array, Offset.TYPE) != address("jk_memmap"):
         return 0
     dimensions = load(own, 8 * Operand.DIMENSIONS)
-    if lies(array, dimensions, own + 8 * Operand.EXTENTS, WRITEABLE | ALIGNED) == 0:
+    if lies(array, dimensions, own + 8 * Operand.EXTENTS, WRITEABLE) == 0:
         return 0
     if read_array(own, array) == 0:
         return 0
@@ -217,6 +217,7 @@ def lay_out_result(frame: int, entry: int, own: int) -> int:
     store(own, 8 * Operand.WANTED, wanted)
     store(own, 8 * Operand.TURNED, 0)
     direct = load(own, 8 * Operand.KIND) == wanted or load(entry, 8 * Record.INTEGER)
+    direct = direct and load(own, 8 * Operand.ALIGNED)
     if load(entry, 8 * Record.FIXED) and load(frame, 8 * Frame.MOVED) >= 0:
         place = dimensions + load(frame, 8 * Frame.AXIS)
         rotate(own + 8 * Operand.EXTENTS, place, dimensions - 1)
