@@ -1,4 +1,4 @@
-"""Functions that move elements and change none: from and to any memory, by no kernel, in no buffer; and their reading."""
+"""Functions that move elements and change none, by no kernel, in no buffer; and elements that are read anywhere."""
 
 import itertools
 from collections.abc import Callable

@@ -1,7 +1,8 @@
 """``jitkernels bench ordinary-calls``: everyday functions against NumPy's own, in all the forms that users pass.
 
 Everyday functions give floating-point numbers, of integers float64. Where NumPy's equivalent gives another dtype it is
-asked for ours, so that both do the same: by ``dtype=`` if it is a ufunc, else by converting the arrays first.
+asked for ours, so that both do the same: by ``dtype=`` if it is a ufunc, else by converting the arrays first; where it
+keeps another byte order, by converting its result.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,7 +71,9 @@ def of_the_same_dtype(
         return converting
     if isinstance(given, tuple) or isinstance(wanted, tuple) or call.named.get("out") is not None:
         return plain
-    dtype, own = np.asarray(wanted).dtype, np.asarray(given).dtype.newbyteorder("=")
+    dtype, own = np.asarray(wanted).dtype, np.asarray(given).dtype
+    if not own.isnative:
+        return partial(_in_our_order, numpy, *call.arguments, **call.named)
     floats = [value for i, value in enumerate(call.arguments) if i not in integers]
     if dtype == own or dtype.kind != "f" or not any(map(_is_converted, floats)):
         return plain
@@ -82,6 +85,11 @@ def of_the_same_dtype(
 def _is_converted(value: Any) -> bool:
     """Whether an argument counts as float64 with us, or as float32: an array of integers, bools or halves."""
     return isinstance(value, np.ndarray) and (value.dtype.kind in "iub" or value.dtype == np.float16)
+
+
+def _in_our_order(numpy: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
+    result = np.asarray(numpy(*arguments, **named))
+    return result.astype(result.dtype.newbyteorder("="))
 
 
 def _converting(

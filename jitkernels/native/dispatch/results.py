@@ -293,7 +293,7 @@ def computed(table: int, frame: int, context: int) -> int:
     if load(table, 8 * Table.MOVES):
         if load(operand(frame, 0), 8 * Operand.DATA) == load(operand(frame, 1), 8 * Operand.DATA):
             return 1  # every element is where it belongs
-    return launch(table, frame, context, stack(MOST_CALL_WORDS), -1)
+    return launch(table, frame, context, stack(MOST_CALL_WORDS), -1, load(context, 8 * Known.LONG))
 
 
 def lies_narrow(table: int, frame: int) -> int:
@@ -306,7 +306,7 @@ def lies_narrow(table: int, frame: int) -> int:
     return 0
 
 
-def launch(table: int, frame: int, context: int, words: int, lead: int) -> int:
+def launch(table: int, frame: int, context: int, words: int, lead: int, long: int) -> int:
     """The words of one call, with `lead` in place of the leading extent unless negative; 0 if the kernel refused."""
     both = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
     at = 0
@@ -325,7 +325,7 @@ def launch(table: int, frame: int, context: int, words: int, lead: int) -> int:
     for f in range(load(table, 8 * Table.FLOATS)):
         store(words, 8 * at, frame + 8 * (Frame.FLOATS + f))
         at += 1
-    return invoked(load(context, 8 * Known.ENTRY), words, at, load(context, 8 * Known.LONG)) == 0
+    return invoked(load(context, 8 * Known.ENTRY), words, at, long) == 0
 
 
 FUNCTIONS = (
