@@ -30,6 +30,8 @@ LEAST_SECONDS = 1e-7
 """What an everyday call costs at least."""
 PATIENCE = 0.002
 """Seconds of calls on inputs of some dtypes that are worth a nest which converts them, once per machine building it."""
+BROUGHT = 10.0
+"""How many times as long as the arithmetic it takes to bring inputs together, about."""
 SERVED = 2
 """A countdown that lets the next call pass."""
 _made: dict[str, "Everyday"] = {}
@@ -196,7 +198,8 @@ class Everyday(launch.Holder):
         with making:  # before the lock that a cached property of the nest has of its own
             nest = converting.nest_of(kernel, names)
             if nest is not None:
-                calls = 0 if nest.is_loaded or self._dispatch.is_due(key) else _calls_worth(PATIENCE, attr)
+                due = nest.is_loaded or self._dispatch.is_due(key)
+                calls = 0 if due else _calls_worth(PATIENCE, attr, BROUGHT)
                 entry = 0 if calls else converting.address_of(nest)
         with writing:
             self._dispatch.put(key, entry, False, calls or launch.NEVER)

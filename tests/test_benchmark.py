@@ -375,5 +375,7 @@ def test_ordinary_calls_are_compared_in_one_dtype() -> None:
     assert same(np.multiply, OrdinaryCall("float64", (floats, 2)), floats).keywords == {}
     flags = OrdinaryCall("bool", (few > 0, few > 0))
     assert same(np.subtract, flags, floats)().dtype == np.float64
+    swapped = OrdinaryCall("byte-swapped", (floats.astype(">f8"),))
+    assert same(np.copy, swapped, floats)().dtype.isnative
     into = OrdinaryCall("out", (few, few), {"out": np.zeros(3)})
     assert same(np.multiply, into, np.zeros(3)).keywords.keys() == {"out"}

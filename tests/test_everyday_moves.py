@@ -1,4 +1,4 @@
-"""Functions that move elements and change none: from and to any memory, by no kernel, in no buffer."""
+"""Functions that move elements and change none, by no kernel, in no buffer; and elements that are read anywhere."""
 
 import itertools
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_everyday_forms import compiled, numbers
+from test_everyday_forms import bits, compiled, numbers
 
 import jitkernels as jk
 from jitkernels.attrs.roles import outputs_of
@@ -138,3 +138,25 @@ def test_optimisers_take_arrays_all_in_fortran_order() -> None:
             mixed = compiled(function, *map(np.asfortranarray, arrays[: count - 1]), arrays[count - 1])
             for one, other in zip(mixed, right, strict=True):
                 assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_short_rows_are_repeated_as_often_as_asked(dtype: str) -> None:
+    """More of them than are written down at once, and a part of these at the end."""
+    for w, h in itertools.product((0, 1, 2, 3, 7, 15, 16, 17), (0, 1, 2, 63, 1024, 2050)):
+        x = np.arange(1, w + 1).astype(dtype)
+        assert np.array_equal(jk.vbroadcast(x, h), np.broadcast_to(x, (h, w))), (w, h)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_floats_in_the_other_order_at_any_byte(dtype: str) -> None:
+    """Compiled code reads them where they are, alone and beside others, which take what dtype they say."""
+    for n in (1, 15, 16, 33, 700):
+        x, y = numbers(n, dtype), numbers(n, "float32", 1)
+        for change in (forms.byte_swapped, forms.unaligned):
+            strange = forms.unaligned(change(x))
+            assert bits(compiled(jk.vmul, strange, y)) == bits(x * y)
+            assert bits(compiled(jk.vmul, y[::-1], strange[::-1])) == bits(x[::-1] * y[::-1])
+            assert bits(compiled(jk.vcopy, strange)) == bits(x)
+            assert bits(compiled(jk.vscal, strange[0], x)) == bits(x[0] * x)
+            assert bits(compiled(jk.vadd, strange.reshape(n, 1), x)) == bits(x[:, None] + x)

@@ -1,4 +1,4 @@
-"""The loops over elements behind `copy_run` and `fill`, as LLVM IR.
+"""The loops over elements behind `copy_run` and `fill`, as LLVM IR. Elements may lie at any byte.
 
 Only converting asks for the pair of dtypes, all else for the size of an element: so there are two short loops for each
 pair that can occur, over elements and over whole vectors, and few others.
@@ -29,8 +29,8 @@ _INTEGERS = {
 _NARROW = (0, 1, 2, 3, 4)
 """Integers that float32 holds: beside others a kernel computes in float64."""
 _BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "bfloat": 2, "float": 4, "double": 8}
-_SWAPPED = {FLOAT32 + SWAPPED: "i32", FLOAT64 + SWAPPED: "i64"}
 _FLOATS = {FLOAT32: "float", FLOAT64: "double", BFLOAT16: "bfloat", FLOAT16: "half"}
+_SWAPPED = {FLOAT32 + SWAPPED: "i32", FLOAT64 + SWAPPED: "i64"}
 
 
 def has_float16() -> bool:
@@ -132,10 +132,10 @@ def _convert() -> str:
         loops.append(f"""{name}:
   %j.{name} = phi i64 [ 0, %start ], [ %next.{name}, %{name} ]
   %get.{name} = getelementptr {one}, ptr %p, i64 %j.{name}
-  %x.{name} = load {_vector(one)}, ptr %get.{name}, align {_BYTES[one]}
+  %x.{name} = load {_vector(one)}, ptr %get.{name}, align 1
 {renamed}
   %put.{name} = getelementptr {other}, ptr %q, i64 %j.{name}
-  store {_vector(other)} %{"y" if steps else "x"}.{name}, ptr %put.{name}, align {_BYTES[other]}
+  store {_vector(other)} %{"y" if steps else "x"}.{name}, ptr %put.{name}, align 1
   %next.{name} = add nuw nsw i64 %j.{name}, {LANES}
   %more.{name} = icmp slt i64 %next.{name}, %n
   br i1 %more.{name}, label %{name}, label %done
@@ -171,9 +171,9 @@ def _each() -> str:
   %i.{name} = phi i64 [ %n, %which ], [ %left.{name}, %{name} ]
   %get.{name} = phi ptr [ %p, %which ], [ %get.next.{name}, %{name} ]
   %put.{name} = phi ptr [ %q, %which ], [ %put.next.{name}, %{name} ]
-  %x.{name} = load {one}, ptr %get.{name}
+  %x.{name} = load {one}, ptr %get.{name}, align 1
 {renamed}
-  store {other} %{"y" if steps else "x"}.{name}, ptr %put.{name}
+  store {other} %{"y" if steps else "x"}.{name}, ptr %put.{name}, align 1
   %get.next.{name} = getelementptr i8, ptr %get.{name}, i64 %from.step
   %put.next.{name} = getelementptr i8, ptr %put.{name}, i64 %to.step
   %left.{name} = add nsw i64 %i.{name}, -1
@@ -229,10 +229,10 @@ def _gather() -> str:
   %e.{name} = phi i64 [ 0, %some{size} ], [ %e.next.{name}, %one{name} ]
   %e.times.{name} = mul nuw nsw i64 %e.{name}, {gap}
   %e.p.{name} = getelementptr {kind}, ptr %p, i64 %e.times.{name}
-  %e.x.{name} = load {both}, ptr %e.p.{name}, align {size}
+  %e.x.{name} = load {both}, ptr %e.p.{name}, align 1
   %e.y.{name} = shufflevector {both} %e.x.{name}, {both} poison, <{LANES} x i32> <{picked}>
   %e.q.{name} = getelementptr {kind}, ptr %q, i64 %e.{name}
-  store {_vector(kind)} %e.y.{name}, ptr %e.q.{name}, align {size}
+  store {_vector(kind)} %e.y.{name}, ptr %e.q.{name}, align 1
   %e.next.{name} = add nuw nsw i64 %e.{name}, {LANES}
   %e.behind.{name} = getelementptr {kind}, ptr %e.p.{name}, i64 {gap * LANES}
   %e.end.{name} = add nuw nsw i64 %e.next.{name}, {LANES}
@@ -256,14 +256,14 @@ none{size}:
 """
         first = at
         for i in range(LANES):
-            loops += f"""  %x{i}.{size} = load {kind}, ptr {at}
+            loops += f"""  %x{i}.{size} = load {kind}, ptr {at}, align 1
   %v{i}.{size} = insertelement {_vector(kind)} {vector}, {kind} %x{i}.{size}, i32 {i}
   %p{i + 1}.{size} = getelementptr i8, ptr {first}, i64 %step{i % NEIGHBOURS + 1}
 """
             vector, at = f"%v{i}.{size}", f"%p{i + 1}.{size}"
             first = at if (i + 1) % NEIGHBOURS == 0 else first
         loops += f"""  %put.{size} = getelementptr {kind}, ptr %q, i64 %j.{size}
-  store {_vector(kind)} {vector}, ptr %put.{size}, align {size}
+  store {_vector(kind)} {vector}, ptr %put.{size}, align 1
   %next.{size} = add nuw nsw i64 %j.{size}, {LANES}
   %more.{size} = icmp slt i64 %next.{size}, %n
   br i1 %more.{size}, label %gather{size}, label %done
@@ -296,8 +296,8 @@ def _spread() -> str:
   %q0.{size} = phi ptr [ %q, %start ], [ %q{NEIGHBOURS}.{size}, %spread{size} ]
 """
         for i in range(NEIGHBOURS):
-            loops += f"""  %x{i}.{size} = load {kind}, ptr %p{i}.{size}
-  store {kind} %x{i}.{size}, ptr %q{i}.{size}
+            loops += f"""  %x{i}.{size} = load {kind}, ptr %p{i}.{size}, align 1
+  store {kind} %x{i}.{size}, ptr %q{i}.{size}, align 1
   %p{i + 1}.{size} = getelementptr i8, ptr %p0.{size}, i64 %from{i + 1}
   %q{i + 1}.{size} = getelementptr i8, ptr %q0.{size}, i64 %to{i + 1}
 """
@@ -328,10 +328,10 @@ def _turn() -> str:
   %next.{size} = add nuw nsw i64 %j.{size}, {LANES}
   %down.{size} = sub i64 {1 - LANES}, %j.{size}
   %p.{size} = getelementptr i{8 * size}, ptr %last, i64 %down.{size}
-  %x.{size} = load {vector}, ptr %p.{size}, align {size}
+  %x.{size} = load {vector}, ptr %p.{size}, align 1
   %y.{size} = shufflevector {vector} %x.{size}, {vector} poison, <{LANES} x i32> <{mask}>
   %q.{size} = getelementptr i{8 * size}, ptr %first, i64 %j.{size}
-  store {vector} %y.{size}, ptr %q.{size}, align {size}
+  store {vector} %y.{size}, ptr %q.{size}, align 1
   %more.{size} = icmp slt i64 %next.{size}, %n
   br i1 %more.{size}, label %turn{size}, label %done
 """
@@ -355,7 +355,7 @@ def _fill() -> str:
     for item, kind in ((4, "i32"), (8, "i64")):
         vector = _vector(kind)
         text += f"""fill{item}:
-  %x{item} = load {kind}, ptr %p
+  %x{item} = load {kind}, ptr %p, align 1
   %one{item} = insertelement {vector} poison, {kind} %x{item}, i32 0
   %all{item} = shufflevector {vector} %one{item}, {vector} poison, <{LANES} x i32> zeroinitializer
   br label %many{item}
@@ -365,7 +365,7 @@ many{item}:
   br i1 %wide{item}, label %vector{item}, label %few{item}
 vector{item}:
   %put{item} = getelementptr {kind}, ptr %p, i64 %j{item}
-  store {vector} %all{item}, ptr %put{item}, align {item}
+  store {vector} %all{item}, ptr %put{item}, align 1
   %further{item} = add i64 %j{item}, {LANES}
   br label %many{item}
 few{item}:
@@ -374,7 +374,7 @@ few{item}:
   br i1 %more{item}, label %element{item}, label %done
 element{item}:
   %at{item} = getelementptr {kind}, ptr %p, i64 %i{item}
-  store {kind} %x{item}, ptr %at{item}
+  store {kind} %x{item}, ptr %at{item}, align 1
   %next{item} = add i64 %i{item}, 1
   br label %few{item}
 """

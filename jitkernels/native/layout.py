@@ -54,7 +54,7 @@ NO_ELEMENTS = 63
 CONVERTING = 1 << 61
 ADDRESS_BITS, KIND_BITS = 48, 5
 """The key of a kernel's nest for inputs of other dtypes: these bits, NumPy's numbers of them, the kernel's address."""
-NUMBER, EVERY, MOST_APART = 24, 25, 4
+NUMBER, EVERY, MOST_APART = 24, 25, 7
 """What stands there for a number beside arrays, and for arrays of the kernel's dtype of which it reads one element in
 two (the next number: in three, up to so many)."""
 APART = 31
@@ -193,12 +193,13 @@ class Operand:
     """Words of an operand while a call is served; extents and strides are those of its loop once laid out.
 
     BESIDE: of a new array, the one that the caller gave for the result, to which NumPy copies it, or 0.
+    ALIGNED: whether its elements lie where a kernel may read them.
     """
 
     (
         PRESENT, ARRAY, OWNED, DATA, KIND, ITEM, WANTED, DIMENSIONS, CONTIGUOUS, INNER, DIRECT, TURNED, COPY, PAIR,
-        BASE, LOW, HIGH, BESIDE, EXTENTS,
-    ) = range(19)  # fmt: skip
+        BASE, LOW, HIGH, BESIDE, ALIGNED, EXTENTS,
+    ) = range(20)  # fmt: skip
     STRIDES = EXTENTS + MOST_OPERAND_DIMENSIONS
     WORDS = STRIDES + MOST_OPERAND_DIMENSIONS
 

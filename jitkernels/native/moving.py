@@ -124,7 +124,7 @@ def _square(size: int, at: str) -> str:
     for i in range(SQUARE):
         if i:
             lines += f"  %p{i}{at} = getelementptr i8, ptr %p{i - 1}{at}, i64 %from.step\n"
-        lines += f"  {rows[i]} = load {vector}, ptr %p{i}{at}, align {size}\n"
+        lines += f"  {rows[i]} = load {vector}, ptr %p{i}{at}, align 1\n"
     for bit in (1, 2, 4):
         lower = [SQUARE + j - bit if j & bit else j for j in range(SQUARE)]
         upper = [SQUARE + j if j & bit else j + bit for j in range(SQUARE)]
@@ -138,5 +138,5 @@ def _square(size: int, at: str) -> str:
     for i in range(SQUARE):
         if i:
             lines += f"  %q{i}{at} = getelementptr i8, ptr %q{i - 1}{at}, i64 %to.step\n"
-        lines += f"  store {vector} {rows[i]}, ptr %q{i}{at}, align {size}\n"
+        lines += f"  store {vector} {rows[i]}, ptr %q{i}{at}, align 1\n"
     return lines

@@ -49,7 +49,7 @@ def in_blocks(table: int, frame: int, context: int) -> int:
                 collapse(own)
             whole = whole or load(own, 8 * Operand.TURNED)
     if direct:
-        return launch(table, frame, context, words, -1)
+        return launch(table, frame, context, words, -1, load(context, 8 * Known.LONG))
     for i in range(load(table, 8 * Table.INPUTS)):
         own = operand(frame, i)
         if load(own, 8 * Operand.ARRAY) != 0:
@@ -61,9 +61,9 @@ def in_blocks(table: int, frame: int, context: int) -> int:
         lead = load(frame, 8 * (Frame.EXTENTS + spread))
     step = lead
     if whole == 0 and spread_out:
-        done = straight(table, frame, context, lead, widest)
-        if done >= 0:
-            return done
+        finished_so = straight(table, frame, context, lead, widest)
+        if finished_so >= 0:
+            return finished_so
         step = block_of(table, frame, lead, widest)
     total = 0
     for i in range(both):
@@ -87,13 +87,18 @@ def in_blocks(table: int, frame: int, context: int) -> int:
             store(own, 8 * Operand.BASE, load(own, 8 * Operand.BASE) + area)
             if i < load(table, 8 * Table.INPUTS) and load(record(table, i), 8 * Record.LEADS) == 0:
                 transfer(own, 0, load(own, 8 * Operand.INNER), 1)
+    state = 0
+    if load(context, 8 * Known.LONG):
+        state = PyEval_SaveThread()
+    done = 1
     start = 0
-    while start < lead or start == 0:  # of no rows there may be results all the same
+    while done and (start < lead or start == 0):  # of no rows there may be results all the same
         count = min(step, lead - start)
-        if one_block(table, frame, context, words, start, count, step) == 0:
-            return 0
+        done = one_block(table, frame, context, words, start, count, step)
         start += max(count, 1)
-    return 1
+    if state != 0:
+        PyEval_RestoreThread(state)
+    return done
 
 
 def block_of(table: int, frame: int, lead: int, widest: int) -> int:
@@ -166,7 +171,7 @@ def one_block(table: int, frame: int, context: int, words: int, start: int, coun
                 elif i < inputs:
                     if start == 0 or step * inner % period_of(own):
                         transfer(own, start * inner, count * inner, 1)
-    if launch(table, frame, context, words, count) == 0:
+    if launch(table, frame, context, words, count, 0) == 0:
         return 0
     for i in range(inputs, both):
         own = operand(frame, i)

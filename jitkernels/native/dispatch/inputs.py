@@ -20,7 +20,7 @@ from jitkernels.native.words import address, call, load, load8, load32, stack, s
 
 
 def read_inputs(table: int, slots: int, frame: int) -> int:
-    """Every input as an aligned array of a dtype that `copy_run` knows; decides the dtype of the kernel."""
+    """Every input as an array of a dtype that `copy_run` knows; decides the dtype of the kernel."""
     inputs = load(table, 8 * Table.INPUTS)
     options = 0
     # First all conversions, which may run Python code that changes other arrays, then all reading.
@@ -51,7 +51,7 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                         PyErr_Clear()
                         return 0
                     store(own, 8 * Operand.OWNED, array)
-            elif derived or is_brought(entry, given):  # the former is no copy
+            elif derived or lies_strangely(given):  # the former is no copy
                 array = seen_by_numpy(given)
                 if array == 0:
                     return 0
@@ -143,6 +143,7 @@ def number_at(own: int, kind: int, item: int) -> int:
     store(own, 8 * Operand.ITEM, item)
     store(own, 8 * Operand.DIMENSIONS, 0)
     store(own, 8 * Operand.CONTIGUOUS, 1)
+    store(own, 8 * Operand.ALIGNED, 1)
     return 0
 
 
@@ -250,35 +251,19 @@ def readable_kind(descr: int) -> int:
     order = load8(descr, Offset.DTYPE_ORDER)
     if kind < 0 or (kind > FLOAT64 and (kind != FLOAT16 or HAS_FLOAT16 == 0)):
         return -1
-    return kind if order == NATIVE or order == NO_ORDER else -1
+    if order == NATIVE or order == NO_ORDER:
+        return kind
+    return kind + SWAPPED if kind == FLOAT32 or kind == FLOAT64 else -1
 
 
 def lies_strangely(array: int) -> int:
-    """Whether numbers lie where they cannot be read at once, or in the other byte order: NumPy copies them then."""
+    """Whether integers, or halves, lie in the other byte order: NumPy copies them then."""
     descr = load(array, Offset.ARRAY_DTYPE)
     kind = load32(descr, Offset.DTYPE_NUMBER)
     order = load8(descr, Offset.DTYPE_ORDER)
-    if kind < 0 or (kind > FLOAT64 and kind != FLOAT16):
+    if kind < 0 or kind == FLOAT32 or kind == FLOAT64 or (kind > FLOAT64 and kind != FLOAT16):
         return 0
-    return load32(array, Offset.ARRAY_FLAGS) & ALIGNED == 0 or (order != NATIVE and order != NO_ORDER)
-
-
-def is_brought(entry: int, array: int) -> int:
-    """Whether NumPy copies an input that lies strangely: `copy_run` turns floats of the other byte order itself."""
-    if lies_strangely(array) == 0:
-        return 0
-    aligned = load32(array, Offset.ARRAY_FLAGS) & ALIGNED
-    turned = swapped_kind(load(array, Offset.ARRAY_DTYPE)) >= 0
-    return aligned == 0 or turned == 0 or load(entry, 8 * Record.ALONG) != 0
-
-
-def swapped_kind(descr: int) -> int:
-    """The dispatcher's number of floats in the other byte order that `copy_run` takes, -1 for others."""
-    kind = load32(descr, Offset.DTYPE_NUMBER)
-    order = load8(descr, Offset.DTYPE_ORDER)
-    if order == NATIVE or order == NO_ORDER or (kind != FLOAT32 and kind != FLOAT64):
-        return -1
-    return kind + SWAPPED
+    return order != NATIVE and order != NO_ORDER
 
 
 def read_array(own: int, array: int) -> int:
@@ -287,17 +272,16 @@ def read_array(own: int, array: int) -> int:
     kind = readable_kind(descr)
     if kind < 0 and descr == load(address("jk_bfloat16")):
         kind = BFLOAT16
-    if kind < 0:
-        kind = swapped_kind(descr)
     flags = load32(array, Offset.ARRAY_FLAGS)
     dimensions = load32(array, Offset.ARRAY_DIMENSIONS)
-    if kind < 0 or flags & ALIGNED == 0 or dimensions > MOST_OPERAND_DIMENSIONS - 2:
+    if kind < 0 or dimensions > MOST_OPERAND_DIMENSIONS - 2:
         return 0
     store(own, 8 * Operand.DATA, load(array, Offset.ARRAY_DATA))
     store(own, 8 * Operand.KIND, kind)
     store(own, 8 * Operand.ITEM, load(descr, Offset.DTYPE_BYTES))
     store(own, 8 * Operand.DIMENSIONS, dimensions)
     store(own, 8 * Operand.CONTIGUOUS, flags & CONTIGUOUS)
+    store(own, 8 * Operand.ALIGNED, flags & ALIGNED)
     extents = load(array, Offset.ARRAY_EXTENTS)
     strides = load(array, Offset.ARRAY_STRIDES)
     for d in range(dimensions):
@@ -322,7 +306,5 @@ FUNCTIONS = (
     items_of,
     readable_kind,
     lies_strangely,
-    is_brought,
-    swapped_kind,
     read_array,
 )

@@ -156,7 +156,7 @@ def read_forms(table: int, slots: int, forms: int, places: int) -> int:
         if is_array(given):
             descr = load(given, Offset.ARRAY_DTYPE)
             kind = readable_kind(descr)
-            if kind < 0:
+            if kind < 0 or kind == FLOAT32 + SWAPPED or kind == FLOAT64 + SWAPPED:
                 return -1
             form = kind
             if lies(given, dimensions, load(first, Offset.ARRAY_EXTENTS), READABLE) == 0:

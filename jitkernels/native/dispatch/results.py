@@ -2,7 +2,6 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
 from jitkernels.native.layout import (
-    ALIGNED,
     MOST_CALL_WORDS,
     WRITEABLE,
     Frame,
@@ -84,6 +83,7 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
             store(own, 8 * Operand.KIND, kind)
             store(own, 8 * Operand.ITEM, load(descr, Offset.DTYPE_BYTES))
             store(own, 8 * Operand.CONTIGUOUS, 1)
+            store(own, 8 * Operand.ALIGNED, 1)
             if load(frame, 8 * Frame.MOVED) >= 0:
                 read_array(own, array)
         lay_out_result(frame, record(table, inputs + i), own)
@@ -184,7 +184,7 @@ def accept(frame: int, entry: int, own: int, array: int) -> int:
     if load(array, Offset.TYPE) != address("jk_ndarray") and is_derived(load(array, Offset.TYPE)) == 0:
         return 0
     dimensions = load(own, 8 * Operand.DIMENSIONS)
-    if lies(array, dimensions, own + 8 * Operand.EXTENTS, WRITEABLE | ALIGNED) == 0:
+    if lies(array, dimensions, own + 8 * Operand.EXTENTS, WRITEABLE) == 0:
         return 0
     if read_array(own, array) == 0:
         return 0
@@ -244,6 +244,7 @@ def lay_out_result(frame: int, entry: int, own: int) -> int:
     store(own, 8 * Operand.WANTED, wanted)
     store(own, 8 * Operand.TURNED, 0)
     direct = load(own, 8 * Operand.KIND) == wanted or load(entry, 8 * Record.INTEGER)
+    direct = direct and load(own, 8 * Operand.ALIGNED)
     if load(entry, 8 * Record.FIXED) and load(frame, 8 * Frame.MOVED) >= 0:
         place = dimensions + load(frame, 8 * Frame.AXIS)
         rotate(own + 8 * Operand.EXTENTS, place, dimensions - 1)
@@ -324,7 +325,7 @@ def computed(table: int, frame: int, context: int) -> int:
     if load(table, 8 * Table.MOVES):
         if load(operand(frame, 0), 8 * Operand.DATA) == load(operand(frame, 1), 8 * Operand.DATA):
             return 1  # every element is where it belongs
-    return launch(table, frame, context, stack(MOST_CALL_WORDS), -1)
+    return launch(table, frame, context, stack(MOST_CALL_WORDS), -1, load(context, 8 * Known.LONG))
 
 
 def copy_narrow(table: int, frame: int) -> int:
@@ -344,7 +345,7 @@ def copy_narrow(table: int, frame: int) -> int:
     return 1
 
 
-def launch(table: int, frame: int, context: int, words: int, lead: int) -> int:
+def launch(table: int, frame: int, context: int, words: int, lead: int, long: int) -> int:
     """The words of one call, with `lead` in place of the leading extent unless negative; 0 if the kernel refused."""
     both = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
     at = 0
@@ -363,7 +364,7 @@ def launch(table: int, frame: int, context: int, words: int, lead: int) -> int:
     for f in range(load(table, 8 * Table.FLOATS)):
         store(words, 8 * at, frame + 8 * (Frame.FLOATS + f))
         at += 1
-    return invoked(load(context, 8 * Known.ENTRY), words, at, load(context, 8 * Known.LONG)) == 0
+    return invoked(load(context, 8 * Known.ENTRY), words, at, long) == 0
 
 
 FUNCTIONS = (

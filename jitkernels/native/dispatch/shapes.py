@@ -263,6 +263,7 @@ def lay_out(table: int, frame: int, own: int, entry: int) -> int:
     direct = load(own, 8 * Operand.KIND) == wanted
     if wanted == 7 and load(own, 8 * Operand.KIND) == 9:
         direct = 1
+    direct = direct and load(own, 8 * Operand.ALIGNED)
     if load(frame, 8 * Frame.FORTRAN) and load(table, 8 * Table.MIRRORS) == 0:
         mirror(own)
         same = 1
@@ -270,7 +271,8 @@ def lay_out(table: int, frame: int, own: int, entry: int) -> int:
     if direct and (same == 0 or load(own, 8 * Operand.CONTIGUOUS) == 0):
         direct = lies_in_order(own)
     store(own, 8 * Operand.TURNED, 0)
-    if direct == 0 and load(entry, 8 * Record.TURN) != 0 and load(own, 8 * Operand.KIND) == wanted:
+    turns = load(entry, 8 * Record.TURN) != 0 and load(own, 8 * Operand.ALIGNED)
+    if direct == 0 and turns and load(own, 8 * Operand.KIND) == wanted:
         if (fixed == 2 or load(own, 8 * Operand.DIMENSIONS) == 2) and lies_turned(own):
             direct = 1
             store(own, 8 * Operand.TURNED, 1)

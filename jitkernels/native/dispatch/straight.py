@@ -105,7 +105,7 @@ def rows_without_gaps(table: int, frame: int, lead: int) -> int:
             continue
         if load(record(table, i), 8 * Record.LEADS) == 0:
             return 0
-        if load(address("jk_forms"), 8 * load(own, 8 * Operand.PAIR)) & SAME == 0:
+        if is_taken_so(own) == 0:
             return 0
         if load(own, 8 * Operand.DIMENSIONS) == 2 and load(own, 8 * (Operand.STRIDES + 1)) == item:
             extent = load(own, 8 * (Operand.EXTENTS + 1))
@@ -122,6 +122,13 @@ def rows_without_gaps(table: int, frame: int, lead: int) -> int:
             return 0
         widest = max(widest, inner * item)
     return length if length * widest >= LEAST_ROWS else 0
+
+
+def is_taken_so(own: int) -> int:
+    """Whether a kernel may read the elements of an operand, or write them, where they are."""
+    if load(own, 8 * Operand.ALIGNED) == 0:
+        return 0
+    return load(address("jk_forms"), 8 * load(own, 8 * Operand.PAIR)) & SAME
 
 
 def length_of_rows(table: int, frame: int) -> int:
@@ -154,7 +161,7 @@ def length_of_rows(table: int, frame: int) -> int:
                 written += leads
             elif last == 0 or stride != load(own, 8 * Operand.ITEM):
                 return 0
-            elif load(address("jk_forms"), 8 * load(own, 8 * Operand.PAIR)) & SAME == 0:
+            elif is_taken_so(own) == 0:
                 return 0
     if length == 0:
         length = STRAIGHT >> load(frame, 8 * Frame.WIDE)
@@ -180,6 +187,7 @@ def renew(frame: int, operands: int, row: int, length: int) -> int:
 FUNCTIONS = (
     straight,
     rows_without_gaps,
+    is_taken_so,
     length_of_rows,
     renew,
 )
