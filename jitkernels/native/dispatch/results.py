@@ -3,6 +3,8 @@
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
 from jitkernels.native.layout import (
     MOST_CALL_WORDS,
+    NATIVE,
+    NO_ORDER,
     WRITEABLE,
     Frame,
     Known,
@@ -13,7 +15,7 @@ from jitkernels.native.layout import (
     Record,
     Table,
 )
-from jitkernels.native.words import address, call, load, load32, stack, store
+from jitkernels.native.words import address, call, load, load8, load32, stack, store
 
 
 def with_results(table: int, slots: int, frame: int, context: int) -> int:
@@ -203,12 +205,12 @@ def accept(frame: int, entry: int, own: int, array: int) -> int:
 
 
 def takes_copies(frame: int, entry: int, own: int, array: int) -> int:
-    """Whether it is right for a result but that it cannot be written at once: NumPy brings a new one there then."""
+    """Whether it is right for a result but in the other byte order: NumPy brings a new one there then."""
     if load(array, Offset.TYPE) != address("jk_ndarray"):
         return 0
-    if load32(load(array, Offset.ARRAY_DTYPE), Offset.DTYPE_NUMBER) != wanted_of(frame, entry):
-        return 0
-    if lies_strangely(array) == 0:
+    descr = load(array, Offset.ARRAY_DTYPE)
+    order = load8(descr, Offset.DTYPE_ORDER)
+    if load32(descr, Offset.DTYPE_NUMBER) != wanted_of(frame, entry) or order == NATIVE or order == NO_ORDER:
         return 0
     dimensions = load(own, 8 * Operand.DIMENSIONS)
     if lies(array, dimensions, own + 8 * Operand.EXTENTS, WRITEABLE) == 0:
