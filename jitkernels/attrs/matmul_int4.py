@@ -28,7 +28,7 @@ class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
     faster where processors multiply integers.
 
     One row in float32 is bound by arithmetic: 128 bytes take 12 VPDPBUSD and 15 other instructions, with zero points
-    19, which is 17 and 21 cycles of Zen 4, or 28 and 22 GB/s at 3.65 GHz, where memory sends 32.
+    19: 18 and 21 cycles of Zen 4 from its second-level cache, or 27 and 23 GB/s at 3.65 GHz, where memory sends 32.
     """
 
     m: int
