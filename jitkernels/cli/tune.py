@@ -80,7 +80,8 @@ def _built_and_measured(
     """Build what the candidates of attrs come to, by all cores, and measure them, some a second time.
 
     Calls are long in the outer caches, of which neighbours take their share for seconds: so what lies there gets more
-    time, and a second look after all other first ones. `alone`: what was measured on one thread, if this is about more.
+    time, and a second look after all other first ones. `alone`: what was measured on one thread, if this is about more,
+    which was a look already.
     """
     found = {a: alone[a] for a in attrs if a in alone and keep_where_threads_are_late(a, alone[a])}
     attrs = [attr for attr in attrs if attr not in found]
@@ -88,7 +89,7 @@ def _built_and_measured(
     outer = {attr: None for attr in attrs if nbytes(measured_member(attr)) >= OUTER_BYTES}
     budgets = {attr: OUTER_TIMES * seconds if attr in outer else seconds for attr in attrs}
     guesses = {attr: _guess(attr, budgets[attr]) for attr in attrs}
-    looks = [*attrs, *outer]
+    looks = [*attrs] if alone else [*attrs, *outer]
     each = BUILD / cpu_count()
     threads = get_num_threads()
     building, measuring = _kinds(threads)
