@@ -10,15 +10,18 @@ import numpy as np
 from jitkernels import machine
 from jitkernels.attrs.softmax import CrossEntropyAttr
 from jitkernels.loops.variants import widths_and_threads
+from jitkernels.maths.exact import lost_in, plus, settled
 from jitkernels.maths.exp import exp_float32, exp_float64
 from jitkernels.maths.log import log_float32, log_float64
 from jitkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
 from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, vectors
+from jitkernels.native.source import inlined, offset, vectors
 from jitkernels.registry import Variant, implements
 
 BLOCK_ELEMENTS = 4096
 """Elements that a thread gets at least."""
+SUMMED = 2048
+"""Exponentials that are added up before they are joined to the sum, with what that loses."""
 
 
 def check(logits: Any, labels: Any, loss: Any, rows: int, n: int) -> int:
@@ -48,18 +51,29 @@ def cross_entropy(attr: CrossEntropyAttr, **variant: Any) -> LoopNest:
     lanes = machine.target().masked_lanes(attr.dtype, width)
 
     @inlined("reassoc")
-    def sum_of_exponentials(x: Any, first: int, n: int, largest: Any) -> Any:
+    def sum_of_exponentials(x: Any, n: int, largest: Any) -> Any:
         total = number(0)
-        for i in vectors(first, first + n, lanes):
+        for i in vectors(0, n, lanes):
             total += exp(x[i] - largest)
         return total
+
+    @inlined()
+    def sum_of_row(x: Any, n: int, largest: Any) -> Any:
+        if n <= SUMMED:
+            return sum_of_exponentials(x, n, largest)
+        total, lost = number(0), number(0)
+        for begin in range(0, n, SUMMED):
+            part = sum_of_exponentials(offset(x, begin), min(SUMMED, n - begin), largest)
+            lost += lost_in(total, part)
+            total = plus(total, part)
+        return settled(total, lost)
 
     def body(logits: Any, labels: Any, loss: Any, rows: int, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):
             first = row * n
             largest = row_maximum(logits, first, first + n)
             mine = logits[first + labels[row]] - largest
-            loss[row] = log(sum_of_exponentials(logits, first, n, largest)) - mine
+            loss[row] = log(sum_of_row(offset(logits, first), n, largest)) - mine
 
     signature = attr.signature()
     return LoopNest(
