@@ -12,6 +12,7 @@ from typing import Any
 
 from jitkernels import accuracy
 from jitkernels.attrs.base import KernelAttr
+from jitkernels.kept import kept_property
 from jitkernels.signature import AnyArray
 from jitkernels.tuning.agreement import first_difference
 from jitkernels.tuning.classes import OUTER_BYTES, nbytes
@@ -159,7 +160,7 @@ class Trial:
         expected, terms = self._right
         return first_difference(self._attr, self._given, expected, self._arrays, terms)
 
-    @functools.cached_property
+    @kept_property
     def _right(self) -> tuple[Sequence[AnyArray], Sequence[AnyArray]]:
         """What the reference makes of the arrays, and the terms that rounding is relative to."""
         expected = [array.copy() for array in self._given]
