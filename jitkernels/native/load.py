@@ -1,6 +1,7 @@
 """From a source to the address of its machine code in this process: built once, kept, mapped, remembered."""
 
 import ctypes
+import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ _loaded: dict[str, Placed] = {}
 """Code that stays as long as the process."""
 watchers: list[Callable[[Source, bytes], None]] = []
 """Who is told of each object that is brought into the process, and of its content."""
+_openings = itertools.count()
 _held: "WeakValueDictionary[str, Placed]" = WeakValueDictionary()
 """All code, also what goes when nobody has it any more."""
 
@@ -154,7 +156,8 @@ def _open(content: bytes, path: Path | None, symbol: str) -> Placed:
         try:
             with os.fdopen(memory, "wb", closefd=False) as whole:
                 whole.write(content)
-            return _open(content, Path(f"/proc/self/fd/{memory}"), symbol)
+            # The system takes a library that was opened by the same name for this one, and numbers are used again.
+            return _opened(f"/proc/self/fd/{next(_openings) * './'}{memory}", symbol)
         finally:
             os.close(memory)
     if path is None:
@@ -163,8 +166,12 @@ def _open(content: bytes, path: Path | None, symbol: str) -> Placed:
         with tempfile.TemporaryDirectory(prefix="jitkernels-") as folder:
             file = Path(folder, f"{symbol}.so")
             file.write_bytes(content)
-            return _open(content, file, symbol)
-    library = ctypes.CDLL(str(path))  # never closed: ctypes has no way to
+            return _opened(str(file), symbol)
+    return _opened(str(path), symbol)
+
+
+def _opened(path: str, symbol: str) -> Placed:
+    library = ctypes.CDLL(path)  # never closed: ctypes has no way to
     return Placed({}, ctypes.cast(library[symbol], ctypes.c_void_p).value or 0)
 
 
