@@ -133,7 +133,7 @@ class HVarAttr(ReductionAttr, kernel_type="HVAR"):
         moved = (np.abs(x).mean(axis=1) * (1 + sum_error(self.n))) ** 2 * float(limits.eps) * self.n
         left = max(self.n - self.ddof, 0)
         with np.errstate(all="ignore"):
-            allowed = (squares + np.where(squares > 0, moved, moved)) / left + float(limits.tiny)
+            allowed = (squares + moved) / left + float(limits.tiny)
         most = float(limits.max)
         return [np.where((squares < most) & (size < most), allowed, np.inf)]
 

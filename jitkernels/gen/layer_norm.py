@@ -60,18 +60,9 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
         # By `times`, as LLVM would divide every element by the root if it saw that the factor is one over it.
         @inlined()
         def normalised(
-            x: Any,
-            scale: Any,
-            bias: Any,
-            y: Any,
-            means: Any,
-            variances: Any,
-            n: int,
-            eps: Any,
-            line: Any,
-            begin: int,
-            end: int,
-        ) -> None:
+            x: Any, scale: Any, bias: Any, y: Any, means: Any, variances: Any, n: int, eps: Any, line: Any,
+            begin: int, end: int,
+        ) -> None:  # fmt: skip
             for row in range(begin, end):
                 xs, ys = offset(x, row * n), offset(y, row * n)
                 unit, mean, variance, factor = measures(xs, n, eps)
@@ -80,19 +71,8 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
                     variances[row] = variance / unit / unit
                 sides = (FIRST if row == begin else 0) + (LAST if row == end - 1 else 0)
                 if stream and is_affine:
-                    past(
-                        xs,
-                        offset(xs, n if n <= ahead else 0),
-                        scale,
-                        bias,
-                        ys,
-                        n,
-                        line,
-                        sides,
-                        unit,
-                        mean,
-                        factor,
-                    )
+                    following = offset(xs, n if n <= ahead else 0)
+                    past(xs, following, scale, bias, ys, n, line, sides, unit, mean, factor)
                 elif stream:
                     past(xs, offset(xs, n if n <= ahead else 0), ys, n, line, sides, unit, mean, factor)
                 elif is_affine:
@@ -112,18 +92,9 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
 
     @inlined()
     def done(
-        x: Any,
-        scale: Any,
-        bias: Any,
-        y: Any,
-        means: Any,
-        variances: Any,
-        n: int,
-        eps: Any,
-        line: Any,
-        begin: int,
-        end: int,
-    ) -> None:
+        x: Any, scale: Any, bias: Any, y: Any, means: Any, variances: Any, n: int, eps: Any, line: Any,
+        begin: int, end: int,
+    ) -> None:  # fmt: skip
         if not stream and (is_narrow or n <= short):
             narrow(x, scale, bias, y, means, variances, n, number(eps[0]), line, begin, end)
         else:
@@ -143,19 +114,9 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
         done(x, x, x, y, mean, var, n, eps, line, begin, end)
 
     def affine_stats(
-        x: Any,
-        scale: Any,
-        bias: Any,
-        y: Any,
-        mean: Any,
-        var: Any,
-        rows: int,
-        n: int,
-        eps: Any,
-        line: Any,
-        begin: int,
-        end: int,
-    ) -> None:
+        x: Any, scale: Any, bias: Any, y: Any, mean: Any, var: Any, rows: int, n: int, eps: Any, line: Any,
+        begin: int, end: int,
+    ) -> None:  # fmt: skip
         done(x, scale, bias, y, mean, var, n, eps, line, begin, end)
 
     signature = attr.signature()
