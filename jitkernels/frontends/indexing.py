@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jitkernels.frontends.flow import elements
 from jitkernels.frontends.masked import Masked
 from jitkernels.frontends.tables import serves
 from jitkernels.frontends.traced import Traced, fresh, result, traced
@@ -37,6 +38,10 @@ class Picked(NamedTuple):
 @serves("getitem")
 def getitem(given: Traced, key: Any) -> Any:
     """``given[key]``."""
+    parts = elements.key_of(given, key)
+    if parts is not None:
+        return elements.read(given, parts)
+    _refuse_in_loops(given)
     mask = _mask_of(given, key)
     if mask is not None:
         return Masked(given, mask)
@@ -64,6 +69,11 @@ def getitem(given: Traced, key: Any) -> Any:
 def setitem(given: Traced, key: Any, value: Any) -> None:
     """``given[key] = value``."""
     tracer = given.tracer
+    parts = elements.key_of(given, key)
+    if parts is not None:
+        elements.write(given, parts, value)
+        return
+    _refuse_in_loops(given)
     mask = _mask_of(given, key)
     if mask is not None:
         _set_masked(given, mask, value)
@@ -85,6 +95,11 @@ def setitem(given: Traced, key: Any, value: Any) -> None:
     made = Node("scatter", (node, values, *indices), node.dtype, node.shape, {"axis": axis})
     tracer.picks.append(made)
     base.view.write(made)
+
+
+def _refuse_in_loops(given: Traced) -> None:
+    if given.tracer.depth:
+        raise UnknownError("parts of arrays in a loop or branch")
 
 
 def assigned(tracer: Tracer, value: Any, dtype: str, shape: Sequence[Number]) -> Node:

@@ -44,7 +44,7 @@ def loop_of(
 def kind_of(value: Any) -> Any:
     """What an operand is for promotion: a dtype, or int, float or bool for Python's numbers."""
     if type(value) is Traced:
-        return float if value.is_weak else value.node.dtype
+        return value.python or value.node.dtype
     if type(value) is Whole or isinstance(value, Extent):
         return int
     if type(value) in CLASSES:
@@ -324,7 +324,12 @@ PLAIN = {
 
 
 def _of_floats(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
-    """Python's floats: what may raise, or decides a branch, is computed now, and the code is for these values."""
+    """Python's floats: what may raise, or decides a branch, is computed now, and the code is for these values.
+
+    In loops and branches there are no such values, and comparisons are bools of the code.
+    """
+    if float not in (kind_of(left), kind_of(right)):
+        return SERVICES["ints"](tracer, ufunc, left, right)
     if ufunc in (np.add, np.subtract, np.multiply):
         return weak(tracer, fresh(tracer, elementwise(tracer, ufunc, (left, right))[0]))
     if ufunc is np.true_divide and type(right) is Whole:
@@ -347,6 +352,10 @@ def _of_floats(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
     if ufunc not in PLAIN:
         raise TypeError(f"unsupported operand type(s) for {ufunc.__name__}: 'float'")
     compared = _comparison(tracer, ufunc, left, right)
+    if compared is None and ufunc in SWAPPED and not all(map(_is_decided, (left, right))):
+        made = fresh(tracer, elementwise(tracer, ufunc, (left, right))[0], is_scalar=True)
+        made.is_weak = True
+        return made
     return compared if compared is not None else PLAIN[ufunc](_plain(left), _plain(right))
 
 
@@ -384,6 +393,11 @@ def _comparison(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> bool | Non
     return found
 
 
+def _is_decided(value: Any) -> bool:
+    """Whether a number is one that the code may be made for."""
+    return type(value) is not Traced or value.tracer.is_known(value.node)
+
+
 def _plain(value: Any) -> Any:
     if type(value) is Traced:
         return float(value)
@@ -393,6 +407,8 @@ def _plain(value: Any) -> Any:
 @serves("sign")
 def sign(value: Traced, ufunc: Any) -> Any:
     """A sign operator: Python's floats stay such."""
+    if value.python in (int, bool):
+        return SERVICES["sign of int"](value.tracer, value, ufunc)
     found = call_ufunc(value.tracer, ufunc, "__call__", (value,), {})
     found.is_weak = value.is_weak
     return found

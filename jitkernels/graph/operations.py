@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.graph import regions
 from jitkernels.graph.extents import same_shape
 from jitkernels.graph.ir import Node
 from jitkernels.graph.scalars import SCALARS, Scalar
@@ -210,5 +211,10 @@ OPERATIONS: dict[str, Operation] = {
         Operation("placed", _placed),
         Operation("call", _call),
         Operation("item", _item),
+        Operation("parameter", _input),
+        Operation("loop", regions.run_loop),
+        Operation("branch", regions.run_branch),
+        Operation("bounded", regions.run_bounded),
+        Operation("overflows", regions.run_overflows),
     )
 }

@@ -8,11 +8,13 @@ from jitkernels.graph import cones, epilogues, extents, guesses
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
+from jitkernels.graph.emit.flow import FlowEmitter
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
 from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.emit.watched import WatchedLibrary
 from jitkernels.graph.extents import Extent, Scope
+from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Node
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
@@ -21,6 +23,8 @@ from jitkernels.native.language.lanes import Library
 from jitkernels.native.sharing import WORK
 from jitkernels.native.source import External
 
+WORK_OF_FLOW = 1000
+"""Additions that a loop is taken for, as nobody knows its rounds."""
 Choose = Callable[[Nest, Mapping[int, Array], Scope, float, int], Variant | None]
 """Which variant of a nest to take, of what cost for an element, by which static unrolling; None leaves it so."""
 
@@ -38,7 +42,7 @@ class Maker:
     calls: list[programs.Call] = field(default_factory=list)
     kernels: list[External] = field(default_factory=list)
 
-    def segment(self, nests: Sequence[Nest | Product]) -> Segment:
+    def segment(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
         """Nests and products as one function. What a nest does for rows that a product hands on is part of that."""
         # What the body of a kernel calls is part of it: its externals are told before it is made.
         is_watched = self.units is None and bool(self.program.graph.writes)
@@ -47,6 +51,12 @@ class Maker:
         self.shares = False
         waiting: Product | None = None
         for number, nest in enumerate(nests):
+            if isinstance(nest, Flow):
+                if waiting is not None:
+                    self._product(waiting, f"nest{number}.before")
+                    waiting = None
+                self._flow(nest, f"flow{number}")
+                continue
             if isinstance(nest, Nest) and all(_is_empty(store.cone.root) for store in nest.stores):
                 continue
             if isinstance(nest, Nest):
@@ -60,7 +70,12 @@ class Maker:
             self._product(waiting, f"nest{len(nests)}.before")
         return self._made(nests)
 
-    def _made(self, nests: Sequence[Nest | Product]) -> Segment:
+    def _flow(self, flow: Flow, name: str) -> None:
+        """A loop or branch, which is called like a nest."""
+        self.texts.append(FlowEmitter(flow, self.arrays, self._function(), name).text())
+        self.calls.append(programs.Call(name, None, WORK_OF_FLOW, refuses=True))
+
+    def _made(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
         parallel = self.shares or any(
             isinstance(call.work, Extent) or call.work > WORK for call in self.calls
         )
@@ -68,11 +83,15 @@ class Maker:
         text = programs.segment_text(self.library, self.texts, self.calls, symbols, parallel=parallel)
         if abs(config.opt_level) < 2:  # every product is rounded before it is added to, as NumPy's are
             text = text.replace(" contract ", " ")
+        has_flows = any(isinstance(one, Flow) for one in nests)
+        if has_flows:  # numbers come out as Python has them, and may decide what is done
+            text = text.replace(" contract ", " ")
         externals = *programs.externals(self.library, parallel=parallel), *dict.fromkeys(self.kernels)
         if self.units is not None:
             self.units.append(programs.Unit(self.library, self.texts, self.calls))
         work = sum((call.work for call in self.calls), 0)
-        return Segment([*nests], programs.fused("fused", text, 64, externals), work, config.cache)
+        source = programs.fused("fused", text, 64, externals, is_whole=has_flows)
+        return Segment([*nests], source, work, config.cache)
 
     def _product(self, product: Product, name: str, kernel: External | None = None, after: str = "") -> None:
         """The call of a product's kernel; of the one that hands its rows on to a function, if that is given."""

@@ -1,0 +1,230 @@
+"""Loops of a trace. What is carried from round to round is found by tracing a round until nothing new comes up."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from jitkernels.frontends.flow import ranges
+from jitkernels.frontends.flow.branches import choose, refuse_unsupported, truth
+from jitkernels.frontends.flow.ints import as_int, plain
+from jitkernels.frontends.flow.state import UNSET, State, Unset, dtype_of, joined, kind_of, node_of, number
+from jitkernels.frontends.flow.tracing import Attempt
+from jitkernels.frontends.storage import Storage
+from jitkernels.frontends.traced import Traced
+from jitkernels.frontends.tracer import Tracer
+from jitkernels.graph import construct
+from jitkernels.graph.construct import UnknownError, elementwise
+from jitkernels.graph.ir import Node
+from jitkernels.graph.regions import Closing, items, parameter
+
+ROUNDS = 12
+"""How often a round is traced at most until all types are known."""
+
+
+class Count(NamedTuple):
+    """The limits of a range: Python ints, of the trace or plain. The step is a plain one."""
+
+    begin: Any
+    end: Any
+    step: int
+
+
+class Loop:
+    """One loop. `test` says whether another round begins, `body` takes the count if there is one."""
+
+    def __init__(
+        self, tracer: Tracer, state: State, count: Count | None, test: Callable[[], Any] | None, body: Callable[..., Any]
+    ) -> None:
+        self.tracer, self.state, self.count = tracer, state, count
+        self.test, self.body = test, body
+        self.before = state.read()
+        self.kinds = [kind_of(one) for one in self.before]
+        self.storages: list[Storage] = []
+        self.bounds: dict[int, Any] = {}
+
+    def trace(self) -> None:
+        """Make the node, and give the variables its results. Raises UnknownError where this cannot be."""
+        try:
+            for _ in range(ROUNDS):
+                if self._traced():
+                    return
+        except BaseException:
+            self.state.put(self.before)
+            raise
+        self.state.put(self.before)
+        raise UnknownError("the types of variables differ from round to round")
+
+    def _traced(self) -> bool:
+        """Trace a round; whether that is what all rounds are."""
+        tracer, state, count = self.tracer, self.state, self.count
+        with Attempt(tracer) as attempt:
+            parameters: list[Node] = []
+            given: list[Any] = []
+            if count is not None:
+                parameters.append(parameter("int64", (), 0))
+                limits = [ranges.interval(tracer, one) for one in count[:2]]
+                ranges.note(tracer, parameters[0], ranges.counted(*limits, count.step))
+                given.append(plain(tracer, parameters[0]))
+            first = len(parameters)
+            values = list(self.before)
+            for place, kind in enumerate(self.kinds):
+                if kind is not None and kind is not Unset:
+                    made = parameter(dtype_of(kind), (), len(parameters))
+                    parameters.append(made)
+                    values[place] = number(tracer, made, kind)
+                    if kind is int:
+                        self._bound(made, place)
+            for storage in self.storages:
+                parameters.append(parameter(storage.node.dtype, storage.node.shape, len(parameters)))
+                attempt.hold(storage, parameters[-1])
+            state.put(tuple(values))
+            condition = construct.constant(True, "bool") if self.test is None else truth(tracer, self.test())
+            asked = list(attempt.checks)
+            self.body(*given)
+            attempt.finish()
+            after = state.read()
+            if not self._is_settled(attempt, values, after, parameters[first:]):
+                return False
+            outputs = [
+                node_of(tracer, one, kind)
+                for one, kind in zip(after, self.kinds, strict=True)
+                if kind is not None and kind is not Unset
+            ]
+            outputs += [storage.node for storage in self.storages]
+        checks = attempt.checks[len(asked) :]
+        self._made(Closing(parameters, attempt.start), (condition, asked), (outputs, checks))
+        return True
+
+    def _bound(self, made: Node, place: int) -> None:
+        """What is known of a carried int: that it moves by little, or what was found in a round before."""
+        bound = self.bounds.get(place, ranges.FREE)
+        ranges.note(self.tracer, made, bound)
+        if bound is ranges.FREE:
+            self.tracer.moves[id(made)] = made, made
+
+    def _is_settled(self, attempt: Attempt, values: Sequence[Any], after: Sequence[Any], carried: Sequence[Node]) -> bool:
+        new = [one for one in attempt.written() if not any(one is other for other in self.storages)]
+        self.storages += new
+        kinds = []
+        numbers = iter(carried)
+        fits = not new
+        for place, (name, before, now, kind) in enumerate(
+            zip(self.state.names, values, after, self.kinds, strict=True)
+        ):
+            if kind is None or kind_of(now) is None:
+                if now is not before and not (before is UNSET and not self._is_read(name)):
+                    raise UnknownError(f"{name} is another array or object in each round")
+                kinds.append(kind)
+                continue
+            kinds.append(joined(name, kind, kind_of(now)))
+            if kind is not Unset:
+                made = next(numbers)
+                fits = self._is_within(place, made, now) and fits
+        fits = fits and kinds == self.kinds
+        self.kinds = kinds
+        return fits
+
+    def _is_read(self, name: str) -> bool:
+        return not name.startswith("_jk_")
+
+    def _is_within(self, place: int, made: Node, now: Any) -> bool:
+        """Whether an int stays in the bounds that were taken to hold."""
+        if self.kinds[place] is not int or kind_of(now) is not int:
+            return True
+        bound = self.bounds.get(place, ranges.FREE)
+        if bound is None:
+            return True
+        node = now.node if type(now) is Traced else None
+        if bound is ranges.FREE and node is not None and ranges.base_of(self.tracer, node) is made:
+            return True
+        found = ranges.interval(self.tracer, now)
+        begin = ranges.interval(self.tracer, self.before[place]) if self.before[place] is not UNSET else (0, 0)
+        if found is None or begin is None:
+            self.bounds[place] = None
+            return False
+        if bound is ranges.FREE:
+            self.bounds[place] = ranges.hull([begin, found])
+            return False
+        if all(map(ranges.is_at_least, (found[0] - bound[0], bound[1] - found[1]), (0, 0))):
+            return True
+        self.bounds[place] = None
+        return False
+
+    def _made(self, closing: Closing, asked: Any, done: Any) -> None:
+        """The node of the loop; variables and storages have its results from here on."""
+        tracer = self.tracer
+        (condition, conditions), (outputs, checks) = asked, done
+        closed = closing.inside([condition, *conditions]), closing.inside([*outputs, *checks])
+        count = len(outputs)
+        options = {
+            "counts": self.count is not None,
+            "carried": count,
+            "condition": closing.graph(closed[0][:1], closed[0][1:]),
+            "body": closing.graph(closed[1][:count], closed[1][count:]),
+        }
+        limits = [as_int(tracer, one) for one in self.count] if self.count else []
+        carried = [
+            node_of(tracer, one, kind)
+            for one, kind in zip(self.before, self.kinds, strict=True)
+            if kind is not None and kind is not Unset
+        ]
+        carried += [storage.node for storage in self.storages]
+        refuse_unsupported(tracer, options)
+        node = Node("loop", [*limits, *carried, *closing.captured], "int64", (), options)
+        found = iter(items(node, outputs))
+        values = list(self.before)
+        for place, kind in enumerate(self.kinds):
+            if kind is None or kind is Unset:
+                continue
+            made = next(found)
+            values[place] = number(tracer, made, kind)
+            if self.before[place] is UNSET and self._is_read(self.state.names[place]):
+                self._at_least_one_round()
+            if kind is int:
+                self._after(place, made)
+        for storage, made in zip(self.storages, found, strict=True):
+            storage.change(made)
+        self.state.put(tuple(values))
+
+    def _at_least_one_round(self) -> None:
+        """Let Python raise where a variable has no value, as there was no round."""
+        if self.count is None:
+            raise UnknownError("a variable that has a value only after a round of a loop")
+        begin, end, step = self.count
+        limits = [ranges.interval(self.tracer, one) for one in (begin, end)]
+        if None not in limits:
+            (_, begins), (ends, _) = limits if step > 0 else limits[::-1]
+            if ranges.is_at_least(ends - begins, 1):
+                return
+        first, last = as_int(self.tracer, begin), as_int(self.tracer, end)
+        self.tracer.checks.append(elementwise("greater_equal" if step > 0 else "less_equal", first, last))
+
+    def _after(self, place: int, made: Node) -> None:
+        """What is known of an int after the loop."""
+        before = self.before[place]
+        bound = self.bounds.get(place, ranges.FREE)
+        ranges.note(self.tracer, made, bound)
+        base = ranges.base_of(self.tracer, before.node) if type(before) is Traced else None
+        if bound is ranges.FREE and base is not None:
+            self.tracer.moves[id(made)] = made, base
+
+
+def unrolled(tracer: Tracer, values: Any, test: Callable[[], Any] | None, body: Callable[..., Any], state: State) -> None:
+    """The rounds of a loop one after another, as Python runs it, each only if the loop is not left before."""
+    for given in values:
+        goes_on = True if test is None else test()
+        if type(goes_on) is Traced:
+            rest = iter(values)
+            choose(tracer, goes_on, lambda: _rounds(tracer, given, rest, test, body, state), _nothing, state)  # noqa: B023
+            return
+        if not goes_on:
+            return
+        body(given)
+
+
+def _rounds(tracer: Tracer, given: Any, rest: Any, test: Any, body: Any, state: State) -> None:
+    body(given)
+    unrolled(tracer, rest, test, body, state)
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,283 @@
+"""Loops and branches as one function: numbers in registers, arrays written where they lie.
+
+Variables are memory of their own, which LLVM puts in registers. A region's nodes come in an order in which each version
+of an array is read before the next one is written over it.
+"""
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jitkernels.errors import GraphError
+from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type, memory_type
+from jitkernels.graph.emit.conversions import converted
+from jitkernels.graph.emit.elementwise import applied
+from jitkernels.graph.emit.memory import Array
+from jitkernels.graph.emit.programs import REFUSED
+from jitkernels.graph.extents import Number, same
+from jitkernels.graph.flows import Flow, changed, is_flow
+from jitkernels.graph.ir import Graph, Node, readers, sorted_nodes
+from jitkernels.native.language.types import NUMBERS, constant
+from jitkernels.records import record
+
+Values = dict[int, Any]
+"""What nodes are, by their ids: a `Register`, a `Place`, or a list of these."""
+
+OF_LLVM = {"add": "add", "subtract": "sub", "multiply": "mul"}
+
+
+@record
+class Place:
+    """An array: the address of its first element, and strides in elements."""
+
+    pointer: str
+    strides: tuple[Number, ...]
+    dtype: str
+
+
+@dataclass
+class FlowEmitter:
+    """Writes the function of one loop or branch."""
+
+    flow: Flow
+    arrays: Mapping[int, Array]
+    function: Function
+    name: str
+
+    def text(self) -> str:
+        """The functions: one that finds the arrays, and one that is told that they do not overlap."""
+        node = self.flow.node
+        self.block = Block(self.function.block)
+        self.pointers: dict[int, str] = {}
+        values: Values = {}
+        for one in node.inputs:
+            values[id(one)] = self._given(one)
+        results = self._flow(node, values)
+        for item in self.flow.items:
+            if not item.ndim:
+                pointer = self._pointer(self.arrays[id(item)].word)
+                self._stored(pointer, results[item.options["index"]])
+        body = "\n".join([*self.function.memory, *self.function.block.lines, *self.block.lines])
+        arguments = "".join(f", ptr noalias %array{word}" for word in self.pointers)
+        found, passed = [], ""
+        for word in self.pointers:
+            found.append(f"  %at{word} = getelementptr i64, ptr %frame, i64 {word}")
+            found.append(f"  %array{word} = load ptr, ptr %at{word}")
+            passed += f", ptr %array{word}"
+        return "\n".join(
+            [
+                f"define internal i64 @{self.name}.inside(ptr noalias readonly %frame{arguments}) noinline nounwind {{",
+                body,
+                "  ret i64 0\nrefused:",
+                f"  ret i64 {REFUSED}\n}}",
+                f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end) nounwind {{",
+                *found,
+                f"  %status = call i64 @{self.name}.inside(ptr %frame{passed})",
+                "  ret i64 %status\n}",
+            ]
+        )
+
+    def _new(self, expression: str) -> str:
+        return self.function.new(self.block, expression)
+
+    def _pointer(self, word: int) -> str:
+        return self.pointers.setdefault(word, f"%array{word}")
+
+    def _given(self, node: Node) -> Any:
+        """What a node from around the flow is."""
+        if node.operation in ("constant", "extent"):
+            return self._number(node)
+        array = self.arrays[id(node)]
+        pointer = self._pointer(array.word)
+        return Place(pointer, array.strides, node.dtype) if node.ndim else self._loaded(pointer, node.dtype)
+
+    def _number(self, node: Node) -> Register:
+        if node.operation == "constant":
+            return Register(constant(NUMBERS[node.dtype], node.options["value"]), node.dtype)
+        text = self.function.extent(node.options["extent"])
+        return converted(self.function, self.block, Register(text, "int64"), node.dtype)
+
+    def _loaded(self, pointer: str, dtype: str) -> Register:
+        text = self._new(f"load {memory_type(dtype)}, ptr {pointer}, align {NUMBERS[dtype].size}")
+        return Register(self._new(f"icmp ne i8 {text}, 0") if dtype == "bool" else text, dtype)
+
+    def _stored(self, pointer: str, value: Register) -> None:
+        text = self._new(f"zext i1 {value.text} to i8") if value.dtype == "bool" else value.text
+        kind, size = memory_type(value.dtype), NUMBERS[value.dtype].size
+        self.block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
+
+    def _region(self, graph: Graph, given: Sequence[Any]) -> list[Any]:
+        """What a region gives for its inputs."""
+        values: Values = {id(one): value for one, value in zip(graph.inputs, given, strict=True)}
+        checks = {id(one) for one in graph.checks}
+        for node in ordered(graph):
+            if id(node) not in values:
+                values[id(node)] = self._value(node, values)
+            if id(node) in checks:
+                self._refuse(values[id(node)])
+        return [values[id(node)] for node in graph.outputs]
+
+    def _refuse(self, bit: Register) -> None:
+        if bit.text == "false":
+            return
+        onwards = self.function.label()
+        self.block.lines += [f"  br i1 {bit.text}, label %refused, label %{onwards}, !prof !4", f"{onwards}:"]
+
+    def _value(self, node: Node, values: Values) -> Any:
+        given = [values[id(one)] for one in node.inputs]
+        match node.operation:
+            case "constant" | "extent":
+                return self._number(node)
+            case "cast":
+                return converted(self.function, self.block, given[0], node.dtype)
+            case "item":
+                return given[0][node.options["index"]]
+            case "bounded":
+                return self._bounded(node, given[0])
+            case "overflows":
+                return self._overflows(node.options["of"], *given)
+            case "gather":
+                return self._loaded(self._element(given[0], given[1:]), node.dtype)
+            case "scatter":
+                self._stored(self._element(given[0], given[2:]), given[1])
+                return given[0]
+            case "loop" | "branch":
+                return self._flow(node, values)
+        return applied(self.function, self.block, node.operation, given, node.dtype)
+
+    def _bounded(self, node: Node, index: Register) -> Register:
+        """An index from 0 on; those that are beside the array are refused."""
+        extent = self.function.extent(node.options["extent"])
+        behind = self._new(f"icmp slt i64 {index.text}, 0")
+        moved = self._new(f"add i64 {index.text}, {extent}")
+        found = self._new(f"select i1 {behind}, i64 {moved}, i64 {index.text}")
+        self._refuse(Register(self._new(f"icmp uge i64 {found}, {extent}"), "bool"))
+        return Register(found, "int64")
+
+    def _overflows(self, of: str, one: Register, other: Register) -> Register:
+        """Whether 64 bits are too few for a result, which LLVM computes but once."""
+        name = f"llvm.s{OF_LLVM[of]}.with.overflow.i64"
+        self.function.library.declare(name, "{ i64, i1 }", ["i64", "i64"])
+        both = self._new(f"call {{ i64, i1 }} @{name}(i64 {one.text}, i64 {other.text})")
+        return Register(self._new(f"extractvalue {{ i64, i1 }} {both}, 1"), "bool")
+
+    def _element(self, place: Place, indices: Sequence[Register]) -> str:
+        """The address of an element."""
+        total = ""
+        for index, stride in zip(indices, place.strides, strict=True):
+            text = index.text
+            if not same(stride, 1):
+                text = self._new(f"mul nsw i64 {text}, {self.function.extent(stride)}")
+            total = self._new(f"add nsw i64 {total}, {text}") if total else text
+        return self._new(f"getelementptr inbounds {memory_type(place.dtype)}, ptr {place.pointer}, i64 {total}")
+
+    def _flow(self, node: Node, values: Values) -> list[Any]:
+        given = [values[id(one)] for one in node.inputs]
+        return self._loop(node, given) if node.operation == "loop" else self._branch(node, given)
+
+    def _variable(self, value: Register) -> str:
+        """The address of a variable that has a value."""
+        at = self.function.variable(llvm_type(value.dtype))
+        self._set(at, value)
+        return at
+
+    def _set(self, at: str, value: Register) -> None:
+        self.block.lines.append(f"  store {llvm_type(value.dtype)} {value.text}, ptr {at}")
+
+    def _get(self, at: str, dtype: str) -> Register:
+        return Register(self._new(f"load {llvm_type(dtype)}, ptr {at}"), dtype)
+
+    def _loop(self, node: Node, given: list[Any]) -> list[Any]:
+        """A loop whose conditions stand at its end, and once before it."""
+        counts, options = node.options["counts"], node.options
+        first = 3 if counts else 0
+        carried, captured = given[first : first + options["carried"]], given[first + options["carried"] :]
+        places = [self._variable(one) if isinstance(one, Register) else "" for one in carried]
+        inside, after = self.function.label(), self.function.label()
+        counter = self._variable(given[0]) if counts else ""
+
+        def inputs() -> list[Any]:
+            now = [self._get(at, one.dtype) if at else one for at, one in zip(places, carried, strict=True)]
+            count = [self._get(counter, "int64")] if counts else []
+            return [*count, *now, *captured]
+
+        def go_on(target: str) -> None:
+            if counts:
+                sign = "sgt" if given[2].text.startswith("-") else "slt"
+                here = self._get(counter, "int64")
+                more = self._new(f"icmp {sign} i64 {here.text}, {given[1].text}")
+                asked = self.function.label()
+                self.block.lines += [f"  br i1 {more}, label %{asked}, label %{after}", f"{asked}:"]
+            (found,) = self._region(options["condition"], inputs())
+            self.block.lines.append(f"  br i1 {found.text}, label %{target}, label %{after}")
+
+        go_on(inside)
+        self.block.lines.append(f"{inside}:")
+        now = inputs()
+        results = self._region(options["body"], now)
+        for at, one in zip(places, results, strict=True):
+            if at:
+                self._set(at, one)
+        if counts:
+            self._set(counter, Register(self._new(f"add nsw i64 {now[0].text}, {given[2].text}"), "int64"))
+        go_on(inside)
+        self.block.lines.append(f"{after}:")
+        return [self._get(at, one.dtype) if at else one for at, one in zip(places, carried, strict=True)]
+
+    def _branch(self, node: Node, given: list[Any]) -> list[Any]:
+        condition, *captured = given
+        labels = [self.function.label() for _ in range(3)]
+        self.block.lines.append(f"  br i1 {condition.text}, label %{labels[0]}, label %{labels[1]}")
+        places: list[str] = []
+        results: list[Any] = []
+        for name, label in zip(("yes", "no"), labels, strict=False):
+            self.block.lines.append(f"{label}:")
+            results = self._region(node.options[name], captured)
+            if not places:
+                places = [
+                    self.function.variable(llvm_type(one.dtype)) if isinstance(one, Register) else ""
+                    for one in results
+                ]
+            for at, one in zip(places, results, strict=True):
+                if at:
+                    self._set(at, one)
+            self.block.lines.append(f"  br label %{labels[2]}")
+        self.block.lines.append(f"{labels[2]}:")
+        return [self._get(at, one.dtype) if at else one for at, one in zip(places, results, strict=True)]
+
+
+def ordered(graph: Graph) -> list[Node]:
+    """The nodes of a region, each array read before it is written over. Raises GraphError where there is no such order."""
+    nodes = sorted_nodes(graph.roots)
+    read = readers(nodes)
+    waits: dict[int, set[int]] = {id(node): {id(one) for one in node.inputs} for node in nodes}
+    for node in nodes:
+        for array in overwritten(node):
+            for reader in read.get(id(array), ()):
+                if reader is not node:
+                    waits[id(node)].add(id(reader))
+    followers: dict[int, list[int]] = {}
+    for key, before in waits.items():
+        for one in before:
+            followers.setdefault(one, []).append(key)
+    position = {id(node): i for i, node in enumerate(nodes)}
+    ready = [i for i, node in enumerate(nodes) if not waits[id(node)]]
+    found: list[Node] = []
+    while ready:
+        node = nodes[heapq.heappop(ready)]
+        found.append(node)
+        for key in followers.get(id(node), ()):
+            waits[key].discard(id(node))
+            if not waits[key]:
+                heapq.heappush(ready, position[key])
+    if len(found) < len(nodes):
+        raise GraphError("an array is needed as it was when it is written over in a loop or branch")
+    return found
+
+
+def overwritten(node: Node) -> list[Node]:
+    """The arrays whose memory a node changes."""
+    if node.operation == "scatter":
+        return [node.inputs[0]]
+    return [node.inputs[place] for place in changed(node)] if is_flow(node) else []
