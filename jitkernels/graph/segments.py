@@ -14,7 +14,7 @@ from jitkernels.graph.emit.nests import Emitter
 from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.emit.watched import WatchedLibrary
 from jitkernels.graph.extents import Extent, Scope
-from jitkernels.graph.flows import Flow
+from jitkernels.graph.flows import Flow, is_flow
 from jitkernels.graph.ir import Node
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
@@ -45,7 +45,8 @@ class Maker:
     def segment(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
         """Nests and products as one function. What a nest does for rows that a product hands on is part of that."""
         # What the body of a kernel calls is part of it: its externals are told before it is made.
-        is_watched = self.units is None and bool(self.program.graph.writes)
+        has_flows = any(map(is_flow, self.program.graph))  # of which nobody is warned
+        is_watched = self.units is None and bool(self.program.graph.writes) and not has_flows
         kind = WatchedLibrary if is_watched else Library
         self.library = kind(alone={} if self.units is None else None)
         self.shares = False

@@ -82,31 +82,27 @@ def choose(
     for side in sides:
         storages |= {id(one): one for one in side.storages()}
     closing = Closing((), start)
+    is_risky = any(side.attempt.checks for side in sides)
     made = []
     for side in sides:
-        values = side.values
-        if side.raises:
-            values = alive[0].values if alive[0] is not side else before
         roots = [
-            construct.constant(0, dtype_of(kind)) if side.raises else node_of(tracer, values[place], kind)
+            construct.constant(0, dtype_of(kind)) if side.raises else node_of(tracer, side.values[place], kind)
             for place, kind in enumerate(kinds)
             if kind is not None and kind is not Unset
         ]
         roots += [side.nodes.get(key, one.node) for key, one in storages.items()]
+        roots += [construct.constant(False, "bool")] if is_risky else []
         made.append((closing.inside(roots), closing.inside(side.attempt.checks)))
     like = made[0][0]
-    options = {name: closing.graph(*one) for name, one in zip(("yes", "no"), made, strict=True)}
-    if not like and not any(checks for _, checks in made):
+    if not like:
         return
+    options = {name: closing.graph(*one) for name, one in zip(("yes", "no"), made, strict=True)}
     refuse_unsupported(tracer, options)
     node = Node("branch", (condition, *closing.captured), "int64", (), options)
-    found = iter(items(node, like))
-    if not like:  # of which nothing is left but that it may be refused
-        nothing = [construct.constant(False, "bool")]
-        options |= {name: closing.graph(nothing, one[1]) for name, one in zip(("yes", "no"), made, strict=True)}
-        node = Node("branch", (condition, *closing.captured), "int64", (), options)
-        tracer.checks += items(node, nothing)
-        return
+    results = items(node, like)
+    if is_risky:
+        keep(tracer, results.pop())
+    found = iter(results)
     after = list(before)
     for place, kind in enumerate(kinds):
         if kind is Unset:
@@ -119,6 +115,14 @@ def choose(
     for storage, item in zip(storages.values(), found, strict=True):
         storage.change(item)
     state.put(tuple(after))
+
+
+def keep(tracer: Tracer, item: Node) -> None:
+    """Have a loop or branch that may be refused even if nobody reads what it gives: this result is never true."""
+    if tracer.depth:
+        tracer.checks.append(item)
+    else:
+        tracer.risky.append(item)
 
 
 def refuse_unsupported(tracer: Tracer, options: dict[str, Any]) -> None:

@@ -1,10 +1,11 @@
 """Loops of a trace. What is carried from round to round is found by tracing a round until nothing new comes up."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from jitkernels.frontends.flow import ranges
-from jitkernels.frontends.flow.branches import choose, refuse_unsupported, truth
+from jitkernels.frontends.flow.along import Count
+from jitkernels.frontends.flow.branches import choose, keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.ints import as_int, plain
 from jitkernels.frontends.flow.state import UNSET, State, Unset, dtype_of, joined, kind_of, node_of, number
 from jitkernels.frontends.flow.tracing import Attempt
@@ -18,14 +19,6 @@ from jitkernels.graph.regions import Closing, items, parameter
 
 ROUNDS = 12
 """How often a round is traced at most until all types are known."""
-
-
-class Count(NamedTuple):
-    """The limits of a range: Python ints, of the trace or plain. The step is a plain one."""
-
-    begin: Any
-    end: Any
-    step: int
 
 
 class Loop:
@@ -91,6 +84,8 @@ class Loop:
             ]
             outputs += [storage.node for storage in self.storages]
         checks = attempt.checks[len(asked) :]
+        if attempt.checks:  # see `branches.keep`
+            parameters.append(parameter("bool", (), len(parameters)))
         self._made(Closing(parameters, attempt.start), (condition, asked), (outputs, checks))
         return True
 
@@ -153,6 +148,8 @@ class Loop:
         """The node of the loop; variables and storages have its results from here on."""
         tracer = self.tracer
         (condition, conditions), (outputs, checks) = asked, done
+        is_risky = bool(conditions or checks)
+        outputs = [*outputs, *([construct.constant(False, "bool")] if is_risky else [])]
         closed = closing.inside([condition, *conditions]), closing.inside([*outputs, *checks])
         count = len(outputs)
         options = {
@@ -168,9 +165,13 @@ class Loop:
             if kind is not None and kind is not Unset
         ]
         carried += [storage.node for storage in self.storages]
+        carried += [construct.constant(False, "bool")] if is_risky else []
         refuse_unsupported(tracer, options)
         node = Node("loop", [*limits, *carried, *closing.captured], "int64", (), options)
-        found = iter(items(node, outputs))
+        results = items(node, outputs)
+        if is_risky:
+            keep(tracer, results.pop())
+        found = iter(results)
         values = list(self.before)
         for place, kind in enumerate(self.kinds):
             if kind is None or kind is Unset:

@@ -81,6 +81,20 @@ class Expressions(ast.NodeTransformer):
         return found
 
 
+class Builtins(ast.NodeTransformer):
+    """Has calls of `ALONG` in what a loop goes along told of what they may be calls of."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+        match node:
+            case ast.Call(func=ast.Name(id=name) as named, args=given, keywords=[]) if name in ALONG:
+                return _called(f"{name}_", named, *[self.visit(one) for one in given])
+        return node
+
+
+ALONG = ("range", "enumerate", "zip")
+"""Functions of Python whose results loops go along."""
+
+
 class Calls:
     """Rewrites the statements of one function."""
 
@@ -148,8 +162,8 @@ class Calls:
         body = self._body([ast.copy_location(given, node), *node.body], state, ["_jk_given"])
         along: ast.expr = Expressions().visit(node.iter)
         match along:
-            case ast.Call(func=ast.Name(id="range") as named, args=limits, keywords=[]):
-                along = _called("range_", named, *limits)
+            case ast.Call():
+                along = Builtins().visit(along)
         goes_on: ast.expr = _later(Expressions().test(none_of(stops))) if stops else ast.Constant(None)
         return self._call("for_", node, [along, goes_on], [body], state)
 
