@@ -71,7 +71,8 @@ def setitem(given: Traced, key: Any, value: Any) -> None:
     tracer = given.tracer
     parts = elements.key_of(given, key)
     if parts is not None:
-        elements.write(given, parts, value)
+        elements.refuse(given, value)
+        elements.write(given, parts, assigned(tracer, value, given.node.dtype, ()))
         return
     _refuse_in_loops(given)
     mask = _mask_of(given, key)

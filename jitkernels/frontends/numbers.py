@@ -193,7 +193,11 @@ def _of_code(value: Any) -> Any:
     """The int that a number is, where only the running code knows, in a loop or branch."""
     if type(value) is not Traced or not value.tracer.depth or value.tracer.is_known(value.node):
         return int(value)
-    return truncated(value.tracer, value) if value.dtype.kind == "f" else plain(value.tracer, as_int(value.tracer, value))
+    return (
+        truncated(value.tracer, value)
+        if value.dtype.kind == "f"
+        else plain(value.tracer, as_int(value.tracer, value))
+    )
 
 
 def _len(value: Any) -> Any:

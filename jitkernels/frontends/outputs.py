@@ -284,7 +284,9 @@ def planned(tracer: Tracer, found: Any, given: Sequence[Any]) -> tuple[Graph, Pl
         lost = [one for one in tracer.risky if id(one.inputs[0]) not in used]
         if lost:  # what they refuse is refused, used or not
             checks = (*tracer.checks, *lost)
-            graph = graph.remade(graph.outputs, graph.writes, (reduce(partial(construct.elementwise, "logical_or"), checks),))
+            graph = graph.remade(
+                graph.outputs, graph.writes, (reduce(partial(construct.elementwise, "logical_or"), checks),)
+            )
     if tracer.has_flows and leaked(graph):
         raise UnknownError("a value of the inside of a loop is used outside of it")
     if tracer.picks and not {id(node) for node in tracer.picks} <= {id(node) for node in graph}:

@@ -101,7 +101,9 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
         if isinstance(step, Flow):
             for node in step.items:
                 base = program.shared.get(id(node))
-                arrays[id(node)] = arrays[id(base)] if base else _array(program, node, construct.contiguous(node.shape))
+                arrays[id(node)] = (
+                    arrays[id(base)] if base else _array(program, node, construct.contiguous(node.shape))
+                )
                 if base is None:
                     program.made.append(node)
             continue
@@ -155,7 +157,7 @@ def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:
     return Array(word, tuple(strides), node.dtype)
 
 
-def _native(step: Nest | Single, results: Sequence[Node]) -> epilogues.Step:
+def _native(step: Nest | Single, results: Sequence[Node]) -> epilogues.Step | Flow:
     """A step as a kernel's product, if that is what it is and its operands lie in memory without gaps; or as a flow."""
     if isinstance(step, Single) and flows.is_flow(step.node):
         return Flow(step.node, [one for one in results if one.inputs[0] is step.node])

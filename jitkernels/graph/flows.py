@@ -74,10 +74,11 @@ def place_of_base(item: Node) -> int | None:
     if not item.ndim:
         return None
     if flow.operation == "loop":
-        return index + (3 if flow.options["counts"] else 0)
+        place: int = index + (3 if flow.options["counts"] else 0)
+        return place
     found = {place_in(flow.options[name], index) for name in ("yes", "no")}
-    (place,) = found if len(found) == 1 else (None,)
-    return None if place is None else place + 1
+    (inside,) = found if len(found) == 1 else (None,)
+    return None if inside is None else inside + 1
 
 
 def place_in(region: Graph, index: int) -> int | None:

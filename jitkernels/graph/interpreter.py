@@ -9,7 +9,6 @@ from jitkernels.graph import extents
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.operations import OPERATIONS
 
-
 SEVERAL = frozenset({"call", "loop", "branch"})
 """What may give several arrays, of which `item` takes one."""
 

@@ -1,8 +1,8 @@
 """Control flow: nodes that carry regions, which are graphs of their own, closed over what they are given.
 
-``loop``: inputs are the limits of a count (begin, end, step) if it `counts`, then `carried` values, then what the regions
-take from around. As long as `condition` gives true, `body` gives the carried values of the next round; both take the
-count, the carried values and the others, in this order. What is carried in the end is the result.
+``loop``: inputs are the limits of a count (begin, end, step) if it `counts`, then `carried` values, then what the
+regions take from around. As long as `condition` gives true, `body` gives the carried values of the next round; both
+take the count, the carried values and the others, in this order. What is carried in the end is the result.
 
 ``branch``: inputs are a condition and what the regions take from around; the result is what `yes` or `no` gives.
 
@@ -21,6 +21,10 @@ REGIONS = ("condition", "body", "yes", "no")
 """The options of nodes that are regions."""
 COPIED = frozenset({"constant", "extent"})
 """What regions have of their own instead of taking it from around."""
+
+
+Ran = Callable[[Graph, Sequence[Any], Callable[[Any], int]], list[Any]]
+"""What runs a region: it gives the outputs for values of the inputs."""
 
 
 class RefusedError(ValueError):
@@ -99,7 +103,7 @@ def leaked(graph: Graph) -> bool:
     )
 
 
-def run_loop(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> tuple[Any, ...]:
+def run_loop(ran: Ran, node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> tuple[Any, ...]:
     """What NumPy makes of a loop, round by round."""
     options = node.options
     begin, end, step = map(int, inputs[:3]) if options["counts"] else (0, 0, 1)
@@ -109,18 +113,18 @@ def run_loop(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> 
     count = begin
     while not options["counts"] or (count < end if step > 0 else count > end):
         given = [*([np.int64(count)] if options["counts"] else []), *carried, *captured]
-        (goes_on,) = _ran(options["condition"], given, value)
+        (goes_on,) = ran(options["condition"], given, value)
         if not goes_on:
             break
-        carried = [np.array(one) for one in _ran(options["body"], given, value)]
+        carried = [np.array(one) for one in ran(options["body"], given, value)]
         count += step
     return tuple(carried)
 
 
-def run_branch(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> tuple[Any, ...]:
+def run_branch(ran: Ran, node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> tuple[Any, ...]:
     """What NumPy makes of a branch."""
     condition, *captured = inputs
-    return tuple(_ran(node.options["yes" if condition else "no"], captured, value))
+    return tuple(ran(node.options["yes" if condition else "no"], captured, value))
 
 
 def run_bounded(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
@@ -131,7 +135,11 @@ def run_bounded(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) 
     return np.int64(index + extent if index < 0 else index)
 
 
-WHOLE: dict[str, Callable[[int, int], int]] = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}
+WHOLE: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+}
 """What may need more than 64 bits."""
 
 
@@ -139,15 +147,3 @@ def run_overflows(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]
     """Whether a sum, difference or product of two int64 is none."""
     found = WHOLE[node.options["of"]](*map(int, inputs))
     return np.bool_(not -(2**63) <= found < 2**63)
-
-
-def _ran(graph: Graph, given: Sequence[Any], value: Callable[[Any], int]) -> list[Any]:
-    from jitkernels.graph import interpreter
-
-    known: dict[int, Any] = {id(node): one for node, one in zip(graph.inputs, given, strict=True)}
-    for node in graph:
-        if id(node) not in known:
-            known[id(node)] = interpreter.of_node(node, [known[id(one)] for one in node.inputs], value)
-        if node in graph.checks and known[id(node)]:
-            raise RefusedError("what a loop meets is for NumPy")
-    return [known[id(node)] for node in graph.outputs]

@@ -47,7 +47,9 @@ def range_(function: Any, *limits: Any) -> Any:
     step = limits[2] if len(limits) == 3 else 1
     if type(step) is not int or step == 0 or not 1 <= len(limits) <= 3 or not all(map(_is_int, limits)):
         return function(*limits)
-    return Along(Count(0, limits[0], 1) if len(limits) == 1 else Count(limits[0], limits[1], step), lambda i: i)
+    return Along(
+        Count(0, limits[0], 1) if len(limits) == 1 else Count(limits[0], limits[1], step), lambda i: i
+    )
 
 
 def _is_int(value: Any) -> bool:

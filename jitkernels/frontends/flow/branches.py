@@ -5,12 +5,21 @@ from typing import Any
 
 from jitkernels.errors import TracingError
 from jitkernels.frontends.flow import ranges
-from jitkernels.frontends.flow.state import UNSET, State, Unset, dtype_of, joined, kind_of, merged, node_of, number
+from jitkernels.frontends.flow.state import (
+    UNSET,
+    State,
+    Unset,
+    dtype_of,
+    joined,
+    kind_of,
+    merged,
+    node_of,
+    number,
+)
 from jitkernels.frontends.flow.tracing import Attempt
 from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.universal import cast_to
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.flows import unsupported
@@ -65,9 +74,7 @@ class Side:
         return self.attempt.written()
 
 
-def choose(
-    tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State
-) -> None:
+def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) -> None:
     """``if test: yes() else: no()`` where only the running code knows."""
     before = state.read()
     condition = truth(tracer, test)
@@ -86,7 +93,9 @@ def choose(
     made = []
     for side in sides:
         roots = [
-            construct.constant(0, dtype_of(kind)) if side.raises else node_of(tracer, side.values[place], kind)
+            construct.constant(0, dtype_of(kind))
+            if side.raises
+            else node_of(tracer, side.values[place], kind)
             for place, kind in enumerate(kinds)
             if kind is not None and kind is not Unset
         ]
@@ -102,17 +111,17 @@ def choose(
     results = items(node, like)
     if is_risky:
         keep(tracer, results.pop())
-    found = iter(results)
+    remaining = iter(results)
     after = list(before)
     for place, kind in enumerate(kinds):
         if kind is Unset:
             after[place] = UNSET
         elif kind is not None:
-            item = next(found)
+            item = next(remaining)
             after[place] = number(tracer, item, kind)
             if kind is int:
                 _bounds(tracer, item, [side.values[place] for side in alive])
-    for storage, item in zip(storages.values(), found, strict=True):
+    for storage, item in zip(storages.values(), remaining, strict=True):
         storage.change(item)
     state.put(tuple(after))
 
@@ -151,7 +160,9 @@ def _bounds(tracer: Tracer, item: Node, values: list[Any]) -> None:
     """What is known of an int behind a branch."""
     ranges.note(tracer, item, merged(tracer, values))
     bases = [
-        ranges.base_of(tracer, one.node) if type(one) is Traced else None for one in values if one is not UNSET
+        ranges.base_of(tracer, one.node) if type(one) is Traced else None
+        for one in values
+        if one is not UNSET
     ]
     if bases and bases[0] is not None and all(one is bases[0] for one in bases):
         tracer.moves[id(item)] = item, bases[0]
@@ -173,5 +184,4 @@ def as_bool(tracer: Tracer, value: Any) -> Any:
     """The truth of a value as a bool of Python."""
     if type(value) is not Traced:
         return bool(value)
-    made = number(tracer, cast_to(tracer, number(tracer, truth(tracer, value), bool), "bool"), bool)
-    return made
+    return number(tracer, truth(tracer, value), bool)

@@ -39,11 +39,8 @@ def read(given: Traced, parts: tuple[Any, ...]) -> Traced:
     return result(tracer, node)
 
 
-def write(given: Traced, parts: tuple[Any, ...], value: Any) -> None:
-    """``given[parts] = value``."""
-    from jitkernels.frontends.indexing import assigned
-
-    tracer = given.tracer
+def refuse(given: Traced, value: Any) -> None:
+    """Raise UnknownError for what cannot be assigned to an element, or not by the code."""
     if given.view.is_readonly:
         raise UnknownError("an assignment to what is read-only")
     if getattr(value, "ndim", 0):
@@ -53,7 +50,11 @@ def write(given: Traced, parts: tuple[Any, ...], value: Any) -> None:
         raise UnknownError(f"a Python int of the running code is assigned to an element of {dtype}")
     if kind_of(value) is float and given.dtype.kind in "iub":
         raise UnknownError(f"a float of the running code is assigned to an element of {dtype}")
-    node = assigned(tracer, value, dtype, ())
+
+
+def write(given: Traced, parts: tuple[Any, ...], node: Node) -> None:
+    """``given[parts] = node``."""
+    tracer, dtype = given.tracer, given.node.dtype
     base, places = _placed(tracer, given.view, _indices(tracer, given, parts))
     base.write(Node("scatter", (base.node, node, *places), dtype, base.node.shape, {"axis": 0}))
 

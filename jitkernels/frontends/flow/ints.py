@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from jitkernels.frontends.flow import ranges
-from jitkernels.frontends.tables import SERVICES, serves
+from jitkernels.frontends.flow.state import dtype_of, joined, kind_of, number
+from jitkernels.frontends.tables import serves
 from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.universal import cast_to
@@ -67,7 +68,9 @@ def of_ints(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
     elif ufunc in BITS:
         made, found = elementwise(BITS[ufunc], one, other), None
         if ufunc is np.bitwise_and:
-            found = next(((0, end[1]) for end in (first, second) if end and ranges.is_at_least(end[0], 0)), None)
+            found = next(
+                ((0, end[1]) for end in (first, second) if end and ranges.is_at_least(end[0], 0)), None
+            )
     elif ufunc in (np.left_shift, np.right_shift) and type(right) is int and 0 <= right < 63:
         if ufunc is np.left_shift:
             return of_ints(tracer, np.multiply, left, 1 << right)
@@ -106,7 +109,9 @@ def _divided(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
     if is_positive and ufunc is np.remainder:
         found = 0, second[1] - 1
     elif is_positive and first is not None:
-        found = first if ranges.is_at_least(first[0], 0) else (ranges.lowest(first[0]), ranges.highest(first[1]))
+        found = (
+            first if ranges.is_at_least(first[0], 0) else (ranges.lowest(first[0]), ranges.highest(first[1]))
+        )
         found = (0, found[1]) if ranges.is_at_least(first[0], 0) else (min(found[0], 0), max(found[1], 0))
     ranges.note(tracer, made, found)
     return plain(tracer, made)
@@ -147,8 +152,6 @@ def sign(tracer: Tracer, value: Traced, ufunc: Any) -> Any:
 
 def least(tracer: Tracer, values: Any, better: Any) -> Any:
     """Python's ``min`` and ``max``: the first one, unless another is `better`. Raises UnknownError for mixed types."""
-    from jitkernels.frontends.flow.state import dtype_of, joined, kind_of, number
-
     kinds = [kind_of(one) for one in values]
     kind = kinds[0]
     for other in kinds[1:]:
@@ -177,11 +180,3 @@ def truncated(tracer: Tracer, value: Traced, way: str = "trunc") -> Any:
     made = construct.cast(node, "int64")
     ranges.note(tracer, made, ranges.FREE)
     return plain(tracer, made)
-
-
-@serves("weak number")
-def of_number(value: Traced) -> Any:
-    """A number of an array as Python has it, as ``item()`` gives it."""
-    return SERVICES["weak"](value.tracer, value) if value.dtype.kind == "f" else plain(value.tracer, value.node)
-
-

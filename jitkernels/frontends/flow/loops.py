@@ -25,7 +25,12 @@ class Loop:
     """One loop. `test` says whether another round begins, `body` takes the count if there is one."""
 
     def __init__(
-        self, tracer: Tracer, state: State, count: Count | None, test: Callable[[], Any] | None, body: Callable[..., Any]
+        self,
+        tracer: Tracer,
+        state: State,
+        count: Count | None,
+        test: Callable[[], Any] | None,
+        body: Callable[..., Any],
     ) -> None:
         self.tracer, self.state, self.count = tracer, state, count
         self.test, self.body = test, body
@@ -54,8 +59,8 @@ class Loop:
             given: list[Any] = []
             if count is not None:
                 parameters.append(parameter("int64", (), 0))
-                limits = [ranges.interval(tracer, one) for one in count[:2]]
-                ranges.note(tracer, parameters[0], ranges.counted(*limits, count.step))
+                begin, end = (ranges.interval(tracer, one) for one in count[:2])
+                ranges.note(tracer, parameters[0], ranges.counted(begin, end, count.step))
                 given.append(plain(tracer, parameters[0]))
             first = len(parameters)
             values = list(self.before)
@@ -96,7 +101,9 @@ class Loop:
         if bound is ranges.FREE:
             self.tracer.moves[id(made)] = made, made
 
-    def _is_settled(self, attempt: Attempt, values: Sequence[Any], after: Sequence[Any], carried: Sequence[Node]) -> bool:
+    def _is_settled(
+        self, attempt: Attempt, values: Sequence[Any], after: Sequence[Any], carried: Sequence[Node]
+    ) -> bool:
         new = [one for one in attempt.written() if not any(one is other for other in self.storages)]
         self.storages += new
         kinds = []
@@ -132,7 +139,9 @@ class Loop:
         if bound is ranges.FREE and node is not None and ranges.base_of(self.tracer, node) is made:
             return True
         found = ranges.interval(self.tracer, now)
-        begin = ranges.interval(self.tracer, self.before[place]) if self.before[place] is not UNSET else (0, 0)
+        begin = (
+            ranges.interval(self.tracer, self.before[place]) if self.before[place] is not UNSET else (0, 0)
+        )
         if found is None or begin is None:
             self.bounds[place] = None
             return False
@@ -191,11 +200,11 @@ class Loop:
         if self.count is None:
             raise UnknownError("a variable that has a value only after a round of a loop")
         begin, end, step = self.count
-        limits = [ranges.interval(self.tracer, one) for one in (begin, end)]
-        if None not in limits:
-            (_, begins), (ends, _) = limits if step > 0 else limits[::-1]
-            if ranges.is_at_least(ends - begins, 1):
-                return
+        one, other = (
+            ranges.interval(self.tracer, limit) for limit in ((begin, end) if step > 0 else (end, begin))
+        )
+        if one is not None and other is not None and ranges.is_at_least(other[0] - one[1], 1):
+            return
         first, last = as_int(self.tracer, begin), as_int(self.tracer, end)
         self.tracer.checks.append(elementwise("greater_equal" if step > 0 else "less_equal", first, last))
 
@@ -209,7 +218,9 @@ class Loop:
             self.tracer.moves[id(made)] = made, base
 
 
-def unrolled(tracer: Tracer, values: Any, test: Callable[[], Any] | None, body: Callable[..., Any], state: State) -> None:
+def unrolled(
+    tracer: Tracer, values: Any, test: Callable[[], Any] | None, body: Callable[..., Any], state: State
+) -> None:
     """The rounds of a loop one after another, as Python runs it, each only if the loop is not left before."""
     for given in values:
         goes_on = True if test is None else test()

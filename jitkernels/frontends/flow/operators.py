@@ -5,14 +5,29 @@ from typing import Any
 
 from jitkernels.errors import TracingError
 from jitkernels.frontends.flow import numbers as _numbers  # noqa: F401  # the table of what traced functions call
-from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, value_of
 from jitkernels.frontends.flow.along import along, enumerate_, range_, zip_
+from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, value_of
 from jitkernels.frontends.flow.loops import Loop, unrolled
 from jitkernels.frontends.flow.state import UNSET, State
 from jitkernels.frontends.tracer import Tracer, current, user_frame
 from jitkernels.graph.construct import UnknownError
 
-__all__ = ["UNSET", "State", "and_", "both", "chosen", "either", "enumerate_", "for_", "if_", "not_", "or_", "range_", "while_", "zip_"]
+__all__ = [
+    "UNSET",
+    "State",
+    "and_",
+    "both",
+    "chosen",
+    "either",
+    "enumerate_",
+    "for_",
+    "if_",
+    "not_",
+    "or_",
+    "range_",
+    "while_",
+    "zip_",
+]
 SHORT, MOST_ROUNDS = 8, 4096
 """Rounds of a loop that are always, and at most, run one after another while tracing."""
 
@@ -70,10 +85,7 @@ def while_(test: Callable[[], Any], body: Callable[[], Any], state: State) -> No
         if tracer.depth:
             raise
         for _ in range(MOST_ROUNDS):
-            goes_on = test()
-            if not is_decided(goes_on):
-                raise UnknownError(f"{place}: {error}") from None
-            if not goes_on:
+            if not test():  # which raises what says where this is, unless the trace knows
                 return
             body()
         raise UnknownError(f"{place}: {error}") from None
@@ -85,7 +97,13 @@ def if_(test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) 
     if tracer is None or is_decided(test):
         (yes if test else no)()
         return
-    choose(tracer, test, yes, no, state)
+    try:
+        choose(tracer, test, yes, no, state)
+    except UnknownError as error:
+        if not tracer.depth:
+            tracer.note(f"{_place(state.line)}: {error}")
+            bool(test)  # which raises what says where this is
+        raise
 
 
 def chosen(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:

@@ -57,20 +57,22 @@ def highest(extent: Number) -> int:
     """A number that an extent does not exceed."""
     if not isinstance(extent, Extent):
         return int(extent)
-    return sum(_limit(monomial, count, count > 0) for monomial, count in extent.terms.items())
+    return sum(_limit(monomial, count, largest=count > 0) for monomial, count in extent.terms.items())
 
 
 def lowest(extent: Number) -> int:
     """A number that an extent does not fall below."""
     if not isinstance(extent, Extent):
         return int(extent)
-    return sum(_limit(monomial, count, count < 0) for monomial, count in extent.terms.items())
+    return sum(_limit(monomial, count, largest=count < 0) for monomial, count in extent.terms.items())
 
 
-def _limit(monomial: Any, count: int, largest: bool) -> int:
+def _limit(monomial: Any, count: int, *, largest: bool) -> int:
+    degree = len(monomial)
+    most: int = LARGEST_EXTENT**degree
     if any(atom.operation or atom.text[0] == "s" for atom in monomial):
-        return count * LARGEST_EXTENT ** len(monomial) * (1 if largest else -1)
-    return count * (LARGEST_EXTENT if largest else 2) ** len(monomial)
+        return count * (most if largest else -most)
+    return count * (most if largest else 1 << degree)
 
 
 def hull(found: Iterable[Interval]) -> Interval | None:
@@ -128,7 +130,7 @@ def guarded_at_least_zero(extent: Number) -> bool:
     return True
 
 
-def counted(begin: Any, end: Any, step: Any) -> Interval | None:
+def counted(begin: Any, end: Any, step: int) -> Interval | None:
     """The bounds of what a range gives, from those of its limits."""
     if begin is None or end is None:
         return None
@@ -153,5 +155,3 @@ def base_of(tracer: Tracer, node: Node) -> Node | None:
     """The carried int that a node is, but for little moves."""
     found = tracer.moves.get(id(node))
     return found[1] if found is not None else None
-
-

@@ -29,10 +29,10 @@ class Unset:
     def __getattr__(self, name: str) -> Any:
         raise UnknownError("a variable that may have no value")
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> Any:
         raise UnknownError("a variable that may have no value")
 
-    __iter__ = __len__ = __index__ = __int__ = __float__ = __bool__  # type: ignore[assignment]
+    __iter__ = __len__ = __index__ = __int__ = __float__ = __bool__
 
 
 UNSET = Unset()
@@ -87,7 +87,9 @@ def joined(name: str, one: Kind, other: Kind) -> Kind:
 
 
 def _told(kind: Kind) -> str:
-    return "no number" if kind is None else "a Python " + kind.__name__ if isinstance(kind, type) else str(kind)
+    return (
+        "no number" if kind is None else "a Python " + kind.__name__ if isinstance(kind, type) else str(kind)
+    )
 
 
 def dtype_of(kind: Kind) -> str:
@@ -112,4 +114,5 @@ def number(tracer: Tracer, node: Node, kind: Kind) -> Traced:
 def merged(tracer: Tracer, values: Sequence[Any]) -> Any:
     """The interval of a number that is one of some values; None where it is not known."""
     found = [ranges.interval(tracer, one) for one in values if one is not UNSET]
-    return None if not found or None in found else ranges.hull(found)
+    known = [one for one in found if one is not None]
+    return ranges.hull(known) if known and len(known) == len(found) else None

@@ -50,24 +50,24 @@ class Expressions(ast.NodeTransformer):
                 return _called("not_", self.test(operand))
         return self.visit(node)  # type: ignore[no-any-return]
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return node
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:  # noqa: N802
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         *others, found = [self.visit(one) for one in node.values]
         for one in reversed(others):
             found = _called("and_" if isinstance(node.op, ast.And) else "or_", one, _later(found))
         return found  # type: ignore[no-any-return]
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:  # noqa: N802
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         self.generic_visit(node)
         return _called("not_", node.operand) if isinstance(node.op, ast.Not) else node
 
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:  # noqa: N802
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
         return _called("chosen", node.test, _later(node.body), _later(node.orelse))
 
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:  # noqa: N802
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
         inner = node.comparators[:-1]
         if not inner or not all(isinstance(one, ast.Name | ast.Constant) for one in inner):
@@ -84,7 +84,7 @@ class Expressions(ast.NodeTransformer):
 class Builtins(ast.NodeTransformer):
     """Has calls of `ALONG` in what a loop goes along told of what they may be calls of."""
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> ast.AST:
         match node:
             case ast.Call(func=ast.Name(id=name) as named, args=given, keywords=[]) if name in ALONG:
                 return _called(f"{name}_", named, *[self.visit(one) for one in given])
@@ -167,7 +167,9 @@ class Calls:
         goes_on: ast.expr = _later(Expressions().test(none_of(stops))) if stops else ast.Constant(None)
         return self._call("for_", node, [along, goes_on], [body], state)
 
-    def _body(self, nodes: Sequence[ast.stmt], state: Sequence[str], given: Sequence[str] = ()) -> ast.FunctionDef:
+    def _body(
+        self, nodes: Sequence[ast.stmt], state: Sequence[str], given: Sequence[str] = ()
+    ) -> ast.FunctionDef:
         """Statements as a function that shares the variables of a state."""
         made = self.scope(nodes, {*state, *given})
         shared: list[ast.stmt] = [ast.Nonlocal(list(state))] if state else []
@@ -183,7 +185,7 @@ class Calls:
     def _call(
         self,
         name: str,
-        node: ast.stmt,
+        node: ast.If | ast.While | ast.For,
         arguments: list[ast.expr],
         bodies: list[ast.FunctionDef],
         state: Sequence[str],
@@ -201,13 +203,14 @@ class Calls:
             *(ast.Name(one.name, ast.Load()) for one in bodies),
             _called(
                 "State",
-                ast.Constant(tuple(state)),
+                ast.Tuple([ast.Constant(one) for one in state], ast.Load()),
                 ast.Name(reads.name, ast.Load()),
                 ast.Name(sets.name, ast.Load()),
                 ast.Constant(node.lineno),
             ),
         ]
-        return [*functions, ast.Expr(_called(name, *passed))]
+        where = node.iter if isinstance(node, ast.For) else node.test  # which errors are to name
+        return [*functions, ast.Expr(ast.copy_location(_called(name, *passed), where))]
 
 
 def _is_text(node: ast.stmt) -> bool:

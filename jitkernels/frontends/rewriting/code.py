@@ -46,7 +46,9 @@ def rewritten(code: types.CodeType) -> types.CodeType | None:
     names = [ast.arg(name) for name in code.co_freevars]
     arguments = ast.arguments(posonlyargs=[], args=names, kwonlyargs=[], kw_defaults=[], defaults=[])
     around = ast.copy_location(ast.FunctionDef("around", arguments, [tree], []), tree)
-    made = compile(ast.fix_missing_locations(ast.Module([around], [])), code.co_filename, "exec", dont_inherit=True)
+    made = compile(
+        ast.fix_missing_locations(ast.Module([around], [])), code.co_filename, "exec", dont_inherit=True
+    )
     return _inside(_inside(made, "around"), code.co_name)
 
 

@@ -97,8 +97,8 @@ class Jumps:
                 return made, leaving
             body, then = self.block(rest, loop)
             last = made[-1]
-            sides = getattr(last, SIDES, ())
-            if {Left.ALWAYS, Left.NEVER} == {one.kind for one in sides}:
+            sides: Sequence[Leaving] = getattr(last, SIDES, ())
+            if isinstance(last, ast.If) and {Left.ALWAYS, Left.NEVER} == {one.kind for one in sides}:
                 # What follows a choice one side of which always jumps is a part of the other side.
                 other = last.orelse if sides[0].kind == Left.ALWAYS else last.body
                 other += body

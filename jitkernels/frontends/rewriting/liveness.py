@@ -10,6 +10,8 @@ from jitkernels.frontends.rewriting.jumps import STOPS
 
 STATE = "jk_state"
 """The attribute of a loop or branch that has the names of its state."""
+SCOPES = ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
+"""Expressions with variables of their own."""
 Names = frozenset[str]
 NONE: Names = frozenset()
 
@@ -36,9 +38,8 @@ def _names(node: ast.AST | Sequence[ast.AST] | None, context: type[ast.expr_cont
         if isinstance(one, ast.FunctionDef) and context is ast.Store:
             found.add(one.name)
             continue
-        if isinstance(one, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
-            if context is ast.Store:
-                continue
+        if isinstance(one, SCOPES) and context is ast.Store:
+            continue
         if isinstance(one, ast.Import | ast.ImportFrom) and context is ast.Store:
             found |= {(alias.asname or alias.name).partition(".")[0] for alias in one.names}
         waiting += ast.iter_child_nodes(one)

@@ -170,7 +170,9 @@ class FlowEmitter:
             if not same(stride, 1):
                 text = self._new(f"mul nsw i64 {text}, {self.function.extent(stride)}")
             total = self._new(f"add nsw i64 {total}, {text}") if total else text
-        return self._new(f"getelementptr inbounds {memory_type(place.dtype)}, ptr {place.pointer}, i64 {total}")
+        return self._new(
+            f"getelementptr inbounds {memory_type(place.dtype)}, ptr {place.pointer}, i64 {total}"
+        )
 
     def _flow(self, node: Node, values: Values) -> list[Any]:
         given = [values[id(one)] for one in node.inputs]
@@ -248,7 +250,7 @@ class FlowEmitter:
 
 
 def ordered(graph: Graph) -> list[Node]:
-    """The nodes of a region, each array read before it is written over. Raises GraphError where there is no such order."""
+    """The nodes of a region, each array read before it is written over. Raises GraphError where that cannot be."""
     nodes = sorted_nodes(graph.roots)
     read = readers(nodes)
     waits: dict[int, set[int]] = {id(node): {id(one) for one in node.inputs} for node in nodes}
