@@ -40,10 +40,10 @@ class Along:
         return map(self.at, range(*self.count))
 
 
-def range_(function: Any, *limits: Any) -> Any:
+def range_(function: Any, *limits: Any, **options: Any) -> Any:
     """``range(...)``."""
-    if function is not builtins.range or not any(type(one) in (Whole, Traced) for one in limits):
-        return function(*limits)
+    if options or function is not builtins.range or not any(type(one) in (Whole, Traced) for one in limits):
+        return function(*limits, **options)
     step = limits[2] if len(limits) == 3 else 1
     if type(step) is not int or step == 0 or not 1 <= len(limits) <= 3 or not all(map(_is_int, limits)):
         return function(*limits)
@@ -64,12 +64,12 @@ def enumerate_(function: Any, values: Any, start: Any = 0) -> Any:
     return Along(inner.count, lambda i: (i + start, inner.at(i)))
 
 
-def zip_(function: Any, *values: Any) -> Any:
+def zip_(function: Any, *values: Any, **options: Any) -> Any:
     """``zip(...)`` of as many."""
     inner = [along(one) for one in values] if function is builtins.zip else []
     found = [one for one in inner if one is not None]
     if not found or len(found) < len(values) or not _are_alike([one.count for one in found]):
-        return function(*values)
+        return function(*values, **options)
     return Along(found[0].count, lambda i: tuple([one.at(i) for one in found]))
 
 

@@ -86,8 +86,8 @@ class Builtins(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         match node:
-            case ast.Call(func=ast.Name(id=name) as named, args=given, keywords=[]) if name in ALONG:
-                return _called(f"{name}_", named, *[self.visit(one) for one in given])
+            case ast.Call(func=ast.Name(id=name) as named, args=given, keywords=options) if name in ALONG:
+                return ast.Call(of_flow(f"{name}_"), [named, *map(self.visit, given)], options)
         return node
 
 

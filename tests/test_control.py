@@ -1,0 +1,338 @@
+"""Loops and branches in compiled functions: results, types, written arguments and errors are those of plain Python."""
+# ruff: noqa: PERF401, B007  # as people write it
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from control_programs import PROGRAMS
+from control_statements import STATEMENTS
+from jitted import agree, array, given, notes
+
+import jitkernels as jk
+from jitkernels.errors import TracingError
+
+UNROLLED = {"views"}
+"""Statements whose loops are so short that they are none."""
+
+
+def is_whole(compiled: Any) -> bool:
+    """Whether loops and branches of a function are the code's, and none is run round by round."""
+    made = [one for kept in compiled._specialisations.values() for one in kept]
+    return bool(made) and all(one.has_flows for one in made) and not notes(compiled)
+
+
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("backend", ["native", "interpreter"])
+def test_programs(function: Callable[..., Any], backend: str) -> None:
+    assert is_whole(agree(function, *PROGRAMS[function], backend=backend))
+
+
+@pytest.mark.parametrize("function", STATEMENTS, ids=lambda one: one.__name__)
+def test_statements(function: Callable[..., Any]) -> None:
+    compiled = agree(function, *STATEMENTS[function])
+    assert is_whole(compiled) or function.__name__ in UNROLLED
+
+
+def test_bits_are_those_of_python() -> None:
+    """No product and sum become one, as that may decide what is done next."""
+
+    def orbit(c: float, n: int) -> Any:
+        x = 0.1
+        for _ in range(n):
+            x = c * x * (1.0 - x) + 1e-3 * x
+        return x
+
+    assert jk.jit(orbit)(3.77, 900) == orbit(3.77, 900)
+
+
+# Calls that Python has to serve: it raises what it raises, from where all was before
+
+
+def beyond(a: Any, n: Any) -> Any:
+    s = 0.0
+    for i in range(n):
+        s += a[i]
+    return s
+
+
+def beyond_unread(a: Any, n: Any) -> Any:
+    for i in range(n):
+        a[i]
+    return 1
+
+
+def written_beyond(a: Any, n: Any) -> Any:
+    for i in range(n):
+        a[i] = i * 2
+
+
+def before_the_first(a: Any, n: Any) -> Any:
+    for i in range(n):
+        a[-i] += 1
+
+
+def divided(a: Any, n: Any) -> Any:
+    total = 0
+    for i in range(n):
+        total += 100 // (i - 5)
+    return total
+
+
+def remainder(a: Any, n: Any) -> Any:
+    total = 0
+    for i in range(n):
+        total += 100 % (5 - i)
+    return total
+
+
+def quotient(a: Any, n: Any) -> Any:
+    total = 0.0
+    for i in range(n):
+        total += 1 / (i - 5)
+    return total
+
+
+def root(a: Any, n: Any) -> Any:
+    total = 0.0
+    for i in range(n):
+        total += math.sqrt(5.0 - i)
+    return total
+
+
+def undefined(a: Any, n: Any) -> Any:
+    for i in range(n - 25):
+        s = a[i]
+    return s
+
+
+def raised(a: Any, n: Any) -> Any:
+    for i in range(n):
+        if a[i] > 5.5:
+            raise ValueError("too large")
+    return n
+
+
+def asserted(a: Any, n: Any) -> Any:
+    for i in range(n):
+        assert a[i] < 5.5, "too large"
+
+
+def in_a_branch(a: Any, n: Any) -> Any:
+    s = 0.0
+    for i in range(n):
+        if a[i] > 3:
+            s += a[i + 10]
+    return s
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        beyond, beyond_unread, written_beyond, before_the_first, divided, remainder, quotient, root, undefined, raised,
+        asserted, in_a_branch,
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("backend", ["native", "interpreter"])
+def test_errors(function: Callable[..., Any], backend: str) -> None:
+    agree(function, lambda: array(20), given(25), backend=backend)
+
+
+def test_errors_come_and_go() -> None:
+    compiled = jk.jit(written_beyond)
+    for n in (20, 25, 19, 30, 20):
+        one, other = array(20), array(20)
+        if n > 20:
+            with pytest.raises(IndexError, match="index 20 is out of bounds for axis 0 with size 20"):
+                compiled(one, n)
+            with pytest.raises(IndexError):
+                written_beyond(other, n)
+        else:
+            compiled(one, n)
+            written_beyond(other, n)
+        assert np.array_equal(one, other)
+
+
+# Ints are Python's
+
+
+@pytest.mark.parametrize("n", [5, 60, 61, 62, 63, 64, 65, 90, 100, 200])
+def test_large_ints(n: int) -> None:
+    def doubled(n: int) -> Any:
+        total, step = 1, 1
+        for _ in range(n):
+            step = step * 2
+            total = total + step
+        return total
+
+    def added(n: int) -> Any:
+        one, other = 0, 1
+        for _ in range(n):
+            one, other = other, one + other
+        return one
+
+    def negative(n: int) -> Any:
+        total = -1
+        for _ in range(n):
+            total = total * 3 + 1
+        return total
+
+    for function in (doubled, added, negative):
+        found = jk.jit(function)(n)
+        assert found == function(n)
+        assert type(found) is int
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2, 9])
+@pytest.mark.parametrize("step", [-3, -1, 1, 2])
+def test_ranges(rounds: int, step: int) -> None:
+    def listed(n: int, k: int) -> Any:
+        total, last = 0, -1
+        for i in range(k, k + n, 2):
+            total = total * 3 + i
+            last = i
+        for i in range(k + n, k, -1):
+            total = total * 5 - i
+        return total, last
+
+    compiled = jk.jit(listed)
+    assert compiled(rounds, step) == listed(rounds, step)
+    assert compiled(rounds + 30, step) == listed(rounds + 30, step)
+
+
+def test_one_code_serves_all_sizes() -> None:
+    def summed(a: Any) -> Any:
+        s = 0.0
+        for i in range(len(a)):
+            for j in range(i):
+                s += a[i] * a[j]
+        return s
+
+    compiled = jk.jit(summed)
+    for n in range(2, 40):
+        assert compiled(array(n)) == summed(array(n))
+    assert compiled.stats().compiles == 1
+
+
+def test_arrays_of_all_types() -> None:
+    def largest(a: Any) -> Any:
+        found = a[0]
+        place = 0
+        for i in range(1, len(a)):
+            if a[i] > found:
+                found = a[i]
+                place = i
+        return found, place
+
+    for dtype in ("bool", "i1", "u1", "i2", "i4", "u4", "i8", "f4", "f8"):
+        agree(largest, lambda dtype=dtype: array(20, dtype=dtype))  # type: ignore[misc]
+
+
+def test_strides() -> None:
+    def scanned(a: Any) -> Any:
+        for i in range(1, a.shape[0]):
+            for j in range(a.shape[1]):
+                a[i, j] = a[i - 1, j] * 0.5 + a[i, j]
+
+    for view in (
+        lambda a: a[::2, 1:],
+        lambda a: a.T,
+        lambda a: a[::-1, ::-3],
+        lambda a: np.asfortranarray(a),
+    ):
+        agree(scanned, lambda view=view: view(array(12, 14)))  # type: ignore[misc]
+
+
+def test_arguments_that_overlap() -> None:
+    def shifted(a: Any, b: Any) -> None:
+        for i in range(len(b)):
+            a[i] = b[i] + 1
+
+    compiled = jk.jit(shifted)
+    one, other = array(20), array(20)
+    compiled(one[1:], one[:-1])
+    shifted(other[1:], other[:-1])
+    assert np.array_equal(one, other)
+
+
+def test_old_values_are_kept_where_they_are_needed() -> None:
+    def twice(a: Any) -> Any:
+        before = a.copy()
+        first = a * 2
+        for i in range(1, len(a)):
+            a[i] += a[i - 1]
+        middle = a + before
+        for i in range(1, len(a)):
+            a[i] -= a[i - 1] * 0.5
+        return first, middle, before, a * 3
+
+    agree(twice, lambda: array(30))
+
+
+def test_helpers_and_closures() -> None:
+    limit = np.array([0.5, 1.5])
+
+    def clipped(x: Any) -> Any:
+        if x > limit[1]:
+            return limit[1]
+        if x < limit[0]:
+            return limit[0]
+        return x
+
+    def summed(a: Any) -> Any:
+        s = 0.0
+        for i in range(len(a)):
+            s += clipped(a[i])
+        return s
+
+    compiled = jk.jit(summed)
+    assert compiled(array(20)) == summed(array(20))
+    limit[1] = 0.75
+    assert compiled(array(20)) == summed(array(20))
+    assert is_whole(compiled)
+
+
+# What cannot be compiled
+
+
+def test_lists_that_grow() -> None:
+    def collected(a: Any) -> Any:
+        found = []
+        for i in range(len(a)):
+            found.append(a[i] * 2)
+        return found
+
+    def counted(a: Any) -> Any:
+        found = []
+        for i in range(len(a)):
+            found.append(1)
+        return len(found)
+
+    agree(collected, lambda: array(12))
+    agree(counted, lambda: array(12))
+
+
+def test_reasons_are_told() -> None:
+    def sorted_rows(a: Any) -> Any:
+        total = 0.0
+        for i in range(a.shape[0]):
+            total += np.sort(a[i])[0]
+        return total
+
+    compiled = jk.jit(sorted_rows)
+    told = str(compiled.explain(np.ones((10_000, 3))))
+    assert "left to NumPy" in told
+    assert f"{__file__}:" in told
+
+
+def test_choices_between_arrays_are_refused() -> None:
+    def chosen(x: Any) -> Any:
+        total = x.sum()
+        if total > 0:
+            return x
+        return -x
+
+    with pytest.raises(TracingError, match="'total'"):
+        jk.jit(chosen)(array(3))
