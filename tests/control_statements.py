@@ -130,7 +130,7 @@ def int32(a: Any) -> Any:
 
 
 def mixed(a: Any) -> Any:
-    s = 0
+    s: Any = 0
     for i in range(len(a)):
         s += i / 2
     return s

@@ -41,11 +41,11 @@ def getitem(given: Traced, key: Any) -> Any:
     parts = elements.key_of(given, key)
     if parts is not None:
         return elements.read(given, parts)
-    _refuse_in_loops(given)
     mask = _mask_of(given, key)
     if mask is not None:
         return Masked(given, mask)
     picked = take_apart(given, key)
+    _refuse_in_loops(given, picked)
     if not picked.arrays:
         if picked.is_element:
             return result(given.tracer, construct.view(given.node, picked.map, ()))
@@ -74,7 +74,6 @@ def setitem(given: Traced, key: Any, value: Any) -> None:
         elements.refuse(given, value)
         elements.write(given, parts, assigned(tracer, value, given.node.dtype, ()))
         return
-    _refuse_in_loops(given)
     mask = _mask_of(given, key)
     if mask is not None:
         _set_masked(given, mask, value)
@@ -82,6 +81,7 @@ def setitem(given: Traced, key: Any, value: Any) -> None:
     if type(value) is Masked:
         raise UnknownError("elements chosen by a mask are assigned to elements that are not")
     picked = take_apart(given, key)
+    _refuse_in_loops(given, picked)
     if not picked.arrays:
         target = given.region(picked.map, picked.shape)
         dimensions: int = getattr(operand(tracer, value), "ndim", 0)
@@ -98,9 +98,9 @@ def setitem(given: Traced, key: Any, value: Any) -> None:
     base.view.write(made)
 
 
-def _refuse_in_loops(given: Traced) -> None:
-    if given.tracer.depth:
-        raise UnknownError("parts of arrays in a loop or branch")
+def _refuse_in_loops(given: Traced, picked: Picked) -> None:
+    if given.tracer.depth and picked.arrays:
+        raise UnknownError("parts of arrays that numbers pick, in a loop or branch")
 
 
 def assigned(tracer: Tracer, value: Any, dtype: str, shape: Sequence[Number]) -> Node:

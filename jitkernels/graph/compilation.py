@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from jitkernels.attrs.base import FLOATS
 from jitkernels.graph import construct, epilogues, flows, products
+from jitkernels.graph.bodies import bodies_of
 from jitkernels.graph.checks import checked
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import programs
@@ -45,6 +46,28 @@ def compiled(
     units: list[programs.Unit] | None = None,
 ) -> Program:
     """The program of a graph. What is emitted for its segments is added to `units`."""
+    program, steps, arrays = _planned(graph, scope, config)
+    for i, name in enumerate(program.symbols):
+        program.symbols[name] = len(program.words) + i
+    group: list[Nest | Product | Flow] = []
+    for step in [*steps, None]:
+        if isinstance(step, Nest | Product | Flow):
+            group.append(step)
+            continue
+        if isinstance(step, Single) and id(step.node) in program.reshaped:
+            continue
+        if group:
+            program.steps.append(Maker(arrays, program, scope, choose, units).segment(group))
+            group = []
+        if isinstance(step, Single):
+            program.steps.append(step.node)
+    return program
+
+
+def _planned(
+    graph: Graph, scope: Scope, config: JitConfig
+) -> tuple[Program, list[epilogues.Step], dict[int, Array]]:
+    """What is computed where, and where its results are."""
     graph = products.lowered(optimised(graph, config))
     if abs(config.opt_level) >= 3:
         graph = products.lowered(
@@ -65,25 +88,12 @@ def compiled(
     if abs(config.opt_level) >= 3:
         steps = epilogues.brought_together(steps, schedule.shared)
     program.shared = schedule.shared
-    arrays = _arrays(program, graph, steps)
-    for i, name in enumerate(program.symbols):
-        program.symbols[name] = len(program.words) + i
-    group: list[Nest | Product | Flow] = []
-    for step in [*steps, None]:
-        if isinstance(step, Nest | Product | Flow):
-            group.append(step)
-            continue
-        if isinstance(step, Single) and id(step.node) in program.reshaped:
-            continue
-        if group:
-            program.steps.append(Maker(arrays, program, scope, choose, units).segment(group))
-            group = []
-        if isinstance(step, Single):
-            program.steps.append(step.node)
-    return program
+    return program, steps, _arrays(program, graph, steps, scope)
 
 
-def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> dict[int, Array]:
+def _arrays(
+    program: Program, graph: Graph, steps: Sequence[epilogues.Step], scope: Scope
+) -> dict[int, Array]:
     """Where each kept node is, which gets a word of the frame."""
     arrays: dict[int, Array] = {}
     for node in graph.inputs:
@@ -99,6 +109,7 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
     in_memory_of = epilogues.taken_over(steps, graph, program.shared) if is_fused else {}
     for step in steps:
         if isinstance(step, Flow):
+            _bodies(step, program, arrays, scope)
             for node in step.items:
                 base = program.shared.get(id(node))
                 arrays[id(node)] = (
@@ -141,6 +152,24 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
         if flows.is_result(node) and id(node) in program.shared:
             _made_as_result(program, node, memory_of(node, program.shared))
     return arrays
+
+
+def _bodies(flow: Flow, program: Program, arrays: dict[int, Array], scope: Scope) -> None:
+    """Plan what is computed in a loop or branch, and lend memory for the arrays there."""
+    given = [arrays[id(one)].strides if one.ndim else None for one in flow.node.inputs]
+    flow.bodies = bodies_of(flow.node, given)
+    for body in flow.bodies.values():
+        for _, group in body.stages:
+            if group is None:
+                continue
+            group.program, group.steps, group.arrays = _planned(group.graph, scope, program.config)
+            for i, name in enumerate(group.program.symbols):
+                group.program.symbols[name] = len(group.program.words) + i
+            for node in group.program.made:
+                if node.ndim:
+                    memory = Node("memory", (), node.dtype, node.shape)
+                    group.words[id(node)] = _array(program, memory, construct.contiguous(node.shape)).word
+                    program.made.append(memory)
 
 
 def _made_as_result(program: Program, node: Node, base: Node) -> None:

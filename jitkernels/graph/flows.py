@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from jitkernels.graph import construct
 from jitkernels.graph.ir import Graph, Node, readers, remade_of, sorted_nodes
@@ -9,15 +10,18 @@ from jitkernels.graph.operations import OPERATIONS
 from jitkernels.graph.regions import nodes_within, regions_of
 
 FLOWS = frozenset({"loop", "branch"})
+IN_NESTS = frozenset({"cast", "constant", "extent", "iota", "reduce", "update", "view"})
+"""What nests of a region compute, beside what is elementwise."""
 NUMBERS = frozenset({"constant", "extent", "cast", "bounded", "overflows", "parameter", "item"})
 
 
 @dataclass
 class Flow:
-    """A loop or branch, and those of its results that somebody reads."""
+    """A loop or branch, those of its results that somebody reads, and its regions by their ids, as they are run."""
 
     node: Node
     items: list[Node] = field(default_factory=list)
+    bodies: dict[int, Any] = field(default_factory=dict)
 
 
 def is_flow(node: Node) -> bool:
@@ -29,22 +33,26 @@ def is_result(node: Node) -> bool:
     return node.operation == "item" and is_flow(node.inputs[0])
 
 
+def is_direct(node: Node) -> bool:
+    """Whether a node of a region is a number, an element or a flow, and no array that a nest computes."""
+    if is_flow(node) or node.operation in ("parameter", "item"):
+        return True
+    if node.operation in ("gather", "scatter"):
+        array, count = node.inputs[0], 1 if node.operation == "gather" else 2
+        return len(node.inputs) - count == array.ndim and not any(one.ndim for one in node.inputs[count:])
+    return not node.ndim and (node.operation in NUMBERS or OPERATIONS[node.operation].is_elementwise)
+
+
 def unsupported(graph: Graph) -> str:
     """What a region holds that no code is made for; nothing if it can be compiled."""
     for node in graph:
-        if is_flow(node):
-            for region in regions_of(node):
-                found = unsupported(region)
-                if found:
-                    return found
-        elif node.operation in ("gather", "scatter"):
-            array, count = node.inputs[0], 1 if node.operation == "gather" else 2
-            if len(node.inputs) - count != array.ndim or any(one.ndim for one in node.inputs[count:]):
-                return "parts of arrays"
-        elif node.ndim and node.operation not in ("parameter", "item"):
-            return f"an array that {node.operation} makes"
-        elif not node.ndim and not (node.operation in NUMBERS or OPERATIONS[node.operation].is_elementwise):
-            return node.operation
+        for region in regions_of(node):
+            found = unsupported(region)
+            if found:
+                return found
+        if is_direct(node) or node.operation in IN_NESTS or OPERATIONS[node.operation].is_elementwise:
+            continue
+        return node.operation
     return ""
 
 
@@ -57,7 +65,7 @@ def may_refuse(flow: Node) -> bool:
 def base_of(node: Node) -> Node:
     """The array whose memory a changed one has."""
     while True:
-        if node.operation == "scatter":
+        if node.operation in ("scatter", "update"):
             node = node.inputs[0]
         elif is_result(node):
             place = place_of_base(node)

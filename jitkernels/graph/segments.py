@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jitkernels import machine
+from jitkernels.errors import GraphError
 from jitkernels.graph import cones, epilogues, extents, guesses
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.blocks import Function
@@ -72,7 +73,18 @@ class Maker:
         return self._made(nests)
 
     def _flow(self, flow: Flow, name: str) -> None:
-        """A loop or branch, which is called like a nest."""
+        """A loop or branch, which is called like a nest, and the nests in it."""
+        for number, group in enumerate(
+            group for body in flow.bodies.values() for _, group in body.stages if group
+        ):
+            inner = InnerMaker(group.arrays, group.program, self.scope, self.choose)
+            inner.library = self.library
+            for place, step in enumerate(group.steps):
+                if not isinstance(step, Nest):
+                    raise GraphError(f"{step.node.operation} in a loop or branch")
+                inner.nest(step, f"{name}.{number}.{place}")
+            self.texts += inner.texts
+            group.calls = inner.calls
         self.texts.append(FlowEmitter(flow, self.arrays, self._function(), name).text())
         self.calls.append(programs.Call(name, None, WORK_OF_FLOW, refuses=True))
 
@@ -155,6 +167,17 @@ class Maker:
 
     def _function(self) -> Function:
         return Function(self.library, self.program.symbols)
+
+
+class InnerMaker(Maker):
+    """Makes nests that a loop or branch calls, each at once and whole."""
+
+    def nest(self, nest: Nest, name: str) -> None:
+        if not all(_is_empty(store.cone.root) for store in nest.stores):
+            self._nest(nest, name, None)
+
+    def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
+        return Emitter(nest, self.arrays, self._function(), variant, name)
 
 
 def _is_empty(node: Node) -> bool:

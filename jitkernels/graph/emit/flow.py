@@ -4,20 +4,19 @@ Variables are memory of their own, which LLVM puts in registers. A region's node
 of an array is read before the next one is written over it.
 """
 
-import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jitkernels.errors import GraphError
+from jitkernels.graph.bodies import Group
 from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type, memory_type
 from jitkernels.graph.emit.conversions import converted
 from jitkernels.graph.emit.elementwise import applied
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.programs import REFUSED
 from jitkernels.graph.extents import Number, same
-from jitkernels.graph.flows import Flow, changed, is_flow
-from jitkernels.graph.ir import Graph, Node, readers, sorted_nodes
+from jitkernels.graph.flows import Flow
+from jitkernels.graph.ir import Graph, Node
 from jitkernels.native.language.types import NUMBERS, constant
 from jitkernels.records import record
 
@@ -50,6 +49,7 @@ class FlowEmitter:
         node = self.flow.node
         self.block = Block(self.function.block)
         self.pointers: dict[int, str] = {}
+        self.numbers: dict[int, str] = {}
         values: Values = {}
         for one in node.inputs:
             values[id(one)] = self._given(one)
@@ -111,11 +111,14 @@ class FlowEmitter:
         """What a region gives for its inputs."""
         values: Values = {id(one): value for one, value in zip(graph.inputs, given, strict=True)}
         checks = {id(one) for one in graph.checks}
-        for node in ordered(graph):
-            if id(node) not in values:
-                values[id(node)] = self._value(node, values)
-            if id(node) in checks:
-                self._refuse(values[id(node)])
+        for nodes, group in self.flow.bodies[id(graph)].stages:
+            for node in nodes:
+                if id(node) not in values:
+                    values[id(node)] = self._value(node, values)
+                if id(node) in checks:
+                    self._refuse(values[id(node)])
+            if group is not None:
+                self._nests(group, values)
         return [values[id(node)] for node in graph.outputs]
 
     def _refuse(self, bit: Register) -> None:
@@ -173,6 +176,50 @@ class FlowEmitter:
         return self._new(
             f"getelementptr inbounds {memory_type(place.dtype)}, ptr {place.pointer}, i64 {total}"
         )
+
+    def _nests(self, group: Group, values: Values) -> None:
+        """Call the nests of a group, which have a frame of their own."""
+        program, head = group.program, self.function.block
+        frame = self.function.variable(f"[{len(program.words) + len(program.symbols) + 1} x i64]")
+
+        def keep(word: int, kind: str, text: str) -> None:
+            at = self.function.new(head, f"getelementptr i64, ptr {frame}, i64 {word}")
+            head.lines.append(f"  store {kind} {text}, ptr {at}")
+
+        for name, word in program.symbols.items():
+            keep(word, "i64", self.function.extent_of(name))
+        for node, taken in zip(program.graph.inputs, group.taken, strict=True):
+            value = values[id(taken)]
+            if isinstance(value, Place):
+                keep(program.words[id(node)], "ptr", value.pointer)
+            else:
+                at = self.function.variable(memory_type(value.dtype))
+                keep(program.words[id(node)], "ptr", at)
+                self._stored(at, value)
+        for node in program.made:
+            at = (
+                self._pointer(group.words[id(node)])
+                if node.ndim
+                else self.function.variable(memory_type(node.dtype))
+            )
+            self.numbers[id(node)] = at
+            keep(program.words[id(node)], "ptr", at)
+        for call in group.calls:
+            end = "1" if call.extent is None else self.function.extent(call.extent)
+            self.block.lines.append(f"  call i64 @{call.name}(ptr {frame}, i64 0, i64 {end})")
+        targets = [target for target, _ in program.graph.writes]
+        outputs = len(program.graph.outputs)
+        for node, given in zip(program.graph.outputs, group.given[:outputs], strict=True):
+            if given.ndim:
+                array = group.arrays[id(node)]
+                values[id(given)] = Place(self._pointer(group.words[id(node)]), array.strides, node.dtype)
+            else:
+                values[id(given)] = self._loaded(self.numbers[id(node)], node.dtype)
+        places = {
+            id(node): values[id(one)] for node, one in zip(program.graph.inputs, group.taken, strict=True)
+        }
+        for target, given in zip(targets, group.given[outputs:], strict=True):
+            values[id(given)] = places[id(target)]
 
     def _flow(self, node: Node, values: Values) -> list[Any]:
         given = [values[id(one)] for one in node.inputs]
@@ -247,39 +294,3 @@ class FlowEmitter:
             self.block.lines.append(f"  br label %{labels[2]}")
         self.block.lines.append(f"{labels[2]}:")
         return [self._get(at, one.dtype) if at else one for at, one in zip(places, results, strict=True)]
-
-
-def ordered(graph: Graph) -> list[Node]:
-    """The nodes of a region, each array read before it is written over. Raises GraphError where that cannot be."""
-    nodes = sorted_nodes(graph.roots)
-    read = readers(nodes)
-    waits: dict[int, set[int]] = {id(node): {id(one) for one in node.inputs} for node in nodes}
-    for node in nodes:
-        for array in overwritten(node):
-            for reader in read.get(id(array), ()):
-                if reader is not node:
-                    waits[id(node)].add(id(reader))
-    followers: dict[int, list[int]] = {}
-    for key, before in waits.items():
-        for one in before:
-            followers.setdefault(one, []).append(key)
-    position = {id(node): i for i, node in enumerate(nodes)}
-    ready = [i for i, node in enumerate(nodes) if not waits[id(node)]]
-    found: list[Node] = []
-    while ready:
-        node = nodes[heapq.heappop(ready)]
-        found.append(node)
-        for key in followers.get(id(node), ()):
-            waits[key].discard(id(node))
-            if not waits[key]:
-                heapq.heappush(ready, position[key])
-    if len(found) < len(nodes):
-        raise GraphError("an array is needed as it was when it is written over in a loop or branch")
-    return found
-
-
-def overwritten(node: Node) -> list[Node]:
-    """The arrays whose memory a node changes."""
-    if node.operation == "scatter":
-        return [node.inputs[0]]
-    return [node.inputs[place] for place in changed(node)] if is_flow(node) else []
