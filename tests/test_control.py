@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from control_arrays import ARRAYS, numbers, swapped, turned
 from control_programs import PROGRAMS
 from control_statements import STATEMENTS
 from jitted import agree, array, given, notes
@@ -34,6 +35,18 @@ def test_programs(function: Callable[..., Any], backend: str) -> None:
 def test_statements(function: Callable[..., Any]) -> None:
     compiled = agree(function, *STATEMENTS[function])
     assert is_whole(compiled) or function.__name__ in UNROLLED
+
+
+@pytest.mark.parametrize("function", ARRAYS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("backend", ["native", "interpreter"])
+def test_array_expressions(function: Callable[..., Any], backend: str) -> None:
+    assert is_whole(agree(function, *ARRAYS[function], backend=backend))
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 8, 9, 10, 20])
+def test_arrays_that_change_places(steps: int) -> None:
+    for function, make in ((swapped, lambda: numbers(7, 6)), (turned, lambda: numbers(20))):
+        agree(function, make, given(steps))
 
 
 def test_bits_are_those_of_python() -> None:

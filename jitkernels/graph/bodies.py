@@ -12,7 +12,7 @@ from typing import Any
 from jitkernels.errors import GraphError
 from jitkernels.graph import construct
 from jitkernels.graph.extents import Number
-from jitkernels.graph.flows import changed, is_direct, is_flow, place_in, place_of_base
+from jitkernels.graph.flows import changed, is_direct, is_flow, place_in, place_of_base, targets_of
 from jitkernels.graph.ir import Graph, Node, readers, sorted_nodes
 from jitkernels.graph.regions import COPIED
 
@@ -52,9 +52,8 @@ def bodies_of(flow: Node, given: Sequence[Strides | None]) -> dict[int, Body]:
     if flow.operation == "loop":
         first = 3 if flow.options["counts"] else 0
         own = [*([None] if first else []), *given[first:]]
-        targets = {i: i + (1 if first else 0) for i in range(flow.options["carried"])}
         _add(found, flow.options["condition"], own, {})
-        _add(found, flow.options["body"], own, targets)
+        _add(found, flow.options["body"], own, targets_of(flow))
         return found
     for name in ("yes", "no"):
         region = flow.options[name]
@@ -103,7 +102,7 @@ def _add(
     for i, place in targets.items():
         output, base = graph.outputs[i], graph.inputs[place]
         if output.ndim and is_direct(output) and _base(output) is not base:
-            raise GraphError("arrays that change places in a loop")
+            raise GraphError("an array that is left in the memory of another")
     found[id(graph)] = body
 
 

@@ -95,6 +95,21 @@ def place_in(region: Graph, index: int) -> int | None:
     return next((i for i, one in enumerate(region.inputs) if one is base), None)
 
 
+def targets_of(loop: Node) -> dict[int, int]:
+    """By the number of each array that a loop carries, the input of the body in whose memory a round leaves it.
+
+    It is another one than its own where arrays change places.
+    """
+    body, first = loop.options["body"], 1 if loop.options["counts"] else 0
+    found: dict[int, int] = {}
+    for i, one in enumerate(body.outputs):
+        if one.ndim:
+            place = place_in(body, i)
+            is_carried = place is not None and first <= place < first + loop.options["carried"]
+            found[i] = place if place is not None and is_carried else first + i
+    return found
+
+
 def changed(flow: Node) -> list[int]:
     """The places of the inputs whose memory a loop or branch changes."""
     if flow.operation == "loop":

@@ -9,7 +9,7 @@ from jitkernels.graph import cones, epilogues, extents, guesses
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
-from jitkernels.graph.emit.flow import FlowEmitter
+from jitkernels.graph.emit.flow import SWAPPED, FlowEmitter
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
 from jitkernels.graph.emit.targets import Variant
@@ -85,7 +85,10 @@ class Maker:
                 inner.nest(step, f"{name}.{number}.{place}")
             self.texts += inner.texts
             group.calls = inner.calls
-        self.texts.append(FlowEmitter(flow, self.arrays, self._function(), name).text())
+        emitter = FlowEmitter(flow, self.arrays, self._function(), name)
+        self.texts.append(emitter.text())
+        if emitter.swaps and SWAPPED not in self.texts:
+            self.texts.append(SWAPPED)
         self.calls.append(programs.Call(name, None, WORK_OF_FLOW, refuses=True))
 
     def _made(self, nests: Sequence[Nest | Product | Flow]) -> Segment:

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.frontends.flow import ranges
+from jitkernels.frontends.flow import ranges, rebinding
 from jitkernels.frontends.flow.along import Count
 from jitkernels.frontends.flow.branches import choose, keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.ints import as_int, plain
 from jitkernels.frontends.flow.state import UNSET, State, Unset, dtype_of, joined, kind_of, node_of, number
 from jitkernels.frontends.flow.tracing import Attempt
 from jitkernels.frontends.storage import Storage
-from jitkernels.frontends.traced import Traced
+from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError, elementwise
@@ -38,6 +38,7 @@ class Loop:
         self.kinds = [kind_of(one) for one in self.before]
         self.storages: list[Storage] = []
         self.bounds: dict[int, Any] = {}
+        self.rebound: list[int] = []
 
     def trace(self) -> None:
         """Make the node, and give the variables its results. Raises UnknownError where this cannot be."""
@@ -71,6 +72,10 @@ class Loop:
                     values[place] = number(tracer, made, kind)
                     if kind is int:
                         self._bound(made, place)
+            rebound = len(parameters)
+            for place in self.rebound:
+                made, parameters = rebinding.parameter_of(self.before[place], parameters)
+                values[place] = fresh(tracer, made)
             for storage in self.storages:
                 parameters.append(parameter(storage.node.dtype, storage.node.shape, len(parameters)))
                 attempt.hold(storage, parameters[-1])
@@ -87,6 +92,9 @@ class Loop:
                 for one, kind in zip(after, self.kinds, strict=True)
                 if kind is not None and kind is not Unset
             ]
+            outputs += rebinding.outputs(
+                [after[i] for i in self.rebound], parameters[rebound : rebound + len(self.rebound)]
+            )
             outputs += [storage.node for storage in self.storages]
         checks = attempt.checks[len(asked) :]
         if attempt.checks:  # see `branches.keep`
@@ -105,7 +113,7 @@ class Loop:
         self, attempt: Attempt, values: Sequence[Any], after: Sequence[Any], carried: Sequence[Node]
     ) -> bool:
         new = [one for one in attempt.written() if not any(one is other for other in self.storages)]
-        self.storages += new
+        self.storages = [*self.storages, *new]
         kinds = []
         numbers = iter(carried)
         fits = not new
@@ -113,7 +121,10 @@ class Loop:
             zip(self.state.names, values, after, self.kinds, strict=True)
         ):
             if kind is None or kind_of(now) is None:
-                if now is not before and not (before is UNSET and not self._is_read(name)):
+                if self._is_rebound(attempt, place, now):
+                    fits = fits and place in self.rebound
+                    self._rebind(place)
+                elif now is not before and not (before is UNSET and not self._is_read(name)):
                     raise UnknownError(f"{name} is another array or object in each round")
                 kinds.append(kind)
                 continue
@@ -124,6 +135,28 @@ class Loop:
         fits = fits and kinds == self.kinds
         self.kinds = kinds
         return fits
+
+    def _is_rebound(self, attempt: Attempt, place: int, now: Any) -> bool:
+        """Whether a variable has another array now that can be carried: a new one, or that of another variable."""
+        before = self.before[place]
+        if not rebinding.fits(before, now):
+            return False
+        storage = now.view.storage
+        if storage.born > attempt.start:
+            return place in self.rebound or now is not before
+        others = [i for i, one in enumerate(self.before) if rebinding.has(one, storage)]
+        if len(others) != 1 or not all(
+            rebinding.is_own(self.before[i], self.before) for i in (place, *others)
+        ):
+            return False
+        self._rebind(others[0])
+        return True
+
+    def _rebind(self, place: int) -> None:
+        if place not in self.rebound:
+            self.rebound.append(place)
+            storage = self.before[place].view.storage
+            self.storages = [one for one in self.storages if one is not storage]
 
     def _is_read(self, name: str) -> bool:
         return not name.startswith("_jk_")
@@ -173,6 +206,7 @@ class Loop:
             for one, kind in zip(self.before, self.kinds, strict=True)
             if kind is not None and kind is not Unset
         ]
+        carried += [self.before[place].node for place in self.rebound]
         carried += [storage.node for storage in self.storages]
         carried += [construct.constant(False, "bool")] if is_risky else []
         refuse_unsupported(tracer, options)
@@ -191,6 +225,9 @@ class Loop:
                 self._at_least_one_round()
             if kind is int:
                 self._after(place, made)
+        for place in self.rebound:
+            values[place] = fresh(tracer, next(found))
+            self._at_least_one_round()  # else it is still the array from before the loop
         for storage, made in zip(self.storages, found, strict=True):
             storage.change(made)
         self.state.put(tuple(values))

@@ -54,17 +54,20 @@ class Attempt:
         return [storage for storage, _ in self.writes.values() if storage.born < self.start]
 
 
-def _containers() -> list[Any]:
-    """The lists, dicts and sets that the functions around have in variables, which they may change."""
-    found: dict[int, Any] = {}
-    frame: FrameType | None = sys._getframe(2)
+def variables() -> list[Any]:
+    """What the variables of the functions around have."""
+    found: list[Any] = []
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and not frame.f_code.co_filename.endswith("specialisation.py"):
         if not is_ours(frame.f_code.co_filename):
-            for one in frame.f_locals.values():
-                if type(one) in (list, dict, set):
-                    found[id(one)] = one
+            found += frame.f_locals.values()
         frame = frame.f_back
-    return list(found.values())
+    return found
+
+
+def _containers() -> list[Any]:
+    """The lists, dicts and sets among them, which functions may change."""
+    return list({id(one): one for one in variables() if type(one) in (list, dict, set)}.values())
 
 
 def _content(container: Any) -> list[Any]:

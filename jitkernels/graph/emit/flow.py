@@ -14,12 +14,32 @@ from jitkernels.graph.emit.conversions import converted
 from jitkernels.graph.emit.elementwise import applied
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.programs import REFUSED
-from jitkernels.graph.extents import Number, same
-from jitkernels.graph.flows import Flow
+from jitkernels.graph.extents import Number, product, same
+from jitkernels.graph.flows import Flow, targets_of
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.native.language.types import NUMBERS, constant
 from jitkernels.records import record
 
+SWAPPED = """define internal void @jk_swapped(ptr %one, ptr %other, i64 %size) noinline nounwind {
+  %same = icmp eq ptr %one, %other
+  br i1 %same, label %done, label %more
+more:
+  %i = phi i64 [ 0, %0 ], [ %next, %inside ]
+  %left = icmp slt i64 %i, %size
+  br i1 %left, label %inside, label %done
+inside:
+  %here = getelementptr i8, ptr %one, i64 %i
+  %there = getelementptr i8, ptr %other, i64 %i
+  %a = load i8, ptr %here
+  %b = load i8, ptr %there
+  store i8 %b, ptr %here
+  store i8 %a, ptr %there
+  %next = add nsw i64 %i, 1
+  br label %more
+done:
+  ret void
+}"""
+"""Swaps the contents of two arrays that are the same one, or do not overlap."""
 Values = dict[int, Any]
 """What nodes are, by their ids: a `Register`, a `Place`, or a list of these."""
 
@@ -50,6 +70,7 @@ class FlowEmitter:
         self.block = Block(self.function.block)
         self.pointers: dict[int, str] = {}
         self.numbers: dict[int, str] = {}
+        self.swaps = False
         values: Values = {}
         for one in node.inputs:
             values[id(one)] = self._given(one)
@@ -179,10 +200,13 @@ class FlowEmitter:
 
     def _nests(self, group: Group, values: Values) -> None:
         """Call the nests of a group, which have a frame of their own."""
-        program, head = group.program, self.function.block
+        program = group.program
         frame = self.function.variable(f"[{len(program.words) + len(program.symbols) + 1} x i64]")
 
-        def keep(word: int, kind: str, text: str) -> None:
+        fixed = {*self.pointers.values()}
+
+        def keep(word: int, kind: str, text: str, *, moves: bool = False) -> None:
+            head = self.block if moves else self.function.block
             at = self.function.new(head, f"getelementptr i64, ptr {frame}, i64 {word}")
             head.lines.append(f"  store {kind} {text}, ptr {at}")
 
@@ -191,7 +215,7 @@ class FlowEmitter:
         for node, taken in zip(program.graph.inputs, group.taken, strict=True):
             value = values[id(taken)]
             if isinstance(value, Place):
-                keep(program.words[id(node)], "ptr", value.pointer)
+                keep(program.words[id(node)], "ptr", value.pointer, moves=value.pointer not in fixed)
             else:
                 at = self.function.variable(memory_type(value.dtype))
                 keep(program.words[id(node)], "ptr", at)
@@ -242,12 +266,17 @@ class FlowEmitter:
         counts, options = node.options["counts"], node.options
         first = 3 if counts else 0
         carried, captured = given[first : first + options["carried"]], given[first + options["carried"] :]
-        places = [self._variable(one) if isinstance(one, Register) else "" for one in carried]
+        shift = 1 if counts else 0
+        moving = {i for i, place in targets_of(node).items() if place != i + shift}
+        places = [
+            self._variable(one) if isinstance(one, Register) else self._held(one) if i in moving else ""
+            for i, one in enumerate(carried)
+        ]
         inside, after = self.function.label(), self.function.label()
         counter = self._variable(given[0]) if counts else ""
 
         def inputs() -> list[Any]:
-            now = [self._get(at, one.dtype) if at else one for at, one in zip(places, carried, strict=True)]
+            now = [self._now(at, one) for at, one in zip(places, carried, strict=True)]
             count = [self._get(counter, "int64")] if counts else []
             return [*count, *now, *captured]
 
@@ -266,13 +295,50 @@ class FlowEmitter:
         now = inputs()
         results = self._region(options["body"], now)
         for at, one in zip(places, results, strict=True):
-            if at:
+            if at and isinstance(one, Place):
+                self.block.lines.append(f"  store ptr {one.pointer}, ptr {at}")
+            elif at:
                 self._set(at, one)
         if counts:
             self._set(counter, Register(self._new(f"add nsw i64 {now[0].text}, {given[2].text}"), "int64"))
         go_on(inside)
         self.block.lines.append(f"{after}:")
-        return [self._get(at, one.dtype) if at else one for at, one in zip(places, carried, strict=True)]
+        self._home([places[i] for i in sorted(moving)], [carried[i] for i in sorted(moving)], node, moving)
+        return [
+            self._get(at, one.dtype) if at and isinstance(one, Register) else one
+            for at, one in zip(places, carried, strict=True)
+        ]
+
+    def _held(self, array: Place) -> str:
+        """The address of a variable that has the address of an array."""
+        at = self.function.variable("ptr")
+        self.block.lines.append(f"  store ptr {array.pointer}, ptr {at}")
+        return at
+
+    def _now(self, at: str, value: Any) -> Any:
+        """What a carried value is in this round."""
+        if not at:
+            return value
+        if isinstance(value, Place):
+            return Place(self._new(f"load ptr, ptr {at}"), value.strides, value.dtype)
+        return self._get(at, value.dtype)
+
+    def _home(self, held: Sequence[str], arrays: Sequence[Place], node: Node, moving: set[int]) -> None:
+        """Arrays that have changed places go where their results are to lie: contents are swapped, once at the end."""
+        if not held:
+            return
+        self.swaps = True
+        first = 3 if node.options["counts"] else 0
+        for number, (at, array) in enumerate(zip(held, arrays, strict=True)):
+            shape = node.inputs[first + sorted(moving)[number]].shape
+            size = self.function.extent(product(shape) * NUMBERS[array.dtype].size)
+            here = self._new(f"load ptr, ptr {at}")
+            self.block.lines.append(f"  call void @jk_swapped(ptr {here}, ptr {array.pointer}, i64 {size})")
+            for other in held[number + 1 :]:
+                there = self._new(f"load ptr, ptr {other}")
+                same_one = self._new(f"icmp eq ptr {there}, {array.pointer}")
+                now = self._new(f"select i1 {same_one}, ptr {here}, ptr {there}")
+                self.block.lines.append(f"  store ptr {now}, ptr {other}")
 
     def _branch(self, node: Node, given: list[Any]) -> list[Any]:
         condition, *captured = given
