@@ -128,7 +128,10 @@ class View:
         if self.is_readonly:
             raise ValueError("assignment destination is read-only")
         if self.parent is None:
-            self.storage.change(value)
+            node = self.storage.node
+            in_place = value.operation in ("scatter", "update") and value.inputs[0] is node
+            # In loops and branches memory is that of the value before: another array's is copied into it.
+            self.storage.change(value if in_place or not watched.logs else construct.copy(value))
         elif any(same(extent, 0) for extent in self.shape):
             self.storage.change(self.storage.node)
         elif self.map is None:

@@ -12,7 +12,7 @@ from typing import Any
 from jitkernels.errors import GraphError
 from jitkernels.graph import construct
 from jitkernels.graph.extents import Number
-from jitkernels.graph.flows import changed, is_direct, is_flow, place_in, place_of_base, targets_of
+from jitkernels.graph.flows import changed, is_direct, is_flow, place_of_base, targets_of
 from jitkernels.graph.ir import Graph, Node, readers, sorted_nodes
 from jitkernels.graph.regions import COPIED
 
@@ -57,8 +57,8 @@ def bodies_of(flow: Node, given: Sequence[Strides | None]) -> dict[int, Body]:
         return found
     for name in ("yes", "no"):
         region = flow.options[name]
-        places = {i: place_in(region, i) for i, one in enumerate(region.outputs) if one.ndim}
-        _add(found, region, given[1:], {i: place for i, place in places.items() if place is not None})
+        targets = {i: place for i, place in enumerate(flow.options["bases"]) if place >= 0}
+        _add(found, region, given[1:], targets)
     return found
 
 

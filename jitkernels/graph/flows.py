@@ -84,9 +84,8 @@ def place_of_base(item: Node) -> int | None:
     if flow.operation == "loop":
         place: int = index + (3 if flow.options["counts"] else 0)
         return place
-    found = {place_in(flow.options[name], index) for name in ("yes", "no")}
-    (inside,) = found if len(found) == 1 else (None,)
-    return None if inside is None else inside + 1
+    place = flow.options["bases"][index]
+    return place + 1 if place >= 0 else None
 
 
 def place_in(region: Graph, index: int) -> int | None:
@@ -116,9 +115,7 @@ def changed(flow: Node) -> list[int]:
         first = 3 if flow.options["counts"] else 0
         count: int = flow.options["carried"]
         return [i for i in range(first, first + count) if flow.inputs[i].ndim]
-    outputs = enumerate(flow.options["yes"].outputs)
-    found = [place_in(flow.options["yes"], i) for i, one in outputs if one.ndim]
-    return [place + 1 for place in found if place is not None]
+    return [place + 1 for place in flow.options["bases"] if place >= 0]
 
 
 def with_copies(graph: Graph) -> Graph:

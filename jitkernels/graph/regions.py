@@ -5,6 +5,7 @@ regions take from around. As long as `condition` gives true, `body` gives the ca
 take the count, the carried values and the others, in this order. What is carried in the end is the result.
 
 ``branch``: inputs are a condition and what the regions take from around; the result is what `yes` or `no` gives.
+`bases` says of each result in the memory of which of their inputs it is, counted from 0; -1 for numbers.
 
 Results are several values, each an ``item``. Inputs of regions are ``parameter`` nodes, which belong to one region.
 """

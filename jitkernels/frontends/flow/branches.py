@@ -88,6 +88,8 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
     storages: dict[int, Storage] = {}
     for side in sides:
         storages |= {id(one): one for one in side.storages()}
+    if any(not one.node.ndim for one in storages.values()):
+        raise UnknownError("an array without dimensions is changed in a branch")
     closing = Closing((), start)
     is_risky = any(side.attempt.checks for side in sides)
     made = []
@@ -105,7 +107,12 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
     like = made[0][0]
     if not like:
         return
-    options = {name: closing.graph(*one) for name, one in zip(("yes", "no"), made, strict=True)}
+    captured = closing.inside([one.node for one in storages.values()])
+    options: dict[str, Any] = {
+        name: closing.graph(*one) for name, one in zip(("yes", "no"), made, strict=True)
+    }
+    places = [one.options["index"] for one in captured]
+    options["bases"] = (*[-1] * (len(like) - len(places) - is_risky), *places, *[-1] * is_risky)
     refuse_unsupported(tracer, options)
     node = Node("branch", (condition, *closing.captured), "int64", (), options)
     results = items(node, like)

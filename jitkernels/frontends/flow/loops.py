@@ -114,6 +114,12 @@ class Loop:
     ) -> bool:
         new = [one for one in attempt.written() if not any(one is other for other in self.storages)]
         self.storages = [*self.storages, *new]
+        known = len(self.rebound)
+        for place, (before, now) in enumerate(zip(self.before, after, strict=True)):
+            if rebinding.fits(before, now) and now.view.storage.born > attempt.start:
+                self._rebind(place)
+        if len(self.rebound) > known:
+            return False
         kinds = []
         numbers = iter(carried)
         fits = not new
@@ -137,13 +143,13 @@ class Loop:
         return fits
 
     def _is_rebound(self, attempt: Attempt, place: int, now: Any) -> bool:
-        """Whether a variable has another array now that can be carried: a new one, or that of another variable."""
+        """Whether a variable has another array now that can be carried: one made anew, or another variable's."""
         before = self.before[place]
         if not rebinding.fits(before, now):
             return False
         storage = now.view.storage
-        if storage.born > attempt.start:
-            return place in self.rebound or now is not before
+        if place in self.rebound:
+            return True
         others = [i for i, one in enumerate(self.before) if rebinding.has(one, storage)]
         if len(others) != 1 or not all(
             rebinding.is_own(self.before[i], self.before) for i in (place, *others)
