@@ -77,8 +77,8 @@ class Tracer:
     `picks` are what picks elements by numbers, or places them: NumPy refuses those beside an array, used or not.
     `checks` are numbers that are true where the function raises instead.
     `partial` are operations that are done for all elements, and in NumPy for those that a mask chooses. `depth` is the
-    number of loops and branches around, `ranges` and `moves` are what is known of ints in them, and `risky` are
-    results of those that may refuse.
+    number of loops and branches around, `ranges`, `moves` and `implied` are what is known of ints in them, and `risky`
+    are results of those that may refuse.
     """
 
     def __init__(self, leaves: Sequence[Any]) -> None:
@@ -98,6 +98,7 @@ class Tracer:
         self.risky: list[Node] = []
         self.ranges: dict[int, Any] = {}
         self.moves: dict[int, Any] = {}
+        self.implied: dict[int, Any] = {}
         self._values: dict[int, Any] = {}
 
     def guard(self, leaf: int, operation: str, bound: Any, truth: bool = True) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jitkernels.errors import TracingError
-from jitkernels.frontends.flow import ranges
+from jitkernels.frontends.flow import facts, ranges
 from jitkernels.frontends.flow.state import (
     UNSET,
     State,
@@ -47,13 +47,15 @@ def is_decided(value: Any) -> bool:
 class Side:
     """One side of a branch, traced: the values of the variables behind it, what it writes and checks."""
 
-    def __init__(self, tracer: Tracer, state: State, run: Callable[[], Any]) -> None:
+    def __init__(
+        self, tracer: Tracer, state: State, run: Callable[[], Any], condition: Node, *, is_yes: bool
+    ) -> None:
         self.attempt = Attempt(tracer)
         self.raises = False
         self.bases: list[Node | None] = []
         before = state.read()
         try:
-            with self.attempt:
+            with self.attempt, facts.Assumed(tracer, condition, truth=is_yes):
                 self._run(run)
                 self.attempt.finish()
                 self.values = before if self.raises else state.read()
@@ -78,7 +80,7 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
     """``if test: yes() else: no()`` where only the running code knows."""
     before = state.read()
     condition = truth(tracer, test)
-    sides = [Side(tracer, state, yes), Side(tracer, state, no)]
+    sides = [Side(tracer, state, run, condition, is_yes=run is yes) for run in (yes, no)]
     start = min(side.attempt.start for side in sides)
     alive = [side for side in sides if not side.raises] or sides
     kinds = []
@@ -166,13 +168,9 @@ def _kind(name: str, values: list[Any]) -> Any:
 def _bounds(tracer: Tracer, item: Node, values: list[Any]) -> None:
     """What is known of an int behind a branch."""
     ranges.note(tracer, item, merged(tracer, values))
-    bases = [
-        ranges.base_of(tracer, one.node) if type(one) is Traced else None
-        for one in values
-        if one is not UNSET
-    ]
-    if bases and bases[0] is not None and all(one is bases[0] for one in bases):
-        tracer.moves[id(item)] = item, bases[0]
+    known = [one for one in values if one is not UNSET]
+    moves = [ranges.move_of(tracer, one.node) if type(one) is Traced else None for one in known]
+    ranges.either(tracer, item, moves)
 
 
 def value_of(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.frontends.flow import ranges, rebinding
+from jitkernels.frontends.flow import facts, ranges, rebinding
 from jitkernels.frontends.flow.along import Count
 from jitkernels.frontends.flow.branches import choose, keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.ints import as_int, plain
@@ -39,6 +39,7 @@ class Loop:
         self.storages: list[Storage] = []
         self.bounds: dict[int, Any] = {}
         self.rebound: list[int] = []
+        self.narrowed: set[int] = set()
 
     def trace(self) -> None:
         """Make the node, and give the variables its results. Raises UnknownError where this cannot be."""
@@ -82,7 +83,8 @@ class Loop:
             state.put(tuple(values))
             condition = construct.constant(True, "bool") if self.test is None else truth(tracer, self.test())
             asked = list(attempt.checks)
-            self.body(*given)
+            with facts.Assumed(tracer, condition, truth=True):
+                self.body(*given)
             attempt.finish()
             after = state.read()
             if not self._is_settled(attempt, values, after, parameters[first:]):
@@ -103,11 +105,9 @@ class Loop:
         return True
 
     def _bound(self, made: Node, place: int) -> None:
-        """What is known of a carried int: that it moves by little, or what was found in a round before."""
-        bound = self.bounds.get(place, ranges.FREE)
-        ranges.note(self.tracer, made, bound)
-        if bound is ranges.FREE:
-            self.tracer.moves[id(made)] = made, made
+        """What is known of a carried int: what was found in a round before, at first that it moves by little."""
+        ranges.note(self.tracer, made, self.bounds.get(place, ranges.FREE))
+        self.tracer.moves[id(made)] = made, ranges.Move(made)
 
     def _is_settled(
         self, attempt: Attempt, values: Sequence[Any], after: Sequence[Any], carried: Sequence[Node]
@@ -127,7 +127,7 @@ class Loop:
             zip(self.state.names, values, after, self.kinds, strict=True)
         ):
             if kind is None or kind_of(now) is None:
-                if self._is_rebound(attempt, place, now):
+                if self._is_rebound(place, now):
                     fits = fits and place in self.rebound
                     self._rebind(place)
                 elif now is not before and not (before is UNSET and not self._is_read(name)):
@@ -142,7 +142,7 @@ class Loop:
         self.kinds = kinds
         return fits
 
-    def _is_rebound(self, attempt: Attempt, place: int, now: Any) -> bool:
+    def _is_rebound(self, place: int, now: Any) -> bool:
         """Whether a variable has another array now that can be carried: one made anew, or another variable's."""
         before = self.before[place]
         if not rebinding.fits(before, now):
@@ -168,28 +168,29 @@ class Loop:
         return not name.startswith("_jk_")
 
     def _is_within(self, place: int, made: Node, now: Any) -> bool:
-        """Whether an int stays in the bounds that were taken to hold."""
+        """Whether an int stays in the bounds that were taken to hold, which are as narrow as can be told."""
         if self.kinds[place] is not int or kind_of(now) is not int:
             return True
-        bound = self.bounds.get(place, ranges.FREE)
-        if bound is None:
-            return True
-        node = now.node if type(now) is Traced else None
-        if bound is ranges.FREE and node is not None and ranges.base_of(self.tracer, node) is made:
-            return True
+        before = self.before[place]
+        begin = (0, 0) if before is UNSET else ranges.interval(self.tracer, before)
+        low, high = begin or (ranges.LEAST, ranges.MOST)
+        move = ranges.move_of(self.tracer, now.node) if type(now) is Traced else None
         found = ranges.interval(self.tracer, now)
-        begin = (
-            ranges.interval(self.tracer, self.before[place]) if self.before[place] is not UNSET else (0, 0)
-        )
-        if found is None or begin is None:
-            self.bounds[place] = None
-            return False
-        if bound is ranges.FREE:
-            self.bounds[place] = ranges.hull([begin, found])
-            return False
-        if all(map(ranges.is_at_least, (found[0] - bound[0], bound[1] - found[1]), (0, 0))):
+        if move is None or move.base is not made:
+            low, high = ranges.hull([(low, high), found or (ranges.LEAST, ranges.MOST)])
+        else:
+            ends = ranges.FREE if move.is_little else (ranges.LEAST, ranges.MOST)
+            low, high = low if move.is_up else ends[0], high if move.is_down else ends[1]
+        taken = self.bounds.get(place, ranges.FREE)
+        if ranges.are_same(taken, (low, high)):
             return True
-        self.bounds[place] = None
+        if not (ranges.is_no_more(taken[0], low) and ranges.is_no_more(high, taken[1])):
+            self.bounds[place] = ranges.LEAST, ranges.MOST
+            return False
+        if place in self.narrowed:
+            return True
+        self.narrowed.add(place)
+        self.bounds[place] = low, high
         return False
 
     def _made(self, closing: Closing, asked: Any, done: Any) -> None:
@@ -253,12 +254,18 @@ class Loop:
 
     def _after(self, place: int, made: Node) -> None:
         """What is known of an int after the loop."""
-        before = self.before[place]
-        bound = self.bounds.get(place, ranges.FREE)
-        ranges.note(self.tracer, made, bound)
-        base = ranges.base_of(self.tracer, before.node) if type(before) is Traced else None
-        if bound is ranges.FREE and base is not None:
-            self.tracer.moves[id(made)] = made, base
+        before, bounds = self.before[place], self.bounds.get(place, ranges.FREE)
+        ranges.note(self.tracer, made, bounds)
+        start = ranges.move_of(self.tracer, before.node) if type(before) is Traced else None
+        first = ranges.interval(self.tracer, before) if start is not None else None
+        if start is not None and first is not None:
+            is_little = all(
+                one in (end, far) for one, end, far in zip(bounds, first, ranges.FREE, strict=True)
+            )
+            is_up = start.is_up and ranges.are_same(bounds[:1], first[:1])
+            is_down = start.is_down and ranges.are_same(bounds[1:], first[1:])
+            move = ranges.Move(start.base, start.is_little and is_little, is_up, is_down)
+            self.tracer.moves[id(made)] = made, move
 
 
 def unrolled(

@@ -9,6 +9,7 @@ from jitkernels.frontends.flow.along import along, enumerate_, range_, zip_
 from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, value_of
 from jitkernels.frontends.flow.loops import Loop, unrolled
 from jitkernels.frontends.flow.state import UNSET, State
+from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer, current, user_frame
 from jitkernels.graph.construct import UnknownError
 
@@ -119,7 +120,17 @@ def both(one: Any, other: Callable[[], Any]) -> Any:
     tracer = current()
     if tracer is None or is_decided(one):
         return other() if one else False
-    return value_of(tracer, one, lambda: as_bool(tracer, other()), lambda: False)
+    parts: list[Any] = []
+
+    def second() -> Any:
+        parts.append(as_bool(tracer, other()))
+        return parts[0]
+
+    found = value_of(tracer, one, second, lambda: False)
+    if type(found) is Traced:  # if it is true, so are both
+        nodes = [value.node for value in (one, *parts) if type(value) is Traced]
+        tracer.implied[id(found.node)] = found.node, nodes
+    return found
 
 
 def either(one: Any, other: Callable[[], Any]) -> Any:

@@ -4,8 +4,8 @@ In these no sum overflows, and an index needs no test. An int that rounds move b
 time there is: 2**62 steps of a nanosecond are a century.
 """
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
@@ -16,6 +16,7 @@ from jitkernels.graph.ir import Node
 
 LARGEST_EXTENT, FAR, NEAR = 2**40, 2**62, 2**31
 Interval = tuple[Number, Number]
+LEAST, MOST = -(2**63), 2**63 - 1
 FREE: Interval = (-FAR, FAR)
 """Where an int lies that moves by little in each round."""
 
@@ -43,9 +44,16 @@ def interval(tracer: Tracer, value: Any) -> Interval | None:
 
 
 def note(tracer: Tracer, node: Node, found: Interval | None) -> None:
-    """Remember the bounds of a node, if they are of use."""
-    if found is not None and is_small(found):
-        tracer.ranges[id(node)] = node, found
+    """Remember the bounds of a node, which does not need more than 64 bits."""
+    if found is not None:
+        low = found[0] if lowest(found[0]) >= LEAST else LEAST
+        high = found[1] if highest(found[1]) <= MOST else MOST
+        tracer.ranges[id(node)] = node, (low, high)
+
+
+def are_same(one: Sequence[Number], other: Sequence[Number]) -> bool:
+    """Whether bounds are equal for all calls."""
+    return extents.key_of_shape(one) == extents.key_of_shape(other)
 
 
 def is_small(found: Interval) -> bool:
@@ -75,7 +83,12 @@ def _limit(monomial: Any, count: int, *, largest: bool) -> int:
     return count * (most if largest else 1 << degree)
 
 
-def hull(found: Iterable[Interval]) -> Interval | None:
+def is_no_more(one: Number, other: Number) -> bool:
+    """Whether a bound is surely not above another one."""
+    return is_at_least(other - one, 0) or highest(one) <= lowest(other)
+
+
+def hull(found: Iterable[Interval]) -> Interval:
     """The bounds of what lies in one of some intervals."""
     lows, highs = zip(*found, strict=True)
     low, high = lows[0], highs[0]
@@ -88,9 +101,9 @@ def hull(found: Iterable[Interval]) -> Interval | None:
 
 def _ordered(one: Number, other: Number) -> tuple[Number, Number]:
     """The smaller and the larger of two bounds, or numbers that are below and above both."""
-    if is_at_least(other - one, 0):
+    if is_no_more(one, other):
         return one, other
-    if is_at_least(one - other, 0):
+    if is_no_more(other, one):
         return other, one
     return min(lowest(one), lowest(other)), max(highest(one), highest(other))
 
@@ -137,21 +150,36 @@ def counted(begin: Any, end: Any, step: int) -> Interval | None:
     return (begin[0], end[1] - 1) if step > 0 else (end[0] + 1, begin[1])
 
 
-def moved(tracer: Tracer, node: Node, one: Any, other: Any, sign: int) -> None:
-    """Remember that a sum is a carried int that has moved by little."""
-    for base, by, way in ((one, other, sign), (other, one, 1)):
-        if way < 0 and base is other:
-            continue
-        start = tracer.moves.get(id(base)) if isinstance(base, Node) else None
-        step = interval(tracer, by)
-        if start is not None and step is not None and max(-lowest(step[0]), highest(step[1])) <= NEAR:
-            tracer.moves[id(node)] = node, start[1]
-            return
-        if sign < 0:
+class Move(NamedTuple):
+    """How an int follows from a carried one: by little, and in which directions at most."""
+
+    base: Node
+    is_little: bool = True
+    is_up: bool = True
+    is_down: bool = True
+
+
+def moved(tracer: Tracer, node: Node, one: Node, other: Node, sign: int) -> None:
+    """Remember that a sum, or difference, is a carried int that has moved."""
+    for base, by in ((one, other), (other, one))[: 2 if sign > 0 else 1]:
+        start, step = move_of(tracer, base), interval(tracer, by)
+        if start is not None and step is not None:
+            low, high = step if sign > 0 else (-step[1], -step[0])
+            is_little = start.is_little and max(-lowest(low), highest(high)) <= NEAR
+            is_up, is_down = start.is_up and is_at_least(low, 0), start.is_down and is_at_least(-high, 0)
+            tracer.moves[id(node)] = node, Move(start.base, is_little, is_up, is_down)
             return
 
 
-def base_of(tracer: Tracer, node: Node) -> Node | None:
-    """The carried int that a node is, but for little moves."""
+def move_of(tracer: Tracer, node: Node) -> Move | None:
+    """How a node follows from a carried int, if it does."""
     found = tracer.moves.get(id(node))
     return found[1] if found is not None else None
+
+
+def either(tracer: Tracer, node: Node, moves: Sequence[Move | None]) -> None:
+    """Remember that a node is one of some that follow from a carried int."""
+    known = [one for one in moves if one is not None]
+    if len(known) == len(moves) and known and all(one.base is known[0].base for one in known):
+        flags = (all(getattr(one, name) for one in known) for name in ("is_little", "is_up", "is_down"))
+        tracer.moves[id(node)] = node, Move(known[0].base, *flags)
