@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jitkernels.graph import leaving
 from jitkernels.graph.bodies import Group
 from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type, memory_type
 from jitkernels.graph.emit.conversions import converted
@@ -71,6 +72,7 @@ class FlowEmitter:
         self.pointers: dict[int, str] = {}
         self.numbers: dict[int, str] = {}
         self.swaps = False
+        self.exits: dict[int, Any] = {}
         values: Values = {}
         for one in node.inputs:
             values[id(one)] = self._given(one)
@@ -247,7 +249,7 @@ class FlowEmitter:
 
     def _flow(self, node: Node, values: Values) -> list[Any]:
         given = [values[id(one)] for one in node.inputs]
-        return self._loop(node, given) if node.operation == "loop" else self._branch(node, given)
+        return self._loop(node, given) if node.operation == "loop" else self._branch(node, given, values)
 
     def _variable(self, value: Register) -> str:
         """The address of a variable that has a value."""
@@ -293,7 +295,12 @@ class FlowEmitter:
         go_on(inside)
         self.block.lines.append(f"{inside}:")
         now = inputs()
-        results = self._region(options["body"], now)
+        body = options["body"]
+        stages = self.flow.bodies[id(body)].stages
+        last = None if any(group for _, group in stages) else leaving.last_branch(node, stages[0][0])
+        if last is not None:
+            self.exits[id(last)] = node, places, after
+        results = self._region(body, now)
         for at, one in zip(places, results, strict=True):
             if at and isinstance(one, Place):
                 self.block.lines.append(f"  store ptr {one.pointer}, ptr {at}")
@@ -340,7 +347,29 @@ class FlowEmitter:
                 now = self._new(f"select i1 {same_one}, ptr {here}, ptr {there}")
                 self.block.lines.append(f"  store ptr {now}, ptr {other}")
 
-    def _branch(self, node: Node, given: list[Any]) -> list[Any]:
+    def _leaves(self, branch: Node, name: str, results: list[Any], values: Values) -> bool:
+        """Leave the loop that ends with a branch, if this side of it does; then all that it carries is set."""
+        if id(branch) not in self.exits:
+            return False
+        loop, places, after = self.exits[id(branch)]
+        if not leaving.is_left(loop, branch, name):
+            return False
+        for at, output in zip(places, loop.options["body"].outputs, strict=True):
+            if output.operation == "item":
+                of = output.inputs[0]
+                value = (results if of is branch else values[id(of)])[output.options["index"]]
+            else:
+                value = (
+                    self._number(output) if output.operation in ("constant", "extent") else values[id(output)]
+                )
+            if at and isinstance(value, Place):
+                self.block.lines.append(f"  store ptr {value.pointer}, ptr {at}")
+            elif at:
+                self._set(at, value)
+        self.block.lines.append(f"  br label %{after}")
+        return True
+
+    def _branch(self, node: Node, given: list[Any], values: Values) -> list[Any]:
         condition, *captured = given
         labels = [self.function.label() for _ in range(3)]
         self.block.lines.append(f"  br i1 {condition.text}, label %{labels[0]}, label %{labels[1]}")
@@ -354,6 +383,8 @@ class FlowEmitter:
                     self.function.variable(llvm_type(one.dtype)) if isinstance(one, Register) else ""
                     for one in results
                 ]
+            if self._leaves(node, name, results, values):
+                continue
             for at, one in zip(places, results, strict=True):
                 if at:
                     self._set(at, one)
