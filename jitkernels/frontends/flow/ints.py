@@ -156,8 +156,8 @@ def least(tracer: Tracer, values: Any, better: Any) -> Any:
     kind = kinds[0]
     for other in kinds[1:]:
         kind = joined("an extreme", kind, other)
-    if kind is None or len(set(kinds)) > 1 and not all(one in (int, kind) for one in kinds):
-        raise UnknownError("an extreme of numbers of different types")
+    if kind is None:
+        raise UnknownError("an extreme of what are no numbers")
     found: Any = values[0]
     for one in values[1:]:
         is_better = cast_to(tracer, better(one, found), "bool")

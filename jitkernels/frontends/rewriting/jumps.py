@@ -37,18 +37,42 @@ def without_jumps(tree: ast.FunctionDef, unset: ast.expr) -> None:
     last = tree.body[-1]
     inside = [one for one in _own_nodes(tree) if isinstance(one, ast.Return) and one is not last]
     if not inside:
-        value = tree.body.pop() if isinstance(last, ast.Return) else None
-        tree.body = [*Jumps().block(tree.body, "")[0], *([value] if value else [])]
+        kept = [tree.body.pop()] if isinstance(last, ast.Return) else []
+        tree.body = [*Jumps().block(tree.body, "")[0], *kept]
         return
-    body, leaving = Jumps().block(tree.body, "")
+    returned = [one.value for one in [*inside, *([last] if isinstance(last, ast.Return) else [])]]
+    count = _length_of_all(returned)
+    body, leaving = Jumps(count).block(tree.body, "")
     if leaving.kind != Left.ALWAYS:  # Python gives None at the end
+        if count is not None:
+            body, leaving = Jumps().block(tree.body, "")
         body.append(ast.copy_location(guarded([RETURNED], [assigned(VALUE, ast.Constant(None))]), last))
+        count = None
+    value: ast.expr = ast.Name(VALUE, ast.Load())
+    if count is not None:
+        value = ast.Tuple([ast.Name(name, ast.Load()) for name in names_of(count)], ast.Load())
     tree.body = [
         assigned(RETURNED, ast.Constant(False)),
-        assigned(VALUE, unset),
+        *(assigned(name, unset) for name in (names_of(count) if count is not None else [VALUE])),
         *body,
-        ast.Return(ast.Name(VALUE, ast.Load())),
+        ast.Return(value),
     ]
+
+
+def _length_of_all(values: Sequence[ast.expr | None]) -> int | None:
+    """How many values a function returns, if each ``return`` lists as many."""
+    lengths = {
+        len(one.elts)
+        if isinstance(one, ast.Tuple) and not any(isinstance(part, ast.Starred) for part in one.elts)
+        else None
+        for one in values
+    }
+    return lengths.pop() if len(lengths) == 1 else None
+
+
+def names_of(count: int) -> list[str]:
+    """The names of so many values that are returned together."""
+    return [f"{VALUE}{i}" for i in range(count)]
 
 
 def assigned(name: str, value: ast.expr) -> ast.stmt:
@@ -80,10 +104,10 @@ def _own_nodes(node: ast.AST) -> list[ast.AST]:
 
 
 class Jumps:
-    """Rewrites the blocks of one function."""
+    """Rewrites the blocks of one function, which returns so many values at a time, or one."""
 
-    def __init__(self) -> None:
-        self.loops = 0
+    def __init__(self, count: int | None = None) -> None:
+        self.loops, self.count = 0, count
 
     def block(self, nodes: Sequence[ast.stmt], loop: str) -> tuple[list[ast.stmt], Leaving]:
         """Statements without jumps, and whether they are left early. `loop` is the number of the loop around."""
@@ -115,7 +139,12 @@ class Jumps:
         """Add a statement without its jumps."""
         match node:
             case ast.Return(value=value):
-                made.append(assigned(VALUE, value or ast.Constant(None)))
+                target: ast.expr = ast.Name(VALUE, ast.Store())
+                if self.count is not None:
+                    target = ast.Tuple(
+                        [ast.Name(name, ast.Store()) for name in names_of(self.count)], ast.Store()
+                    )
+                made.append(ast.copy_location(ast.Assign([target], value or ast.Constant(None)), node))
                 made.append(assigned(RETURNED, ast.Constant(True)))
                 return Leaving(Left.ALWAYS, frozenset({RETURNED}))
             case ast.Break():
