@@ -6,10 +6,11 @@ An index is tested only where its bounds do not tell that it is inside; then Num
 from typing import Any
 
 from jitkernels.frontends.flow import ranges
+from jitkernels.frontends.flow.ints import as_int
 from jitkernels.frontends.storage import View
 from jitkernels.frontends.traced import Traced, result
 from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.universal import cast_to, kind_of
+from jitkernels.frontends.universal import kind_of
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError, elementwise
@@ -65,14 +66,15 @@ def _indices(tracer: Tracer, given: Traced, parts: tuple[Any, ...]) -> list[Node
 
 def _inside(tracer: Tracer, value: Any, extent: Number) -> Node:
     """An index from 0 on, in bounds."""
-    node, found = cast_to(tracer, value, "int64"), ranges.interval(tracer, value)
+    node, found = as_int(tracer, value), ranges.interval(tracer, value)
     if found is not None:
         low, high = found
         if ranges.is_at_least(low, 0) and ranges.guarded_at_least_zero(extent - 1 - high):
             return node
         if ranges.is_at_least(-1 - high, 0) and ranges.guarded_at_least_zero(low + extent):
             return elementwise("add", node, construct.extent(extent))
-    made = Node("bounded", (node,), "int64", (), {"extent": extent})
+    counts_back = found is None or not ranges.is_at_least(found[0], 0)
+    made = Node("bounded", (node,), "int64", (), {"extent": extent, "counts_back": counts_back})
     tracer.checks.append(elementwise("less", made, 0))  # which it never is: it is looked at in any case
     return made
 

@@ -11,6 +11,7 @@ from jitkernels.frontends.tables import serves
 from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.universal import cast_to
+from jitkernels.frontends.whole import Whole
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError, elementwise
 from jitkernels.graph.ir import Node
@@ -33,6 +34,8 @@ def plain(tracer: Tracer, node: Node) -> Traced:
 
 def as_int(tracer: Tracer, value: Any) -> Node:
     """An operand in 64 bits."""
+    if type(value) is Whole:
+        return construct.extent(value.extent)  # whose bounds are known
     return cast_to(tracer, value, "int64")
 
 

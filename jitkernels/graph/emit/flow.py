@@ -175,9 +175,11 @@ class FlowEmitter:
     def _bounded(self, node: Node, index: Register) -> Register:
         """An index from 0 on; those that are beside the array are refused."""
         extent = self.function.extent(node.options["extent"])
-        behind = self._new(f"icmp slt i64 {index.text}, 0")
-        moved = self._new(f"add i64 {index.text}, {extent}")
-        found = self._new(f"select i1 {behind}, i64 {moved}, i64 {index.text}")
+        found = index.text
+        if node.options["counts_back"]:
+            behind = self._new(f"icmp slt i64 {index.text}, 0")
+            moved = self._new(f"add i64 {index.text}, {extent}")
+            found = self._new(f"select i1 {behind}, i64 {moved}, i64 {index.text}")
         self._refuse(Register(self._new(f"icmp uge i64 {found}, {extent}"), "bool"))
         return Register(found, "int64")
 
