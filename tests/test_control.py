@@ -2,6 +2,8 @@
 # ruff: noqa: PERF401, B007  # as people write it
 
 import math
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -349,3 +351,35 @@ def test_choices_between_arrays_are_refused() -> None:
 
     with pytest.raises(TracingError, match="'total'"):
         jk.jit(chosen)(array(3))
+
+
+def test_other_threads_run_during_long_loops() -> None:
+    def collatz(n: int) -> Any:
+        most = 0
+        for i in range(1, n):
+            k, steps = i, 0
+            while k != 1:
+                k = k // 2 if k % 2 == 0 else 3 * k + 1
+                steps += 1
+            most = max(most, steps)
+        return most
+
+    compiled = jk.jit(collatz)
+    assert compiled(300) == collatz(300)
+    compiled(300)
+    turns: list[float] = []
+    is_done = threading.Event()
+
+    def watch() -> None:
+        while not is_done.wait(0.002):
+            turns.append(time.perf_counter())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    began = time.perf_counter()
+    compiled(1_500_000)
+    ended = time.perf_counter()
+    is_done.set()
+    watcher.join()
+    assert ended - began > 0.05
+    assert sum(began < turn < ended for turn in turns) > 3

@@ -20,12 +20,11 @@ from jitkernels.graph.ir import Node
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program, Segment
+from jitkernels.graph.rounds import work_of
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.sharing import WORK
 from jitkernels.native.source import External
 
-WORK_OF_FLOW = 1000
-"""Additions that a loop is taken for, as nobody knows its rounds."""
 Choose = Callable[[Nest, Mapping[int, Array], Scope, float, int], Variant | None]
 """Which variant of a nest to take, of what cost for an element, by which static unrolling; None leaves it so."""
 
@@ -89,11 +88,11 @@ class Maker:
         self.texts.append(emitter.text())
         if emitter.swaps and SWAPPED not in self.texts:
             self.texts.append(SWAPPED)
-        self.calls.append(programs.Call(name, None, WORK_OF_FLOW, refuses=True))
+        self.calls.append(programs.Call(name, None, work_of(flow.node), refuses=True))
 
     def _made(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
         parallel = self.shares or any(
-            isinstance(call.work, Extent) or call.work > WORK for call in self.calls
+            not call.refuses and (isinstance(call.work, Extent) or call.work > WORK) for call in self.calls
         )
         symbols, config = self.program.symbols, self.program.config
         text = programs.segment_text(self.library, self.texts, self.calls, symbols, parallel=parallel)
