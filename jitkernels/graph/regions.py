@@ -56,11 +56,15 @@ def nodes_within(graph: Graph) -> Iterable[Node]:
 
 
 class Closing:
-    """Makes regions of nodes that were built with `parameters`: what is older than `start` is taken from around."""
+    """Makes regions of nodes that were built with `parameters`: what is older than `start` is taken from around.
+
+    `hoisted`: by the ids of nodes, what is taken from around in their place.
+    """
 
     def __init__(self, parameters: Sequence[Node], start: int) -> None:
         self.parameters, self.start = list(parameters), start
         self.captured: list[Node] = []
+        self.hoisted: dict[int, Node] = {}
         self._new: dict[int, Node] = {id(one): one for one in parameters}
         self._kept: list[Node] = []
 
@@ -72,7 +76,9 @@ class Closing:
                 node, expanded = stack.pop()
                 if id(node) in self._new:
                     continue
-                if node.serial < self.start:
+                if id(node) in self.hoisted:
+                    self._new[id(node)] = self._captured(self.hoisted[id(node)])
+                elif node.serial < self.start:
                     self._new[id(node)] = node if node.operation in COPIED else self._captured(node)
                 elif expanded:
                     self._new[id(node)] = node.with_inputs([self._new[id(one)] for one in node.inputs])
@@ -87,6 +93,7 @@ class Closing:
         self.captured.append(node)
         made = parameter(node.dtype, node.shape, len(self.parameters) + len(self.captured) - 1)
         self._kept.append(made)
+        self._new[id(node)] = made
         return made
 
     def graph(self, outputs: Sequence[Node], checks: Sequence[Node]) -> Graph:

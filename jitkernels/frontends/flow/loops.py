@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.frontends.flow import facts, ranges, rebinding
+from jitkernels.frontends.flow import facts, hoisting, ranges, rebinding
 from jitkernels.frontends.flow.along import Count
 from jitkernels.frontends.flow.branches import choose, keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.ints import as_int, plain
@@ -99,10 +99,29 @@ class Loop:
             )
             outputs += [storage.node for storage in self.storages]
         checks = attempt.checks[len(asked) :]
+        hoisted = self._hoisted(attempt, parameters, [*outputs, *checks])
         if attempt.checks:  # see `branches.keep`
             parameters.append(parameter("bool", (), len(parameters)))
-        self._made(Closing(parameters, attempt.start), (condition, asked), (outputs, checks))
+        closing = Closing(parameters, attempt.start)
+        closing.hoisted = hoisted
+        self._made(closing, (condition, asked), (outputs, checks))
         return True
+
+    def _hoisted(self, attempt: Attempt, parameters: list[Node], roots: list[Node]) -> dict[int, Node]:
+        """What is read before the loop, once, as no round writes it."""
+        if self.count is None or self.test is not None or not self.storages or not self.tracer.depth:
+            return {}
+        many = len(self.storages)
+        last = sum(kind is not None and kind is not Unset for kind in self.kinds) + len(self.rebound)
+        arrays = [
+            hoisting.Carried(*one)
+            for one in zip(
+                parameters[-many:], roots[last : last + many], [s.node for s in self.storages], strict=True
+            )
+        ]
+        begin = as_int(self.tracer, self.count.begin)
+        counting = hoisting.Counting(parameters[0], begin, self.count.step > 0)
+        return hoisting.hoisted(self.tracer, roots, arrays, counting, attempt.start)
 
     def _bound(self, made: Node, place: int) -> None:
         """What is known of a carried int: what was found in a round before, at first that it moves by little."""
