@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from control_arrays import ARRAYS, numbers, swapped, turned
-from control_programs import PROGRAMS
+from control_arrays import ARRAYS, mixed, numbers, swapped, turned
+from control_programs import PROGRAMS, lu
 from control_statements import STATEMENTS
 from jitted import agree, array, given, notes
 
@@ -383,3 +383,17 @@ def test_other_threads_run_during_long_loops() -> None:
     watcher.join()
     assert ended - began > 0.05
     assert sum(began < turn < ended for turn in turns) > 3
+
+
+@pytest.mark.parametrize("function", [mixed, swapped, lu], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "config", [{"opt_level": 0}, {"opt_level": -3}, {"profile": True}, {"fast_math": True}], ids=str
+)
+def test_configs(function: Callable[..., Any], config: dict[str, Any]) -> None:
+    made = {**PROGRAMS, **ARRAYS}[function]
+    compiled = agree(function, *made, **config)
+    assert is_whole(compiled)
+    told = str(compiled.explain(*(one() for one in made)))
+    assert " loop: " in told
+    assert "<svg" in str(compiled.graph(*(one() for one in made)))
+    assert compiled.stats().kernels

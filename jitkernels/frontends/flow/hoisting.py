@@ -1,7 +1,7 @@
 """Elements that a loop reads in each round and never writes: they are read once, before it.
 
-``for j in range(k + 1, n): a[i, j] -= a[i, k] * a[k, j]`` writes to no ``a[i, k]``, as no j is k. LLVM does not see this,
-and would neither keep the element in a register nor take several rounds at once.
+``for j in range(k + 1, n): a[i, j] -= a[i, k] * a[k, j]`` writes to no ``a[i, k]``, as no j is k. LLVM does not see
+this, and would neither keep the element in a register nor take several rounds at once.
 """
 
 from collections.abc import Sequence
