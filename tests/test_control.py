@@ -5,6 +5,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from jitted import agree, array, given, notes
 
 import jitkernels as jk
 from jitkernels.errors import TracingError
+from jitkernels.frontends.rewriting.code import rewritten
 
 UNROLLED = {"views"}
 """Statements whose loops are so short that they are none."""
@@ -397,3 +399,18 @@ def test_configs(function: Callable[..., Any], config: dict[str, Any]) -> None:
     assert " loop: " in told
     assert "<svg" in str(compiled.graph(*(one() for one in made)))
     assert compiled.stats().kernels
+
+
+def test_text_that_is_not_what_runs(tmp_path: Path) -> None:
+    file = tmp_path / "changing.py"
+    text = "def counted(n):\n    total = 0\n    for i in range(n):\n        total += STEP * i\n    return total\n"
+    file.write_text(text.replace("STEP", "1"))
+    names: dict[str, Any] = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    assert rewritten(names["counted"].__code__)
+    assert jk.jit(names["counted"])(20) == 190
+    file.write_text(text.replace("STEP", "2"))
+    again: dict[str, Any] = {}
+    exec(compile(text.replace("STEP", "3"), str(file), "exec"), again)
+    assert rewritten(again["counted"].__code__) is None
+    assert jk.jit(again["counted"])(20) == 570
