@@ -125,6 +125,45 @@ def restarted(u: Any, steps: Any) -> Any:
     return u
 
 
+def powers(a: Any, steps: Any) -> Any:
+    x = np.ones(a.shape[0])
+    for t in range(steps):
+        y = a @ x
+        x = y / np.sqrt((y * y).sum())
+    return x
+
+
+def regression(x: Any, y: Any, w: Any, steps: Any, rate: Any) -> Any:
+    for t in range(steps):
+        p = 1 / (1 + np.exp(-(x @ w)))
+        w = w - rate * (x.T @ (p - y)) / len(y)
+    return w
+
+
+def trained(x: Any, y: Any, v: Any, w: Any, steps: Any) -> Any:
+    for t in range(steps):
+        hidden = np.tanh(x @ v)
+        error = hidden @ w - y
+        slope = (error @ w.T) * (1 - hidden * hidden)
+        w -= 0.01 * (hidden.T @ error)
+        v -= 0.01 * (x.T @ slope)
+    return (error * error).sum()
+
+
+def filtered(a: Any, h: Any, z: Any) -> Any:
+    x = np.zeros(a.shape[0])
+    p = np.eye(a.shape[0])
+    total = 0.0
+    for t in range(len(z)):
+        x = a @ x
+        p = a @ p @ a.T + 0.01
+        gain = p @ h / (h @ p @ h + 0.1)
+        x = x + gain * (z[t] - h @ x)
+        p = p - np.outer(gain, h @ p)
+        total += x[0]
+    return x, total
+
+
 def numbers(*shape: int) -> Any:
     """Numbers from 0 to 1."""
     return np.random.default_rng(1).random(shape)
@@ -147,6 +186,16 @@ ARRAYS: dict[Callable[..., Any], tuple[Callable[[], Any], ...]] = {
     fields: (plane, plane, plane, lambda: 9),
     mixed: (lambda: numbers(40), lambda: 20),
     masked: (lambda: numbers(20), lambda: 12),
+    powers: (lambda: numbers(12, 12), lambda: 11),
+    regression: (lambda: numbers(14, 10), lambda: numbers(14), lambda: numbers(10), lambda: 12, lambda: 0.1),
+    trained: (
+        lambda: numbers(14, 10),
+        lambda: numbers(14, 9),
+        lambda: numbers(10, 11),
+        lambda: numbers(11, 9),
+        lambda: 12,
+    ),
+    filtered: (lambda: numbers(9, 9) / 9, lambda: numbers(9), lambda: numbers(20)),
     restarted: (lambda: numbers(20), lambda: 9),
 }
 """Each with what makes its arguments."""

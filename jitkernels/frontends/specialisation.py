@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from jitkernels.disk import say_once
-from jitkernels.errors import TracingError
+from jitkernels.errors import GraphError, TracingError
 from jitkernels.frontends import captured, outputs, programs
 from jitkernels.frontends.alarms import Alarm
 from jitkernels.frontends.arguments import FOREIGN, leaves_of, short_extents, strides_of
@@ -207,8 +207,12 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
             specialisation.program = programs.compiled(graph, tracer.scope, config)
             specialisation.guards = tuple(tracer.scope.guards.values())  # of what code was made for, too
         except Exception as error:  # noqa: BLE001  # a mistake of the compiler must not be one of the results
-            specialisation.note_failure(error)
+            if not isinstance(error, GraphError) or not tracer.has_flows:
+                specialisation.note_failure(error)
             specialisation.program = programs.Interpreted(graph)
+            if tracer.has_flows:  # round by round Python is the quicker one
+                specialisation.graph, specialisation.plan = None, None
+                specialisation.reason = str(error)
     finally:
         pop()
     specialisation.seconds = time.perf_counter() - began

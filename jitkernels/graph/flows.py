@@ -10,8 +10,8 @@ from jitkernels.graph.operations import OPERATIONS
 from jitkernels.graph.regions import nodes_within, regions_of
 
 FLOWS = frozenset({"loop", "branch"})
-IN_NESTS = frozenset({"cast", "constant", "extent", "iota", "reduce", "update", "view"})
-"""What nests of a region compute, beside what is elementwise."""
+IN_NESTS = frozenset({"cast", "constant", "extent", "iota", "matmul", "reduce", "update", "view"})
+"""What nests and kernels of a region compute, beside what is elementwise."""
 NUMBERS = frozenset({"constant", "extent", "cast", "bounded", "overflows", "parameter", "item"})
 
 
@@ -57,9 +57,11 @@ def unsupported(graph: Graph) -> str:
 
 
 def may_refuse(flow: Node) -> bool:
-    """Whether there are checks in a loop or branch."""
-    inside = [one for region in regions_of(flow) for one in nodes_within(region) if is_flow(one)]
-    return any(region.checks for node in (flow, *inside) for region in regions_of(node))
+    """Whether there are checks in a loop or branch, or kernels that may have no memory to work in."""
+    inside = [one for region in regions_of(flow) for one in nodes_within(region)]
+    return any(region.checks for node in (flow, *inside) for region in regions_of(node)) or any(
+        node.operation == "matmul" for node in inside
+    )
 
 
 def base_of(node: Node) -> Node:

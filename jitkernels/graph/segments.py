@@ -79,10 +79,14 @@ class Maker:
             inner = InnerMaker(group.arrays, group.program, self.scope, self.choose)
             inner.library = self.library
             for place, step in enumerate(group.steps):
-                if not isinstance(step, Nest):
+                if isinstance(step, Product):
+                    inner.product(step, f"{name}.{number}.{place}")
+                elif isinstance(step, Nest):
+                    inner.nest(step, f"{name}.{number}.{place}")
+                else:
                     raise GraphError(f"{step.node.operation} in a loop or branch")
-                inner.nest(step, f"{name}.{number}.{place}")
             self.texts += inner.texts
+            self.kernels += inner.kernels
             group.calls = inner.calls
         emitter = FlowEmitter(flow, self.arrays, self._function(), name)
         self.texts.append(emitter.text())
@@ -177,6 +181,9 @@ class InnerMaker(Maker):
     def nest(self, nest: Nest, name: str) -> None:
         if not all(_is_empty(store.cone.root) for store in nest.stores):
             self._nest(nest, name, None)
+
+    def product(self, product: Product, name: str) -> None:
+        self._product(product, name)
 
     def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
         return Emitter(nest, self.arrays, self._function(), variant, name)

@@ -34,7 +34,8 @@ class Loop:
     ) -> None:
         self.tracer, self.state, self.count = tracer, state, count
         self.test, self.body = test, body
-        self.before = state.read()
+        self.given = state.read()
+        self.before = list(self.given)
         self.kinds = [kind_of(one) for one in self.before]
         self.storages: list[Storage] = []
         self.bounds: dict[int, Any] = {}
@@ -48,9 +49,9 @@ class Loop:
                 if self._traced():
                     return
         except BaseException:
-            self.state.put(self.before)
+            self.state.put(self.given)
             raise
-        self.state.put(self.before)
+        self.state.put(self.given)
         raise UnknownError("the types of variables differ from round to round")
 
     def _traced(self) -> bool:
@@ -135,7 +136,11 @@ class Loop:
         self.storages = [*self.storages, *new]
         known = len(self.rebound)
         for place, (before, now) in enumerate(zip(self.before, after, strict=True)):
-            if rebinding.fits(before, now) and now.view.storage.born > attempt.start:
+            if before is UNSET and rebinding.is_whole(now) and now.view.storage.born > attempt.start:
+                # What is before the first round is never looked at.
+                nothing = construct.broadcast_to(construct.constant(0, now.node.dtype), now.extents)
+                self.before[place], self.kinds[place] = fresh(self.tracer, nothing), None
+            if rebinding.fits(self.before[place], now) and now.view.storage.born > attempt.start:
                 self._rebind(place)
         if len(self.rebound) > known:
             return False

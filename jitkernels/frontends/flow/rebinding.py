@@ -19,14 +19,16 @@ from jitkernels.graph.regions import parameter
 
 def fits(before: Any, now: Any) -> bool:
     """Whether the array that a variable has can take the place of that which it had."""
-    if type(before) is not Traced or type(now) is not Traced or not before.ndim or before.is_scalar:
+    if type(before) is not Traced or not before.ndim or not is_whole(now):
         return False
-    return (
-        before.dtype == now.dtype
-        and extents.same_shape(before.extents, now.extents)
-        and now.view.parent is None
-        and now.view.storage.is_c is True
-    )
+    return before.dtype == now.dtype and extents.same_shape(before.extents, now.extents)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a variable has an array that is no view of another one, and lies row by row."""
+    if type(value) is not Traced or not value.ndim:
+        return False
+    return value.view.parent is None and value.view.storage.is_c is True
 
 
 def has(value: Any, storage: Storage) -> bool:

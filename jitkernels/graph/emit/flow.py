@@ -234,7 +234,8 @@ class FlowEmitter:
             keep(program.words[id(node)], "ptr", at)
         for call in group.calls:
             end = "1" if call.extent is None else self.function.extent(call.extent)
-            self.block.lines.append(f"  call i64 @{call.name}(ptr {frame}, i64 0, i64 {end})")
+            status = self._new(f"call i64 @{call.name}(ptr {frame}, i64 0, i64 {end})")
+            self._refuse(Register(self._new(f"icmp ne i64 {status}, 0"), "bool"))  # a kernel had no memory
         targets = [target for target, _ in program.graph.writes]
         outputs = len(program.graph.outputs)
         for node, given in zip(program.graph.outputs, group.given[:outputs], strict=True):
