@@ -88,7 +88,7 @@ class Maker:
             self.texts += inner.texts
             self.kernels += inner.kernels
             group.calls = inner.calls
-        emitter = FlowEmitter(flow, self.arrays, self._function(), name)
+        emitter = FlowEmitter(self.arrays, self._function(), flow, name)
         self.texts.append(emitter.text())
         if emitter.swaps and SWAPPED not in self.texts:
             self.texts.append(SWAPPED)

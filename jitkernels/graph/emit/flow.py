@@ -4,22 +4,21 @@ Variables are memory of their own, which LLVM puts in registers. A region's node
 of an array is read before the next one is written over it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from jitkernels.graph import leaving
 from jitkernels.graph.bodies import Group
-from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type, memory_type
+from jitkernels.graph.emit.blocks import Register, llvm_type, memory_type
 from jitkernels.graph.emit.conversions import converted
+from jitkernels.graph.emit.elements import Elements, Place
 from jitkernels.graph.emit.elementwise import applied
-from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.programs import REFUSED
-from jitkernels.graph.extents import Number, product, same
+from jitkernels.graph.extents import product
 from jitkernels.graph.flows import Flow, targets_of
 from jitkernels.graph.ir import Graph, Node
-from jitkernels.native.language.types import NUMBERS, constant
-from jitkernels.records import record
+from jitkernels.native.language.types import NUMBERS
 
 SWAPPED = """define internal void @jk_swapped(ptr %one, ptr %other, i64 %size) noinline nounwind {
   %same = icmp eq ptr %one, %other
@@ -44,32 +43,17 @@ done:
 Values = dict[int, Any]
 """What nodes are, by their ids: a `Register`, a `Place`, or a list of these."""
 
-OF_LLVM = {"add": "add", "subtract": "sub", "multiply": "mul"}
-
-
-@record
-class Place:
-    """An array: the address of its first element, and strides in elements."""
-
-    pointer: str
-    strides: tuple[Number, ...]
-    dtype: str
-
 
 @dataclass
-class FlowEmitter:
+class FlowEmitter(Elements):
     """Writes the function of one loop or branch."""
 
     flow: Flow
-    arrays: Mapping[int, Array]
-    function: Function
     name: str
 
     def text(self) -> str:
         """The functions: one that finds the arrays, and one that is told that they do not overlap."""
         node = self.flow.node
-        self.block = Block(self.function.block)
-        self.pointers: dict[int, str] = {}
         self.numbers: dict[int, str] = {}
         self.swaps = False
         self.exits: dict[int, Any] = {}
@@ -101,35 +85,6 @@ class FlowEmitter:
             ]
         )
 
-    def _new(self, expression: str) -> str:
-        return self.function.new(self.block, expression)
-
-    def _pointer(self, word: int) -> str:
-        return self.pointers.setdefault(word, f"%array{word}")
-
-    def _given(self, node: Node) -> Any:
-        """What a node from around the flow is."""
-        if node.operation in ("constant", "extent"):
-            return self._number(node)
-        array = self.arrays[id(node)]
-        pointer = self._pointer(array.word)
-        return Place(pointer, array.strides, node.dtype) if node.ndim else self._loaded(pointer, node.dtype)
-
-    def _number(self, node: Node) -> Register:
-        if node.operation == "constant":
-            return Register(constant(NUMBERS[node.dtype], node.options["value"]), node.dtype)
-        text = self.function.extent(node.options["extent"])
-        return converted(self.function, self.block, Register(text, "int64"), node.dtype)
-
-    def _loaded(self, pointer: str, dtype: str) -> Register:
-        text = self._new(f"load {memory_type(dtype)}, ptr {pointer}, align {NUMBERS[dtype].size}")
-        return Register(self._new(f"icmp ne i8 {text}, 0") if dtype == "bool" else text, dtype)
-
-    def _stored(self, pointer: str, value: Register) -> None:
-        text = self._new(f"zext i1 {value.text} to i8") if value.dtype == "bool" else value.text
-        kind, size = memory_type(value.dtype), NUMBERS[value.dtype].size
-        self.block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
-
     def _region(self, graph: Graph, given: Sequence[Any]) -> list[Any]:
         """What a region gives for its inputs."""
         values: Values = {id(one): value for one, value in zip(graph.inputs, given, strict=True)}
@@ -143,12 +98,6 @@ class FlowEmitter:
             if group is not None:
                 self._nests(group, values)
         return [values[id(node)] for node in graph.outputs]
-
-    def _refuse(self, bit: Register) -> None:
-        if bit.text == "false":
-            return
-        onwards = self.function.label()
-        self.block.lines += [f"  br i1 {bit.text}, label %refused, label %{onwards}, !prof !4", f"{onwards}:"]
 
     def _value(self, node: Node, values: Values) -> Any:
         given = [values[id(one)] for one in node.inputs]
@@ -171,36 +120,6 @@ class FlowEmitter:
             case "loop" | "branch":
                 return self._flow(node, values)
         return applied(self.function, self.block, node.operation, given, node.dtype)
-
-    def _bounded(self, node: Node, index: Register) -> Register:
-        """An index from 0 on; those that are beside the array are refused."""
-        extent = self.function.extent(node.options["extent"])
-        found = index.text
-        if node.options["counts_back"]:
-            behind = self._new(f"icmp slt i64 {index.text}, 0")
-            moved = self._new(f"add i64 {index.text}, {extent}")
-            found = self._new(f"select i1 {behind}, i64 {moved}, i64 {index.text}")
-        self._refuse(Register(self._new(f"icmp uge i64 {found}, {extent}"), "bool"))
-        return Register(found, "int64")
-
-    def _overflows(self, of: str, one: Register, other: Register) -> Register:
-        """Whether 64 bits are too few for a result, which LLVM computes but once."""
-        name = f"llvm.s{OF_LLVM[of]}.with.overflow.i64"
-        self.function.library.declare(name, "{ i64, i1 }", ["i64", "i64"])
-        both = self._new(f"call {{ i64, i1 }} @{name}(i64 {one.text}, i64 {other.text})")
-        return Register(self._new(f"extractvalue {{ i64, i1 }} {both}, 1"), "bool")
-
-    def _element(self, place: Place, indices: Sequence[Register]) -> str:
-        """The address of an element."""
-        total = ""
-        for index, stride in zip(indices, place.strides, strict=True):
-            text = index.text
-            if not same(stride, 1):
-                text = self._new(f"mul nsw i64 {text}, {self.function.extent(stride)}")
-            total = self._new(f"add nsw i64 {total}, {text}") if total else text
-        return self._new(
-            f"getelementptr inbounds {memory_type(place.dtype)}, ptr {place.pointer}, i64 {total}"
-        )
 
     def _nests(self, group: Group, values: Values) -> None:
         """Call the nests of a group, which have a frame of their own."""
@@ -253,18 +172,6 @@ class FlowEmitter:
     def _flow(self, node: Node, values: Values) -> list[Any]:
         given = [values[id(one)] for one in node.inputs]
         return self._loop(node, given) if node.operation == "loop" else self._branch(node, given, values)
-
-    def _variable(self, value: Register) -> str:
-        """The address of a variable that has a value."""
-        at = self.function.variable(llvm_type(value.dtype))
-        self._set(at, value)
-        return at
-
-    def _set(self, at: str, value: Register) -> None:
-        self.block.lines.append(f"  store {llvm_type(value.dtype)} {value.text}, ptr {at}")
-
-    def _get(self, at: str, dtype: str) -> Register:
-        return Register(self._new(f"load {llvm_type(dtype)}, ptr {at}"), dtype)
 
     def _loop(self, node: Node, given: list[Any]) -> list[Any]:
         """A loop whose conditions stand at its end, and once before it."""
