@@ -106,8 +106,11 @@ class Alarm:
 def of(
     function: Callable[..., Any], specialisation: Any, leaves_of: Callable[[Any, Any], list[Any]]
 ) -> Alarm | None:
-    """The alarm of a specialisation; None where errors are ignored, or arrays of other libraries are read."""
-    if specialisation.is_quiet or specialisation.has_foreign:
+    """The alarm of a specialisation; None where errors are ignored, or arrays of other libraries are read.
+
+    And where there are loops or branches of the code: LLVM computes ahead in these what is not needed in the end.
+    """
+    if specialisation.is_quiet or specialisation.has_foreign or specialisation.has_flows:
         return None
     graph = getattr(specialisation.program, "graph", specialisation.graph)
     return Alarm(

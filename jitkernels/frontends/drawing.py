@@ -8,7 +8,9 @@ from jitkernels.frontends.inspection import described
 from jitkernels.graph.ir import Graph, Node
 
 WIDTH, HEIGHT, GAP, MARGIN, CHARACTER = 24, 30, 26, 16, 7.2
-COLOURS = {"kernel": "#e3f0e3", "product": "#e3e8f5", "NumPy": "#f7ead7", "": "none"}
+COLOURS = {
+    "kernel": "#e3f0e3", "product": "#e3e8f5", "NumPy": "#f7ead7", "loop": "#f0e3ee", "branch": "#f0e3ee", "": "none",
+}  # fmt: skip
 
 
 class Drawing:

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.graph import extents
+from jitkernels.graph import extents, flows
+from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.regions import nodes_within, regions_of
 
 SILENT = frozenset({"input", "constant", "extent"})
 """What is no work in itself."""
@@ -64,6 +66,11 @@ def _joined(product: Group, nest: Group, program: Any) -> Group:
 
 
 def _group(nest: Any) -> Group:
+    if isinstance(nest, Flow):
+        changed_ones = [nest.node.inputs[place] for place in flows.changed(nest.node)]
+        read = [one for one in nest.node.inputs if one.operation not in SILENT or one.operation == "input"]
+        written = [*changed_ones, *(one for one in nest.items if not one.ndim)]
+        return Group(nest.node.operation, (*inside(nest.node), nest.node), tuple(read), tuple(written))
     if not hasattr(nest, "stores"):
         return Group("product", (nest.node,), (nest.left, nest.right), (nest.node,))
     nodes: dict[int, Node] = {}
@@ -73,6 +80,12 @@ def _group(nest: Any) -> Group:
         reads |= cone.leaves
     writes = {id(store.target): store.target for store in nest.stores}
     return Group("kernel", tuple(nodes.values()), tuple(reads.values()), tuple(writes.values()), nest.variant)
+
+
+def inside(node: Node) -> list[Node]:
+    """What the rounds of a loop compute, or the sides of a branch."""
+    found = [one for region in regions_of(node) for one in nodes_within(region)]
+    return [one for one in found if one.operation not in ("parameter", "item")]
 
 
 def label(node: Node) -> str:

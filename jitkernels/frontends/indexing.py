@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jitkernels.frontends.flow import elements
 from jitkernels.frontends.masked import Masked
 from jitkernels.frontends.tables import serves
 from jitkernels.frontends.traced import Traced, fresh, result, traced
@@ -37,10 +38,14 @@ class Picked(NamedTuple):
 @serves("getitem")
 def getitem(given: Traced, key: Any) -> Any:
     """``given[key]``."""
+    parts = elements.key_of(given, key)
+    if parts is not None:
+        return elements.read(given, parts)
     mask = _mask_of(given, key)
     if mask is not None:
         return Masked(given, mask)
     picked = take_apart(given, key)
+    _refuse_in_loops(given, picked)
     if not picked.arrays:
         if picked.is_element:
             return result(given.tracer, construct.view(given.node, picked.map, ()))
@@ -64,6 +69,11 @@ def getitem(given: Traced, key: Any) -> Any:
 def setitem(given: Traced, key: Any, value: Any) -> None:
     """``given[key] = value``."""
     tracer = given.tracer
+    parts = elements.key_of(given, key)
+    if parts is not None:
+        elements.refuse(given, value)
+        elements.write(given, parts, assigned(tracer, value, given.node.dtype, ()))
+        return
     mask = _mask_of(given, key)
     if mask is not None:
         _set_masked(given, mask, value)
@@ -71,6 +81,7 @@ def setitem(given: Traced, key: Any, value: Any) -> None:
     if type(value) is Masked:
         raise UnknownError("elements chosen by a mask are assigned to elements that are not")
     picked = take_apart(given, key)
+    _refuse_in_loops(given, picked)
     if not picked.arrays:
         target = given.region(picked.map, picked.shape)
         dimensions: int = getattr(operand(tracer, value), "ndim", 0)
@@ -85,6 +96,11 @@ def setitem(given: Traced, key: Any, value: Any) -> None:
     made = Node("scatter", (node, values, *indices), node.dtype, node.shape, {"axis": axis})
     tracer.picks.append(made)
     base.view.write(made)
+
+
+def _refuse_in_loops(given: Traced, picked: Picked) -> None:
+    if given.tracer.depth and picked.arrays:
+        raise UnknownError("parts of arrays that numbers pick, in a loop or branch")
 
 
 def assigned(tracer: Tracer, value: Any, dtype: str, shape: Sequence[Number]) -> Node:

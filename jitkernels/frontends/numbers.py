@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.frontends.flow.ints import as_int, plain, truncated
 from jitkernels.frontends.standin import CALLED
 from jitkernels.frontends.tables import METHODS, serves
 from jitkernels.frontends.traced import Traced, fresh
@@ -184,8 +185,19 @@ def _is_array(tracer: Tracer, node: Node) -> bool:
 def _int(*given: Any, **base: Any) -> Any:
     if len(given) == 1 and _is_number(given[0]):
         found = _rounded(given[0].tracer, given[0], "trunc")
-        return int(*given) if found is None else found
+        return _of_code(given[0]) if found is None else found
     return int(*given, **base)
+
+
+def _of_code(value: Any) -> Any:
+    """The int that a number is, where only the running code knows, in a loop or branch."""
+    if type(value) is not Traced or not value.tracer.depth or value.tracer.is_known(value.node):
+        return int(value)
+    return (
+        truncated(value.tracer, value)
+        if value.dtype.kind == "f"
+        else plain(value.tracer, as_int(value.tracer, value))
+    )
 
 
 def _len(value: Any) -> Any:

@@ -19,6 +19,7 @@ from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.operations import region_of
+from jitkernels.graph.regions import leaked
 
 
 class Known(NamedTuple):
@@ -176,7 +177,8 @@ class _Planner:
             if view.parent is None:
                 self._lies(number, storage)
             if value.is_weak:
-                return lambda known: float(known.arrays[number])
+                kind = value.python
+                return lambda known: kind(known.arrays[number])
             if value.is_scalar:
                 return lambda known: known.arrays[number][()]
             return lambda known: known.arrays[number]
@@ -277,6 +279,16 @@ def planned(tracer: Tracer, found: Any, given: Sequence[Any]) -> tuple[Graph, Pl
         frozenset(planner.in_rows),
         tuple(planner.orders.items()),
     )
+    if tracer.risky:
+        used = {id(node) for node in graph}
+        lost = [one for one in tracer.risky if id(one.inputs[0]) not in used]
+        if lost:  # what they refuse is refused, used or not
+            checks = (*tracer.checks, *lost)
+            graph = graph.remade(
+                graph.outputs, graph.writes, (reduce(partial(construct.elementwise, "logical_or"), checks),)
+            )
+    if tracer.has_flows and leaked(graph):
+        raise UnknownError("a value of the inside of a loop is used outside of it")
     if tracer.picks and not {id(node) for node in tracer.picks} <= {id(node) for node in graph}:
         raise UnknownError("elements picked by numbers, which may lie beside the array, and used for nothing")
     return graph, _plan(planner, make, found)

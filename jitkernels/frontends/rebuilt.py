@@ -8,6 +8,8 @@ from typing import Any
 
 from jitkernels.frontends.arguments import Leaf
 from jitkernels.frontends.callees import only_called
+from jitkernels.frontends.rewriting.calls import FLOW
+from jitkernels.frontends.rewriting.code import rewritten
 from jitkernels.frontends.standin import CALLED, seen
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import NONE
@@ -16,16 +18,21 @@ from jitkernels.graph.ir import NONE
 class Rebuilder:
     """Makes values of structures. `leaf` gives what stands for each leaf, `static` what for constants.
 
-    `names` are what functions see by these names where they have no globals of the kind.
+    `names` are what functions see by these names where they have no globals of the kind. `flow` is what their loops and
+    branches call; without it they are as they were written.
 
     Containers are new ones, so that the caller's stay as they are. Where the function changes one, NumPy
     has to do that.
     """
 
     def __init__(
-        self, leaf: Callable[[str], Any], static: Callable[[Any], Any], names: Mapping[str, Any] = NONE
+        self,
+        leaf: Callable[[str], Any],
+        static: Callable[[Any], Any],
+        names: Mapping[str, Any] = NONE,
+        flow: Any = None,
     ) -> None:
-        self._leaf, self._static, self._names = leaf, static, names
+        self._leaf, self._static, self._names, self._flow = leaf, static, names, flow
         self._made: list[tuple[Any, Any]] = []
         self.tables: set[int] = set()
         self._kept: list[Any] = []
@@ -85,6 +92,7 @@ class Rebuilder:
         read: tuple[Any, ...],
     ) -> Any:
         closure = tuple([types.CellType(self.rebuild(one)) for one in cells])
+        flowing = rewritten(code) if self._flow is not None else None
         given = tuple([self.rebuild(one) for one in defaults])
         named = {name: self.rebuild(one) for name, one in keywords}
         names = {**self._names, **table.value, **{name: self.rebuild(one) for name, one in bound}}
@@ -101,6 +109,9 @@ class Rebuilder:
                 names[name] = CALLED[value]
         self.tables.add(id(names))
         self._kept.append(names)
+        if flowing is not None:
+            names[FLOW], code = self._flow, flowing
+            closure = tuple([around[name] for name in code.co_freevars])
         made = types.FunctionType(code, names, code.co_name, given or None, closure)
         made.__kwdefaults__ = named or None
         return made

@@ -10,10 +10,11 @@ from typing import Any, Self
 import numpy as np
 
 from jitkernels.disk import say_once
-from jitkernels.errors import TracingError
+from jitkernels.errors import GraphError, TracingError
 from jitkernels.frontends import captured, outputs, programs
 from jitkernels.frontends.alarms import Alarm
 from jitkernels.frontends.arguments import FOREIGN, leaves_of, short_extents, strides_of
+from jitkernels.frontends.flow import operators
 from jitkernels.frontends.rebuilt import Rebuilder
 from jitkernels.frontends.standin import BUILTINS, stand_in
 from jitkernels.frontends.storage import Storage, View, c_strides
@@ -55,7 +56,7 @@ class Specialisation:
         self.program: Any = None
         self.written: tuple[int, ...] = ()
         self.seconds = 0.0
-        self.has_foreign = False
+        self.has_foreign, self.has_flows = False, tracer.has_flows
         self.alarm: Alarm | None = None
         self.calls = self.operations = 0
         self._may_raise: bool | None = None
@@ -68,7 +69,7 @@ class Specialisation:
         """
         if self.graph is None:
             return MANY_ELEMENTS
-        if self.has_foreign:
+        if self.has_foreign or self.has_flows:
             return -1
         if not self.program.kernels:
             return MANY_ELEMENTS  # NumPy does it all in any case
@@ -77,7 +78,7 @@ class Specialisation:
     @property
     def plain_at_once(self) -> int:
         """The largest arrays for which that takes less time than what Python does for results alone."""
-        if self.plan is None or self.plan.is_tuple is not None or self.has_foreign:
+        if self.plan is None or self.plan.is_tuple is not None or self.has_foreign or self.has_flows:
             return -1
         if self.plan.itself is not None:
             return -1
@@ -206,8 +207,12 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
             specialisation.program = programs.compiled(graph, tracer.scope, config)
             specialisation.guards = tuple(tracer.scope.guards.values())  # of what code was made for, too
         except Exception as error:  # noqa: BLE001  # a mistake of the compiler must not be one of the results
-            specialisation.note_failure(error)
+            if not isinstance(error, GraphError) or not tracer.has_flows:
+                specialisation.note_failure(error)
             specialisation.program = programs.Interpreted(graph)
+            if tracer.has_flows:  # round by round Python is the quicker one
+                specialisation.graph, specialisation.plan = None, None
+                specialisation.reason = str(error)
     finally:
         pop()
     specialisation.seconds = time.perf_counter() - began
@@ -218,7 +223,7 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
 def _traced(tracer: Tracer, structure: Any) -> tuple[Graph, Any]:
     given = _inputs(tracer)
     remaining = iter(given)
-    rebuilder = Rebuilder(lambda _: next(remaining), stand_in, BUILTINS)
+    rebuilder = Rebuilder(lambda _: next(remaining), stand_in, BUILTINS, operators)
     function, positional, keywords = (rebuilder.rebuild(one) for one in structure)
     with Watch(rebuilder.tables) as watch:
         found = function(*positional, **keywords)

@@ -4,24 +4,34 @@ A view knows how to be read from what it is a view of, and how that is changed w
 nodes never change, says what NumPy code does that writes in place: each write gives the storage another node.
 """
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 from jitkernels.graph import construct
 from jitkernels.graph.construct import IndexMap, UnknownError
 from jitkernels.graph.extents import Number, same
-from jitkernels.graph.ir import Node
+from jitkernels.graph.ir import Node, serial
 from jitkernels.graph.layouts import order_like
+
+
+class Watched(threading.local):
+    """Who of this thread wants to know of writes: by the id of each storage, that and its value before the first."""
+
+    logs: tuple[dict[int, "tuple[Storage, Node]"], ...] = ()
+
+
+watched = Watched()
 
 
 class Storage:
     """Memory of one array. `leaf` is the number of the argument that it belongs to.
 
     `is_c`: whether elements lie row by row without gaps, None where only NumPy knows. `doubts` are storages that NumPy
-    may have as one with this, so that neither may be written to.
+    may have as one with this, so that neither may be written to. `born`: a serial number among those of nodes.
     """
 
-    __slots__ = ("doubts", "is_c", "is_frozen", "leaf", "node", "order", "strides", "written")
+    __slots__ = ("born", "doubts", "is_c", "is_frozen", "leaf", "node", "order", "strides", "written")
 
     def __init__(self, node: Node, leaf: int | None = None, is_c: bool | None = True) -> None:
         self.node, self.leaf = node, leaf
@@ -30,6 +40,7 @@ class Storage:
         self.order: tuple[int, ...] | None = None
         self.written = self.is_frozen = False
         self.doubts: list[Storage] = []
+        self.born = serial()
 
     def change(self, node: Node) -> None:
         """Another value. Raises UnknownError where NumPy might change, or not change, other arrays too."""
@@ -42,6 +53,8 @@ class Storage:
             for step, extent in zip(self.strides, node.shape, strict=True)
         ):
             raise UnknownError("a write to an argument whose elements lie on one another")
+        for log in watched.logs:
+            log.setdefault(id(self), (self, self.node))
         self.node, self.written = node, True
 
     def lie_like(self, strides: Sequence[Number] | None) -> None:
@@ -115,7 +128,10 @@ class View:
         if self.is_readonly:
             raise ValueError("assignment destination is read-only")
         if self.parent is None:
-            self.storage.change(value)
+            node = self.storage.node
+            in_place = value.operation in ("scatter", "update") and value.inputs[0] is node
+            # In loops and branches memory is that of the value before: another array's is copied into it.
+            self.storage.change(value if in_place or not watched.logs else construct.copy(value))
         elif any(same(extent, 0) for extent in self.shape):
             self.storage.change(self.storage.node)
         elif self.map is None:

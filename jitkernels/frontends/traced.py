@@ -18,10 +18,14 @@ from jitkernels.graph.ir import Node
 from jitkernels.graph.scalars import is_known
 
 MOST_ROWS = 4096
+PYTHON = {"f": float, "i": int, "b": bool}
 
 
 class Traced:
-    """An array, a NumPy scalar (`is_scalar`) or a Python float (`is_weak`) of a trace."""
+    """An array, a NumPy scalar (`is_scalar`) or a Python number (`is_weak`) of a trace.
+
+    Python's floats come from anywhere, its ints and bools from loops: others are `Whole`, or decided.
+    """
 
     __slots__ = ("_tracer", "_view", "is_scalar", "is_weak")
     __array_priority__ = 1000.0
@@ -53,8 +57,13 @@ class Traced:
     def __class__(self) -> type:
         """What `isinstance` is to see, as the function was not written for anything else."""
         if self.is_weak:
-            return float
+            return self.python  # type: ignore[no-any-return]
         return np.dtype(self._view.storage.node.dtype).type if self.is_scalar else np.ndarray
+
+    @property
+    def python(self) -> Any:
+        """Python's type of a number; None for what is none of Python's."""
+        return PYTHON[np.dtype(self._view.storage.node.dtype).kind] if self.is_weak else None
 
     def region(self, index_map: Any, shape: Any, *, is_readonly: bool = False) -> "Traced":
         """A view of this one."""
@@ -266,6 +275,8 @@ class Traced:
         return SERVICES["sign"](self, np.absolute)
 
     def __invert__(self) -> Any:
+        if self.python in (int, bool):
+            return SERVICES["ints"](self.tracer, np.subtract, -1, self)
         return np.invert(self)
 
     def __divmod__(self, other: Any) -> Any:

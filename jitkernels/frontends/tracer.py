@@ -76,7 +76,9 @@ class Tracer:
 
     `picks` are what picks elements by numbers, or places them: NumPy refuses those beside an array, used or not.
     `checks` are numbers that are true where the function raises instead.
-    `partial` are operations that are done for all elements, and in NumPy for those that a mask chooses.
+    `partial` are operations that are done for all elements, and in NumPy for those that a mask chooses. `depth` is the
+    number of loops and branches around, `ranges`, `moves` and `implied` are what is known of ints in them, and `risky`
+    are results of those that may refuse.
     """
 
     def __init__(self, leaves: Sequence[Any]) -> None:
@@ -92,6 +94,11 @@ class Tracer:
         self.checks: list[Node] = []
         self.partial: set[str] = set()
         self.is_open, self.is_quiet = True, False
+        self.depth, self.has_flows = 0, False
+        self.risky: list[Node] = []
+        self.ranges: dict[int, Any] = {}
+        self.moves: dict[int, Any] = {}
+        self.implied: dict[int, Any] = {}
         self._values: dict[int, Any] = {}
 
     def guard(self, leaf: int, operation: str, bound: Any, truth: bool = True) -> None:
@@ -146,9 +153,8 @@ class Tracer:
         Only of what follows from numbers among the arguments. Raises TracingError for what follows from arrays.
         """
         found = [one for one in sorted_nodes([node]) if one.operation in ("input", "extent", "call")]
-        for one in found:
-            if one.operation == "call" or (one.operation == "input" and self.is_array(one)):
-                refuse(what)
+        if not self.is_known(node):
+            refuse(what)
         for one in found:
             if one.operation == "extent":
                 int(one.options["extent"])
@@ -156,6 +162,14 @@ class Tracer:
                 leaf = one.options["index"]
                 self.guard(leaf, "is", self.leaves[leaf])
         return self.value(node)[()]
+
+    def is_known(self, node: Node) -> bool:
+        """Whether a 0-d node follows from numbers among the arguments alone."""
+        return not any(
+            one.operation in ("call", "parameter", "item", "gather")
+            or (one.operation == "input" and self.is_array(one))
+            for one in sorted_nodes([node])
+        )
 
     def is_array(self, node: Node) -> bool:
         return isinstance(self.leaves[node.options["index"]], np.ndarray)

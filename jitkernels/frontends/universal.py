@@ -1,7 +1,6 @@
 """NumPy's universal functions with traced operands: loops, casts and outputs as NumPy has them."""
 
 import functools
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,7 +43,7 @@ def loop_of(
 def kind_of(value: Any) -> Any:
     """What an operand is for promotion: a dtype, or int, float or bool for Python's numbers."""
     if type(value) is Traced:
-        return float if value.is_weak else value.node.dtype
+        return value.python or value.node.dtype
     if type(value) is Whole or isinstance(value, Extent):
         return int
     if type(value) in CLASSES:
@@ -285,7 +284,7 @@ def operate(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
     if one is None or other is None:
         return NotImplemented
     if _is_python(one) and _is_python(other):
-        return _of_floats(tracer, ufunc, one, other)
+        return SERVICES["floats"](tracer, ufunc, one, other)
     if ufunc is np.power and type(one) is Traced and type(other) in CLASSES:
         quick = _quick_power(one, other)
         if quick is not None:
@@ -315,84 +314,11 @@ def _is_python(value: Any) -> bool:
     return (type(value) is Traced and value.is_weak) or type(value) in (Whole, int, float, bool)
 
 
-PLAIN = {
-    np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.true_divide: operator.truediv,
-    np.floor_divide: operator.floordiv, np.remainder: operator.mod, np.power: operator.pow, np.equal: operator.eq,
-    np.not_equal: operator.ne, np.less: operator.lt, np.less_equal: operator.le, np.greater: operator.gt,
-    np.greater_equal: operator.ge,
-}  # fmt: skip
-
-
-def _of_floats(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
-    """Python's floats: what may raise, or decides a branch, is computed now, and the code is for these values."""
-    if ufunc in (np.add, np.subtract, np.multiply):
-        return weak(tracer, fresh(tracer, elementwise(tracer, ufunc, (left, right))[0]))
-    if ufunc is np.true_divide and type(right) is Whole:
-        if not right:
-            raise ZeroDivisionError("float division by zero")
-        return quotient(tracer, left, right)
-    if ufunc is np.true_divide:
-        node = right.node if type(right) in (Traced, Whole) else None
-        if node is None or node.operation == "input":
-            if node is not None:
-                leaf = node.options["index"]
-                tracer.guard(leaf, "==", 0, bool(tracer.leaves[leaf] == 0))
-            if (right if node is None else tracer.leaves[leaf]) == 0:
-                raise ZeroDivisionError("float division by zero")
-            return quotient(tracer, left, right)
-    if ufunc is np.power and not (type(left) is Whole and type(right) in (int, Whole, bool) and right >= 0):
-        return SERVICES["power"](tracer, left, right)
-    if ufunc in (np.true_divide, np.remainder, np.floor_divide) and float in (kind_of(left), kind_of(right)):
-        return SERVICES["careful"](tracer, ufunc, left, right)
-    if ufunc not in PLAIN:
-        raise TypeError(f"unsupported operand type(s) for {ufunc.__name__}: 'float'")
-    compared = _comparison(tracer, ufunc, left, right)
-    return compared if compared is not None else PLAIN[ufunc](_plain(left), _plain(right))
-
-
-@serves("quotient")
-def quotient(tracer: Tracer, left: Any, right: Any) -> Any:
-    """A quotient of Python numbers, the second of which is not zero."""
-    return weak(tracer, fresh(tracer, elementwise(tracer, np.true_divide, (left, right))[0]))
-
-
-SWAPPED = {np.less: np.greater, np.greater: np.less, np.less_equal: np.greater_equal, np.greater_equal: np.less_equal,
-           np.equal: np.equal, np.not_equal: np.not_equal}  # fmt: skip
-
-
-def _comparison(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> bool | None:
-    """A float argument compared with a plain number: only on which side it lies is guarded."""
-    if ufunc not in SWAPPED:
-        return None
-    if type(left) in CLASSES:
-        left, right, ufunc = right, left, SWAPPED[ufunc]
-    if type(right) not in CLASSES or type(left) is not Traced or left.node.operation != "input":
-        return None
-    leaf = left.node.options["index"]
-    value = tracer.leaves[leaf]
-    found = bool(PLAIN[ufunc](value, right))
-    if ufunc in (np.less, np.less_equal):
-        tracer.guard(leaf, "<" if ufunc is np.less else "<=", right, found)
-    elif ufunc in (np.equal, np.not_equal):
-        tracer.guard(leaf, "==", right, found == (ufunc is np.equal))
-    elif value == value:
-        tracer.guard(leaf, "<=" if ufunc is np.greater else "<", right, not found)
-    else:
-        tracer.guard(leaf, "is", value)
-    if ufunc in (np.greater, np.greater_equal) and value == value and found:
-        tracer.guard(leaf, "<=", np.inf)
-    return found
-
-
-def _plain(value: Any) -> Any:
-    if type(value) is Traced:
-        return float(value)
-    return int(value) if type(value) is Whole else value
-
-
 @serves("sign")
 def sign(value: Traced, ufunc: Any) -> Any:
     """A sign operator: Python's floats stay such."""
+    if value.python in (int, bool):
+        return SERVICES["sign of int"](value.tracer, value, ufunc)
     found = call_ufunc(value.tracer, ufunc, "__call__", (value,), {})
     found.is_weak = value.is_weak
     return found

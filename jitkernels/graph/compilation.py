@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 from jitkernels.attrs.base import FLOATS
-from jitkernels.graph import construct, epilogues, products
+from jitkernels.graph import construct, epilogues, flows, products
+from jitkernels.graph.bodies import bodies_of
 from jitkernels.graph.checks import checked
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.extents import Number, Scope
+from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.orders import order_of_store
@@ -44,31 +46,12 @@ def compiled(
     units: list[programs.Unit] | None = None,
 ) -> Program:
     """The program of a graph. What is emitted for its segments is added to `units`."""
-    graph = products.lowered(optimised(graph, config))
-    if abs(config.opt_level) >= 3:
-        graph = products.lowered(
-            optimised(unrolled(graph), config)
-        )  # passes take its copies for what changes nothing
-    graph = checked(_with_own_results(graph))
-    program = Program(graph, config)
-    program.symbols = dict.fromkeys(scope.values, 0)
-    schedule = scheduled(
-        graph,
-        fuse=abs(config.opt_level) >= 3,
-        fuse_reduce=config.fuse_reduce,
-        largest=config.max_fusion_size,
-        most_inputs=config.max_inputs,
-    )
-    steps: list[epilogues.Step] = [_native(step) for step in schedule.steps]
-    if abs(config.opt_level) >= 3:
-        steps = epilogues.brought_together(steps, schedule.shared)
-    program.shared = schedule.shared
-    arrays = _arrays(program, graph, steps)
+    program, steps, arrays = _planned(graph, scope, config)
     for i, name in enumerate(program.symbols):
         program.symbols[name] = len(program.words) + i
-    group: list[Nest | Product] = []
+    group: list[Nest | Product | Flow] = []
     for step in [*steps, None]:
-        if isinstance(step, Nest | Product):
+        if isinstance(step, Nest | Product | Flow):
             group.append(step)
             continue
         if isinstance(step, Single) and id(step.node) in program.reshaped:
@@ -81,7 +64,36 @@ def compiled(
     return program
 
 
-def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> dict[int, Array]:
+def _planned(
+    graph: Graph, scope: Scope, config: JitConfig
+) -> tuple[Program, list[epilogues.Step], dict[int, Array]]:
+    """What is computed where, and where its results are."""
+    graph = products.lowered(optimised(graph, config))
+    if abs(config.opt_level) >= 3:
+        graph = products.lowered(
+            optimised(unrolled(graph), config)
+        )  # passes take its copies for what changes nothing
+    graph = flows.with_copies(checked(_with_own_results(graph)))
+    program = Program(graph, config)
+    program.symbols = dict.fromkeys(scope.values, 0)
+    schedule = scheduled(
+        graph,
+        fuse=abs(config.opt_level) >= 3,
+        fuse_reduce=config.fuse_reduce,
+        largest=config.max_fusion_size,
+        most_inputs=config.max_inputs,
+    )
+    results = [node for node in graph if flows.is_result(node)]
+    steps: list[epilogues.Step] = [_native(step, results) for step in schedule.steps]
+    if abs(config.opt_level) >= 3:
+        steps = epilogues.brought_together(steps, schedule.shared)
+    program.shared = schedule.shared
+    return program, steps, _arrays(program, graph, steps, scope)
+
+
+def _arrays(
+    program: Program, graph: Graph, steps: Sequence[epilogues.Step], scope: Scope
+) -> dict[int, Array]:
     """Where each kept node is, which gets a word of the frame."""
     arrays: dict[int, Array] = {}
     for node in graph.inputs:
@@ -96,6 +108,16 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
     is_fused = abs(program.config.opt_level) >= 3
     in_memory_of = epilogues.taken_over(steps, graph, program.shared) if is_fused else {}
     for step in steps:
+        if isinstance(step, Flow):
+            _bodies(step, program, arrays, scope)
+            for node in step.items:
+                base = program.shared.get(id(node))
+                arrays[id(node)] = (
+                    arrays[id(base)] if base else _array(program, node, construct.contiguous(node.shape))
+                )
+                if base is None:
+                    program.made.append(node)
+            continue
         if isinstance(step, Single | Product):
             node = step.node
             if id(node) not in read_by_numpy and is_reshaped_input(node, graph):
@@ -126,7 +148,37 @@ def _arrays(program: Program, graph: Graph, steps: Sequence[epilogues.Step]) -> 
                 product = in_memory_of[id(node)]
                 arrays[id(product)] = arrays[id(node)]
                 program.made = [one for one in program.made if one is not product]
+    for node in graph.outputs:
+        if flows.is_result(node) and id(node) in program.shared:
+            _made_as_result(program, node, memory_of(node, program.shared))
     return arrays
+
+
+def _bodies(flow: Flow, program: Program, arrays: dict[int, Array], scope: Scope) -> None:
+    """Plan what is computed in a loop or branch, and lend memory for the arrays there."""
+    given = [arrays[id(one)].strides if one.ndim else None for one in flow.node.inputs]
+    flow.bodies = bodies_of(flow.node, given)
+    for body in flow.bodies.values():
+        for _, group in body.stages:
+            if group is None:
+                continue
+            group.program, group.steps, group.arrays = _planned(group.graph, scope, program.config)
+            for i, name in enumerate(group.program.symbols):
+                group.program.symbols[name] = len(group.program.words) + i
+            for node in group.program.made:
+                if node.ndim:
+                    memory = Node("memory", (), node.dtype, node.shape)
+                    group.words[id(node)] = _array(program, memory, construct.contiguous(node.shape)).word
+                    program.made.append(memory)
+
+
+def _made_as_result(program: Program, node: Node, base: Node) -> None:
+    """Have an array that a loop changes where it lies be made as the result that it becomes."""
+    if any(one is base for one in program.made):
+        program.words[id(node)] = program.words[id(base)]
+        program.made = [node if one is base else one for one in program.made]
+        if id(base) in program.orders:
+            program.orders[id(node)] = program.orders[id(base)]
 
 
 def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:
@@ -134,8 +186,10 @@ def _array(program: Program, node: Node, strides: Sequence[Number]) -> Array:
     return Array(word, tuple(strides), node.dtype)
 
 
-def _native(step: Nest | Single) -> epilogues.Step:
-    """A step as a kernel's product, if that is what it is and its operands lie in memory without gaps."""
+def _native(step: Nest | Single, results: Sequence[Node]) -> epilogues.Step | Flow:
+    """A step as a kernel's product, if that is what it is and its operands lie in memory without gaps; or as a flow."""
+    if isinstance(step, Single) and flows.is_flow(step.node):
+        return Flow(step.node, [one for one in results if one.inputs[0] is step.node])
     if isinstance(step, Nest) or step.node.operation != "matmul":
         return step
     (left, right), turned = products.operands(step.node)

@@ -14,13 +14,14 @@ from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
 from jitkernels.graph.extents import same
+from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product, operands
 from jitkernels.graph.schedule import Single
 from jitkernels.native.language.types import NUMBERS
 
-Step = Nest | Single | Product
+Step = Nest | Single | Product | Flow
 LARGE = 1 << 18
 """Bytes from which on a product lies in the memory of what is made of it. In the cache it is better apart: vectors at
 the end of one row and at the begin of the next overlap, and loads would wait for stores. A guess from the traced

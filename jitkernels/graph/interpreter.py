@@ -9,6 +9,9 @@ from jitkernels.graph import extents
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.operations import OPERATIONS
 
+SEVERAL = frozenset({"call", "loop", "branch"})
+"""What may give several arrays, of which `item` takes one."""
+
 
 def run(graph: Graph, arrays: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
     """Outputs, and then what is to be written, for the arrays of the inputs and values of the symbols.
@@ -37,6 +40,6 @@ def of_node(node: Node, inputs: Sequence[Any], value: Any) -> Any:
     """One node's array from those of its inputs."""
     return (
         np.asarray(OPERATIONS[node.operation].run(node, inputs, value))
-        if node.operation != "call"
-        else (OPERATIONS["call"].run(node, inputs, value))
+        if node.operation not in SEVERAL
+        else OPERATIONS[node.operation].run(node, inputs, value)
     )

@@ -6,6 +6,7 @@ dtypes of its own loop. A `Graph` also says which inputs take the value of a nod
 becomes of assignments to the arrays of the caller.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from types import MappingProxyType
@@ -15,12 +16,16 @@ from jitkernels.graph.extents import Extent, Number, key_of_shape
 from jitkernels.records import record
 
 NONE: Mapping[str, Any] = MappingProxyType({})
+_serials = itertools.count(1)
 
 
 class Node:
-    """One array, or 0-d number, of a graph. `options` are what the operation takes beside arrays."""
+    """One array, or 0-d number, of a graph. `options` are what the operation takes beside arrays.
 
-    __slots__ = ("dtype", "inputs", "operation", "options", "shape")
+    `serial`: later nodes have larger ones.
+    """
+
+    __slots__ = ("dtype", "inputs", "operation", "options", "serial", "shape")
 
     def __init__(
         self,
@@ -32,6 +37,7 @@ class Node:
     ) -> None:
         self.operation, self.inputs, self.dtype = operation, tuple(inputs), dtype
         self.shape, self.options = tuple(shape), options
+        self.serial = next(_serials)
 
     @property
     def ndim(self) -> int:
@@ -45,6 +51,11 @@ class Node:
         options = "".join(f", {name}={value}" for name, value in self.options.items())
         shape = ", ".join(map(str, self.shape))
         return f"<{self.operation}({len(self.inputs)} inputs{options}) {self.dtype}[{shape}]>"
+
+
+def serial() -> int:
+    """A number larger than those of all nodes so far, and smaller than those of all others."""
+    return next(_serials)
 
 
 @record

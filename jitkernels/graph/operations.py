@@ -5,12 +5,14 @@ Interpreter, front ends, passes, code generator and documentation read it; nothi
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from jitkernels.graph import regions
 from jitkernels.graph.extents import same_shape
-from jitkernels.graph.ir import Node
+from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.scalars import SCALARS, Scalar
 from jitkernels.records import record
 
@@ -189,6 +191,19 @@ def _input(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> An
     raise AssertionError("inputs are given")
 
 
+def _ran(graph: Graph, given: Sequence[Any], value: Callable[[Any], int]) -> list[Any]:
+    """The outputs of a region. Raises RefusedError where one of its checks is true."""
+    known: dict[int, Any] = {id(node): one for node, one in zip(graph.inputs, given, strict=True)}
+    checks = {id(node) for node in graph.checks}
+    for node in graph:
+        if id(node) not in known:
+            inputs = [known[id(one)] for one in node.inputs]
+            known[id(node)] = OPERATIONS[node.operation].run(node, inputs, value)
+        if id(node) in checks and known[id(node)]:
+            raise regions.RefusedError("what a loop meets is for NumPy")
+    return [known[id(node)] for node in graph.outputs]
+
+
 OPERATIONS: dict[str, Operation] = {
     operation.name: operation
     for operation in (
@@ -210,5 +225,10 @@ OPERATIONS: dict[str, Operation] = {
         Operation("placed", _placed),
         Operation("call", _call),
         Operation("item", _item),
+        Operation("parameter", _input),
+        Operation("loop", partial(regions.run_loop, _ran)),
+        Operation("branch", partial(regions.run_branch, _ran)),
+        Operation("bounded", regions.run_bounded),
+        Operation("overflows", regions.run_overflows),
     )
 }

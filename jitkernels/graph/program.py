@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from jitkernels.errors import WorkspaceError
-from jitkernels.graph import cones, construct, extents, interpreter
+from jitkernels.graph import cones, construct, extents, flows, interpreter
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import calls, interface, programs
 from jitkernels.graph.extents import Guard, Number
+from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
@@ -24,7 +25,7 @@ from jitkernels.records import record
 class Segment:
     """Nests that run one after another as one compiled function."""
 
-    nests: list[Nest | Product] = field(repr=False)
+    nests: list[Nest | Product | Flow] = field(repr=False)
     source: programs.Fused
     work: Number
     cached: bool = True
@@ -195,6 +196,11 @@ class Program:
         written = False
         for nest in nests:
             targets = [store.target for store in nest.stores] if isinstance(nest, Nest) else [nest.node]
+            if isinstance(nest, Flow):
+                targets = [nest.node.inputs[place] for place in flows.changed(nest.node)]
+                writes_here = any(id(memory_of(one, self.shared)) in given for one in targets)
+                if flows.may_refuse(nest.node) and (written or writes_here):
+                    return True
             if written and any(one in self.graph.checks for one in targets):
                 return True
             written = written or any(id(memory_of(one, self.shared)) in given for one in targets)
@@ -230,4 +236,4 @@ class Program:
     def kernels(self) -> int:
         """How many loop nests and products there are."""
         nests = [nest for step in self.steps if isinstance(step, Segment) for nest in step.nests]
-        return sum(isinstance(nest, Product) or nest.product is None for nest in nests)
+        return sum(not isinstance(nest, Nest) or nest.product is None for nest in nests)

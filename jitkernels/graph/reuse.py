@@ -81,7 +81,7 @@ def overwritten(
     more: dict[int, Node] = {}
     directions: dict[int, Directions] = {}
     for node in roots:
-        if id(node) not in shared:
+        if id(node) not in shared or id(node) not in made:
             continue
         memory = memory_of(node, shared)
         for cone, region in made[id(node)]:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jitkernels.graph import cones, extents, products
+from jitkernels.graph import cones, extents, flows, products
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.directions import Directions
 from jitkernels.graph.extents import Number
@@ -94,7 +94,7 @@ def scheduled(
                 more |= cone.crowded(most_inputs)
         if not more:
             more = _computed_twice(listed)
-        shared = shared_memory(graph, roots, made)
+        shared = shared_memory(graph, roots, made) | flows.in_place(order)
         directions: dict[int, Directions] = {}
         if not more:
             more, directions = overwritten(roots, made, shared, kept)
@@ -114,6 +114,8 @@ def _kept(graph: Graph, *, fuse: bool) -> set[int]:
             kept.add(id(node))
             if node.operation == "matmul":
                 kept |= {id(one) for one in products.operands(node)[0]}
+            elif flows.is_flow(node):
+                kept |= {id(one) for one in node.inputs if one.operation not in ("constant", "extent")}
             elif not is_in_pieces(node, graph):
                 kept |= {id(one) for one in node.inputs}
             elif cones.changes(node) and not cones.is_inline(node.inputs[0]):
@@ -188,6 +190,9 @@ def _grouped(
     step_of: dict[int, int] = {}
     barrier = looked = -1
     for node in roots:
+        if flows.is_result(node):
+            step_of[id(node)] = step_of[id(node.inputs[0])]
+            continue
         if id(node) not in made:
             step_of[id(node)] = len(steps)
             steps.append(Single(node))

@@ -4,19 +4,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jitkernels import machine
+from jitkernels.errors import GraphError
 from jitkernels.graph import cones, epilogues, extents, guesses
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
+from jitkernels.graph.emit.flow import SWAPPED, FlowEmitter
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
 from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.emit.watched import WatchedLibrary
 from jitkernels.graph.extents import Extent, Scope
+from jitkernels.graph.flows import Flow, is_flow
 from jitkernels.graph.ir import Node
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program, Segment
+from jitkernels.graph.rounds import work_of
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.sharing import WORK
 from jitkernels.native.source import External
@@ -38,15 +42,22 @@ class Maker:
     calls: list[programs.Call] = field(default_factory=list)
     kernels: list[External] = field(default_factory=list)
 
-    def segment(self, nests: Sequence[Nest | Product]) -> Segment:
+    def segment(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
         """Nests and products as one function. What a nest does for rows that a product hands on is part of that."""
         # What the body of a kernel calls is part of it: its externals are told before it is made.
-        is_watched = self.units is None and bool(self.program.graph.writes)
+        has_flows = any(map(is_flow, self.program.graph))  # of which nobody is warned
+        is_watched = self.units is None and bool(self.program.graph.writes) and not has_flows
         kind = WatchedLibrary if is_watched else Library
         self.library = kind(alone={} if self.units is None else None)
         self.shares = False
         waiting: Product | None = None
         for number, nest in enumerate(nests):
+            if isinstance(nest, Flow):
+                if waiting is not None:
+                    self._product(waiting, f"nest{number}.before")
+                    waiting = None
+                self._flow(nest, f"flow{number}")
+                continue
             if isinstance(nest, Nest) and all(_is_empty(store.cone.root) for store in nest.stores):
                 continue
             if isinstance(nest, Nest):
@@ -60,19 +71,46 @@ class Maker:
             self._product(waiting, f"nest{len(nests)}.before")
         return self._made(nests)
 
-    def _made(self, nests: Sequence[Nest | Product]) -> Segment:
+    def _flow(self, flow: Flow, name: str) -> None:
+        """A loop or branch, which is called like a nest, and the nests in it."""
+        for number, group in enumerate(
+            group for body in flow.bodies.values() for _, group in body.stages if group
+        ):
+            inner = InnerMaker(group.arrays, group.program, self.scope, self.choose)
+            inner.library = self.library
+            for place, step in enumerate(group.steps):
+                if isinstance(step, Product):
+                    inner.product(step, f"{name}.{number}.{place}")
+                elif isinstance(step, Nest):
+                    inner.nest(step, f"{name}.{number}.{place}")
+                else:
+                    raise GraphError(f"{step.node.operation} in a loop or branch")
+            self.texts += inner.texts
+            self.kernels += inner.kernels
+            group.calls = inner.calls
+        emitter = FlowEmitter(self.arrays, self._function(), flow, name)
+        self.texts.append(emitter.text())
+        if emitter.swaps and SWAPPED not in self.texts:
+            self.texts.append(SWAPPED)
+        self.calls.append(programs.Call(name, None, work_of(flow.node), refuses=True))
+
+    def _made(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
         parallel = self.shares or any(
-            isinstance(call.work, Extent) or call.work > WORK for call in self.calls
+            not call.refuses and (isinstance(call.work, Extent) or call.work > WORK) for call in self.calls
         )
         symbols, config = self.program.symbols, self.program.config
         text = programs.segment_text(self.library, self.texts, self.calls, symbols, parallel=parallel)
         if abs(config.opt_level) < 2:  # every product is rounded before it is added to, as NumPy's are
             text = text.replace(" contract ", " ")
+        has_flows = any(isinstance(one, Flow) for one in nests)
+        if has_flows:  # numbers come out as Python has them, and may decide what is done
+            text = text.replace(" contract ", " ")
         externals = *programs.externals(self.library, parallel=parallel), *dict.fromkeys(self.kernels)
         if self.units is not None:
             self.units.append(programs.Unit(self.library, self.texts, self.calls))
         work = sum((call.work for call in self.calls), 0)
-        return Segment([*nests], programs.fused("fused", text, 64, externals), work, config.cache)
+        source = programs.fused("fused", text, 64, externals, is_whole=has_flows)
+        return Segment([*nests], source, work, config.cache)
 
     def _product(self, product: Product, name: str, kernel: External | None = None, after: str = "") -> None:
         """The call of a product's kernel; of the one that hands its rows on to a function, if that is given."""
@@ -135,6 +173,20 @@ class Maker:
 
     def _function(self) -> Function:
         return Function(self.library, self.program.symbols)
+
+
+class InnerMaker(Maker):
+    """Makes nests that a loop or branch calls, each at once and whole."""
+
+    def nest(self, nest: Nest, name: str) -> None:
+        if not all(_is_empty(store.cone.root) for store in nest.stores):
+            self._nest(nest, name, None)
+
+    def product(self, product: Product, name: str) -> None:
+        self._product(product, name)
+
+    def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
+        return Emitter(nest, self.arrays, self._function(), variant, name)
 
 
 def _is_empty(node: Node) -> bool:

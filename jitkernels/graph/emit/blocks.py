@@ -104,6 +104,10 @@ class Function:
             self.block.known[key] = found
         return found
 
+    def extent_of(self, symbol: str) -> str:
+        """The value of a symbol, read once at the start of the function."""
+        return self._atom(extents.Atom(symbol))
+
     def _polynomial(self, extent: Extent) -> str:
         total = ""
         for monomial, count in extent.terms.items():

@@ -30,6 +30,7 @@ class Fused:
     """The source of a segment: LLVM IR whose ``@entry`` becomes the symbol of the source.
 
     It begins with what becomes of it, as the text is the key of the code. `level`: see `codegen.target_machine`.
+    `is_whole`: it goes through all of LLVM's passes, and not just those that nests need.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Fused:
     vector_bytes: int
     externals: tuple[External, ...] = field(repr=False)
     level: int = 3
+    is_whole: bool = False
     suffix: ClassVar[str] = ".o"
     has_range: ClassVar[bool] = False
 
@@ -58,13 +60,23 @@ class Fused:
                 and function.linkage.name == "external"
             ):
                 raise BuildError(f"{function.name} is visible")
-        return codegen.finished(module, symbol, self.externals, self.vector_bytes, codegen.fuse, self.level)
+        improve = codegen.optimise if self.is_whole else codegen.fuse
+        return codegen.finished(module, symbol, self.externals, self.vector_bytes, improve, self.level)
 
 
-def fused(name: str, text: str, vector_bytes: int, externals: tuple[External, ...], level: int = 3) -> Fused:
+def fused(
+    name: str,
+    text: str,
+    vector_bytes: int,
+    externals: tuple[External, ...],
+    level: int = 3,
+    *,
+    is_whole: bool = False,
+) -> Fused:
     """A source of LLVM IR."""
-    whole = f"{passes.recipe(passes.INLINING_PASSES, vector_bytes, level)}{text}"
-    return Fused(name, zlib.compress(whole.encode(), 1), vector_bytes, externals, level)
+    names = ("all", "passes") if is_whole else passes.INLINING_PASSES
+    whole = f"{passes.recipe(names, vector_bytes, level)}{text}"
+    return Fused(name, zlib.compress(whole.encode(), 1), vector_bytes, externals, level, is_whole)
 
 
 @record
@@ -72,7 +84,7 @@ class Call:
     """One nest of a segment: its function, its outermost loop (None if it has to run whole), and all its work.
 
     `unit`: steps of that loop that are done at once. `checks`: the frame's words of the bools that it computes, none of
-    which may be true.
+    which may be true. `refuses`: its status may say that NumPy refuses what it is given.
     """
 
     name: str
@@ -80,6 +92,7 @@ class Call:
     work: Number
     unit: int = 1
     checks: tuple[int, ...] = ()
+    refuses: bool = False
 
 
 @record
@@ -111,12 +124,15 @@ def segment_text(
                 block,
                 f"call i64 @jk_share(ptr %frame, ptr @{call.name}, i64 {extent}, i64 {call.unit}, i64 {work})",
             )
+        if call.refuses:
+            fine, label = function.new(block, f"icmp eq i64 {status}, 0"), function.label()
+            block.lines += [f"  br i1 {fine}, label %{label}, label %refused, !prof !7", f"{label}:"]
         failed = function.new(block, f"or i64 {failed}, {status}")
         for place in places_of_checks:
             found = function.new(block, f"load i8, ptr {place}")
             fine, label = function.new(block, f"icmp eq i8 {found}, 0"), function.label()
             block.lines += [f"  br i1 {fine}, label %{label}, label %refused", f"{label}:"]
-    if any(call.checks for call in calls):
+    if any(call.checks or call.refuses for call in calls):
         rest = f"\nrefused:\n  ret i64 {REFUSED}"
     body = "\n".join([*function.memory, *block.lines])
     if len(calls) == 1 and (calls[0].extent is None or not parallel):

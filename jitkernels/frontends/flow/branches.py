@@ -1,0 +1,192 @@
+"""Branches of a trace: both sides are traced, and what either changes is what the node chooses."""
+
+from collections.abc import Callable
+from typing import Any
+
+from jitkernels.errors import TracingError
+from jitkernels.frontends.flow import facts, ranges
+from jitkernels.frontends.flow.state import (
+    UNSET,
+    State,
+    Unset,
+    dtype_of,
+    joined,
+    kind_of,
+    merged,
+    node_of,
+    number,
+)
+from jitkernels.frontends.flow.tracing import Attempt
+from jitkernels.frontends.storage import Storage
+from jitkernels.frontends.traced import Traced
+from jitkernels.frontends.tracer import Tracer
+from jitkernels.graph import construct, extents
+from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.flows import unsupported
+from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.regions import Closing, items
+
+
+def truth(tracer: Tracer, value: Any) -> Node:
+    """Whether a value is true, as a node."""
+    if type(value) is not Traced:
+        return construct.constant(bool(value), "bool")
+    if value.ndim and not all(extents.same(one, 1) for one in value.extents):
+        raise UnknownError("the truth of an array with more than one element is ambiguous")
+    node = value.node
+    if node.ndim:
+        node = construct.view(node, ((0, ()),) * node.ndim, ())
+    return construct.cast(node, "bool")
+
+
+def is_decided(value: Any) -> bool:
+    """Whether the trace knows if a value is true, or takes it to be so for all calls that it serves."""
+    return type(value) is not Traced or value.tracer.is_known(value.node)
+
+
+class Side:
+    """One side of a branch, traced: the values of the variables behind it, what it writes and checks."""
+
+    def __init__(
+        self, tracer: Tracer, state: State, run: Callable[[], Any], condition: Node, *, is_yes: bool
+    ) -> None:
+        self.attempt = Attempt(tracer)
+        self.raises = False
+        self.bases: list[Node | None] = []
+        before = state.read()
+        try:
+            with self.attempt, facts.Assumed(tracer, condition, truth=is_yes):
+                self._run(run)
+                self.attempt.finish()
+                self.values = before if self.raises else state.read()
+                self.nodes = {id(one): one.node for one in self.attempt.written()}
+        finally:
+            state.put(before)
+
+    def _run(self, run: Callable[[], Any]) -> None:
+        try:
+            run()
+        except (UnknownError, TracingError):
+            raise
+        except Exception:  # noqa: BLE001  # which the plain function raises where it comes here
+            self.raises = True
+            self.attempt.checks[:] = [construct.constant(True, "bool")]
+
+    def storages(self) -> list[Storage]:
+        return self.attempt.written()
+
+
+def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) -> None:
+    """``if test: yes() else: no()`` where only the running code knows."""
+    before = state.read()
+    condition = truth(tracer, test)
+    sides = [Side(tracer, state, run, condition, is_yes=run is yes) for run in (yes, no)]
+    start = min(side.attempt.start for side in sides)
+    alive = [side for side in sides if not side.raises] or sides
+    kinds = []
+    for place, name in enumerate(state.names):
+        found = [side.values[place] for side in alive]
+        kinds.append(None if all(one is before[place] for one in found) else _kind(name, found))
+    storages: dict[int, Storage] = {}
+    for side in sides:
+        storages |= {id(one): one for one in side.storages()}
+    if any(not one.node.ndim for one in storages.values()):
+        raise UnknownError("an array without dimensions is changed in a branch")
+    closing = Closing((), start)
+    is_risky = any(side.attempt.checks for side in sides)
+    made = []
+    for side in sides:
+        roots = [
+            construct.constant(0, dtype_of(kind))
+            if side.raises
+            else node_of(tracer, side.values[place], kind)
+            for place, kind in enumerate(kinds)
+            if kind is not None and kind is not Unset
+        ]
+        roots += [side.nodes.get(key, one.node) for key, one in storages.items()]
+        roots += [construct.constant(False, "bool")] if is_risky else []
+        made.append((closing.inside(roots), closing.inside(side.attempt.checks)))
+    like = made[0][0]
+    if not like:
+        return
+    captured = closing.inside([one.node for one in storages.values()])
+    options: dict[str, Any] = {
+        name: closing.graph(*one) for name, one in zip(("yes", "no"), made, strict=True)
+    }
+    places = [one.options["index"] for one in captured]
+    options["bases"] = (*[-1] * (len(like) - len(places) - is_risky), *places, *[-1] * is_risky)
+    refuse_unsupported(tracer, options)
+    node = Node("branch", (condition, *closing.captured), "int64", (), options)
+    results = items(node, like)
+    if is_risky:
+        keep(tracer, results.pop())
+    remaining = iter(results)
+    after = list(before)
+    for place, kind in enumerate(kinds):
+        if kind is Unset:
+            after[place] = UNSET
+        elif kind is not None:
+            item = next(remaining)
+            after[place] = number(tracer, item, kind)
+            if kind is int:
+                _bounds(tracer, item, [side.values[place] for side in alive])
+    for storage, item in zip(storages.values(), remaining, strict=True):
+        storage.change(item)
+    state.put(tuple(after))
+
+
+def keep(tracer: Tracer, item: Node) -> None:
+    """Have a loop or branch that may be refused even if nobody reads what it gives: this result is never true."""
+    if tracer.depth:
+        tracer.checks.append(item)
+    else:
+        tracer.risky.append(item)
+
+
+def refuse_unsupported(tracer: Tracer, options: dict[str, Any]) -> None:
+    """Raise UnknownError for regions that no code is made for."""
+    for one in options.values():
+        found = unsupported(one) if isinstance(one, Graph) else ""
+        if found:
+            raise UnknownError(f"{found} in a loop or branch")
+    tracer.has_flows = True
+
+
+def _kind(name: str, values: list[Any]) -> Any:
+    """The kind of a variable behind a branch. What has a value on one side only has none, unless it is ours."""
+    kinds = [kind_of(one) for one in values]
+    if Unset in kinds and not name.startswith("_jk_"):
+        return Unset
+    kind = kinds[0]
+    for other in kinds[1:]:
+        kind = joined(name, kind, other)
+    if kind is None and any(one is not values[0] for one in values):
+        raise UnknownError(f"{name} is another array or object on each side of a branch")
+    return kind
+
+
+def _bounds(tracer: Tracer, item: Node, values: list[Any]) -> None:
+    """What is known of an int behind a branch."""
+    ranges.note(tracer, item, merged(tracer, values))
+    known = [one for one in values if one is not UNSET]
+    moves = [ranges.move_of(tracer, one.node) if type(one) is Traced else None for one in known]
+    ranges.either(tracer, item, moves)
+
+
+def value_of(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+    """``yes() if test else no()``."""
+    found: list[Any] = [UNSET]
+
+    def put(values: tuple[Any, ...]) -> None:
+        found[0] = values[0]
+
+    state = State(("_jk_found",), lambda: (found[0],), put, 0)
+    choose(tracer, test, lambda: put((yes(),)), lambda: put((no(),)), state)
+    return found[0]
+
+
+def as_bool(tracer: Tracer, value: Any) -> Any:
+    """The truth of a value as a bool of Python."""
+    if type(value) is not Traced:
+        return bool(value)
+    return number(tracer, truth(tracer, value), bool)

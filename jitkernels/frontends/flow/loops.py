@@ -1,0 +1,316 @@
+"""Loops of a trace. What is carried from round to round is found by tracing a round until nothing new comes up."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jitkernels.frontends.flow import facts, hoisting, ranges, rebinding
+from jitkernels.frontends.flow.along import Count
+from jitkernels.frontends.flow.branches import choose, keep, refuse_unsupported, truth
+from jitkernels.frontends.flow.ints import as_int, plain
+from jitkernels.frontends.flow.state import UNSET, State, Unset, dtype_of, joined, kind_of, node_of, number
+from jitkernels.frontends.flow.tracing import Attempt
+from jitkernels.frontends.storage import Storage
+from jitkernels.frontends.traced import Traced, fresh
+from jitkernels.frontends.tracer import Tracer
+from jitkernels.graph import construct
+from jitkernels.graph.construct import UnknownError, elementwise
+from jitkernels.graph.ir import Node
+from jitkernels.graph.regions import Closing, items, parameter
+
+ROUNDS = 12
+"""How often a round is traced at most until all types are known."""
+
+
+class Loop:
+    """One loop. `test` says whether another round begins, `body` takes the count if there is one."""
+
+    def __init__(
+        self,
+        tracer: Tracer,
+        state: State,
+        count: Count | None,
+        test: Callable[[], Any] | None,
+        body: Callable[..., Any],
+    ) -> None:
+        self.tracer, self.state, self.count = tracer, state, count
+        self.test, self.body = test, body
+        self.given = state.read()
+        self.before = list(self.given)
+        self.kinds = [kind_of(one) for one in self.before]
+        self.storages: list[Storage] = []
+        self.bounds: dict[int, Any] = {}
+        self.rebound: list[int] = []
+        self.narrowed: set[int] = set()
+
+    def trace(self) -> None:
+        """Make the node, and give the variables its results. Raises UnknownError where this cannot be."""
+        try:
+            for _ in range(ROUNDS):
+                if self._traced():
+                    return
+        except BaseException:
+            self.state.put(self.given)
+            raise
+        self.state.put(self.given)
+        raise UnknownError("the types of variables differ from round to round")
+
+    def _traced(self) -> bool:
+        """Trace a round; whether that is what all rounds are."""
+        tracer, state, count = self.tracer, self.state, self.count
+        with Attempt(tracer) as attempt:
+            parameters: list[Node] = []
+            given: list[Any] = []
+            if count is not None:
+                parameters.append(parameter("int64", (), 0))
+                begin, end = (ranges.interval(tracer, one) for one in count[:2])
+                ranges.note(tracer, parameters[0], ranges.counted(begin, end, count.step))
+                given.append(plain(tracer, parameters[0]))
+            first = len(parameters)
+            values = list(self.before)
+            for place, kind in enumerate(self.kinds):
+                if kind is not None and kind is not Unset:
+                    made = parameter(dtype_of(kind), (), len(parameters))
+                    parameters.append(made)
+                    values[place] = number(tracer, made, kind)
+                    if kind is int:
+                        self._bound(made, place)
+            rebound = len(parameters)
+            for place in self.rebound:
+                made, parameters = rebinding.parameter_of(self.before[place], parameters)
+                values[place] = fresh(tracer, made)
+            for storage in self.storages:
+                parameters.append(parameter(storage.node.dtype, storage.node.shape, len(parameters)))
+                attempt.hold(storage, parameters[-1])
+            state.put(tuple(values))
+            condition = construct.constant(True, "bool") if self.test is None else truth(tracer, self.test())
+            asked = list(attempt.checks)
+            with facts.Assumed(tracer, condition, truth=True):
+                self.body(*given)
+            attempt.finish()
+            after = state.read()
+            if not self._is_settled(attempt, values, after, parameters[first:]):
+                return False
+            outputs = [
+                node_of(tracer, one, kind)
+                for one, kind in zip(after, self.kinds, strict=True)
+                if kind is not None and kind is not Unset
+            ]
+            outputs += rebinding.outputs(
+                [after[i] for i in self.rebound], parameters[rebound : rebound + len(self.rebound)]
+            )
+            outputs += [storage.node for storage in self.storages]
+        checks = attempt.checks[len(asked) :]
+        hoisted = self._hoisted(attempt, parameters, [*outputs, *checks])
+        if attempt.checks:  # see `branches.keep`
+            parameters.append(parameter("bool", (), len(parameters)))
+        closing = Closing(parameters, attempt.start)
+        closing.hoisted = hoisted
+        self._made(closing, (condition, asked), (outputs, checks))
+        return True
+
+    def _hoisted(self, attempt: Attempt, parameters: list[Node], roots: list[Node]) -> dict[int, Node]:
+        """What is read before the loop, once, as no round writes it."""
+        if self.count is None or self.test is not None or not self.storages or not self.tracer.depth:
+            return {}
+        many = len(self.storages)
+        last = sum(kind is not None and kind is not Unset for kind in self.kinds) + len(self.rebound)
+        arrays = [
+            hoisting.Carried(*one)
+            for one in zip(
+                parameters[-many:], roots[last : last + many], [s.node for s in self.storages], strict=True
+            )
+        ]
+        begin = as_int(self.tracer, self.count.begin)
+        counting = hoisting.Counting(parameters[0], begin, self.count.step > 0)
+        return hoisting.hoisted(self.tracer, roots, arrays, counting, attempt.start)
+
+    def _bound(self, made: Node, place: int) -> None:
+        """What is known of a carried int: what was found in a round before, at first that it moves by little."""
+        ranges.note(self.tracer, made, self.bounds.get(place, ranges.FREE))
+        self.tracer.moves[id(made)] = made, ranges.Move(made)
+
+    def _is_settled(
+        self, attempt: Attempt, values: Sequence[Any], after: Sequence[Any], carried: Sequence[Node]
+    ) -> bool:
+        new = [one for one in attempt.written() if not any(one is other for other in self.storages)]
+        self.storages = [*self.storages, *new]
+        known = len(self.rebound)
+        for place, (before, now) in enumerate(zip(self.before, after, strict=True)):
+            if before is UNSET and rebinding.is_whole(now) and now.view.storage.born > attempt.start:
+                # What is before the first round is never looked at.
+                nothing = construct.broadcast_to(construct.constant(0, now.node.dtype), now.extents)
+                self.before[place], self.kinds[place] = fresh(self.tracer, nothing), None
+            if rebinding.fits(self.before[place], now) and now.view.storage.born > attempt.start:
+                self._rebind(place)
+        if len(self.rebound) > known:
+            return False
+        kinds = []
+        numbers = iter(carried)
+        fits = not new
+        for place, (name, before, now, kind) in enumerate(
+            zip(self.state.names, values, after, self.kinds, strict=True)
+        ):
+            if kind is None or kind_of(now) is None:
+                if self._is_rebound(place, now):
+                    fits = fits and place in self.rebound
+                    self._rebind(place)
+                elif now is not before and not (before is UNSET and not self._is_read(name)):
+                    raise UnknownError(f"{name} is another array or object in each round")
+                kinds.append(kind)
+                continue
+            kinds.append(joined(name, kind, kind_of(now)))
+            if kind is not Unset:
+                made = next(numbers)
+                fits = self._is_within(place, made, now) and fits
+        fits = fits and kinds == self.kinds
+        self.kinds = kinds
+        return fits
+
+    def _is_rebound(self, place: int, now: Any) -> bool:
+        """Whether a variable has another array now that can be carried: one made anew, or another variable's."""
+        before = self.before[place]
+        if not rebinding.fits(before, now):
+            return False
+        storage = now.view.storage
+        if place in self.rebound:
+            return True
+        others = [i for i, one in enumerate(self.before) if rebinding.has(one, storage)]
+        if len(others) != 1 or not all(
+            rebinding.is_own(self.before[i], self.before) for i in (place, *others)
+        ):
+            return False
+        self._rebind(others[0])
+        return True
+
+    def _rebind(self, place: int) -> None:
+        if place not in self.rebound:
+            self.rebound.append(place)
+            storage = self.before[place].view.storage
+            self.storages = [one for one in self.storages if one is not storage]
+
+    def _is_read(self, name: str) -> bool:
+        return not name.startswith("_jk_")
+
+    def _is_within(self, place: int, made: Node, now: Any) -> bool:
+        """Whether an int stays in the bounds that were taken to hold, which are as narrow as can be told."""
+        if self.kinds[place] is not int or kind_of(now) is not int:
+            return True
+        before = self.before[place]
+        begin = (0, 0) if before is UNSET else ranges.interval(self.tracer, before)
+        low, high = begin or (ranges.LEAST, ranges.MOST)
+        move = ranges.move_of(self.tracer, now.node) if type(now) is Traced else None
+        found = ranges.interval(self.tracer, now)
+        if move is None or move.base is not made:
+            low, high = ranges.hull([(low, high), found or (ranges.LEAST, ranges.MOST)])
+        else:
+            ends = ranges.FREE if move.is_little else (ranges.LEAST, ranges.MOST)
+            low, high = low if move.is_up else ends[0], high if move.is_down else ends[1]
+        taken = self.bounds.get(place, ranges.FREE)
+        if ranges.are_same(taken, (low, high)):
+            return True
+        if not (ranges.is_no_more(taken[0], low) and ranges.is_no_more(high, taken[1])):
+            self.bounds[place] = ranges.LEAST, ranges.MOST
+            return False
+        if place in self.narrowed:
+            return True
+        self.narrowed.add(place)
+        self.bounds[place] = low, high
+        return False
+
+    def _made(self, closing: Closing, asked: Any, done: Any) -> None:
+        """The node of the loop; variables and storages have its results from here on."""
+        tracer = self.tracer
+        (condition, conditions), (outputs, checks) = asked, done
+        is_risky = bool(conditions or checks)
+        outputs = [*outputs, *([construct.constant(False, "bool")] if is_risky else [])]
+        closed = closing.inside([condition, *conditions]), closing.inside([*outputs, *checks])
+        count = len(outputs)
+        options = {
+            "counts": self.count is not None,
+            "carried": count,
+            "condition": closing.graph(closed[0][:1], closed[0][1:]),
+            "body": closing.graph(closed[1][:count], closed[1][count:]),
+        }
+        limits = [as_int(tracer, one) for one in self.count] if self.count else []
+        carried = [
+            node_of(tracer, one, kind)
+            for one, kind in zip(self.before, self.kinds, strict=True)
+            if kind is not None and kind is not Unset
+        ]
+        carried += [self.before[place].node for place in self.rebound]
+        carried += [storage.node for storage in self.storages]
+        carried += [construct.constant(False, "bool")] if is_risky else []
+        refuse_unsupported(tracer, options)
+        node = Node("loop", [*limits, *carried, *closing.captured], "int64", (), options)
+        results = items(node, outputs)
+        if is_risky:
+            keep(tracer, results.pop())
+        found = iter(results)
+        values = list(self.before)
+        for place, kind in enumerate(self.kinds):
+            if kind is None or kind is Unset:
+                continue
+            made = next(found)
+            values[place] = number(tracer, made, kind)
+            if self.before[place] is UNSET and self._is_read(self.state.names[place]):
+                self._at_least_one_round()
+            if kind is int:
+                self._after(place, made)
+        for place in self.rebound:
+            values[place] = fresh(tracer, next(found))
+            self._at_least_one_round()  # else it is still the array from before the loop
+        for storage, made in zip(self.storages, found, strict=True):
+            storage.change(made)
+        self.state.put(tuple(values))
+
+    def _at_least_one_round(self) -> None:
+        """Let Python raise where a variable has no value, as there was no round."""
+        if self.count is None:
+            raise UnknownError("a variable that has a value only after a round of a loop")
+        begin, end, step = self.count
+        one, other = (
+            ranges.interval(self.tracer, limit) for limit in ((begin, end) if step > 0 else (end, begin))
+        )
+        if one is not None and other is not None and ranges.is_at_least(other[0] - one[1], 1):
+            return
+        first, last = as_int(self.tracer, begin), as_int(self.tracer, end)
+        self.tracer.checks.append(elementwise("greater_equal" if step > 0 else "less_equal", first, last))
+
+    def _after(self, place: int, made: Node) -> None:
+        """What is known of an int after the loop."""
+        before, bounds = self.before[place], self.bounds.get(place, ranges.FREE)
+        ranges.note(self.tracer, made, bounds)
+        start = ranges.move_of(self.tracer, before.node) if type(before) is Traced else None
+        first = ranges.interval(self.tracer, before) if start is not None else None
+        if start is not None and first is not None:
+            is_little = all(
+                one in (end, far) for one, end, far in zip(bounds, first, ranges.FREE, strict=True)
+            )
+            is_up = start.is_up and ranges.are_same(bounds[:1], first[:1])
+            is_down = start.is_down and ranges.are_same(bounds[1:], first[1:])
+            move = ranges.Move(start.base, start.is_little and is_little, is_up, is_down)
+            self.tracer.moves[id(made)] = made, move
+
+
+def unrolled(
+    tracer: Tracer, values: Any, test: Callable[[], Any] | None, body: Callable[..., Any], state: State
+) -> None:
+    """The rounds of a loop one after another, as Python runs it, each only if the loop is not left before."""
+    for given in values:
+        goes_on = True if test is None else test()
+        if type(goes_on) is Traced:
+            rest = iter(values)
+            choose(tracer, goes_on, lambda: _rounds(tracer, given, rest, test, body, state), _nothing, state)  # noqa: B023
+            return
+        if not goes_on:
+            return
+        body(given)
+
+
+def _rounds(tracer: Tracer, given: Any, rest: Any, test: Any, body: Any, state: State) -> None:
+    body(given)
+    unrolled(tracer, rest, test, body, state)
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,76 @@
+"""Variables of a loop that are another array after each round, of the same dtype and shape: their values are carried.
+
+The array from before the loop stays what it was. What a round makes is new, or what another variable had; no two
+variables may have one array then, as writing to one would change the other.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from jitkernels.frontends.flow.tracing import variables
+from jitkernels.frontends.storage import Storage
+from jitkernels.frontends.traced import Traced
+from jitkernels.graph import construct, extents
+from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.flows import base_of, is_direct
+from jitkernels.graph.ir import Node
+from jitkernels.graph.regions import parameter
+
+
+def fits(before: Any, now: Any) -> bool:
+    """Whether the array that a variable has can take the place of that which it had."""
+    if type(before) is not Traced or not before.ndim or not is_whole(now):
+        return False
+    return before.dtype == now.dtype and extents.same_shape(before.extents, now.extents)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a variable has an array that is no view of another one, and lies row by row."""
+    if type(value) is not Traced or not value.ndim:
+        return False
+    return value.view.parent is None and value.view.storage.is_c is True
+
+
+def has(value: Any, storage: Storage) -> bool:
+    """Whether a variable has all of a storage."""
+    return type(value) is Traced and value.view.storage is storage and value.view.parent is None
+
+
+def is_own(value: Traced, state: Sequence[Any]) -> bool:
+    """Whether nothing but a variable of the loop has an array: no argument, and no other variable or container."""
+    storage = value.view.storage
+    if storage.leaf is not None or value.view.parent is not None:
+        return False
+    if sum(type(one) is Traced and one.view.storage is storage for one in state) != 1:
+        return False
+    return all(one is value for one in _arrays(variables()) if one.view.storage is storage)
+
+
+def _arrays(values: Any) -> Iterator[Traced]:
+    for one in values:
+        if type(one) is Traced:
+            yield one
+        elif type(one) in (list, tuple, set):
+            yield from _arrays(one)
+        elif type(one) is dict:
+            yield from _arrays(one.values())
+
+
+def parameter_of(before: Traced, parameters: Sequence[Node]) -> tuple[Node, list[Node]]:
+    """The parameter of a round for such a variable, and all parameters with it."""
+    made = parameter(before.node.dtype, before.extents, len(parameters))
+    return made, [*parameters, made]
+
+
+def outputs(after: Sequence[Traced], own: Sequence[Node]) -> list[Node]:
+    """What is carried on. Raises UnknownError where two variables have one array."""
+    storages = [one.view.storage for one in after]
+    if len({id(one) for one in storages}) < len(storages):
+        raise UnknownError("two variables have one array after a round of a loop")
+    bases = [base_of(storage.node) for storage in storages]
+    swapped = {id(one) for one in bases} == {id(one) for one in own}
+    found = []
+    for storage, before, base in zip(storages, own, bases, strict=True):
+        is_elsewhere = base is not before and (is_direct(storage.node) or any(base is one for one in own))
+        found.append(construct.copy(storage.node) if is_elsewhere and not swapped else storage.node)
+    return found

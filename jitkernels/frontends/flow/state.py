@@ -1,0 +1,118 @@
+"""The variables that a loop or branch changes, and the types in which they go from round to round.
+
+Numbers are carried; a Python number becomes a NumPy scalar if that is what rounds make of it, an int a float. All else
+has to be the same object after a round.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitkernels.frontends.flow import ranges
+from jitkernels.frontends.traced import Traced, fresh
+from jitkernels.frontends.tracer import Tracer
+from jitkernels.frontends.universal import cast_to, common
+from jitkernels.frontends.whole import Whole
+from jitkernels.graph import construct
+from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.ir import Node
+from jitkernels.graph.scalars import is_known
+
+Kind = Any
+"""What a variable holds: int, float or bool, the dtype of a NumPy scalar, None for all else, `Unset` for nothing."""
+
+
+class Unset:
+    """What a variable holds that has no value yet. Whatever is done with it, Python would not do it."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise UnknownError("a variable that may have no value")
+
+    def __bool__(self) -> Any:
+        raise UnknownError("a variable that may have no value")
+
+    __iter__ = __len__ = __index__ = __int__ = __float__ = __bool__
+
+
+UNSET = Unset()
+
+
+class State:
+    """Names of variables, and how their values are read and set. `line`: where the loop or branch is."""
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        read: Callable[[], tuple[Any, ...]],
+        put: Callable[[tuple[Any, ...]], None],
+        line: int,
+    ) -> None:
+        self.names, self.read, self.put, self.line = names, read, put, line
+
+
+def kind_of(value: Any) -> Kind:
+    """The kind of a value."""
+    if value is UNSET:
+        return Unset
+    if type(value) is Traced:
+        if value.ndim or not (value.is_scalar or value.is_weak):
+            return None
+        return value.python or value.node.dtype
+    if type(value) is Whole:
+        return int
+    if type(value) in (int, float, bool):
+        return type(value) if type(value) is not int or abs(value) < 2**62 else None
+    if isinstance(value, np.generic) and is_known(value.dtype):
+        return value.dtype.name
+    return None
+
+
+def joined(name: str, one: Kind, other: Kind) -> Kind:
+    """The kind of what is one or the other. Raises UnknownError where there is none."""
+    if one == other or other is Unset:
+        return one
+    if one is Unset:
+        return other
+    plain = (bool, int, float)
+    if one is not None and other is not None:
+        if one in plain and other in plain and bool not in (one, other):
+            return common(one, other)
+        if (one in plain) != (other in plain):
+            python, dtype = (one, other) if one in plain else (other, one)
+            found = common(python, dtype)
+            if found == dtype and (python is not bool or dtype == "bool"):
+                return dtype
+    raise UnknownError(f"{name} is {_told(one)} here and {_told(other)} there")
+
+
+def _told(kind: Kind) -> str:
+    return (
+        "no number" if kind is None else "a Python " + kind.__name__ if isinstance(kind, type) else str(kind)
+    )
+
+
+def dtype_of(kind: Kind) -> str:
+    """The dtype of the numbers of a kind."""
+    return {int: "int64", float: "float64", bool: "bool"}.get(kind) or str(kind)
+
+
+def node_of(tracer: Tracer, value: Any, kind: Kind) -> Node:
+    """A value as a node of the dtype of a kind; zero for what has no value."""
+    if value is UNSET:
+        return construct.constant(0, dtype_of(kind))
+    return cast_to(tracer, value, dtype_of(kind))
+
+
+def number(tracer: Tracer, node: Node, kind: Kind) -> Traced:
+    """A 0-d node as a number of a kind."""
+    made = fresh(tracer, node, is_scalar=True)
+    made.is_weak = kind in (int, float, bool)
+    return made
+
+
+def merged(tracer: Tracer, values: Sequence[Any]) -> Any:
+    """The interval of a number that is one of some values; None where it is not known."""
+    found = [ranges.interval(tracer, one) for one in values if one is not UNSET]
+    known = [one for one in found if one is not None]
+    return ranges.hull(known) if known and len(known) == len(found) else None

@@ -1,0 +1,74 @@
+"""One region while it is traced: what it writes and checks is its own, and undone behind it."""
+
+import sys
+from types import FrameType
+from typing import Any, Self
+
+from jitkernels.frontends.storage import Storage, watched
+from jitkernels.frontends.tracer import Tracer, is_ours
+from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.ir import Node, serial
+
+
+class Attempt:
+    """A region that is being traced. Behind it all storages have the values that they had before.
+
+    `checks` are those of the region, `writes` the storages that it has changed, with their values before.
+    """
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer = tracer
+        self.checks: list[Node] = []
+        self.writes: dict[int, tuple[Storage, Node]] = {}
+        self.start = 0
+        self._content: list[tuple[Any, list[Any]]] = []
+
+    def __enter__(self) -> Self:
+        self.start = serial()
+        self._outer, self.tracer.checks = self.tracer.checks, self.checks
+        self._logs, watched.logs = watched.logs, (*watched.logs, self.writes)
+        self.tracer.depth += 1
+        self._content = [(one, _content(one)) for one in _containers()]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.tracer.depth -= 1
+        self.tracer.checks, watched.logs = self._outer, self._logs
+        for storage, node in self.writes.values():
+            storage.node = node
+
+    def hold(self, storage: Storage, node: Node) -> None:
+        """Let a storage have another value in the region, that of a parameter."""
+        self.writes[id(storage)] = storage, storage.node
+        storage.node = node
+
+    def finish(self) -> None:
+        """Raise UnknownError where the region did what a graph cannot say."""
+        for container, content in self._content:
+            now = _content(container)
+            if len(now) != len(content) or any(a is not b for a, b in zip(now, content, strict=True)):
+                raise UnknownError(f"a {type(container).__name__} is changed in a loop or branch")
+
+    def written(self) -> list[Storage]:
+        """The storages from before the region that it has changed."""
+        return [storage for storage, _ in self.writes.values() if storage.born < self.start]
+
+
+def variables() -> list[Any]:
+    """What the variables of the functions around have."""
+    found: list[Any] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not frame.f_code.co_filename.endswith("specialisation.py"):
+        if not is_ours(frame.f_code.co_filename):
+            found += frame.f_locals.values()
+        frame = frame.f_back
+    return found
+
+
+def _containers() -> list[Any]:
+    """The lists, dicts and sets among them, which functions may change."""
+    return list({id(one): one for one in variables() if type(one) in (list, dict, set)}.values())
+
+
+def _content(container: Any) -> list[Any]:
+    return [*container, *container.values()] if type(container) is dict else list(container)

@@ -1,0 +1,92 @@
+"""The code of a function with its control flow rewritten, once for each code object."""
+
+import ast
+import copy
+import dis
+import functools
+import types
+
+from jitkernels.errors import BuildError
+from jitkernels.frontends.rewriting.calls import FLOW, Calls, of_flow
+from jitkernels.frontends.rewriting.jumps import without_jumps
+from jitkernels.frontends.rewriting.liveness import NONE, before
+from jitkernels.native.parsing import syntax_of
+
+REFUSED = (
+    ast.Try, ast.TryStar, ast.Match, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global,
+    ast.Nonlocal, ast.NamedExpr, ast.ClassDef, ast.Delete, ast.AsyncFunctionDef,
+)  # fmt: skip
+"""What is left as it is, with all of its function: it is traced as it runs."""
+
+
+def rewritten(code: types.CodeType) -> types.CodeType | None:
+    """The code for a trace; None for what has no loops and branches, or cannot be read or rewritten."""
+    return _rewritten(code, code.co_filename)
+
+
+@functools.lru_cache(maxsize=1024)
+def _rewritten(code: types.CodeType, _: str) -> types.CodeType | None:
+    """Equal code may be in two files."""
+    if not any("JUMP" in step.opname or step.opname == "FOR_ITER" for step in dis.get_instructions(code)):
+        return None
+    if "__class__" in code.co_freevars or FLOW in (*code.co_names, *code.co_varnames):
+        return None
+    try:
+        found, lines_before = syntax_of(code)
+        tree = copy.deepcopy(found)
+        if any(isinstance(one, REFUSED) for one in ast.walk(tree)) or not _is_text_of(tree, code):
+            return None
+        without_jumps(tree, of_flow("UNSET"))
+        before(tree.body, NONE)
+        Calls().function(tree)
+    except (BuildError, RecursionError):
+        return None
+    ast.increment_lineno(ast.fix_missing_locations(tree), lines_before)
+    return _compiled(_bare(tree), code)
+
+
+def _bare(tree: ast.FunctionDef) -> ast.FunctionDef:
+    """A function without what is evaluated when it is defined; it has as many defaults."""
+    bare = copy.copy(tree)
+    bare.args = copy.deepcopy(tree.args)
+    bare.decorator_list, bare.returns = [], None
+    for argument in ast.walk(bare.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    bare.args.defaults = [ast.Constant(None) for _ in bare.args.defaults]
+    bare.args.kw_defaults = [one and ast.Constant(None) for one in bare.args.kw_defaults]
+    return ast.fix_missing_locations(bare)
+
+
+def _compiled(tree: ast.FunctionDef, code: types.CodeType, *imported: str) -> types.CodeType:
+    """The code of a function in place of another one, with the same variables from around; some names are imported."""
+    names = [ast.arg(name) for name in code.co_freevars]
+    arguments = ast.arguments(posonlyargs=[], args=names, kwonlyargs=[], kw_defaults=[], defaults=[])
+    around = ast.copy_location(ast.FunctionDef("around", arguments, [tree], []), tree)
+    body: list[ast.stmt] = [*(ast.Import([ast.alias(name)]) for name in imported), around]
+    made = compile(
+        ast.fix_missing_locations(ast.Module(body, [])), code.co_filename, "exec", dont_inherit=True
+    )
+    return _inside(_inside(made, "around"), code.co_name)
+
+
+def _inside(code: types.CodeType, name: str) -> types.CodeType:
+    return next(one for one in code.co_consts if isinstance(one, types.CodeType) and one.co_name == name)
+
+
+def _is_text_of(tree: ast.FunctionDef, code: types.CodeType) -> bool:
+    """Whether Python makes the same of a text as what it runs: the file may have changed since then."""
+    plain = _bare(tree)  # a method of what is imported is called by other instructions
+    return any(_are_alike(_compiled(plain, code, *names), code) for names in ((), code.co_names))
+
+
+def _are_alike(one: types.CodeType, other: types.CodeType) -> bool:
+    """Whether two codes do the same, wherever they stand."""
+    if (one.co_code, one.co_names, one.co_varnames) != (other.co_code, other.co_names, other.co_varnames):
+        return False
+    return len(one.co_consts) == len(other.co_consts) and all(
+        _are_alike(a, b)
+        if isinstance(a, types.CodeType) and isinstance(b, types.CodeType)
+        else repr(a) == repr(b)
+        for a, b in zip(one.co_consts, other.co_consts, strict=True)
+    )

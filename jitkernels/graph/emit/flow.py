@@ -1,0 +1,303 @@
+"""Loops and branches as one function: numbers in registers, arrays written where they lie.
+
+Variables are memory of their own, which LLVM puts in registers. A region's nodes come in an order in which each version
+of an array is read before the next one is written over it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jitkernels.graph import leaving
+from jitkernels.graph.bodies import Group
+from jitkernels.graph.emit.blocks import Register, llvm_type, memory_type
+from jitkernels.graph.emit.conversions import converted
+from jitkernels.graph.emit.elements import Elements, Place
+from jitkernels.graph.emit.elementwise import applied
+from jitkernels.graph.emit.programs import REFUSED
+from jitkernels.graph.extents import product
+from jitkernels.graph.flows import Flow, targets_of
+from jitkernels.graph.ir import Graph, Node
+from jitkernels.native.language.types import NUMBERS
+
+SWAPPED = """define internal void @jk_swapped(ptr %one, ptr %other, i64 %size) noinline nounwind {
+  %same = icmp eq ptr %one, %other
+  br i1 %same, label %done, label %more
+more:
+  %i = phi i64 [ 0, %0 ], [ %next, %inside ]
+  %left = icmp slt i64 %i, %size
+  br i1 %left, label %inside, label %done
+inside:
+  %here = getelementptr i8, ptr %one, i64 %i
+  %there = getelementptr i8, ptr %other, i64 %i
+  %a = load i8, ptr %here
+  %b = load i8, ptr %there
+  store i8 %b, ptr %here
+  store i8 %a, ptr %there
+  %next = add nsw i64 %i, 1
+  br label %more
+done:
+  ret void
+}"""
+"""Swaps the contents of two arrays that are the same one, or do not overlap."""
+Values = dict[int, Any]
+"""What nodes are, by their ids: a `Register`, a `Place`, or a list of these."""
+
+
+@dataclass
+class FlowEmitter(Elements):
+    """Writes the function of one loop or branch."""
+
+    flow: Flow
+    name: str
+
+    def text(self) -> str:
+        """The functions: one that finds the arrays, and one that is told that they do not overlap."""
+        node = self.flow.node
+        self.numbers: dict[int, str] = {}
+        self.swaps = False
+        self.exits: dict[int, Any] = {}
+        values: Values = {}
+        for one in node.inputs:
+            values[id(one)] = self._given(one)
+        results = self._flow(node, values)
+        for item in self.flow.items:
+            if not item.ndim:
+                pointer = self._pointer(self.arrays[id(item)].word)
+                self._stored(pointer, results[item.options["index"]])
+        body = "\n".join([*self.function.memory, *self.function.block.lines, *self.block.lines])
+        arguments = "".join(f", ptr noalias %array{word}" for word in self.pointers)
+        found, passed = [], ""
+        for word in self.pointers:
+            found.append(f"  %at{word} = getelementptr i64, ptr %frame, i64 {word}")
+            found.append(f"  %array{word} = load ptr, ptr %at{word}")
+            passed += f", ptr %array{word}"
+        return "\n".join(
+            [
+                f"define internal i64 @{self.name}.inside(ptr noalias readonly %frame{arguments}) noinline nounwind {{",
+                body,
+                "  ret i64 0\nrefused:",
+                f"  ret i64 {REFUSED}\n}}",
+                f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end) nounwind {{",
+                *found,
+                f"  %status = call i64 @{self.name}.inside(ptr %frame{passed})",
+                "  ret i64 %status\n}",
+            ]
+        )
+
+    def _region(self, graph: Graph, given: Sequence[Any]) -> list[Any]:
+        """What a region gives for its inputs."""
+        values: Values = {id(one): value for one, value in zip(graph.inputs, given, strict=True)}
+        checks = {id(one) for one in graph.checks}
+        for nodes, group in self.flow.bodies[id(graph)].stages:
+            for node in nodes:
+                if id(node) not in values:
+                    values[id(node)] = self._value(node, values)
+                if id(node) in checks:
+                    self._refuse(values[id(node)])
+            if group is not None:
+                self._nests(group, values)
+        return [values[id(node)] for node in graph.outputs]
+
+    def _value(self, node: Node, values: Values) -> Any:
+        given = [values[id(one)] for one in node.inputs]
+        match node.operation:
+            case "constant" | "extent":
+                return self._number(node)
+            case "cast":
+                return converted(self.function, self.block, given[0], node.dtype)
+            case "item":
+                return given[0][node.options["index"]]
+            case "bounded":
+                return self._bounded(node, given[0])
+            case "overflows":
+                return self._overflows(node.options["of"], *given)
+            case "gather":
+                return self._loaded(self._element(given[0], given[1:]), node.dtype)
+            case "scatter":
+                self._stored(self._element(given[0], given[2:]), given[1])
+                return given[0]
+            case "loop" | "branch":
+                return self._flow(node, values)
+        return applied(self.function, self.block, node.operation, given, node.dtype)
+
+    def _nests(self, group: Group, values: Values) -> None:
+        """Call the nests of a group, which have a frame of their own."""
+        program = group.program
+        frame = self.function.variable(f"[{len(program.words) + len(program.symbols) + 1} x i64]")
+
+        fixed = {*self.pointers.values()}
+
+        def keep(word: int, kind: str, text: str, *, moves: bool = False) -> None:
+            head = self.block if moves else self.function.block
+            at = self.function.new(head, f"getelementptr i64, ptr {frame}, i64 {word}")
+            head.lines.append(f"  store {kind} {text}, ptr {at}")
+
+        for name, word in program.symbols.items():
+            keep(word, "i64", self.function.extent_of(name))
+        for node, taken in zip(program.graph.inputs, group.taken, strict=True):
+            value = values[id(taken)]
+            if isinstance(value, Place):
+                keep(program.words[id(node)], "ptr", value.pointer, moves=value.pointer not in fixed)
+            else:
+                at = self.function.variable(memory_type(value.dtype))
+                keep(program.words[id(node)], "ptr", at)
+                self._stored(at, value)
+        for node in program.made:
+            at = (
+                self._pointer(group.words[id(node)])
+                if node.ndim
+                else self.function.variable(memory_type(node.dtype))
+            )
+            self.numbers[id(node)] = at
+            keep(program.words[id(node)], "ptr", at)
+        for call in group.calls:
+            end = "1" if call.extent is None else self.function.extent(call.extent)
+            status = self._new(f"call i64 @{call.name}(ptr {frame}, i64 0, i64 {end})")
+            self._refuse(Register(self._new(f"icmp ne i64 {status}, 0"), "bool"))  # a kernel had no memory
+        targets = [target for target, _ in program.graph.writes]
+        outputs = len(program.graph.outputs)
+        for node, given in zip(program.graph.outputs, group.given[:outputs], strict=True):
+            if given.ndim:
+                array = group.arrays[id(node)]
+                values[id(given)] = Place(self._pointer(group.words[id(node)]), array.strides, node.dtype)
+            else:
+                values[id(given)] = self._loaded(self.numbers[id(node)], node.dtype)
+        places = {
+            id(node): values[id(one)] for node, one in zip(program.graph.inputs, group.taken, strict=True)
+        }
+        for target, given in zip(targets, group.given[outputs:], strict=True):
+            values[id(given)] = places[id(target)]
+
+    def _flow(self, node: Node, values: Values) -> list[Any]:
+        given = [values[id(one)] for one in node.inputs]
+        return self._loop(node, given) if node.operation == "loop" else self._branch(node, given, values)
+
+    def _loop(self, node: Node, given: list[Any]) -> list[Any]:
+        """A loop whose conditions stand at its end, and once before it."""
+        counts, options = node.options["counts"], node.options
+        first = 3 if counts else 0
+        carried, captured = given[first : first + options["carried"]], given[first + options["carried"] :]
+        shift = 1 if counts else 0
+        moving = {i for i, place in targets_of(node).items() if place != i + shift}
+        places = [
+            self._variable(one) if isinstance(one, Register) else self._held(one) if i in moving else ""
+            for i, one in enumerate(carried)
+        ]
+        inside, after = self.function.label(), self.function.label()
+        counter = self._variable(given[0]) if counts else ""
+
+        def inputs() -> list[Any]:
+            now = [self._now(at, one) for at, one in zip(places, carried, strict=True)]
+            count = [self._get(counter, "int64")] if counts else []
+            return [*count, *now, *captured]
+
+        def go_on(target: str) -> None:
+            if counts:
+                sign = "sgt" if given[2].text.startswith("-") else "slt"
+                here = self._get(counter, "int64")
+                more = self._new(f"icmp {sign} i64 {here.text}, {given[1].text}")
+                asked = self.function.label()
+                self.block.lines += [f"  br i1 {more}, label %{asked}, label %{after}", f"{asked}:"]
+            (found,) = self._region(options["condition"], inputs())
+            self.block.lines.append(f"  br i1 {found.text}, label %{target}, label %{after}")
+
+        go_on(inside)
+        self.block.lines.append(f"{inside}:")
+        now = inputs()
+        body = options["body"]
+        stages = self.flow.bodies[id(body)].stages
+        last = None if any(group for _, group in stages) else leaving.last_branch(node, stages[0][0])
+        if last is not None:
+            self.exits[id(last)] = node, places, after
+        results = self._region(body, now)
+        for at, one in zip(places, results, strict=True):
+            if at and isinstance(one, Place):
+                self.block.lines.append(f"  store ptr {one.pointer}, ptr {at}")
+            elif at:
+                self._set(at, one)
+        if counts:
+            self._set(counter, Register(self._new(f"add nsw i64 {now[0].text}, {given[2].text}"), "int64"))
+        go_on(inside)
+        self.block.lines.append(f"{after}:")
+        self._home([places[i] for i in sorted(moving)], [carried[i] for i in sorted(moving)], node, moving)
+        return [
+            self._get(at, one.dtype) if at and isinstance(one, Register) else one
+            for at, one in zip(places, carried, strict=True)
+        ]
+
+    def _held(self, array: Place) -> str:
+        """The address of a variable that has the address of an array."""
+        at = self.function.variable("ptr")
+        self.block.lines.append(f"  store ptr {array.pointer}, ptr {at}")
+        return at
+
+    def _now(self, at: str, value: Any) -> Any:
+        """What a carried value is in this round."""
+        if not at:
+            return value
+        if isinstance(value, Place):
+            return Place(self._new(f"load ptr, ptr {at}"), value.strides, value.dtype)
+        return self._get(at, value.dtype)
+
+    def _home(self, held: Sequence[str], arrays: Sequence[Place], node: Node, moving: set[int]) -> None:
+        """Arrays that have changed places go where their results are to lie: contents are swapped, once at the end."""
+        if not held:
+            return
+        self.swaps = True
+        first = 3 if node.options["counts"] else 0
+        for number, (at, array) in enumerate(zip(held, arrays, strict=True)):
+            shape = node.inputs[first + sorted(moving)[number]].shape
+            size = self.function.extent(product(shape) * NUMBERS[array.dtype].size)
+            here = self._new(f"load ptr, ptr {at}")
+            self.block.lines.append(f"  call void @jk_swapped(ptr {here}, ptr {array.pointer}, i64 {size})")
+            for other in held[number + 1 :]:
+                there = self._new(f"load ptr, ptr {other}")
+                same_one = self._new(f"icmp eq ptr {there}, {array.pointer}")
+                now = self._new(f"select i1 {same_one}, ptr {here}, ptr {there}")
+                self.block.lines.append(f"  store ptr {now}, ptr {other}")
+
+    def _leaves(self, branch: Node, name: str, results: list[Any], values: Values) -> bool:
+        """Leave the loop that ends with a branch, if this side of it does; then all that it carries is set."""
+        if id(branch) not in self.exits:
+            return False
+        loop, places, after = self.exits[id(branch)]
+        if not leaving.is_left(loop, branch, name):
+            return False
+        for at, output in zip(places, loop.options["body"].outputs, strict=True):
+            if output.operation == "item":
+                of = output.inputs[0]
+                value = (results if of is branch else values[id(of)])[output.options["index"]]
+            else:
+                value = (
+                    self._number(output) if output.operation in ("constant", "extent") else values[id(output)]
+                )
+            if at and isinstance(value, Place):
+                self.block.lines.append(f"  store ptr {value.pointer}, ptr {at}")
+            elif at:
+                self._set(at, value)
+        self.block.lines.append(f"  br label %{after}")
+        return True
+
+    def _branch(self, node: Node, given: list[Any], values: Values) -> list[Any]:
+        condition, *captured = given
+        labels = [self.function.label() for _ in range(3)]
+        self.block.lines.append(f"  br i1 {condition.text}, label %{labels[0]}, label %{labels[1]}")
+        places: list[str] = []
+        results: list[Any] = []
+        for name, label in zip(("yes", "no"), labels, strict=False):
+            self.block.lines.append(f"{label}:")
+            results = self._region(node.options[name], captured)
+            if not places:
+                places = [
+                    self.function.variable(llvm_type(one.dtype)) if isinstance(one, Register) else ""
+                    for one in results
+                ]
+            if self._leaves(node, name, results, values):
+                continue
+            for at, one in zip(places, results, strict=True):
+                if at:
+                    self._set(at, one)
+            self.block.lines.append(f"  br label %{labels[2]}")
+        self.block.lines.append(f"{labels[2]}:")
+        return [self._get(at, one.dtype) if at else one for at, one in zip(places, results, strict=True)]

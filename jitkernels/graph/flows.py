@@ -1,0 +1,161 @@
+"""Loops and branches as steps of a program: what they can hold, and which arrays are changed where they lie."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from jitkernels.graph import construct
+from jitkernels.graph.ir import Graph, Node, readers, remade_of, sorted_nodes
+from jitkernels.graph.operations import OPERATIONS
+from jitkernels.graph.regions import nodes_within, regions_of
+
+FLOWS = frozenset({"loop", "branch"})
+IN_NESTS = frozenset({"cast", "constant", "extent", "iota", "matmul", "reduce", "update", "view"})
+"""What nests and kernels of a region compute, beside what is elementwise."""
+NUMBERS = frozenset({"constant", "extent", "cast", "bounded", "overflows", "parameter", "item"})
+
+
+@dataclass
+class Flow:
+    """A loop or branch, those of its results that somebody reads, and its regions by their ids, as they are run."""
+
+    node: Node
+    items: list[Node] = field(default_factory=list)
+    bodies: dict[int, Any] = field(default_factory=dict)
+
+
+def is_flow(node: Node) -> bool:
+    return node.operation in FLOWS
+
+
+def is_result(node: Node) -> bool:
+    """Whether a node is one of the results of a loop or branch."""
+    return node.operation == "item" and is_flow(node.inputs[0])
+
+
+def is_direct(node: Node) -> bool:
+    """Whether a node of a region is a number, an element or a flow, and no array that a nest computes."""
+    if is_flow(node) or node.operation in ("parameter", "item"):
+        return True
+    if node.operation in ("gather", "scatter"):
+        array, count = node.inputs[0], 1 if node.operation == "gather" else 2
+        return len(node.inputs) - count == array.ndim and not any(one.ndim for one in node.inputs[count:])
+    return not node.ndim and (node.operation in NUMBERS or OPERATIONS[node.operation].is_elementwise)
+
+
+def unsupported(graph: Graph) -> str:
+    """What a region holds that no code is made for; nothing if it can be compiled."""
+    for node in graph:
+        for region in regions_of(node):
+            found = unsupported(region)
+            if found:
+                return found
+        if is_direct(node) or node.operation in IN_NESTS or OPERATIONS[node.operation].is_elementwise:
+            continue
+        return node.operation
+    return ""
+
+
+def may_refuse(flow: Node) -> bool:
+    """Whether there are checks in a loop or branch, or kernels that may have no memory to work in."""
+    inside = [one for region in regions_of(flow) for one in nodes_within(region)]
+    return any(region.checks for node in (flow, *inside) for region in regions_of(node)) or any(
+        node.operation == "matmul" for node in inside
+    )
+
+
+def base_of(node: Node) -> Node:
+    """The array whose memory a changed one has."""
+    while True:
+        if node.operation in ("scatter", "update"):
+            node = node.inputs[0]
+        elif is_result(node):
+            place = place_of_base(node)
+            if place is None:
+                return node
+            node = node.inputs[0].inputs[place]
+        else:
+            return node
+
+
+def place_of_base(item: Node) -> int | None:
+    """The input of a loop or branch in whose memory a result is; None for numbers."""
+    flow, index = item.inputs[0], item.options["index"]
+    if not item.ndim:
+        return None
+    if flow.operation == "loop":
+        place: int = index + (3 if flow.options["counts"] else 0)
+        return place
+    place = flow.options["bases"][index]
+    return place + 1 if place >= 0 else None
+
+
+def place_in(region: Graph, index: int) -> int | None:
+    """The input of a region that one of its results is, changed."""
+    base = base_of(region.outputs[index])
+    return next((i for i, one in enumerate(region.inputs) if one is base), None)
+
+
+def targets_of(loop: Node) -> dict[int, int]:
+    """By the number of each array that a loop carries, the input of the body in whose memory a round leaves it.
+
+    It is another one than its own where arrays change places.
+    """
+    body, first = loop.options["body"], 1 if loop.options["counts"] else 0
+    found: dict[int, int] = {}
+    for i, one in enumerate(body.outputs):
+        if one.ndim:
+            place = place_in(body, i)
+            is_carried = place is not None and first <= place < first + loop.options["carried"]
+            found[i] = place if place is not None and is_carried else first + i
+    return found
+
+
+def changed(flow: Node) -> list[int]:
+    """The places of the inputs whose memory a loop or branch changes."""
+    if flow.operation == "loop":
+        first = 3 if flow.options["counts"] else 0
+        count: int = flow.options["carried"]
+        return [i for i in range(first, first + count) if flow.inputs[i].ndim]
+    return [place + 1 for place in flow.options["bases"] if place >= 0]
+
+
+def with_copies(graph: Graph) -> Graph:
+    """The graph with copies of what loops and branches change and others still need as it was.
+
+    Where a call may be refused when a part of it is done, arguments are changed in copies, and written in the end.
+    """
+    nodes = list(graph)
+    if not any(map(is_flow, nodes)):
+        return graph
+    read = readers(nodes)
+    late = bool(graph.checks) or any(is_flow(node) and may_refuse(node) for node in nodes)
+    kept = {id(one) for one in graph.outputs} | {id(value) for _, value in graph.writes}
+    targets = {id(target) for target, _ in graph.writes}
+    new: dict[int, Node] = {}
+    for node in nodes:
+        inputs = [new[id(one)] for one in node.inputs]
+        if is_flow(node):
+            before = {id(one) for one in sorted_nodes(node.inputs)}
+            for place in changed(node):
+                one = node.inputs[place]
+                others = [other for other in read[id(one)] if other is not node]
+                alone = sum(other is node for other in read[id(one)]) == 1
+                is_given = one.operation == "input"
+                own = id(one) in targets and not late if is_given else id(one) not in kept
+                if not (own and alone and all(id(other) in before for other in others)):
+                    inputs[place] = construct.copy(inputs[place])
+        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+        new[id(node)] = node if same else node.with_inputs(inputs)
+    return remade_of(graph, lambda node: new[id(node)])
+
+
+def in_place(nodes: Iterable[Node]) -> dict[int, Node]:
+    """By the id of each array that a loop or branch gives, the one in whose memory it is."""
+    found: dict[int, Node] = {}
+    for node in nodes:
+        if is_result(node):
+            place = place_of_base(node)
+            if place is not None:
+                found[id(node)] = node.inputs[0].inputs[place]
+    return found

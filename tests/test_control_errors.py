@@ -1,0 +1,116 @@
+"""Calls of compiled loops that Python has to serve: it raises what it raises, from where all was before."""
+
+# as people write it
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from jitted import agree, array, given
+
+import jitkernels as jk
+
+
+def beyond(a: Any, n: Any) -> Any:
+    s = 0.0
+    for i in range(n):
+        s += a[i]
+    return s
+
+
+def beyond_unread(a: Any, n: Any) -> Any:
+    for i in range(n):
+        a[i]
+    return 1
+
+
+def written_beyond(a: Any, n: Any) -> Any:
+    for i in range(n):
+        a[i] = i * 2
+
+
+def before_the_first(a: Any, n: Any) -> Any:
+    for i in range(n):
+        a[-i] += 1
+
+
+def divided(a: Any, n: Any) -> Any:
+    total = 0
+    for i in range(n):
+        total += 100 // (i - 5)
+    return total
+
+
+def remainder(a: Any, n: Any) -> Any:
+    total = 0
+    for i in range(n):
+        total += 100 % (5 - i)
+    return total
+
+
+def quotient(a: Any, n: Any) -> Any:
+    total = 0.0
+    for i in range(n):
+        total += 1 / (i - 5)
+    return total
+
+
+def root(a: Any, n: Any) -> Any:
+    total = 0.0
+    for i in range(n):
+        total += math.sqrt(5.0 - i)
+    return total
+
+
+def undefined(a: Any, n: Any) -> Any:
+    for i in range(n - 25):
+        s = a[i]
+    return s
+
+
+def raised(a: Any, n: Any) -> Any:
+    for i in range(n):
+        if a[i] > 5.5:
+            raise ValueError("too large")
+    return n
+
+
+def asserted(a: Any, n: Any) -> Any:
+    for i in range(n):
+        assert a[i] < 5.5, "too large"
+
+
+def in_a_branch(a: Any, n: Any) -> Any:
+    s = 0.0
+    for i in range(n):
+        if a[i] > 3:
+            s += a[i + 10]
+    return s
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        beyond, beyond_unread, written_beyond, before_the_first, divided, remainder, quotient, root, undefined, raised,
+        asserted, in_a_branch,
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("backend", ["native", "interpreter"])
+def test_errors(function: Callable[..., Any], backend: str) -> None:
+    agree(function, lambda: array(20), given(25), backend=backend)
+
+
+def test_errors_come_and_go() -> None:
+    compiled = jk.jit(written_beyond)
+    for n in (20, 25, 19, 30, 20):
+        one, other = array(20), array(20)
+        if n > 20:
+            with pytest.raises(IndexError, match="index 20 is out of bounds for axis 0 with size 20"):
+                compiled(one, n)
+            with pytest.raises(IndexError):
+                written_beyond(other, n)
+        else:
+            compiled(one, n)
+            written_beyond(other, n)
+        assert np.array_equal(one, other)
