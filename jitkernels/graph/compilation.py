@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from jitkernels.attrs.base import FLOATS
 from jitkernels.graph import construct, epilogues, flows, products
+from jitkernels.graph.arena import planned
 from jitkernels.graph.bodies import bodies_of
 from jitkernels.graph.checks import checked
 from jitkernels.graph.config import JitConfig
@@ -12,6 +13,7 @@ from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.extents import Number, Scope
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.lifetimes import lifetimes
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.orders import order_of_store
 from jitkernels.graph.passes import optimised
@@ -47,6 +49,9 @@ def compiled(
 ) -> Program:
     """The program of a graph. What is emitted for its segments is added to `units`."""
     program, steps, arrays = _planned(graph, scope, config)
+    outputs = {id(node) for node in program.graph.outputs}
+    between = {program.words[id(node)]: node for node in program.made if id(node) not in outputs}
+    program.arena = planned(lifetimes(steps, arrays, between))
     for i, name in enumerate(program.symbols):
         program.symbols[name] = len(program.words) + i
     group: list[Nest | Product | Flow] = []
