@@ -20,6 +20,7 @@ from jitkernels.graph.passes import optimised
 from jitkernels.graph.pieces import is_reshaped_input
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program
+from jitkernels.graph.replacing import Replacing
 from jitkernels.graph.reuse import memory_of
 from jitkernels.graph.schedule import Single, scheduled
 from jitkernels.graph.segments import Choose, Maker
@@ -112,7 +113,9 @@ def _arrays(
     read_by_numpy = {id(one) for step in steps if isinstance(step, Single) for one in step.node.inputs}
     is_fused = abs(program.config.opt_level) >= 3
     in_memory_of = epilogues.taken_over(steps, graph, program.shared) if is_fused else {}
-    for step in steps:
+    replacing = Replacing(steps, graph, program.shared)
+    known: dict[int, Sequence[Number]] = {}
+    for time, step in enumerate(steps):
         if isinstance(step, Flow):
             _bodies(step, program, arrays, scope)
             for node in step.items:
@@ -133,6 +136,7 @@ def _arrays(
             else:
                 arrays[id(node)] = _array(program, node, construct.contiguous(node.shape))
             if isinstance(step, Product):
+                known[id(node)] = arrays[id(node)].strides
                 program.made.append(node)
             continue
         for store in step.stores:
@@ -144,8 +148,13 @@ def _arrays(
                 continue
             is_plain = id(node) in plain
             order = None if is_plain else given.get(id(node)) or order_of_store(store, steps, arrays)
-            arrays[id(node)] = _array(program, node, construct.contiguous(node.shape, order))
-            if node not in graph.checks:
+            strides = known[id(node)] = construct.contiguous(node.shape, order)
+            old = replacing.replaced(time, store, strides, known)
+            if old is not None:
+                arrays[id(node)] = Array(arrays[id(old)].word, strides, node.dtype)
+            else:
+                arrays[id(node)] = _array(program, node, strides)
+            if old is None and node not in graph.checks:
                 program.made.append(node)
             if order is not None:
                 program.orders[id(node)] = order

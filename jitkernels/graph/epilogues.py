@@ -61,6 +61,13 @@ def read_by(step: Step) -> set[int]:
     return set(map(id, (*read, *step.node.inputs)))
 
 
+def written_by(step: Step) -> list[Node]:
+    """The nodes that a step stores; of a loop or branch, itself as well."""
+    if isinstance(step, Nest):
+        return [store.target for store in step.stores]
+    return [step.node, *step.items] if isinstance(step, Flow) else [step.node]
+
+
 def taken_over(steps: Sequence[Step], graph: Graph, shared: Container[int]) -> dict[int, Node]:
     """By the ids of roots: products that are stored in their memory, where each element is read in its place alone."""
     kept = {id(node) for node in (*graph.inputs, *graph.roots, *graph.checks)}

@@ -7,7 +7,7 @@ import numpy as np
 from jitkernels.graph import extents
 from jitkernels.graph.arena import Buffer
 from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.epilogues import Step, read_by
+from jitkernels.graph.epilogues import Step, read_by, written_by
 from jitkernels.graph.extents import Number
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Node
@@ -39,7 +39,7 @@ def lifetimes(steps: Sequence[Step], arrays: Mapping[int, Array], made: Mapping[
             continue
         time += not (is_behind_product and isinstance(step, Nest))
         is_behind_product = isinstance(step, Product)
-        words = [arrays[key].word for key in (*read_by(step), *map(id, _written_by(step))) if key in arrays]
+        words = [arrays[key].word for key in (*read_by(step), *map(id, written_by(step))) if key in arrays]
         if isinstance(step, Flow):
             words += [word for body in step.bodies.values() for word in body.words]
         for word in words:
@@ -48,9 +48,3 @@ def lifetimes(steps: Sequence[Step], arrays: Mapping[int, Array], made: Mapping[
     return [
         Buffer(word, bytes_of(node), first[word], last[word]) for word, node in made.items() if word in first
     ]
-
-
-def _written_by(step: Step) -> list[Node]:
-    if isinstance(step, Nest):
-        return [store.target for store in step.stores]
-    return [step.node, *step.items] if isinstance(step, Flow) else [step.node]

@@ -145,8 +145,9 @@ class Program:
                     frame[word] = known[key].ctypes.data
             step.run(frame)
             for key, base in self.shared.items():
-                if key not in known and id(base) in known:
-                    known[key] = known[id(base)]
+                memory = id(memory_of(base, self.shared))
+                if key not in known and memory in known:
+                    known[key] = known[memory]
         results = [known[id(node)] for node in self.graph.outputs]
         if out is not None:
             for array, result in zip(out, results, strict=True):
