@@ -1,4 +1,4 @@
-"""Where arrays between steps lie: nothing that is needed at once overlaps, for any sizes, in as little as there can be."""
+"""Where arrays between steps lie: what is needed at once overlaps for no sizes, in as little memory as there can be."""
 
 from typing import Any
 
@@ -29,9 +29,7 @@ def buffers(seed: int) -> list[Buffer]:
 def overlaps(arena: Arena, sizes: dict[int, int]) -> list[tuple[Buffer, Buffer]]:
     """Which buffers lie in memory that others have at the same time, for some sizes by those that were planned."""
     begins, total = arena.places(lambda nbytes: sizes[nbytes])
-    places = [
-        (one, begin, begin + sizes[one.now]) for one, begin in zip(arena.buffers, begins, strict=True)
-    ]
+    places = [(one, begin, begin + sizes[one.now]) for one, begin in zip(arena.buffers, begins, strict=True)]
     assert all(end <= total for _, _, end in places)
     return [
         (one, other)
@@ -110,7 +108,7 @@ def test_stack_and_lent_memory(level: int) -> None:
             for found, expected in zip(compiled(a, b), chain(a, b), strict=True):
                 same(found, expected)
     stats = compiled.stats()
-    assert 0 < stats.arena_bytes
+    assert stats.arena_bytes > 0
     assert stats.arena_efficiency > 0.9
     assert "memory between kernels" in str(compiled.explain(a, b))
 
