@@ -58,6 +58,10 @@ class BuildError(JitKernelsError, RuntimeError):
     """Machine code for a source could not be built or loaded."""
 
 
+class BundleError(JitKernelsError, ValueError):
+    """A folder is no bundle, or one that is broken, or a function cannot be put into one."""
+
+
 class WorkspaceError(JitKernelsError, MemoryError):
     """The scratch memory of a kernel could not be allocated; outputs may be written in part."""
 

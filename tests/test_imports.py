@@ -54,6 +54,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ledger", "building"),
     ("earning",),
     ("graph",),
+    ("bundles",),
     ("frontends",),
     ("from_reference",),
     ("refer", "gen", "more"),

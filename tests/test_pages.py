@@ -10,7 +10,7 @@ import pytest
 
 import jitkernels as jk
 
-PAGES = {"rules.md": 3, "jit.md": 13}
+PAGES = {"rules.md": 3, "jit.md": 13, "bundles.md": 2}
 
 
 def page(name: str) -> str:
@@ -18,8 +18,9 @@ def page(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_examples_run(name: str) -> None:
+def test_the_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, Any] = {}
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", page(name), re.MULTILINE | re.DOTALL)
     assert len(blocks) == PAGES[name]
     for i, block in enumerate(blocks):

@@ -135,6 +135,29 @@ def bench(
 
 
 @app.command
+def run(
+    bundle: Path,
+    *,
+    inputs: Annotated[list[Path] | None, Parameter(name="--input", consume_multiple=False)] = None,
+    output: Path | None = None,
+) -> int:
+    """Run a bundle that `export` of a compiled function wrote, and show its outputs.
+
+    Parameters
+    ----------
+    bundle
+        The folder.
+    inputs
+        A file of NumPy's (.npy); given once for each input, in order.
+    output
+        Write the outputs to this file: as .npy if there is one, else as .npz.
+    """
+    from jitkernels.cli import run as command
+
+    return command.run(bundle, inputs or [], output)
+
+
+@app.command
 def explain(kernel: str, *fields: str) -> int:
     """Show every implementation of an attr: usable or why not, its time, who is chosen by which rule.
 

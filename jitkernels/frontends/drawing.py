@@ -3,14 +3,26 @@
 import html
 from collections.abc import Iterator, Sequence
 
-from jitkernels.frontends.groups import SILENT, Group, label
-from jitkernels.frontends.inspection import described
+from jitkernels.errors import NotUsableError
+from jitkernels.frontends.groups import SILENT, Group, groups_of, label
+from jitkernels.frontends.inspection import described, names_of
+from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.graph.ir import Graph, Node
 
 WIDTH, HEIGHT, GAP, MARGIN, CHARACTER = 24, 30, 26, 16, 7.2
 COLOURS = {
     "kernel": "#e3f0e3", "product": "#e3e8f5", "NumPy": "#f7ead7", "loop": "#f0e3ee", "branch": "#f0e3ee", "": "none",
 }  # fmt: skip
+
+
+def drawn(name: str, found: "Specialisation | str", arguments: Sequence[str]) -> "Drawing":
+    """The picture of some code. Raises NotUsableError where a call is left to NumPy, for a reason that may be known."""
+    reason = found if isinstance(found, str) else found.reason
+    if isinstance(found, str) or found.graph is None:
+        raise NotUsableError(f"{name} has no graph: it is left to NumPy: {reason}")
+    graph = getattr(found.program, "graph", found.graph)
+    groups = groups_of(found.program, graph)
+    return Drawing(graph, groups, names_of(graph, groups, arguments))
 
 
 class Drawing:

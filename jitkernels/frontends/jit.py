@@ -12,7 +12,6 @@ from jitkernels.errors import (
     ArgumentTypeError,
     DifferenceError,
     JitKernelsError,
-    NotUsableError,
     WorkspaceError,
     shown,
 )
@@ -31,6 +30,9 @@ from jitkernels.locks import making
 from jitkernels.native import floating_errors, vectorcall
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from jitkernels.bundles.description import Description
     from jitkernels.explanation import Explanation
     from jitkernels.frontends.drawing import Drawing
     from jitkernels.frontends.inspection import FunctionExplanation, JitStats
@@ -271,18 +273,12 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def graph(self, *args: P.args, **kwargs: P.kwargs) -> "Drawing":
         """A picture of what becomes of such a call. Raises NotUsableError where it is left to NumPy."""
-        from jitkernels.frontends.drawing import Drawing
-        from jitkernels.frontends.groups import groups_of
-        from jitkernels.frontends.inspection import argument_names, names_of
+        from jitkernels.frontends.drawing import drawn
+        from jitkernels.frontends.inspection import argument_names
 
         found, structure = self._looked_at(args, kwargs)
-        if isinstance(found, str) or found.graph is None:
-            reason = found if isinstance(found, str) else found.reason
-            raise NotUsableError(f"{self.__name__} has no graph: it is left to NumPy: {reason}")
-        graph = getattr(found.program, "graph", found.graph)
-        groups = groups_of(found.program, graph)
-        names = names_of(graph, groups, argument_names(structure, self._signature.names))
-        return Drawing(graph, groups, names)
+        names = argument_names(structure, self._signature.names) if structure is not None else []
+        return drawn(self.__name__, found, names)
 
     def tune(self, *args: P.args, **kwargs: P.kwargs) -> "tuple[Explanation, ...]":
         """Measure the variants of each kernel that a call with such arguments runs, now, and keep what was best.
@@ -292,20 +288,26 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         measured by itself (what picks elements by numbers or writes to parts of arrays cannot), or measurements would
         not be used.
         """
-        from jitkernels.graph import fused
-        from jitkernels.measuring import tune
-
         self.release()  # code that serves these sizes may have been made of others, which would be measured
         found, _ = self._looked_at(args, kwargs)
-        if isinstance(found, str) or found.graph is None or self.config.backend != "native":
-            reason = found if isinstance(found, str) else found.reason or "the interpreter runs it"
-            raise NotUsableError(f"{self.__name__} has no kernels: it is left to NumPy: {reason}")
-        nests = programs.nests(found.graph, found.scope, self.config)
-        if not nests:
-            raise NotUsableError(f"{self.__name__} has no kernel that can be measured by itself")
-        told = tuple(tune(fused.attr_of(nest, found.scope.values)) for nest in nests)
+        told = programs.tuned(self.__name__, found, self.config)
         self.release()
         return told
+
+    def export(self, directory: "Path | str", /, *args: P.args, **kwargs: P.kwargs) -> "Description":
+        """Write what becomes of such a call as a bundle: object file, C header, weights, examples in C and Python.
+
+        It is for these dtypes and shapes, for processors like this one and one thread, and needs the C library alone.
+        Arrays that the function refers to, attributes of objects and ints are stored as weights. Returns what the
+        bundle says of itself. Raises BundleError where NumPy does a part, OSError where files cannot be written.
+        """
+        from jitkernels.frontends.exporting import exported
+
+        structure, leaves = self._structure(args, kwargs)
+        with making:
+            return exported(
+                directory, self.__wrapped__, structure, leaves, self._names(args, kwargs), self.config
+            )
 
     def _looked_at(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         kwargs = {name: one for name, one in kwargs.items() if name != "out" or self._takes_out}

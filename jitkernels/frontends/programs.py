@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jitkernels import machine
+from jitkernels.errors import NotUsableError
 from jitkernels.graph import checks, compilation, interpreter
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.extents import Scope
@@ -11,6 +12,7 @@ from jitkernels.graph.ir import Graph
 from jitkernels.native.threads import get_num_threads
 
 if TYPE_CHECKING:
+    from jitkernels.explanation import Explanation
     from jitkernels.graph.fused import FusedNest
 
 
@@ -42,6 +44,20 @@ def nests(graph: Graph, scope: Scope, config: JitConfig) -> list["FusedNest"]:
     found = Collector()
     compilation.compiled(graph, scope, config, found)
     return found.nests
+
+
+def tuned(name: str, found: Any, config: JitConfig) -> "tuple[Explanation, ...]":
+    """Measure each nest of some code, or of what a reason stands for. Raises NotUsableError where there is none."""
+    from jitkernels.graph import fused
+    from jitkernels.measuring import tune
+
+    if isinstance(found, str) or found.graph is None or config.backend != "native":
+        reason = found if isinstance(found, str) else found.reason or "the interpreter runs it"
+        raise NotUsableError(f"{name} has no kernels: it is left to NumPy: {reason}")
+    listed = nests(found.graph, found.scope, config)
+    if not listed:
+        raise NotUsableError(f"{name} has no kernel that can be measured by itself")
+    return tuple(tune(fused.attr_of(nest, found.scope.values)) for nest in listed)
 
 
 class Interpreted:

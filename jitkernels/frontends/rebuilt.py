@@ -14,6 +14,9 @@ from jitkernels.frontends.standin import CALLED, seen
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import NONE
 
+HEAP_TYPE = 1 << 9
+"""The bit of `type.__flags__` that classes written in Python have."""
+
 
 class Rebuilder:
     """Makes values of structures. `leaf` gives what stands for each leaf, `static` what for constants.
@@ -72,7 +75,7 @@ class Rebuilder:
     def _object(
         self, kind: type, names: tuple[str, ...], parts: tuple[Any, ...], methods: tuple[Any, ...]
     ) -> Any:
-        made: Any = object.__new__(kind)
+        made: Any = _blank(kind)
         for name, part in zip(names, parts, strict=True):
             object.__setattr__(made, name, self.rebuild(part))
         for name, (what, one) in methods:
@@ -140,3 +143,9 @@ def _flat(content: list[tuple[Any, Any]]) -> Iterator[Any]:
     for name, value in content:
         yield name
         yield value
+
+
+def _blank(kind: type) -> Any:
+    """An object that its own ``__new__`` has not seen: made by what it is derived from in C, such as a namespace."""
+    base: Any = next(one for one in kind.__mro__ if not one.__flags__ & HEAP_TYPE)
+    return base.__new__(kind)

@@ -1,7 +1,9 @@
 """LLVM's optimiser and code generator for this machine, through llvmlite alone."""
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -11,6 +13,8 @@ from jitkernels.native import passes
 from jitkernels.native.intermediates import keep_intermediates, keeps_intermediates
 from jitkernels.native.link import refuse_undefined
 from jitkernels.native.source import External
+
+_gives_bitcode: ContextVar[bool] = ContextVar("gives_bitcode", default=False)
 
 
 def features_of(target: machine.Target, vector_bytes: int) -> str:
@@ -93,6 +97,8 @@ def finished(
 ) -> bytes:
     """The object file of a module, optimised, which may leave its externals undefined and nothing else.
 
+    Inside of `as_bitcode`, LLVM's form of it.
+
     `level`: see `target_machine`. `forms` are what it was made from, by the suffix of the file that keeps them for
     those who ask.
     """
@@ -101,8 +107,35 @@ def finished(
     target = target_machine(vector_bytes, level)
     improve(module, target)
     refuse_undefined(symbol, module, [external.symbol for external in externals])
+    if _gives_bitcode.get():
+        return bytes(module.as_bitcode())
     code = bytes(target.emit_object(module))
     if keeps_intermediates():
         forms |= {"ll": str(module), "s": target.emit_assembly(module)}
         keep_intermediates(symbol, forms, code)
     return code
+
+
+@contextmanager
+def as_bitcode() -> Iterator[None]:
+    """Let `finished` give what can be put together with other modules."""
+    token = _gives_bitcode.set(True)
+    try:
+        yield
+    finally:
+        _gives_bitcode.reset(token)
+
+
+def drop_unused(module: Any) -> None:
+    """Take out what no visible function needs."""
+    _run(("global_dead_code_eliminate",), module, target_machine(64))
+
+
+def portable_object(module: Any) -> bytes:
+    """The object file of a module that is optimised, for linkers: code that may lie anywhere, as they expect it."""
+    target = machine.target()
+    model = "small" if target.is_x86 else "default"
+    maker = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+        cpu=target.name, features=features_of(target, 64), opt=3, reloc="pic", codemodel=model
+    )
+    return bytes(maker.emit_object(module))

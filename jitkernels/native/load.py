@@ -183,11 +183,11 @@ def functions_of(source: Source, names: tuple[str, ...]) -> dict[str, int]:
 
 def entry_of(source: Source, arguments: tuple[str, ...]) -> Any:
     """The entry of a source as a function that loop nests call; it returns a status."""
-    return External(symbol_of(source), "int64", arguments, lambda: address_of(source))
+    return External(symbol_of(source), "int64", arguments, lambda: address_of(source), lambda: source)
 
 
 def range_of(source: Source, arguments: tuple[str, ...]) -> Any:
     """The range function of a source that has one, as a function that loop nests call: arguments, begin, end."""
     name = f"{symbol_of(source)}_range"
     ranged = (*arguments, "int64", "int64")
-    return External(name, "int64", ranged, lambda: functions_of(source, (name,))[name])
+    return External(name, "int64", ranged, lambda: functions_of(source, (name,))[name], lambda: source)

@@ -21,6 +21,9 @@ from jitkernels.native import load, pool, processor_flags, sharing, threads
 from jitkernels.native.ir import HASTY, STRAIGHT, IRSource
 from jitkernels.native.source import External
 
+SHARE = "jk_share"
+SHARED = (SHARE, "jk_team", "jk_parallel")
+"""What code that may use threads calls."""
 COUNTS = ("omp_get_max_threads", "omp_in_parallel")
 NAMES = ("libgomp.so.1", "libiomp5.so", "libomp.so.5", "libomp.so")
 
@@ -111,8 +114,13 @@ def runtime_sources() -> tuple[IRSource, ...]:
 
 def _runtime_source() -> IRSource:
     if not has_threads():
-        return IRSource("threads", f"{STRAIGHT}{ALONE}{sharing.ALONE}")
+        return alone_source()
     return _source(runtime()[0] is not None)
+
+
+def alone_source() -> IRSource:
+    """What does it all on the caller's thread, and needs nothing."""
+    return IRSource("threads", f"{STRAIGHT}{ALONE}{sharing.ALONE}")
 
 
 def _source(has_openmp: bool) -> IRSource:
@@ -137,7 +145,7 @@ def _source(has_openmp: bool) -> IRSource:
 @functools.cache
 def _addresses() -> dict[str, int]:
     """Addresses of the functions that loop nests call."""
-    own = ("jk_team", "jk_parallel")
+    own = SHARED[1:]
     if not has_threads():
         return load.functions_of(_runtime_source(), own)
     threads.apply()
@@ -173,4 +181,4 @@ def sharing_function() -> External:
 
     Threads call ``function(data, begin, end)``; it returns the bits of all that these return.
     """
-    return External("jk_share", "int64", ("void*", "void*", "int64", "int64", "int64"), _share)
+    return External(SHARE, "int64", ("void*", "void*", "int64", "int64", "int64"), _share)

@@ -67,13 +67,14 @@ class External:
     """A C function of another object or library, called by name from a loop nest.
 
     `result` and `arguments` are C types as `jitkernels.dtypes` writes them; `address` finds the function
-    when the object is loaded and is therefore not part of the key.
+    when the object is loaded and is therefore not part of the key. `source` is what it is made from, if it is ours.
     """
 
     symbol: str
     result: str
     arguments: tuple[str, ...]
     address: Address = field(compare=False, repr=False)
+    source: "Callable[[], Source] | None" = field(default=None, compare=False, repr=False)
 
 
 @record

@@ -1,0 +1,1 @@
+"""Bundles: a compiled function as an object file, a C header and its weights, which run without Python."""

@@ -1,0 +1,190 @@
+"""The texts of a bundle: the header for C, examples in C and Python, and what to do with them."""
+
+from collections.abc import Iterable, Sequence
+
+from jitkernels.bundles.description import LINE, Description, Tensor, in_c
+
+C_TYPES = {
+    "float32": "float", "float64": "double", "bool": "uint8_t", "float16": "uint16_t",
+    **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+
+
+def header(of: Description) -> str:
+    """The header, which tells all that a caller has to know."""
+    upper = of.name.upper()
+    lists = "\n".join(
+        [
+            *_listed("inputs", of.inputs, of.written),
+            *_listed("outputs", of.outputs),
+            *(
+                _listed("weights", of.weights)
+                if of.weights
+                else [" * There are no weights: that argument may be NULL."]
+            ),
+        ]
+    )
+    sizes = "\n".join(
+        f"#define {upper}_{kind}_{name.upper()}_BYTES {one.nbytes}"
+        for kind, arrays in (("INPUT", of.inputs), ("OUTPUT", of.outputs))
+        for name, one in zip(in_c(one.name for one in arrays), arrays, strict=True)
+    )
+    return f"""/* {of.name}: one compiled function.
+ *
+ * It is called with an array of pointers to its inputs, one of pointers to its outputs, the content of
+ * {of.name}.weights, and memory to work in. Arrays lie without gaps, the last index fastest. Weights and the arena
+ * begin at multiples of {LINE} bytes. Outputs overlap nothing else. It takes one thread and keeps nothing but memory
+ * that its kernels work in, so that threads may call it at once, each with an arena of its own.
+ *
+{lists}
+ *
+ * It returns 0, or 1 where there is no memory for a kernel to work in, or 2 where an index is out of bounds; then
+ * nothing is promised of the outputs.
+ *
+ * The code is for {of.target}, and ends the process on processors that have not all of these features:
+{_folded(of.features)}
+ */
+#ifndef {upper}_H
+#define {upper}_H
+
+#include <stdint.h>
+
+#define {upper}_INPUTS {len(of.inputs)}
+#define {upper}_OUTPUTS {len(of.outputs)}
+#define {upper}_WEIGHTS_BYTES {of.weights_bytes}
+#define {upper}_ARENA_BYTES {of.arena_bytes}
+{sizes}
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+int32_t {of.name}_run(const void *const *inputs, void *const *outputs, const void *weights, void *arena);
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+
+def _listed(title: str, arrays: Sequence[Tensor], written: Sequence[str] = ()) -> list[str]:
+    lines = [f" * {title}:" if arrays else f" * There are no {title}: that argument may be NULL."]
+    for number, one in enumerate(arrays):
+        shape = "".join(f"[{extent}]" for extent in one.shape)
+        place = f", at byte {one.offset}" if title == "weights" else ""
+        change = ", which is changed" if one.name in written else ""
+        lines.append(f" *   {number}  {C_TYPES[one.dtype]} {one.name}{shape}{place}{change}")
+    return lines
+
+
+def _folded(words: Iterable[str]) -> str:
+    lines = [" *  "]
+    for word in words:
+        if len(lines[-1]) + len(word) > 110:
+            lines.append(" *  ")
+        lines[-1] += f" {word}"
+    return "\n".join(lines)
+
+
+def c_example(of: Description) -> str:
+    """A program that reads weights and inputs from files, and writes the outputs one behind another."""
+    upper = of.name.upper()
+    inputs = ", ".join(str(one.nbytes) for one in of.inputs) or "0"
+    outputs = ", ".join(str(one.nbytes) for one in of.outputs) or "0"
+    return f"""/* Reads the weights and each input from a file of raw numbers, writes the outputs to standard output.
+ *
+ *   cc -O2 example.c {of.name}.o -o example && ./example {of.name}.weights INPUT...
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "{of.name}.h"
+
+static const size_t input_bytes[] = {{{inputs}}}, output_bytes[] = {{{outputs}}};
+
+static void *memory(size_t bytes) {{
+  void *made = aligned_alloc({LINE}, (bytes + {2 * LINE - 1}) / {LINE} * {LINE});
+  if (!made) {{ fputs("no memory\\n", stderr); exit(1); }}
+  return made;
+}}
+
+static void *content(const char *path, size_t bytes) {{
+  void *made = memory(bytes);
+  FILE *file = fopen(path, "rb");
+  if (!file || fread(made, 1, bytes, file) != bytes) {{
+    fprintf(stderr, "%s: expected %zu bytes\\n", path, bytes);
+    exit(1);
+  }}
+  fclose(file);
+  return made;
+}}
+
+int main(int count, char **given) {{
+  const void *inputs[{upper}_INPUTS + 1];
+  void *outputs[{upper}_OUTPUTS + 1];
+  if (count != {upper}_INPUTS + 2) {{
+    fprintf(stderr, "usage: %s {of.name}.weights and %d files of inputs\\n", given[0], {upper}_INPUTS);
+    return 1;
+  }}
+  void *weights = content(given[1], {upper}_WEIGHTS_BYTES);
+  for (int i = 0; i < {upper}_INPUTS; i++) inputs[i] = content(given[i + 2], input_bytes[i]);
+  for (int i = 0; i < {upper}_OUTPUTS; i++) outputs[i] = memory(output_bytes[i]);
+  int status = {of.name}_run(inputs, outputs, weights, memory({upper}_ARENA_BYTES));
+  if (status) {{ fprintf(stderr, "{of.name}_run: %d\\n", status); return status; }}
+  for (int i = 0; i < {upper}_OUTPUTS; i++) fwrite(outputs[i], 1, output_bytes[i], stdout);
+  return 0;
+}}
+"""
+
+
+def python_example(of: Description) -> str:
+    """A module that calls the function with NumPy and ctypes, and needs nothing else."""
+    return f'''"""Calls {of.name} out of a shared library, with NumPy and nothing else.
+
+    cc -shared -o lib{of.name}.so {of.name}.o && python example.py INPUT.npy...
+"""
+
+import ctypes
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+ABOUT = json.loads((HERE / "{of.name}.json").read_text())
+RUN = ctypes.CDLL(str(HERE / "lib{of.name}.so")).{of.name}_run
+
+
+def aligned(size):
+    """Memory that begins at a multiple of {LINE} bytes."""
+    whole = np.zeros(size + {LINE}, np.uint8)
+    begin = -whole.ctypes.data % {LINE}
+    return whole[begin : begin + size]
+
+
+WEIGHTS = aligned({of.weights_bytes})
+WEIGHTS[:] = np.fromfile(HERE / "{of.name}.weights", np.uint8)
+
+
+def run(*inputs):
+    """The outputs for some inputs, which have the dtypes and shapes that {of.name}.json says."""
+    given = []
+    for array, wanted in zip(inputs, ABOUT["inputs"], strict=True):
+        array = np.ascontiguousarray(array)
+        if array.dtype != wanted["dtype"] or list(array.shape) != wanted["shape"]:
+            raise ValueError(f"{{wanted['name']}}: expected {{wanted}}, got {{array.dtype}} {{array.shape}}")
+        given.append(array)
+    made = [np.empty(one["shape"], one["dtype"]) for one in ABOUT["outputs"]]
+    arena = aligned({of.arena_bytes})
+    pointers = [(ctypes.c_void_p * (len(one) + 1))(*(a.ctypes.data for a in one)) for one in (given, made)]
+    status = RUN(*pointers, ctypes.c_void_p(WEIGHTS.ctypes.data), ctypes.c_void_p(arena.ctypes.data))
+    if status:
+        raise RuntimeError(f"{of.name}_run: {{status}}")
+    return made
+
+
+if __name__ == "__main__":
+    for one, output in zip(ABOUT["outputs"], run(*map(np.load, sys.argv[1:])), strict=True):
+        print(one["name"], output)
+'''

@@ -1,0 +1,76 @@
+"""A compiled function for one kind of arguments as a bundle (`jitkernels.bundles`)."""
+
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jitkernels.bundles.description import Description
+from jitkernels.bundles.writing import write
+from jitkernels.errors import BundleError
+from jitkernels.frontends import specialisation as specialisations
+from jitkernels.frontends.arguments import Flattener
+from jitkernels.frontends.specialisation import Specialisation
+from jitkernels.graph.config import JitConfig
+from jitkernels.pins import use
+
+
+def exported(
+    directory: Path | str,
+    function: Any,
+    structure: Any,
+    leaves: Sequence[Any],
+    names: Sequence[str],
+    config: JitConfig,
+) -> Description:
+    """Write the bundle. Raises BundleError with the reason where a function cannot be one.
+
+    Weights are what the function refers to, Python's ints, which are part of the code, and attributes of objects.
+    Kernels are ours, whatever library may be faster here.
+    """
+    with use(implementation="gen"):
+        return _exported(directory, function, structure, leaves, names, config)
+
+
+def _exported(
+    directory: Path | str,
+    function: Any,
+    structure: Any,
+    leaves: Sequence[Any],
+    names: Sequence[str],
+    config: JitConfig,
+) -> Description:
+    whole = [np.ascontiguousarray(one) if type(one) is np.ndarray and one.ndim else one for one in leaves]
+    made = specialisations.made(function, structure, whole, config)
+    name = getattr(function, "__name__", type(function).__name__)
+    name = "function" if name == "<lambda>" else name
+    if made.graph is None:
+        raise BundleError(f"{name} is left to NumPy: {made.reason}")
+    if made.has_foreign:
+        raise BundleError(f"{name} takes arrays of another library: expected NumPy's")
+    if made.plan.is_tuple is None and made.graph.outputs:
+        raise BundleError(f"{name}: expected a function that gives new arrays, one or in a tuple")
+    values = made.values(whole)
+    assert values is not None, "traced for these"
+    flattener = Flattener()
+    if type(function) is types.FunctionType:
+        flattener.function(function)
+    given = _given(made, whole, names, len(flattener.leaves))
+    return write(Path(directory), name, made.program, given, values)
+
+
+def _given(
+    made: Specialisation, leaves: Sequence[Any], names: Sequence[str], captured: int
+) -> list[tuple[str, Any, bool]]:
+    """The inputs of the graph: names, examples, and whether they are weights."""
+    found = [
+        (name, leaf, i < captured or "." in name or type(leaf) is int)
+        for i, (name, leaf) in enumerate(zip(names, leaves, strict=True))
+    ]
+    found += [(f"constant_{i}", one, True) for i, one in enumerate(made.constants)]
+    written = {name for i, (name, _, is_weight) in enumerate(found) if is_weight and i in made.written}
+    if written:
+        raise BundleError(f"{', '.join(sorted(written))}: weights are changed, which no bundle can do")
+    return found
