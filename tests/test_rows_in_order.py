@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels import kernel_funcs
+from jitkernels.choosing import choose
 from jitkernels.gen.reduction import BEYOND, IN_ORDER
 from jitkernels.kernel import Kernel
 from jitkernels.loops.rows_in_order import PART, STRIP
@@ -37,7 +37,7 @@ def test_columns_row_by_row(row: Any, dtype: str) -> None:
         with np.errstate(all="ignore"):
             expected = ROWS[row](x.astype(np.longdouble), axis=1)
         np.testing.assert_allclose(
-            reduced(row, x, dtype), expected.astype(dtype), rtol=8 * np.finfo(dtype).eps
+            reduced(row, x, dtype), expected.astype(dtype), rtol=8 * float(np.finfo(dtype).eps)
         )
 
 
@@ -59,4 +59,4 @@ def test_what_no_cache_has_is_reduced_so(row: Any, monkeypatch: pytest.MonkeyPat
         (row(rows=rows, n=6400), False),
         (row(rows=rows // 4, n=64, remain=100), False),
     ):
-        assert (kernel_funcs.choose(attr).variant.get("algorithm") == IN_ORDER) is is_so
+        assert (choose(attr).variant.get("algorithm") == IN_ORDER) is is_so
