@@ -220,10 +220,9 @@ def _offered(
         if measured.variant and not _exists(measured.variant, found, at or attr, own):
             return  # it tells of other code: what came second to it is no answer
         variant = _likest(own, measured.variant)
-        if variant is None and at is not None:
+        if variant is None:
             variant = own[0]  # what came second elsewhere is no answer to a variant that there is not here
-        if variant is not None:
-            yield Choice(found, variant, rule, record)
+        yield Choice(found, variant, rule, record)
 
 
 def _exists(wanted: Variant, found: Implementation, attr: KernelAttr, own: Sequence[Variant]) -> bool:

@@ -56,7 +56,7 @@ class MatMulEpilogueAttr(KernelAttr, kernel_type="MATMUL_EPILOGUE"):
             (32, 768, 3072),
             (128, 3072, 768),
         ]
-        ci = [(1, 1, 1), (3, 5, 7), (8, 33, 17), (66, 70, 40)]
+        ci = [(19, 1, 2), (3, 5, 7), (8, 33, 17), (66, 70, 40)]
         return cases(
             [
                 cls(m=m, n=n, k=k, trans_b=trans_b, activation=activation)

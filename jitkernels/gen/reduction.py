@@ -1,18 +1,21 @@
-"""Generated HARGMAX of long rows and of few columns; the others, and other reductions, are made from their references.
+"""Generated HARGMAX of long rows and of few columns, extremes and sums of columns that no cache has.
+
+The others, and other reductions, are made from their references.
 
 Rows' parts are asked for their maximum alone, and the best of them for its place: indices that are kept beside the
 maxima take as long again as these. Of columns fewer than a vector has lanes several rows are read at once, and there
 each lane keeps the first step that has its maximum.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from jitkernels import dtypes, from_reference, machine
-from jitkernels.attrs.reduction import HArgMaxAttr
+from jitkernels.attrs.reduction import HArgMaxAttr, HMaxAttr, HMeanAttr, HMinAttr, HSumAttr, ReductionAttr
 from jitkernels.loops.row_argmax import TOGETHER, among_few, first_place, lanes_of, largest
+from jitkernels.loops.rows_in_order import extremes_nest, sums_nest
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
@@ -29,8 +32,15 @@ PART = 1024
 WORK = 1 << 15
 """Elements that a thread gets at least."""
 
+BEYOND = 1 << 24
+"""Bytes of a matrix from which on its columns are reduced row by row."""
+SHORTEST = 128
+"""Bytes of a row from which on."""
+IN_ORDER = "rows"
+"""The algorithm that does so."""
 
-def _rows(attr: HArgMaxAttr) -> int:
+
+def _rows(attr: ReductionAttr) -> int:
     """Rows that a thread gets at least, a power of two so that few objects serve all shapes."""
     return 1 << max(0, (WORK // max(attr.n * attr.remain, 1)).bit_length() - 1)
 
@@ -60,14 +70,7 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
     if _has_few_columns(attr):
         return _of_few_columns(attr, **variant)
     if not _is_long(attr):
-        chosen = {
-            "unroll": from_reference.unrolls_of(attr)[0],
-            "vector_bytes": 64,
-            "stream": False,
-            "parallel": False,
-        }
-        reference = implementation(HArgMaxAttr, "refer").function
-        return from_reference.nest(attr, reference, **{**chosen, **variant})
+        return _from_reference(attr, variant)
     dtype = attr.dtype
     width = variant.get("vector_bytes", machine.target().vector_bytes)
     step = TOGETHER * lanes_of(dtype, width)
@@ -115,6 +118,53 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
         flags=(),
         **variant,
     )
+
+
+def _from_reference(attr: ReductionAttr, variant: Variant) -> LoopNest:
+    chosen = {
+        "unroll": from_reference.unrolls_of(attr)[0],
+        "vector_bytes": 64,
+        "stream": False,
+        "parallel": False,
+    }
+    reference = implementation(type(attr), "refer").function
+    return from_reference.nest(attr, reference, **{**chosen, **variant})
+
+
+def of_columns(attr: ReductionAttr) -> Sequence[Variant]:
+    """Row by row where no cache has the columns that are reduced, unless rows are as short as a line or two."""
+    x = attr.signature().arrays[0]
+    if attr.remain * x.numpy.itemsize < SHORTEST or attr.n <= SEVERAL or x.nbytes < BEYOND:
+        return from_reference.variants(attr)
+    shares = (False, True) if attr.rows // _rows(attr) >= 4 else (False,)
+    return [{"algorithm": IN_ORDER, "parallel": parallel} for parallel in shares]
+
+
+def _columns(attr: ReductionAttr, variant: Variant, make: Callable[..., LoopNest], **what: bool) -> LoopNest:
+    if variant.get("algorithm") != IN_ORDER:
+        return _from_reference(attr, variant)
+    parallel = bool(variant.get("parallel"))
+    return make(attr, block=_rows(attr) if parallel else 1, parallel=parallel, **what)
+
+
+@implements(HMaxAttr, variants=of_columns)
+def hmax(attr: HMaxAttr, **variant: Any) -> LoopNest:
+    return _columns(attr, variant, extremes_nest, largest=True)
+
+
+@implements(HMinAttr, variants=of_columns)
+def hmin(attr: HMinAttr, **variant: Any) -> LoopNest:
+    return _columns(attr, variant, extremes_nest, largest=False)
+
+
+@implements(HSumAttr, variants=of_columns)
+def hsum(attr: HSumAttr, **variant: Any) -> LoopNest:
+    return _columns(attr, variant, sums_nest, is_mean=False)
+
+
+@implements(HMeanAttr, variants=of_columns)
+def hmean(attr: HMeanAttr, **variant: Any) -> LoopNest:
+    return _columns(attr, variant, sums_nest, is_mean=True)
 
 
 def _of_few_columns(attr: HArgMaxAttr, parallel: bool = False) -> LoopNest:

@@ -12,6 +12,9 @@ from jitkernels.native import load
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import External, IRFunction, inlined, offset, written_by
 
+SHORT = 4
+"""Vectors of a row up to which rows are finished together."""
+
 
 def row_of(activation: str, dtype: str, *, biased: bool) -> Any:
     """A function ``(c, bias, n)`` that makes results of the sums of a row."""
@@ -20,14 +23,41 @@ def row_of(activation: str, dtype: str, *, biased: bool) -> Any:
     return ir_function(symbol, dtype, ROW_ARGUMENTS, made)
 
 
+def rows_of(activation: str, dtype: str, *, biased: bool) -> Any:
+    """A function ``(c, bias, n, rows)`` that makes results of the sums of so many rows, one behind the other.
+
+    Of short ones a vector of each would be empty for the most part: they get their bias first, and become results
+    as one long row then.
+    """
+    finish, unbiased = row_of(activation, dtype, biased=biased), row_of(activation, dtype, biased=False)
+    short = SHORT * machine.target().lanes(dtype)
+
+    @inlined("contract")
+    def finished(c: Any, bias: Any, n: int, rows: int) -> None:
+        if n >= short:
+            for i in range(rows):
+                finish(offset(c, i * n), bias, n)
+            return
+        if biased:
+            if n == 1:
+                for i in range(rows):
+                    c[i] += bias[0]
+            else:
+                for i in range(rows):
+                    for j in range(n):
+                        c[i * n + j] += bias[j]
+        unbiased(c, bias, rows * n)
+
+    return finished
+
+
 def epilogue_nest(dtype: str, activation: str, *, biased: bool) -> LoopNest:
     """The loop nest ``(c, bias, m, n)``: the sums of some rows become results."""
     pointer = f"{dtypes.named(dtype).c}*"
-    finish = row_of(activation, dtype, biased=biased)
+    finish = rows_of(activation, dtype, biased=biased)
 
     def body(c: Any, bias: Any, m: int, n: int, begin: int, end: int) -> None:
-        for i in range(begin, end):
-            finish(offset(c, i * n), bias, n)
+        finish(offset(c, begin * n), bias, n, end - begin)
 
     return LoopNest(
         f"epilogue_{activation}_{dtype}",
@@ -98,21 +128,16 @@ def followed_nest(attr: MatMulEpilogueAttr, pair: Any, target: Target, *, parall
 def exact_nest(attr: MatMulEpilogueAttr, product: LoopNest) -> LoopNest:
     """The same by code for these sizes, which leaves its result in the first-level cache."""
     entry = load.entry_of(product, product.arguments)
-    of_row = row_of(attr.activation, attr.dtype, biased=attr.biased)
-
-    @inlined("contract")
-    def finish(c: Any, bias: Any, m: int, n: int) -> None:
-        for i in range(m):
-            of_row(offset(c, i * n), bias, n)
+    finish = rows_of(attr.activation, attr.dtype, biased=attr.biased)
 
     def biased(a: Any, b: Any, bias: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
         status = entry(a, b, c, m, n, k)
-        finish(c, bias, m, n)
+        finish(c, bias, n, m)
         return status
 
     def plain(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
         status = entry(a, b, c, m, n, k)
-        finish(c, c, m, n)
+        finish(c, c, n, m)
         return status
 
     return _nest(attr, biased if attr.biased else plain, exact=product.exact, straight=False)

@@ -1,0 +1,96 @@
+"""Columns of matrices that no cache has, reduced row by row: memory is read in one run, results stay in a cache.
+
+Loops that keep some columns in registers read a short piece of each row. From the caches that is faster; memory gives
+half of what it has then, and less of several rows at once.
+"""
+
+from typing import Any
+
+from jitkernels import dtypes
+from jitkernels.attrs.reduction import ReductionAttr
+from jitkernels.native.loop_nest import LoopNest
+from jitkernels.native.source import inlined, offset
+
+STRIP = 2048
+"""Columns whose results stay in the first cache."""
+PART = 256
+"""Rows that are added up as they come; what joining such sums loses is kept beside them."""
+
+
+def extremes_nest(attr: ReductionAttr, *, largest: bool, block: int, parallel: bool) -> LoopNest:
+    """The largest or smallest of each column, NaN where there is one."""
+
+    @inlined()
+    def taken(x: Any, y: Any, count: int) -> None:
+        for k in range(count):
+            value, most = x[k], y[k]
+            further = value > most if largest else value < most
+            y[k] = value if further | (value != value) else most
+
+    def body(x: Any, y: Any, rows: int, n: int, remain: int, begin: int, end: int) -> None:
+        for row in range(begin, end):
+            for first in range(0, remain, STRIP):
+                own, to = offset(x, row * n * remain + first), offset(y, row * remain + first)
+                count = min(remain - first, STRIP)
+                for k in range(count):
+                    to[k] = own[k]
+                for j in range(1, n):
+                    taken(offset(own, j * remain), to, count)
+
+    return _nest(attr, body, block, parallel)
+
+
+def sums_nest(attr: ReductionAttr, *, is_mean: bool, block: int, parallel: bool) -> LoopNest:
+    """The sum of each column, or its mean. An infinite sum loses NaN, which counts for nothing."""
+    number: Any = dtypes.named(attr.dtype).numpy.type
+
+    @inlined()
+    def added(x: Any, part: Any, count: int) -> None:
+        for k in range(count):
+            part[k] += x[k]
+
+    @inlined()
+    def joined(y: Any, part: Any, lost: Any, count: int) -> None:
+        for k in range(count):
+            whole = y[k] + part[k]
+            new = whole - y[k]
+            error = (y[k] - (whole - new)) + (part[k] - new)
+            lost[k] += error
+            y[k] = whole
+
+    def body(x: Any, y: Any, rows: int, n: int, remain: int, workspace: Any, begin: int, end: int) -> None:
+        size = number(n)
+        part, lost = workspace, offset(workspace, STRIP)
+        for row in range(begin, end):
+            for first in range(0, remain, STRIP):
+                own, to = offset(x, row * n * remain + first), offset(y, row * remain + first)
+                count = min(remain - first, STRIP)
+                for k in range(count):
+                    to[k] = number(0)
+                    lost[k] = number(0)
+                for start in range(0, n, PART):
+                    for k in range(count):
+                        part[k] = number(0)
+                    for j in range(start, min(start + PART, n)):
+                        added(offset(own, j * remain), part, count)
+                    joined(to, part, lost, count)
+                for k in range(count):
+                    whole = to[k] + lost[k] if lost[k] == lost[k] else to[k]
+                    to[k] = whole / size if is_mean else whole
+
+    room = 2 * STRIP * dtypes.named(attr.dtype).size
+    return _nest(attr, body, block, parallel, workspace=room, workspace_dtype=attr.dtype)
+
+
+def _nest(attr: ReductionAttr, body: Any, block: int, parallel: bool, **more: Any) -> LoopNest:
+    signature = attr.signature()
+    return LoopNest(
+        f"{attr.name}_rows_{attr.dtype}",
+        signature.c_arguments,
+        body,
+        extent=signature.index("rows"),
+        block=block,
+        flags=(),
+        parallel=parallel,
+        **more,
+    )
