@@ -1,4 +1,4 @@
-"""Generated HARGMAX of long rows and of few columns; the others, and other reductions, are made from their references.
+"""Generated HARGMAX and HVAR of long rows, and HARGMAX of few columns; other reductions are made from their references.
 
 Rows' parts are asked for their maximum alone, and the best of them for its place: indices that are kept beside the
 maxima take as long again as these. Of columns fewer than a vector has lanes several rows are read at once, and there
@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from jitkernels import dtypes, from_reference, machine
-from jitkernels.attrs.reduction import HArgMaxAttr
+from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.reduction import HArgMaxAttr, HVarAttr
 from jitkernels.loops.row_argmax import TOGETHER, among_few, first_place, lanes_of, largest
+from jitkernels.loops.row_variance import row_squares
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
@@ -26,11 +28,13 @@ SEVERAL = 16
 """Elements of so few columns from which on it pays to put the lanes together in the end."""
 PART = 1024
 """Elements of which one maximum is kept; their first place is looked for in a part of the last row as well."""
+ONCE = 8192
+"""Bytes from which on a row is gone through once for its variance."""
 WORK = 1 << 15
 """Elements that a thread gets at least."""
 
 
-def _rows(attr: HArgMaxAttr) -> int:
+def _rows(attr: HArgMaxAttr | HVarAttr) -> int:
     """Rows that a thread gets at least, a power of two so that few objects serve all shapes."""
     return 1 << max(0, (WORK // max(attr.n * attr.remain, 1)).bit_length() - 1)
 
@@ -55,19 +59,23 @@ def variants(attr: HArgMaxAttr) -> Sequence[Variant]:
     return from_reference.variants(attr)
 
 
+def _of_reference(attr: KernelAttr, **variant: Any) -> LoopNest:
+    chosen = {
+        "unroll": from_reference.unrolls_of(attr)[0],
+        "vector_bytes": 64,
+        "stream": False,
+        "parallel": False,
+    }
+    reference = implementation(type(attr), "refer").function
+    return from_reference.nest(attr, reference, **{**chosen, **variant})
+
+
 @implements(HArgMaxAttr, variants=variants)
 def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
     if _has_few_columns(attr):
         return _of_few_columns(attr, **variant)
     if not _is_long(attr):
-        chosen = {
-            "unroll": from_reference.unrolls_of(attr)[0],
-            "vector_bytes": 64,
-            "stream": False,
-            "parallel": False,
-        }
-        reference = implementation(HArgMaxAttr, "refer").function
-        return from_reference.nest(attr, reference, **{**chosen, **variant})
+        return _of_reference(attr, **variant)
     dtype = attr.dtype
     width = variant.get("vector_bytes", machine.target().vector_bytes)
     step = TOGETHER * lanes_of(dtype, width)
@@ -167,4 +175,35 @@ def _of_few_columns(attr: HArgMaxAttr, parallel: bool = False) -> LoopNest:
         workspace_dtype="int64",
         flags=(),
         parallel=parallel,
+    )
+
+
+def _goes_once(attr: HVarAttr) -> bool:
+    return attr.remain == 1 and attr.n * dtypes.named(attr.dtype).size >= ONCE
+
+
+def variance_variants(attr: HVarAttr) -> Sequence[Variant]:
+    return widths_and_threads(attr.rows // _rows(attr)) if _goes_once(attr) else from_reference.variants(attr)
+
+
+@implements(HVarAttr, variants=variance_variants)
+def hvar(attr: HVarAttr, **variant: Any) -> LoopNest:
+    if not _goes_once(attr):
+        return _of_reference(attr, **variant)
+    squares_of, number = row_squares(attr.dtype), np.dtype(attr.dtype).type
+
+    def body(x: Any, y: Any, rows: int, n: int, remain: int, ddof: Any, begin: int, end: int) -> None:
+        left = max(np.float64(n) - ddof[0], 0.0)
+        for row in range(begin, end):
+            y[row] = number(np.float64(squares_of(offset(x, row * n), n)) / left)
+
+    signature = attr.signature()
+    return LoopNest(
+        f"hvar_{attr.dtype}",
+        signature.c_arguments,
+        body,
+        extent=signature.index("rows"),
+        block=_rows(attr) if variant.get("parallel") else 1,
+        flags=(),
+        **variant,
     )
