@@ -7,7 +7,9 @@ from typing import Any
 from jitkernels.frontends.arguments import Leaf
 from jitkernels.frontends.groups import Group, groups_of, moved, moved_by_numpy
 from jitkernels.frontends.specialisation import Specialisation
+from jitkernels.graph.arena import Arena
 from jitkernels.graph.ir import Node
+from jitkernels.graph.program import Program
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,8 @@ class JitStats:
 
     `kernels`: loop nests and products; `launches`: how many of them calls have started, and `cache_hits`: calls that
     found their code. Calls that go without Python count neither, unless the function has ``profile=True``.
+    `arena_bytes`: what the arrays between kernels take, in the code where that is most, for the sizes that it was made
+    with; `arena_efficiency`: how much of that is needed at once, from 0 to 1.
     """
 
     compiles: int
@@ -24,11 +28,15 @@ class JitStats:
     bytes_moved: int
     compile_seconds: float
     cache_hits: int
+    arena_bytes: int = 0
+    arena_efficiency: float = 1.0
 
 
 def numbers(made: Sequence[Specialisation], hits: int) -> JitStats:
     """The sums over some code, which so many calls found."""
     compiled = [(one, groups_of(one.program, one.graph)) for one in made if one.graph is not None]
+    arenas = [one.program.arena for one, _ in compiled if isinstance(one.program, Program)]
+    largest = max(arenas, key=lambda arena: arena.now, default=Arena())
     kernels = [sum(group.kind != "NumPy" for group in groups) for _, groups in compiled]
     return JitStats(
         compiles=len(made),
@@ -37,6 +45,8 @@ def numbers(made: Sequence[Specialisation], hits: int) -> JitStats:
         bytes_moved=sum(moved(groups) * one.calls for one, groups in compiled),
         compile_seconds=sum(one.seconds for one in made),
         cache_hits=hits,
+        arena_bytes=largest.now,
+        arena_efficiency=largest.bound / largest.now if largest.now else 1.0,
     )
 
 
@@ -51,6 +61,7 @@ class FunctionExplanation:
     reason: str
     bytes_before: int
     bytes_after: int
+    bytes_between: int = 0
 
     @property
     def kernels(self) -> int:
@@ -69,6 +80,8 @@ class FunctionExplanation:
                 f"  {number} {group.kind}: {group.text or 'copy'}; reads {reads}; writes {writes}{variant}"
             )
         lines.append(f"  memory moved: {self.bytes_after:,} bytes, by NumPy {self.bytes_before:,}")
+        if self.bytes_between:
+            lines.append(f"  memory between kernels: {self.bytes_between:,} bytes")
         lines += [f"  {note}" for note in self.notes]
         return "\n".join(lines)
 
@@ -94,8 +107,9 @@ def explanation(name: str, made: Specialisation, arguments: Sequence[str]) -> Fu
     graph = getattr(made.program, "graph", made.graph)
     groups = tuple(groups_of(made.program, graph))
     names = names_of(graph, groups, arguments)
+    between = made.program.arena.now if isinstance(made.program, Program) else 0
     return FunctionExplanation(
-        title, groups, names, made.notes, "", moved_by_numpy(made.graph), moved(groups)
+        title, groups, names, made.notes, "", moved_by_numpy(made.graph), moved(groups), between
     )
 
 

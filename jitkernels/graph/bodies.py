@@ -45,6 +45,11 @@ class Body:
     stages: list[tuple[list[Node], Group | None]]
     overwritten: dict[int, Node] = field(default_factory=dict)
 
+    @property
+    def words(self) -> list[int]:
+        """The outer frame's words of all memory that its groups have."""
+        return [word for _, group in self.stages if group for word in group.words.values()]
+
 
 def bodies_of(flow: Node, given: Sequence[Strides | None]) -> dict[int, Body]:
     """The regions of a loop or branch, and of those inside, by their ids; `given` are strides of the inputs."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from jitkernels.attrs.base import FLOATS
 from jitkernels.graph import construct, epilogues, flows, products
+from jitkernels.graph.arena import planned
 from jitkernels.graph.bodies import bodies_of
 from jitkernels.graph.checks import checked
 from jitkernels.graph.config import JitConfig
@@ -12,12 +13,14 @@ from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.extents import Number, Scope
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.lifetimes import lifetimes
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.orders import order_of_store
 from jitkernels.graph.passes import optimised
 from jitkernels.graph.pieces import is_reshaped_input
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program
+from jitkernels.graph.replacing import Replacing
 from jitkernels.graph.reuse import memory_of
 from jitkernels.graph.schedule import Single, scheduled
 from jitkernels.graph.segments import Choose, Maker
@@ -47,6 +50,9 @@ def compiled(
 ) -> Program:
     """The program of a graph. What is emitted for its segments is added to `units`."""
     program, steps, arrays = _planned(graph, scope, config)
+    outputs = {id(node) for node in program.graph.outputs}
+    between = {program.words[id(node)]: node for node in program.made if id(node) not in outputs}
+    program.arena = planned(lifetimes(steps, arrays, between))
     for i, name in enumerate(program.symbols):
         program.symbols[name] = len(program.words) + i
     group: list[Nest | Product | Flow] = []
@@ -107,7 +113,9 @@ def _arrays(
     read_by_numpy = {id(one) for step in steps if isinstance(step, Single) for one in step.node.inputs}
     is_fused = abs(program.config.opt_level) >= 3
     in_memory_of = epilogues.taken_over(steps, graph, program.shared) if is_fused else {}
-    for step in steps:
+    replacing = Replacing(steps, graph, program.shared)
+    known: dict[int, Sequence[Number]] = {}
+    for time, step in enumerate(steps):
         if isinstance(step, Flow):
             _bodies(step, program, arrays, scope)
             for node in step.items:
@@ -128,6 +136,7 @@ def _arrays(
             else:
                 arrays[id(node)] = _array(program, node, construct.contiguous(node.shape))
             if isinstance(step, Product):
+                known[id(node)] = arrays[id(node)].strides
                 program.made.append(node)
             continue
         for store in step.stores:
@@ -139,8 +148,13 @@ def _arrays(
                 continue
             is_plain = id(node) in plain
             order = None if is_plain else given.get(id(node)) or order_of_store(store, steps, arrays)
-            arrays[id(node)] = _array(program, node, construct.contiguous(node.shape, order))
-            if node not in graph.checks:
+            strides = known[id(node)] = construct.contiguous(node.shape, order)
+            old = replacing.replaced(time, store, strides, known)
+            if old is not None:
+                arrays[id(node)] = Array(arrays[id(old)].word, strides, node.dtype)
+            else:
+                arrays[id(node)] = _array(program, node, strides)
+            if old is None and node not in graph.checks:
                 program.made.append(node)
             if order is not None:
                 program.orders[id(node)] = order

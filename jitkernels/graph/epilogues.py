@@ -38,14 +38,14 @@ def brought_together(steps: Sequence[Step], shared: Container[int]) -> list[Step
         end = at + 1
         while end < len(found) and _lets_by(found[end], step, shared):
             end += 1
-        if end < len(found) and isinstance(found[end], Nest) and id(step.node) in _read(found[end]):
+        if end < len(found) and isinstance(found[end], Nest) and id(step.node) in read_by(found[end]):
             found.insert(end - 1, found.pop(at))
     return found
 
 
 def _lets_by(step: Step, product: Product, shared: Container[int]) -> bool:
     """Whether a product may as well come behind a step: a nest whose results are new."""
-    if not isinstance(step, Nest) or id(product.node) in _read(step):
+    if not isinstance(step, Nest) or id(product.node) in read_by(step):
         return False
     return all(
         store.region is None and store.target.operation != "input" and id(store.target) not in shared
@@ -53,12 +53,19 @@ def _lets_by(step: Step, product: Product, shared: Container[int]) -> bool:
     )
 
 
-def _read(step: Step) -> set[int]:
+def read_by(step: Step) -> set[int]:
     """The arrays in memory that a step reads, by their ids."""
     if isinstance(step, Nest):
         return {key for cone in step.cones for key in (*cone.leaves, *cone.picked_from)}
     read = operands(step.node)[0] if step.node.operation == "matmul" else step.node.inputs
     return set(map(id, (*read, *step.node.inputs)))
+
+
+def written_by(step: Step) -> list[Node]:
+    """The nodes that a step stores; of a loop or branch, itself as well."""
+    if isinstance(step, Nest):
+        return [store.target for store in step.stores]
+    return [step.node, *step.items] if isinstance(step, Flow) else [step.node]
 
 
 def taken_over(steps: Sequence[Step], graph: Graph, shared: Container[int]) -> dict[int, Node]:
@@ -70,7 +77,7 @@ def taken_over(steps: Sequence[Step], graph: Graph, shared: Container[int]) -> d
             continue
         if _bytes(product.node) < LARGE:
             continue
-        if [step for step in steps if id(product.node) in _read(step)] != [nest]:
+        if [step for step in steps if id(product.node) in read_by(step)] != [nest]:
             continue
         where = {cones.key_of(cones.identity(product.node.ndim))}
         if any(

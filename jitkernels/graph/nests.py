@@ -52,6 +52,11 @@ class Nest:
         return [store.cone for store in self.stores]
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to compute, whatever the sizes are."""
+        return all(any(extents.same(extent, 0) for extent in cone.root.shape) for cone in self.cones)
+
+    @property
     def cost(self) -> float:
         """What an element takes, in additions."""
         return sum(min(cones.own_cost(node), 15.0) for node in self.nodes)

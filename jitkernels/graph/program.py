@@ -9,6 +9,7 @@ import numpy as np
 
 from jitkernels.errors import WorkspaceError
 from jitkernels.graph import cones, construct, extents, flows, interpreter
+from jitkernels.graph.arena import Arena
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import calls, interface, programs
 from jitkernels.graph.extents import Guard, Number
@@ -72,14 +73,27 @@ class Program:
     orders: dict[int, tuple[int, ...]] = field(default_factory=dict, repr=False)
     shared: dict[int, Node] = field(default_factory=dict, repr=False)
     reshaped: dict[int, Node] = field(default_factory=dict, repr=False)
+    arena: Arena = field(default_factory=Arena, repr=False)
 
-    def empty(self, node: Node, value: Callable[[Number], int]) -> Any:
-        """A new array for a kept node, whose dimensions lie in the node's order."""
+    def empty(self, node: Node, value: Callable[[Number], int], memory: Any = None, begin: int = 0) -> Any:
+        """An array for a kept node, whose dimensions lie in the node's order: a new one, or in some memory."""
         shape = tuple(map(value, node.shape))
         order = self.orders.get(id(node))
         if order is None:
-            return np.empty(shape, node.dtype)
-        return np.empty([shape[i] for i in order], node.dtype).transpose(np.argsort(order))
+            return np.ndarray(shape, node.dtype, memory, begin)
+        inner: Any = np.ndarray([shape[i] for i in order], node.dtype, memory, begin)
+        return inner.transpose(np.argsort(order))
+
+    def _between(self, value: Callable[[Number], int]) -> dict[int, Any]:
+        """New arrays between the steps, in one arena."""
+        begins, total = self.arena.places(value)
+        memory = np.empty(total, np.uint8)
+        at = {buffer.word: begin for buffer, begin in zip(self.arena.buffers, begins, strict=True)}
+        return {
+            id(node): self.empty(node, value, memory, at[self.words[id(node)]])
+            for node in self.made
+            if self.words[id(node)] in at
+        }
 
     def run(
         self, arrays: Sequence[Any], values: Mapping[str, int], out: Sequence[Any] | None = None
@@ -102,6 +116,7 @@ class Program:
                 for node, array in zip(self.graph.outputs, out, strict=True)
                 if id(node) not in known and array is not None
             }
+        known |= self._between(value)
         for node in self.made:
             if id(node) not in known:
                 known[id(node)] = self.empty(node, value)
@@ -130,8 +145,9 @@ class Program:
                     frame[word] = known[key].ctypes.data
             step.run(frame)
             for key, base in self.shared.items():
-                if key not in known and id(base) in known:
-                    known[key] = known[id(base)]
+                memory = id(memory_of(base, self.shared))
+                if key not in known and memory in known:
+                    known[key] = known[memory]
         results = [known[id(node)] for node in self.graph.outputs]
         if out is not None:
             for array, result in zip(out, results, strict=True):
@@ -167,12 +183,6 @@ class Program:
             results.append(interface.Result(self.words[id(node)], node.dtype, size, node.shape, order))
         if len({one.word for one in results}) < len(results) or not (is_tuple or len(results) <= 1):
             return None
-        outputs = {id(node) for node in self.graph.outputs}
-        kept = [
-            interface.Kept(self.words[id(node)], np.dtype(node.dtype).itemsize, node.shape)
-            for node in self.made
-            if id(node) not in outputs
-        ]
         segment = self.steps[0]
         arguments = [
             replace(self._argument(node, segment), source=source, number=number)
@@ -182,7 +192,7 @@ class Program:
             return None
         times, work, more = extents.parted(segment.work)
         caller = calls.Caller(
-            arguments, results, kept, guards, self.symbols, len(self.words) + len(self.symbols) + 1, work, word,
+            arguments, results, self.arena, guards, self.symbols, len(self.words) + len(self.symbols) + 1, work, word,
             is_tuple, reach, rebuilt,
         )  # fmt: skip
         # A few instructions more are not felt here, and what takes LLVM longest is a great many branches.

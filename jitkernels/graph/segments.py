@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from jitkernels import machine
 from jitkernels.errors import GraphError
-from jitkernels.graph import cones, epilogues, extents, guesses
+from jitkernels.graph import cones, epilogues, guesses
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
@@ -16,7 +16,6 @@ from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.emit.watched import WatchedLibrary
 from jitkernels.graph.extents import Extent, Scope
 from jitkernels.graph.flows import Flow, is_flow
-from jitkernels.graph.ir import Node
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program, Segment
@@ -58,7 +57,7 @@ class Maker:
                     waiting = None
                 self._flow(nest, f"flow{number}")
                 continue
-            if isinstance(nest, Nest) and all(_is_empty(store.cone.root) for store in nest.stores):
+            if isinstance(nest, Nest) and nest.is_empty:
                 continue
             if isinstance(nest, Nest):
                 self._nest(nest, f"nest{number}", waiting)
@@ -179,7 +178,7 @@ class InnerMaker(Maker):
     """Makes nests that a loop or branch calls, each at once and whole."""
 
     def nest(self, nest: Nest, name: str) -> None:
-        if not all(_is_empty(store.cone.root) for store in nest.stores):
+        if not nest.is_empty:
             self._nest(nest, name, None)
 
     def product(self, product: Product, name: str) -> None:
@@ -187,10 +186,6 @@ class InnerMaker(Maker):
 
     def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
         return Emitter(nest, self.arrays, self._function(), variant, name)
-
-
-def _is_empty(node: Node) -> bool:
-    return any(extents.same(extent, 0) for extent in node.shape)
 
 
 def _is_delicate(nest: Nest, program: Program) -> bool:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from jitkernels.graph.arena import Arena
 from jitkernels.graph.emit.blocks import Function
-from jitkernels.graph.emit.interface import Argument, Kept, Reach, Rebuilt, Result
+from jitkernels.graph.emit.interface import Argument, Reach, Rebuilt, Result
 from jitkernels.graph.extents import Guard, Number, bare
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.layout import Offset
@@ -19,7 +20,7 @@ class CallText:
 
     arguments: Sequence[Argument]
     results: Sequence[Result]
-    kept: Sequence[Kept]
+    arena: Arena
     guards: Sequence[Guard]
     symbols: Mapping[str, int]
     words: int

@@ -8,12 +8,10 @@ What is computed has no part in its text: expressions of the same arguments and 
 long as a segment. So two words of the context are the segment's (see `SEGMENT`).
 """
 
-from jitkernels.graph import extents
 from jitkernels.graph.emit import lending, objects
 from jitkernels.graph.emit.call_arguments import TakenArguments
 from jitkernels.graph.emit.call_results import GivenResults
 from jitkernels.graph.emit.programs import REFUSED
-from jitkernels.graph.extents import Number
 
 LONG = 400_000
 """Additions from which on other Python threads may run meanwhile: about 20 us."""
@@ -69,21 +67,63 @@ class Caller(TakenArguments, GivenResults):
         return "\n".join([*declared, inside + weights, ""])
 
     def _lent(self) -> None:
-        """Memory for arrays between nests, in one piece."""
+        """Memory for arrays between nests, in one piece: on the stack if that is small, else lent."""
         self.memory = ""
-        if not self.kept:
+        begins, total = self._places()
+        if total == 0:
             return
-        total: Number = 64
-        starts = []
-        for kept in self.kept:
-            starts.append(total)
-            total = total + (extents.product(kept.shape) * kept.size + 127) // 64 * 64
-        self.memory = self.new(f"call ptr @jk_lent(i64 {self.here(total)})")
-        self.require(self.new(f"icmp ne ptr {self.memory}, null"), "undo")
-        address = self.new(f"ptrtoint ptr {self.memory} to i64")
-        aligned = self.new(f"and i64 {address}, -64")
-        for kept, start in zip(self.kept, starts, strict=True):
-            self.keep(kept.word, "i64", self.new(f"add i64 {aligned}, {self.here(start)}"))
+        if isinstance(total, int) and total <= lending.ON_STACK:
+            at = self.new(f"ptrtoint ptr {self.variable(f'[{total} x i8], align 64')} to i64")
+        else:
+            at = self._lent_bytes(total)
+        for buffer, begin in zip(self.arena.buffers, begins, strict=True):
+            self.keep(buffer.word, "i64", self.new(f"add i64 {at}, {begin}"))
+
+    def _lent_bytes(self, total: int | str) -> str:
+        """The address of so many bytes, at the begin of a line. What is given back then is in a variable."""
+        self.memory = self.variable("ptr")
+        little, much, go, lent = (self.function.label() for _ in range(4))
+        self.settle()
+        self.line(f"  store ptr null, ptr {self.memory}")
+        small = self.new(f"icmp ule i64 {total}, {lending.ON_STACK}")
+        self.line(f"  br i1 {small}, label %{little}, label %{much}\n{little}:")
+        stack = self.new(f"alloca i8, i64 {total}, align 64")
+        self.line(f"  br label %{go}\n{much}:")
+        found = self.new(f"call ptr @jk_lent(i64 {self.new(f'add i64 {total}, 64')})")
+        self.require(self.new(f"icmp ne ptr {found}, null"), "undo")
+        self.line(f"  store ptr {found}, ptr {self.memory}")
+        # Its first word is its size; the arena begins with the next line.
+        address = self.new(f"add i64 {self.new(f'ptrtoint ptr {found} to i64')}, 64")
+        aligned = self.new(f"inttoptr i64 {self.new(f'and i64 {address}, -64')} to ptr")
+        self.line(f"  br label %{lent}\n{lent}:\n  br label %{go}\n{go}:")
+        begin = self.new(f"phi ptr [ {stack}, %{little} ], [ {aligned}, %{lent} ]")
+        return self.new(f"ptrtoint ptr {begin} to i64")
+
+    def _places(self) -> "tuple[list[int | str], int | str]":
+        """Where each buffer of the arena begins, and its bytes: numbers, or instructions where extents tell."""
+        begins: list[int | str] = []
+        ends: list[int | str] = []
+        for buffer, lower in zip(self.arena.buffers, self.arena.above, strict=True):
+            begin = self._most([ends[i] for i in lower])
+            size = self.here(buffer.nbytes)
+            begins.append(begin)
+            if isinstance(begin, int) and size.isdecimal():
+                ends.append(begin + int(size))
+            else:
+                ends.append(self.new(f"add i64 {begin}, {size}") if begin else size)
+        return begins, self._most(ends)
+
+    def _most(self, numbers: "list[int | str]") -> "int | str":
+        """The largest of some numbers that are not negative; 0 of none."""
+        known = max((one for one in numbers if isinstance(one, int)), default=0)
+        most: int | str = known
+        for one in dict.fromkeys(one for one in numbers if isinstance(one, str)):
+            if most == 0:
+                most = one
+                continue
+            larger = self.new(f"icmp ugt i64 {one}, {most}")
+            most = self.new(f"select i1 {larger}, i64 {one}, i64 {most}")
+        return most
 
     def _run(self) -> None:
         """Call the segment; while it is long, without the interpreter's lock."""
@@ -113,7 +153,7 @@ class Caller(TakenArguments, GivenResults):
             f"{after}:",
         ]
         if self.memory:
-            self.block.lines.append(f"  call void @jk_given_back(ptr {self.memory})")
+            self._give_back()
         # A kernel without memory for its workspace: no other code may go on with what is written in part.
         fine, failed, short_of = (self.function.label() for _ in range(3))
         self.block.lines += [
@@ -127,6 +167,14 @@ class Caller(TakenArguments, GivenResults):
             "  br label %undo",
             f"{fine}:",
         ]
+
+    def _give_back(self) -> None:
+        """What was lent, if anything was."""
+        back, done = self.function.label(), self.function.label()
+        lent = self.new(f"load ptr, ptr {self.memory}")
+        none = self.new(f"icmp eq ptr {lent}, null")
+        self.line(f"  br i1 {none}, label %{done}, label %{back}\n{back}:")
+        self.line(f"  call void @jk_given_back(ptr {lent})\n  br label %{done}\n{done}:")
 
 
 DECLARED = (

@@ -59,15 +59,6 @@ class Result:
 
 
 @record
-class Kept:
-    """An array between nests."""
-
-    word: int
-    size: int
-    shape: tuple[Number, ...]
-
-
-@record
 class Whole:
     """A symbol that is the value of an argument, or that with its sign changed. `input`: the number of the argument."""
 

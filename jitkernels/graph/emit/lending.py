@@ -5,8 +5,10 @@ take twice as long. So one piece is kept, the last that was given back. Calls th
 their own.
 """
 
-LEAST, MOST = 1 << 16, 1 << 25
-"""Bytes of what is kept: below, the C library is as quick; above, it is too much to hold for nothing."""
+ON_STACK = 1 << 14
+"""Bytes up to which a call takes its own stack, and calls no function for memory."""
+LEAST, MOST = 1 << 14, 1 << 25
+"""Bytes of what is kept: above, it is too much to hold for nothing."""
 
 FUNCTIONS = {
     "jk_lent": f"""

@@ -1,0 +1,173 @@
+"""Where the arrays between the steps of a program lie: in one arena, in which those not needed at once share memory.
+
+Lifetimes are known when code is made, sizes are not. So what is planned is who lies above whom: an order of places is
+looked for with the sizes of the traced call, and each array begins where the highest of those ends that it must not
+overlap and that were put below it. That holds for all sizes, and for those of the traced call it is what was found.
+
+Looking for places is a packing problem: arrays are put one after another into the lowest gap that fits, in several
+orders (largest first, longest first, as they come), and if the best is above the bound, which is the most that is
+needed at once, the arrays at the top are moved to the front of the order, again and again.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from jitkernels.graph import extents
+from jitkernels.graph.extents import Number
+
+MOST_TRIES, MANY = 200, 1000
+"""How often an order is changed, and of how many arrays at most."""
+
+
+@dataclass
+class Buffer:
+    """An array between steps: its word in the frame, its bytes, and the first and the last step that need it."""
+
+    word: int
+    nbytes: Number
+    first: int
+    last: int
+
+    @property
+    def now(self) -> int:
+        """The bytes in the call that was traced."""
+        return int(extents.value_of(self.nbytes))
+
+    def meets(self, other: "Buffer") -> bool:
+        """Whether both are needed at once."""
+        return self.first <= other.last and other.first <= self.last
+
+
+@dataclass
+class Arena:
+    """Buffers from the lowest to the highest, and for each the numbers of those that it has to lie above."""
+
+    buffers: list[Buffer] = field(default_factory=list)
+    above: list[tuple[int, ...]] = field(default_factory=list)
+
+    def places(self, value: Callable[[Number], int]) -> tuple[list[int], int]:
+        """Where each buffer begins, and the bytes of the arena."""
+        begins: list[int] = []
+        ends: list[int] = []
+        for buffer, lower in zip(self.buffers, self.above, strict=True):
+            begins.append(max((ends[i] for i in lower), default=0))
+            ends.append(begins[-1] + value(buffer.nbytes))
+        return begins, max(ends, default=0)
+
+    @property
+    def bound(self) -> int:
+        """The most bytes that are needed at once, in the call that was traced: no arena is smaller."""
+        return bound_of(self.buffers)
+
+    @property
+    def now(self) -> int:
+        """The bytes of the arena, in the call that was traced."""
+        return self.places(extents.value_of)[1]
+
+
+def bound_of(buffers: Iterable[Buffer]) -> int:
+    """The most bytes that are needed at once."""
+    changes: dict[int, int] = {}
+    for buffer in buffers:
+        changes[buffer.first] = changes.get(buffer.first, 0) + buffer.now
+        changes[buffer.last + 1] = changes.get(buffer.last + 1, 0) - buffer.now
+    most = now = 0
+    for time in sorted(changes):
+        now += changes[time]
+        most = max(most, now)
+    return most
+
+
+def planned(buffers: Sequence[Buffer]) -> Arena:
+    """An arena for some buffers."""
+    if not buffers:
+        return Arena()
+    begins = _placed(buffers)
+    order = sorted(range(len(buffers)), key=lambda i: (begins[i], buffers[i].first))
+    chosen = [buffers[i] for i in order]
+    lowest = [begins[i] for i in order]
+    first = np.array([one.first for one in chosen])
+    last = np.array([one.last for one in chosen])
+    above: list[tuple[int, ...]] = []
+    beneath: list[int] = []  # bits of all that a buffer lies above, of others or at once
+    for i, one in enumerate(chosen):
+        meeting = np.nonzero((first[:i] <= one.last) & (last[:i] >= one.first))[0]
+        direct: list[int] = []
+        reached = 0
+        for j in sorted(meeting.tolist(), key=lambda j: -lowest[j]):
+            if not reached >> j & 1:
+                direct.append(j)
+                reached |= beneath[j] | 1 << j
+        above.append(tuple(direct))
+        beneath.append(reached)
+    return Arena(chosen, above)
+
+
+def _placed(buffers: Sequence[Buffer]) -> list[int]:
+    """Where each buffer begins, by the sizes of now, in as little memory as is found."""
+    count, bound = len(buffers), bound_of(buffers)
+    size = [one.now for one in buffers]
+    meeting = _meetings(buffers)
+    keys: list[Callable[[int], Any]] = [
+        lambda i: (-size[i], buffers[i].first),
+        lambda i: (-size[i] * (buffers[i].last - buffers[i].first + 1), buffers[i].first),
+        lambda i: (buffers[i].first, -size[i]),
+        lambda i: (buffers[i].first - buffers[i].last, -size[i]),
+    ]
+    best: tuple[int, list[int], list[int]] | None = None
+    for key in keys:
+        order = sorted(range(count), key=key)
+        total, begins = _put(order, size, meeting)
+        if best is None or total < best[0]:
+            best = total, begins, order
+        if total == bound:
+            return begins
+    assert best is not None, "there are orders"
+    total, begins, order = best
+    tries = MOST_TRIES if count <= MANY else 0
+    random = np.random.default_rng(0)
+    for _ in range(tries):
+        if total == bound:
+            break
+        top = [i for i in order if begins[i] + size[i] == total]
+        moved = top[0] if random.random() < 0.7 else int(random.integers(count))
+        place = int(random.integers(order.index(moved) + 1))
+        tried = [i for i in order if i != moved]
+        tried.insert(place, moved)
+        found, places = _put(tried, size, meeting)
+        if found <= total:
+            total, begins, order = found, places, tried
+    return begins
+
+
+def _meetings(buffers: Sequence[Buffer]) -> list[list[int]]:
+    """For each buffer, those that are needed at a time when it is."""
+    found: list[list[int]] = [[] for _ in buffers]
+    alive: list[int] = []
+    for i in sorted(range(len(buffers)), key=lambda i: buffers[i].first):
+        alive = [j for j in alive if buffers[j].last >= buffers[i].first]
+        for j in alive:
+            found[i].append(j)
+            found[j].append(i)
+        alive.append(i)
+    return found
+
+
+def _put(
+    order: Sequence[int], size: Sequence[int], meeting: Sequence[Sequence[int]]
+) -> tuple[int, list[int]]:
+    """The bytes in all and the places, if each buffer in turn gets the lowest gap in which it fits."""
+    begins = [-1] * len(size)
+    most = 0
+    for i in order:
+        at = 0
+        for begin, end in sorted((begins[j], begins[j] + size[j]) for j in meeting[i] if begins[j] >= 0):
+            if begin - at >= size[i]:
+                break
+            at = max(at, end)
+        begins[i] = at
+        most = max(most, at + size[i])
+    return most, begins

@@ -1,0 +1,144 @@
+"""Where arrays between steps lie: what is needed at once overlaps for no sizes, in as little memory as there can be."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from jitted import array, same
+from random_graphs import Maker
+
+import jitkernels as jk
+from jitkernels.graph import compilation
+from jitkernels.graph.arena import Arena, Buffer, bound_of, planned
+from jitkernels.graph.config import JitConfig
+
+
+def buffers(seed: int) -> list[Buffer]:
+    """Some that come and go as in programs: most soon, some late; each of its own size, which tells it."""
+    chosen = np.random.default_rng(seed)
+    count = int(chosen.integers(2, 25))
+    first = chosen.integers(0, count, count)
+    lasts = chosen.geometric(chosen.choice([0.2, 0.5, 0.9]), count)
+    sizes = 64 * (1 + chosen.permutation(int(chosen.choice([2, 8, 300])) * count)[:count])
+    return [
+        Buffer(i, int(size), int(begin), int(begin + last - 1))
+        for i, (size, begin, last) in enumerate(zip(sizes, first, lasts, strict=True))
+    ]
+
+
+def overlaps(arena: Arena, sizes: dict[int, int]) -> list[tuple[Buffer, Buffer]]:
+    """Which buffers lie in memory that others have at the same time, for some sizes by those that were planned."""
+    begins, total = arena.places(lambda nbytes: sizes[nbytes])
+    places = [(one, begin, begin + sizes[one.now]) for one, begin in zip(arena.buffers, begins, strict=True)]
+    assert all(end <= total for _, _, end in places)
+    return [
+        (one, other)
+        for i, (one, begin, end) in enumerate(places)
+        for other, low, high in places[:i]
+        if one.first <= other.last and other.first <= one.last and begin < high and low < end
+    ]
+
+
+def test_nothing_overlaps_for_any_sizes() -> None:
+    tight = 0
+    for seed in range(1000):
+        given = buffers(seed)
+        arena = planned(given)
+        assert sorted(one.word for one in arena.buffers) == list(range(len(given)))
+        chosen = np.random.default_rng(seed)
+        for sizes in (
+            {one.now: one.now for one in given},
+            {one.now: int(chosen.integers(0, 5000)) for one in given},
+            {one.now: 1_000_000 - one.now for one in given},
+        ):
+            assert not overlaps(arena, sizes), f"seed {seed}"
+        assert bound_of(given) <= arena.now <= 1.1 * bound_of(given), f"seed {seed}"
+        tight += arena.now == bound_of(given)
+    assert tight >= 950
+
+
+def test_overlaps_are_seen() -> None:
+    one, other = Buffer(0, 64, 0, 3), Buffer(1, 128, 3, 4)
+    assert overlaps(Arena([one, other], [(), ()]), {64: 64, 128: 128})
+    assert not overlaps(Arena([one, other], [(), (0,)]), {64: 64, 128: 128})
+
+
+def test_many_buffers_are_planned_in_time() -> None:
+    given = [Buffer(i, 64 * (1 + i % 7), i, i + 2 + i % 3) for i in range(5000)]
+    arena = planned(given)
+    assert bound_of(given) <= arena.now <= 2 * bound_of(given)
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_arenas_of_random_graphs(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No array that is needed later is written over: all results are NumPy's, of few bytes as of many."""
+    arenas: list[Arena] = []
+
+    def noted(given: Any) -> Arena:
+        arenas.append(planned(given))
+        return arenas[-1]
+
+    monkeypatch.setattr(compilation, "planned", noted)
+    for seed in range(60):
+        maker = Maker(seed)
+        graph = maker.graph(12)
+        compilation.compiled(graph, maker.scope, JitConfig(opt_level=level))
+    sizes = [(one.now, one.bound) for one in arenas if one.buffers]
+    assert len(sizes) > 5
+    assert all(now <= 1.1 * bound for now, bound in sizes)
+    assert sum(now == bound for now, bound in sizes) >= 0.8 * len(sizes)
+
+
+def chain(a: Any, b: Any) -> Any:
+    x = a @ b
+    y = np.tanh(x) + x
+    z = y.T @ b + y
+    w = np.exp(-z) * z
+    v = w @ b
+    return (v + w) @ b, v.sum()
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_stack_and_lent_memory(level: int) -> None:
+    """From arenas on the stack to those that are kept, and those that are not, with the same code."""
+    compiled = jk.jit(chain, opt_level=level)
+    for n in (2, 5, 17, 40, 100, 3, 300):
+        a, b = array(n, n) / n, array(n, n, seed=2) / n
+        for _ in range(3):
+            for found, expected in zip(compiled(a, b), chain(a, b), strict=True):
+                same(found, expected)
+    stats = compiled.stats()
+    assert stats.arena_bytes > 0
+    assert stats.arena_efficiency > 0.9
+    assert "memory between kernels" in str(compiled.explain(a, b))
+
+
+def replaced(compiled: Any) -> int:
+    """How many buffers there are in the last code of a function."""
+    (*_, kept) = compiled._specialisations.values()
+    return len(kept[0].program.arena.buffers)
+
+
+def test_results_take_the_place_of_what_they_are_made_of() -> None:
+    def one_after_another(a: Any) -> Any:
+        b = np.negative(a)
+        c = np.sin(b)
+        d = c * 2
+        return d + 1
+
+    def needed_twice(a: Any) -> Any:
+        b = np.negative(a)
+        c = np.sin(b)
+        return c + b
+
+    def elsewhere(a: Any) -> Any:
+        b = np.negative(a)
+        c = b[::-1] * 2
+        d = c + 1
+        return d[::-1] + d
+
+    for function, count in ((one_after_another, 1), (needed_twice, 2), (elsewhere, 2)):
+        compiled, a = jk.jit(function, opt_level=0), array(50)
+        for _ in range(3):
+            same(compiled(a), function(a))
+        assert replaced(compiled) == count, function.__name__
