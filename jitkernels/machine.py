@@ -181,6 +181,10 @@ class Target:
         """Whether it multiplies and adds in one instruction, which rounds once."""
         return "fma" in self.features or not self.is_x86
 
+    def does(self, word: str) -> bool:
+        """Whether what `native.source.instruction` calls so is one instruction, for whole vectors."""
+        return {"fma": self.fuses, "ldexp": "avx512dq" in self.features}[word]
+
     @property
     def widths(self) -> tuple[int, ...]:
         """Bytes of the vectors worth trying: a CPU may run slower for its widest ones."""

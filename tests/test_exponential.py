@@ -251,3 +251,26 @@ def test_what_a_product_rounds_away(dtype: str) -> None:
     np.testing.assert_array_equal(plain, true)
     for outs in results(function, [a, b, -product], LANES).values():
         np.testing.assert_array_equal(outs[0], true)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["exp", "exp2", "softplus", "erfc", "pow", "ldexp"])
+def test_powers_of_two_by_an_instruction_or_without(
+    name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last bit is the same, of subnormal numbers too."""
+    random = np.random.default_rng(5)
+    most = np.finfo(dtype).maxexp * 1.2
+    x = np.r_[random.uniform(-most, most, 3000), 0.0, -0.0, np.inf, -np.inf, np.nan].astype(dtype)
+    given = [x]
+    if name == "pow":
+        given = [np.full_like(x, 1.7), x]
+    if name == "ldexp":
+        given = [
+            random.uniform(-2, 2, x.size).astype(dtype),
+            np.where(np.isfinite(x), x, most).round().astype(dtype),
+        ]
+    usual = computed(name, *given, lanes=LANES)
+    monkeypatch.setattr(machine.Target, "does", lambda *_: False)
+    for lanes, found in computed(name, *given, lanes=LANES).items():
+        assert same(found, usual[lanes]).all(), lanes

@@ -22,13 +22,13 @@ from jitkernels.native.source import (
     WRITTEN_OF,
     IRFunction,
     Table,
-    fused,
     inlined,
+    instruction,
     symbol_of,
     written_by,
 )
 
-HEAD = "import numpy as np\nfrom jitkernels.native.source import inlined, fused, offset\n"
+HEAD = "import numpy as np\nfrom jitkernels.native.source import inlined, instruction, offset\n"
 
 
 def nest_of(body: Any, name: str = "identity") -> LoopNest:
@@ -63,7 +63,7 @@ PAIRS: dict[str, tuple[str, str]] = {
     "NumPy's types": (one("p[0] = K(p[1])", "K = np.float32"), one("p[0] = K(p[1])", "K = np.float64")),
     "names of arguments": (one("p[0] = n - end"), one("p[0] = n - end", "", "p, n, end, begin")),
     "calls": (calling("a * b + c"), calling("a * c + b")),
-    "fused": (calling(FUSED), calling(FUSED, mark="@fused\n@inlined()")),
+    "fused": (calling(FUSED), calling(FUSED, mark='@instruction("fma")\n@inlined()')),
     "flags": (calling(FUSED), calling(FUSED, mark="@inlined('contract')")),
     "other flags": (calling(FUSED, mark="@inlined('nsz')"), calling(FUSED, mark="@inlined('arcp')")),
     "builtins": (
@@ -121,7 +121,7 @@ def test_marks_are_in_the_text_as_well() -> None:
 
     plain = inlined()(three)
     text = nest_of(plain).text
-    fused(plain)
+    instruction("fma")(plain)
     assert nest_of(plain).text != text
 
 

@@ -1,4 +1,4 @@
-"""Generated HARGMAX of long rows and of few columns, extremes and sums of columns that no cache has.
+"""Generated HARGMAX and HVAR of long rows, HARGMAX of few columns, extremes and sums of columns that no cache has.
 
 The others, and other reductions, are made from their references.
 
@@ -13,8 +13,17 @@ from typing import Any
 import numpy as np
 
 from jitkernels import dtypes, from_reference, machine
-from jitkernels.attrs.reduction import HArgMaxAttr, HMaxAttr, HMeanAttr, HMinAttr, HSumAttr, ReductionAttr
+from jitkernels.attrs.reduction import (
+    HArgMaxAttr,
+    HMaxAttr,
+    HMeanAttr,
+    HMinAttr,
+    HSumAttr,
+    HVarAttr,
+    ReductionAttr,
+)
 from jitkernels.loops.row_argmax import TOGETHER, among_few, first_place, lanes_of, largest
+from jitkernels.loops.row_variance import row_squares
 from jitkernels.loops.rows_in_order import extremes_nest, sums_nest
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.native.loop_nest import LoopNest
@@ -29,6 +38,8 @@ SEVERAL = 16
 """Elements of so few columns from which on it pays to put the lanes together in the end."""
 PART = 1024
 """Elements of which one maximum is kept; their first place is looked for in a part of the last row as well."""
+ONCE = 8192
+"""Bytes from which on a row is gone through once for its variance."""
 WORK = 1 << 15
 """Elements that a thread gets at least."""
 
@@ -65,12 +76,23 @@ def variants(attr: HArgMaxAttr) -> Sequence[Variant]:
     return from_reference.variants(attr)
 
 
+def _of_reference(attr: ReductionAttr, **variant: Any) -> LoopNest:
+    chosen = {
+        "unroll": from_reference.unrolls_of(attr)[0],
+        "vector_bytes": 64,
+        "stream": False,
+        "parallel": False,
+    }
+    reference = implementation(type(attr), "refer").function
+    return from_reference.nest(attr, reference, **{**chosen, **variant})
+
+
 @implements(HArgMaxAttr, variants=variants)
 def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
     if _has_few_columns(attr):
         return _of_few_columns(attr, **variant)
     if not _is_long(attr):
-        return _from_reference(attr, variant)
+        return _of_reference(attr, **variant)
     dtype = attr.dtype
     width = variant.get("vector_bytes", machine.target().vector_bytes)
     step = TOGETHER * lanes_of(dtype, width)
@@ -120,17 +142,6 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
     )
 
 
-def _from_reference(attr: ReductionAttr, variant: Variant) -> LoopNest:
-    chosen = {
-        "unroll": from_reference.unrolls_of(attr)[0],
-        "vector_bytes": 64,
-        "stream": False,
-        "parallel": False,
-    }
-    reference = implementation(type(attr), "refer").function
-    return from_reference.nest(attr, reference, **{**chosen, **variant})
-
-
 def of_columns(attr: ReductionAttr) -> Sequence[Variant]:
     """Row by row where no cache has the columns that are reduced, unless rows are as short as a line or two."""
     x = attr.signature().arrays[0]
@@ -142,7 +153,7 @@ def of_columns(attr: ReductionAttr) -> Sequence[Variant]:
 
 def _columns(attr: ReductionAttr, variant: Variant, make: Callable[..., LoopNest], **what: bool) -> LoopNest:
     if variant.get("algorithm") != IN_ORDER:
-        return _from_reference(attr, variant)
+        return _of_reference(attr, **variant)
     parallel = bool(variant.get("parallel"))
     return make(attr, block=_rows(attr) if parallel else 1, parallel=parallel, **what)
 
@@ -217,4 +228,35 @@ def _of_few_columns(attr: HArgMaxAttr, parallel: bool = False) -> LoopNest:
         workspace_dtype="int64",
         flags=(),
         parallel=parallel,
+    )
+
+
+def _goes_once(attr: HVarAttr) -> bool:
+    return attr.remain == 1 and attr.n * dtypes.named(attr.dtype).size >= ONCE
+
+
+def variance_variants(attr: HVarAttr) -> Sequence[Variant]:
+    return widths_and_threads(attr.rows // _rows(attr)) if _goes_once(attr) else from_reference.variants(attr)
+
+
+@implements(HVarAttr, variants=variance_variants)
+def hvar(attr: HVarAttr, **variant: Any) -> LoopNest:
+    if not _goes_once(attr):
+        return _of_reference(attr, **variant)
+    squares_of, number = row_squares(attr.dtype), np.dtype(attr.dtype).type
+
+    def body(x: Any, y: Any, rows: int, n: int, remain: int, ddof: Any, begin: int, end: int) -> None:
+        left = max(np.float64(n) - ddof[0], 0.0)
+        for row in range(begin, end):
+            y[row] = number(np.float64(squares_of(offset(x, row * n), n)) / left)
+
+    signature = attr.signature()
+    return LoopNest(
+        f"hvar_{attr.dtype}",
+        signature.c_arguments,
+        body,
+        extent=signature.index("rows"),
+        block=_rows(attr) if variant.get("parallel") else 1,
+        flags=(),
+        **variant,
     )

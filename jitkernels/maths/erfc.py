@@ -37,7 +37,6 @@ from jitkernels.maths.exp import (
     C9_64,
     C10_64,
     C11_64,
-    EXPONENT_64,
     LN2_HIGH_32,
     LN2_HIGH_64,
     LN2_LOW_32,
@@ -46,6 +45,7 @@ from jitkernels.maths.exp import (
     LOG2E_64,
     MAGIC_64,
     ONE_64,
+    times_power_float64,
 )
 from jitkernels.native.source import Table, inlined
 
@@ -193,9 +193,6 @@ def erfc_float64(x: np.float64) -> np.float64:
     first, g_head = head(product), head(g)
     found_rest = first * (g - g_head + g_rest) + times(product - first + product_rest, g)
     found = first * g_head + found_rest
-    bits = shifted.view(np.int64)
-    floor_half = bits << 51 & EXPONENT_64
-    ceil_half = (bits << 52) - floor_half
-    found = found * floor_half.view(np.float64) * ceil_half.view(np.float64)
+    found = times_power_float64(found, shifted)
     small = HALF_64 - ((x - HALF_64) + beyond_float64(x))
     return small if size < BORDER else (TWO_64 - found if x < ZERO_64 else found)

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from jitkernels.native.source import fused, inlined
+from jitkernels.native.source import inlined, instruction
 
 Number = TypeVar("Number", np.float32, np.float64)
 ZERO_64, INFINITY_64 = np.float64(0), np.float64(np.inf)
@@ -35,14 +35,14 @@ def times(a: Number, b: Number) -> Number:
     return a * b
 
 
-@fused
+@instruction("fma")
 @inlined()
 def times_plus_float32(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
     """a * b + c, of which the product is not rounded."""
     return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
 
 
-@fused
+@instruction("fma")
 @inlined()
 def times_plus_float64(a: np.float64, b: np.float64, c: np.float64) -> np.float64:
     """a * b + c, of which the product is not rounded (Dekker, Numer. Math. 1971); it is, of numbers above 2**990."""

@@ -6,9 +6,10 @@ textbook, and why:
 
 * Adding `MAGIC` = 1.5 * 2**(mantissa bits) rounds x / ln 2 to an integer and leaves that integer in the
   low bits of the sum, so that neither a rounding nor a conversion instruction is needed.
-* 2**k is applied as two factors, 2**floor(k/2) and 2**ceil(k/2). The first product is exact and the
-  second one rounds once: to a normal or subnormal number, to zero or to infinity, as the exact result
-  does. The exponent bias of both factors (twice 127, twice 1023) is part of `MAGIC`.
+* 2**k is applied by the instruction for it, or as two factors, 2**floor(k/2) and 2**ceil(k/2). The first product
+  is exact and the second one rounds once: to a normal or subnormal number, to zero or to infinity, as the exact
+  result does and the instruction too. The exponent bias of both factors (twice 127, twice 1023) is part of
+  `MAGIC`, so that the bits of the sum are shifted as they are.
 * x is first limited to a little more than the range where the result is neither zero nor infinity.
   Python's `max` and `min` keep their first argument when a comparison is false, so NaN passes, and each
   is one vector instruction.
@@ -22,13 +23,15 @@ rest fitted again.
 
 import numpy as np
 
-from jitkernels.native.source import inlined
+from jitkernels.native.source import inlined, instruction
 
 LOG2E_32 = np.float32(1.442695)
 # ln 2 in two parts; the high one has few bits (16 and 33), so its product with any k is exact, fused or not.
 LN2_HIGH_32 = np.float32(0.693145751953125)
 LN2_LOW_32 = np.float32(1.4286068203094172e-06)
 MAGIC_32 = np.float32(1.5 * 2.0**23 + 2 * 127)
+BIAS_32 = np.int32(2 * 127)
+MAGIC_BITS_32 = MAGIC_32.view(np.int32)  # of k = 0
 LOWEST_32 = np.float32(-104)  # exp(-104) is less than half of the smallest subnormal
 HIGHEST_32 = np.float32(89)  # exp(89) is more than the largest finite number
 EXPONENT_32 = np.int32(-(2**23))  # mask of the sign and exponent bits
@@ -43,6 +46,8 @@ LOG2E_64 = np.float64(1.4426950408889634)
 LN2_HIGH_64 = np.float64(6.93147180369123816490e-01)
 LN2_LOW_64 = np.float64(1.90821492927058770002e-10)
 MAGIC_64 = np.float64(1.5 * 2.0**52 + 2 * 1023)
+BIAS_64 = np.int64(2 * 1023)
+MAGIC_BITS_64 = MAGIC_64.view(np.int64)
 LOWEST_64 = np.float64(-746)
 HIGHEST_64 = np.float64(710)
 EXPONENT_64 = np.int64(-(2**52))
@@ -82,22 +87,36 @@ def ten_terms_float64(
     return (p * square + (c5 * r + c4)) * square + (c3 * r + c2)
 
 
+@instruction("ldexp")
 @inlined("contract")
-def factors_float32(shifted: np.float32) -> tuple[np.float32, np.float32]:
-    """Both factors of 2**k."""
-    bits = shifted.view(np.int32)
-    floor_half = bits << 22 & EXPONENT_32
-    ceil_half = (bits << 23) - floor_half
-    return floor_half.view(np.float32), ceil_half.view(np.float32)
+def scaled_float32(a: np.float32, n: np.int32) -> np.float32:
+    """a * 2**n, rounded once, where 2**n is the product of two numbers without one that is subnormal."""
+    biased = n + BIAS_32
+    floor_half = biased << 22 & EXPONENT_32
+    ceil_half = (biased << 23) - floor_half
+    return a * floor_half.view(np.float32) * ceil_half.view(np.float32)
 
 
 @inlined("contract")
-def factors_float64(shifted: np.float64) -> tuple[np.float64, np.float64]:
-    """Both factors of 2**k."""
-    bits = shifted.view(np.int64)
-    floor_half = bits << 51 & EXPONENT_64
-    ceil_half = (bits << 52) - floor_half
-    return floor_half.view(np.float64), ceil_half.view(np.float64)
+def times_power_float32(a: np.float32, shifted: np.float32) -> np.float32:
+    """a * 2**k, rounded once, of the sum that k is in the low bits of."""
+    return scaled_float32(a, shifted.view(np.int32) - MAGIC_BITS_32)
+
+
+@instruction("ldexp")
+@inlined("contract")
+def scaled_float64(a: np.float64, n: np.int64) -> np.float64:
+    """a * 2**n, rounded once, where 2**n is the product of two numbers without one that is subnormal."""
+    biased = n + BIAS_64
+    floor_half = biased << 51 & EXPONENT_64
+    ceil_half = (biased << 52) - floor_half
+    return a * floor_half.view(np.float64) * ceil_half.view(np.float64)
+
+
+@inlined("contract")
+def times_power_float64(a: np.float64, shifted: np.float64) -> np.float64:
+    """a * 2**k, rounded once, of the sum that k is in the low bits of."""
+    return scaled_float64(a, shifted.view(np.int64) - MAGIC_BITS_64)
 
 
 @inlined("contract")
@@ -105,8 +124,7 @@ def halves_float32(more: np.float32, shifted: np.float32) -> tuple[np.float32, n
     """2**k * (1 + more), and what rounding 1 + more lost of that."""
     p = more + ONE_32
     low = (ONE_32 - p) + more
-    one, other = factors_float32(shifted)
-    return p * one * other, low * one * other
+    return times_power_float32(p, shifted), times_power_float32(low, shifted)
 
 
 @inlined("contract")
@@ -114,8 +132,7 @@ def halves_float64(more: np.float64, shifted: np.float64) -> tuple[np.float64, n
     """2**k * (1 + more), and what rounding 1 + more lost of that."""
     p = more + ONE_64
     low = (ONE_64 - p) + more
-    one, other = factors_float64(shifted)
-    return p * one * other, low * one * other
+    return times_power_float64(p, shifted), times_power_float64(low, shifted)
 
 
 @inlined("contract")
@@ -126,8 +143,7 @@ def limited_exp_float32(x: np.float32) -> np.float32:
     r = (x - k * LN2_HIGH_32) - k * LN2_LOW_32
     p = ((((C6_32 * r + C5_32) * r + C4_32) * r + C3_32) * r + C2_32) * r + ONE_32
     p = p * r + ONE_32
-    one, other = factors_float32(shifted)
-    return p * one * other
+    return times_power_float32(p, shifted)
 
 
 @inlined("contract")
@@ -140,8 +156,7 @@ def limited_exp_float64(x: np.float64) -> np.float64:
     p = ten_terms_float64(r, square, C2_64, C3_64, C4_64, C5_64, C6_64, C7_64, C8_64, C9_64, C10_64, C11_64)
     # A chain of two steps: 0.15 ULP more accurate than r**2 * p + r + 1.
     p = (p * r + ONE_64) * r + ONE_64
-    one, other = factors_float64(shifted)
-    return p * one * other
+    return times_power_float64(p, shifted)
 
 
 @inlined("contract")

@@ -11,11 +11,11 @@ from jitkernels.maths.exp import (
     MAGIC_64,
     ONE_32,
     ONE_64,
-    factors_float32,
-    factors_float64,
     halves_float32,
     halves_float64,
     ten_terms_float64,
+    times_power_float32,
+    times_power_float64,
 )
 from jitkernels.native.source import inlined
 
@@ -50,8 +50,7 @@ def limited_exp2_float32(x: np.float32) -> np.float32:
     r = x - (shifted - MAGIC_32)
     p = ((((C6_32 * r + C5_32) * r + C4_32) * r + C3_32) * r + C2_32) * r + C1_32
     p = p * r + ONE_32
-    one, other = factors_float32(shifted)
-    return p * one * other
+    return times_power_float32(p, shifted)
 
 
 @inlined("contract")
@@ -62,8 +61,7 @@ def limited_exp2_float64(x: np.float64) -> np.float64:
     square = r * r
     p = ten_terms_float64(r, square, C2_64, C3_64, C4_64, C5_64, C6_64, C7_64, C8_64, C9_64, C10_64, C11_64)
     p = (p * r + C1_64) * r + ONE_64
-    one, other = factors_float64(shifted)
-    return p * one * other
+    return times_power_float64(p, shifted)
 
 
 @inlined("contract")

@@ -1,14 +1,14 @@
 """a * 2**n for float32 and float64, rounded once.
 
-The power is the product of up to three powers that are numbers. Where the result is subnormal, all but the last leave
-it normal, so that nothing is rounded before the last product.
+Where there is no instruction for it, the power is the product of up to three powers that are numbers. Where the result
+is subnormal, all but the last leave it normal, so that nothing is rounded before the last product.
 """
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.native.source import inlined
+from jitkernels.native.source import inlined, instruction
 
 UP_32, UP_BY_32 = np.float32(2.0**127), np.int32(127)
 DOWN_32, DOWN_BY_32 = np.float32(2.0**-102), np.int32(102)  # 2**-126 with room for all digits
@@ -31,23 +31,35 @@ def nearer_float64(a: Any, n: Any) -> Any:
     return scaled, n - UP_BY_64 if n > UP_BY_64 else n + DOWN_BY_64 if n < LEAST_64 else n
 
 
+@instruction("ldexp")
+@inlined()
+def scaled_float32(a: np.float32, n: np.int32) -> np.float32:
+    """a * 2**n for every float32 and every n of a size of no more than 1000."""
+    if (n > UP_BY_32) | (n < LEAST_32):
+        a, n = nearer_float32(a, n)
+        a, n = nearer_float32(a, n)
+        n = min(max(n, LEAST_32), UP_BY_32)
+    return a * (n + UP_BY_32 << 23).view(np.float32)
+
+
 @inlined()
 def ldexp_float32(a: Any, n: Any) -> Any:
     """a * 2**n for every float32 and every n."""
-    left = np.int32(min(max(n, -1000), 1000))
-    if (left > UP_BY_32) | (left < LEAST_32):
-        a, left = nearer_float32(a, left)
-        a, left = nearer_float32(a, left)
-        left = min(max(left, LEAST_32), UP_BY_32)
-    return a * (left + UP_BY_32 << 23).view(np.float32)
+    return scaled_float32(a, np.int32(min(max(n, -1000), 1000)))
+
+
+@instruction("ldexp")
+@inlined()
+def scaled_float64(a: np.float64, n: np.int64) -> np.float64:
+    """a * 2**n for every float64 and every n of a size of no more than 10000."""
+    if (n > UP_BY_64) | (n < LEAST_64):
+        a, n = nearer_float64(a, n)
+        a, n = nearer_float64(a, n)
+        n = min(max(n, LEAST_64), UP_BY_64)
+    return a * (n + UP_BY_64 << 52).view(np.float64)
 
 
 @inlined()
 def ldexp_float64(a: Any, n: Any) -> Any:
     """a * 2**n for every float64 and every n."""
-    left = np.int64(min(max(n, -10000), 10000))
-    if (left > UP_BY_64) | (left < LEAST_64):
-        a, left = nearer_float64(a, left)
-        a, left = nearer_float64(a, left)
-        left = min(max(left, LEAST_64), UP_BY_64)
-    return a * (left + UP_BY_64 << 52).view(np.float64)
+    return scaled_float64(a, np.int64(min(max(n, -10000), 10000)))

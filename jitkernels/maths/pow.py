@@ -14,7 +14,7 @@ float32 in float64, for float64 with 2**k applied as two factors. The special va
 import numpy as np
 
 from jitkernels.maths.exact import times, times_plus_float32, times_plus_float64
-from jitkernels.maths.exp import EXPONENT_64, MAGIC_64, ONE_32, ONE_64
+from jitkernels.maths.exp import MAGIC_64, ONE_32, ONE_64, times_power_float64
 from jitkernels.maths.exp2 import (
     C1_32,
     C1_64,
@@ -248,10 +248,7 @@ def unusual_pow_float64(x: np.float64, y: np.float64) -> np.float64:
     count = shifted - MAGIC_64
     r = times_plus_float64(y, high, -count) + y * low if abs(plain) < -LOWEST_64 else t - count
     p = fraction_float64(r)
-    bits = shifted.view(np.int64)
-    floor_half = bits << 51 & EXPONENT_64
-    ceil_half = (bits << 52) - floor_half
-    return signed_float64(x, y, p * floor_half.view(np.float64) * ceil_half.view(np.float64))
+    return signed_float64(x, y, times_power_float64(p, shifted))
 
 
 @inlined("contract")

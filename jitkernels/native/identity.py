@@ -98,7 +98,7 @@ class Identity:
             for name in code.co_names
             if name in scope
         ]
-        marks = getattr(function, "fastmath", None), hasattr(function, "fuses")
+        marks = getattr(function, "fastmath", None), getattr(function, "instruction", "")
         return f"{written(code)} {marks} [{', '.join(uses)}]"
 
 

@@ -176,10 +176,17 @@ def seldom(*flags: str) -> Callable[[Function], Function]:
     return inlined(SELDOM, *flags)
 
 
-def fused(function: Function) -> Function:
-    """Mark a function of three numbers that is ``a * b + c`` rounded once: one instruction where there is one."""
-    function.fuses = True  # type: ignore[attr-defined]  # functions take any
-    return function
+def instruction(word: str) -> Callable[[Function], Function]:
+    """Mark a function that is one of LLVM's, to the last bit, which takes its place where a processor has it.
+
+    ``fma``: ``a * b + c`` rounded once. ``ldexp``: ``a * 2**n`` rounded once, of any integer n.
+    """
+
+    def mark(function: Function) -> Function:
+        function.instruction = word  # type: ignore[attr-defined]  # functions take any
+        return function
+
+    return mark
 
 
 def vectors(begin: int, end: int, lanes: int) -> range:
@@ -251,7 +258,7 @@ class Module:
             if value is not np
         ]
         scope = textwrap.indent("\n".join([*bindings, text, f"return {bare}"]), "    ")
-        listed = ", ".join(map(repr, (*flags, *(["fuses"] if hasattr(function, "fuses") else []))))
+        listed = ", ".join(map(repr, (*flags, *(getattr(function, "instruction", "").split()))))
         self.parts.append(
             f"def scope_{unique}():\n{scope}\n{unique} = compiled(scope_{unique}(), [{listed}])"
         )

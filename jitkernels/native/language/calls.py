@@ -102,8 +102,10 @@ class Calls(Expressions):
             return self.moved(pointer, pointer.type.element, index)
         if isinstance(found, External | IRFunction):
             return self.external(node, found, [self.value(one) for one in arguments])
-        if inspect.isfunction(found) and hasattr(found, "fuses") and machine.target().fuses:
-            return self.intrinsic(node, "fma", [self.value(one) for one in arguments])
+        word = getattr(found, "instruction", "") if inspect.isfunction(found) else ""
+        if word and machine.target().does(word):
+            values = [self.value(one) for one in arguments]
+            return self.scaled(node, *values) if word == "ldexp" else self.intrinsic(node, word, values)
         if inspect.isfunction(found) and hasattr(found, "fastmath"):
             return self.marked(node, found, [self.value(one) for one in arguments])
         if inspect.isfunction(found):
@@ -144,6 +146,17 @@ class Calls(Expressions):
         flags = "".join(f"{flag} " for flag in self.flags if flag != "afn")
         passed = ", ".join(f"{llvm} {text}" for text in texts)
         return Value(kind, self.new(f"call {flags}{llvm} @{symbol}({passed})"))
+
+    def scaled(self, node: ast.AST, value: Value, count: Value) -> Value:
+        """A number times a power of two, whose exponent has as many bits as the number."""
+        kind = types.default_of(value)
+        whole = types.NUMBERS[f"int{8 * kind.size}"]
+        lanes = f"v{self.lanes}" if self.lanes > 1 else ""
+        symbol = f"llvm.ldexp.{lanes}f{8 * kind.size}.{lanes}i{8 * kind.size}"
+        a = f"{self.register(kind)} {self.converted(node, value, kind).text}"
+        n = f"{self.register(whole)} {self.converted(node, count, whole).text}"
+        self.program.declare(symbol, self.register(kind), [self.register(kind), self.register(whole)])
+        return Value(kind, self.new(f"call {self.register(kind)} @{symbol}({a}, {n})"))
 
     def external(self, node: ast.AST, found: External | IRFunction, values: Sequence[Value]) -> Value:
         kinds = [types.of_c(text) for text in found.arguments]
