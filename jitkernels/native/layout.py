@@ -31,8 +31,12 @@ MOST_ALIKE = 4
 """Times as many elements that all blocks have in common: they are brought into the buffer once."""
 ROWS_TOGETHER, ROWS_BYTES = 32, 65536
 """Long rows that a block has at least, and what they take in the buffer of one operand at most."""
+SQUARES_BYTES = 1 << 18
+"""What rows of several dimensions, whose first elements lie side by side, take in a buffer at most to be turned."""
 TURNED_BYTES = 32768
 """What whole squares of a matrix that lies the other way round take in a buffer, if rows are short."""
+TILE_LINES, TILE_LENGTH = 16, 64
+"""What is turned on its way between two memories with gaps: so many lines of a result, and elements of each."""
 MIXED_BLOCK = 512
 """Elements of whole arrays that are converted at a time: two blocks take a quarter of the first-level cache."""
 RUN = 128
