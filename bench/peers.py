@@ -21,7 +21,6 @@ REASONS: dict[str, str] = {
     "decides; torch's code was not looked at",
     "rope": "measured: widths of 32 and 64 bytes take the same time, and other runs had it ahead; why is not known",
     "softmax": "measured: a step of four vectors takes 92 us, that of two, which is the static choice, 105",
-    "topk": "from our source: more than 32 are sorted digit by digit, eight passes for float64 however few they are",
     "vgelu": "from the assembly: 54 instructions for 16 elements, 22 of them products, for an erfc of 1.9 ULP at most; "
     "JAX's and torch's results have errors of more than 10^7 ULP below -7",
 }
