@@ -17,8 +17,6 @@ from jitkernels.benchmark.suite import Line
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "peers.md"
 REASONS: dict[str, str] = {
-    "quantize": "from the assembly: 10 instructions for 16 elements, 3 of them looking for what only a division "
-    "decides; torch's code was not looked at",
     "rope": "measured: widths of 32 and 64 bytes take the same time, and other runs had it ahead; why is not known",
     "softmax": "measured: a step of four vectors takes 92 us, that of two, which is the static choice, 105",
     "vgelu": "from the assembly: 54 instructions for 16 elements, 22 of them products, for an erfc of 1.9 ULP at most; "

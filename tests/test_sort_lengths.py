@@ -1,4 +1,4 @@
-"""SORT and TOPK of rows of any length: those that fill a power of two, and those whose last parts are nothing but room."""
+"""SORT and TOPK of rows of any length: those that fill a power of two, and those with nothing but room behind them."""
 
 import numpy as np
 import pytest
