@@ -56,13 +56,13 @@ EXACT_BITS = 12
 NO_ELEMENTS = 63
 """What stands in a key for an extent of 0, whose calls are served once Python has had one of them computed."""
 CONVERTING = 1 << 61
-ADDRESS_BITS, KIND_BITS = 48, 5
+ADDRESS_BITS, KIND_BITS = 48, 6
 """The key of a kernel's nest for inputs of other dtypes: these bits, NumPy's numbers of them, the kernel's address."""
 NUMBER, EVERY, MOST_APART = 24, 25, 7
 """What stands there for a number beside arrays, and for arrays of the kernel's dtype of which it reads one element in
 two (the next number: in three, up to so many)."""
-APART = 31
-"""The same of arrays for which there is no nest."""
+BACKWARDS, APART = EVERY + MOST_APART - 1, EVERY + MOST_APART
+"""The same of such arrays whose last element lies first in memory, and of those for which there is no nest."""
 
 
 class Context:
