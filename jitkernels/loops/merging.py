@@ -22,6 +22,18 @@ def in_order(bits: int, lanes: int) -> Callable[..., Any]:
     merge_part = merge(bits, TOGETHER, lanes)
     turn, compare = against(bits, lanes, turned=True), against(bits, lanes, turned=False)
 
+    @inlined()
+    def sort_part_of(keys: Any, n: int) -> None:
+        """A part in which n elements are no room behind the others."""
+        if n <= 16:
+            sort_16(keys)
+        elif n <= 32:
+            sort_32(keys)
+        elif n <= 64:
+            sort_64(keys)
+        else:
+            sort_part(keys)
+
     @apart()
     def sort_merging(keys: Any, room: int, n: int) -> None:
         """Parts in registers, then twice as many at a time, the second of two from behind.
@@ -29,7 +41,7 @@ def in_order(bits: int, lanes: int) -> Callable[..., Any]:
         What lies behind n elements is as large as any: parts of nothing else are in order before and after each step.
         """
         for start in range(0, n, TOGETHER):
-            sort_part(offset(keys, start))
+            sort_part_of(offset(keys, start), n - start)
         count = 2 * TOGETHER
         while count <= room:
             for start in range(0, n, count):
@@ -50,14 +62,8 @@ def in_order(bits: int, lanes: int) -> Callable[..., Any]:
             room *= 2
         for j in range(n, room):
             keys[j] = largest
-        if room == 16:
-            sort_16(keys)
-        elif room == 32:
-            sort_32(keys)
-        elif room == 64:
-            sort_64(keys)
-        elif room == TOGETHER:
-            sort_part(keys)
+        if room <= TOGETHER:
+            sort_part_of(keys, n)
         else:
             sort_merging(keys, room, n)
 
