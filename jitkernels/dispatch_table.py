@@ -17,6 +17,7 @@ from jitkernels.native import launch
 from jitkernels.native.c_api import SCALARS
 from jitkernels.native.layout import (
     ADDRESS_BITS,
+    BACKWARDS,
     CONVERTING,
     DTYPES,
     EVERY,
@@ -47,6 +48,7 @@ _NAMES: dict[int, str] = {
     **{dtype.num: dtype.name for dtype in SCALARS},
     NUMBER: layouts.NUMBER,
     **{EVERY + apart - 2: layouts.every(apart) for apart in range(2, MOST_APART + 1)},
+    BACKWARDS: layouts.BACKWARDS,
 }
 _GOLDEN = 0x9E3779B97F4A7C1
 _MASK = (1 << 64) - 1

@@ -6,6 +6,8 @@ before the form.
 
 NUMBER = "number"
 """A number, which stands beside all elements."""
+BACKWARDS = "backwards"
+"""An array whose last element lies first in memory."""
 _EVERY = "every"
 
 
@@ -16,7 +18,7 @@ def every(apart: int) -> str:
 
 def in_dtype(name: str, dtype: str) -> str:
     """The name with the dtype that a form is of."""
-    return f"{dtype}_{name}" if name == NUMBER or name.startswith(_EVERY) else name
+    return f"{dtype}_{name}" if name in (NUMBER, BACKWARDS) or name.startswith(_EVERY) else name
 
 
 def dtype_of(name: str) -> str:
@@ -30,6 +32,8 @@ def is_number(name: str) -> bool:
 
 
 def apart_of(name: str) -> int:
-    """In how many elements one is read."""
+    """In how many elements one is read; -1 where they are read backwards."""
     form = name.partition("_")[2]
+    if form == BACKWARDS:
+        return -1
     return int(form.removeprefix(_EVERY)) if form.startswith(_EVERY) else 1

@@ -102,7 +102,8 @@ def test_nests_of_elements_with_gaps(row: Row) -> None:
     for dtype, n in itertools.product(("float32", "float64"), (1, 7, 16, 33, 48, 960)):
         given = arguments(row, [dtype] * inputs_of(row), n)
         expected = bits(function(*given))
-        some = [(2, 1), (1, 3), (4, 4), (5, 2), (-2, 3)] if dtype == "float32" else [(3, 2), (1, 4), (2, -2)]
+        single = [(2, 1), (1, 3), (4, 4), (5, 2), (-2, 3), (7, -1)]
+        some = single if dtype == "float32" else [(3, 2), (1, 4), (2, -2), (-1, 6)]
         for gaps in {gaps[: len(given)] for gaps in some}:
             for side in ("start", "end"):
                 rooms = [

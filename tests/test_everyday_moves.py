@@ -21,7 +21,7 @@ RIGHT: dict[str, Callable[[AnyArray], AnyArray]] = {
     "TRANSPOSE": lambda x: x.swapaxes(-1, -2),
     "VBROADCAST": lambda x: np.broadcast_to(x, (3, *x.shape)),
 }
-SHAPES = ((40,), (1, 1), (9, 33), (33, 9), (9, 8, 17), (11, 2, 3, 10))
+SHAPES = ((40,), (1, 1), (25, 90), (33, 9), (9, 8, 17), (11, 2, 3, 10))
 LAYOUTS: dict[str, Callable[[AnyArray], AnyArray]] = {
     "plain": lambda x: x,
     **{name: forms.EVERYWHERE[name] for name in ("strided", "columns", "reversed", "Fortran", "repeated")},
@@ -124,6 +124,21 @@ def test_axes_in_any_order(dtype: str) -> None:
             assert np.array_equal(compiled(jk.vcopy, x.transpose(np.argsort(order)), out=back), back)
             np.testing.assert_allclose(compiled(jk.softmax, x), jk.softmax(x.copy()), rtol=1e-5, atol=1e-30)
             assert np.array_equal(compiled(jk.vadd, x, x.copy()), x + x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+@pytest.mark.parametrize("h", [1, 7, 8, 9, 15, 16, 17, 40, 600])
+def test_rows_of_several_dimensions_in_any_order(h: int, dtype: str) -> None:
+    """Blocks are so many rows that what lies across them is turned in squares."""
+    scales = numbers(16, "float32", 1)
+    for w in (1, 9, 300):
+        x = numbers(h * w * 16, dtype).reshape(h, w, 16)
+        expected = x * scales
+        for order in itertools.permutations(range(3)):
+            turned = np.ascontiguousarray(x.transpose(order)).transpose(np.argsort(order))
+            assert np.array_equal(compiled(jk.nchw16c_mul_nc, turned, scales), expected)
+            out = np.full_like(expected.transpose(order), 7).transpose(np.argsort(order))
+            assert np.array_equal(compiled(jk.nchw16c_mul_nc, x, scales, out=out), expected)
 
 
 def test_optimisers_take_arrays_all_in_fortran_order() -> None:

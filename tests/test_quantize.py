@@ -23,6 +23,8 @@ def test_what_lies_beside_the_middle(dtype: str, q_dtype: str) -> None:
     bits[:, ::2] += random.integers(-2, 3, (scale.size, COUNT // 2))
     x[:, COUNT // 2 :] = random.normal(0, 1, (scale.size, COUNT // 2))  # whose blocks need no division
     x[:, 1000:1003] = np.nan, np.inf, -np.inf
+    x[:, 2200:2204] = 1e30, -1e30, np.inf, -np.inf
+    x[::2, 2700], x[1::2, 2700] = np.nan, np.copysign(np.nan, -1)
     zero = random.integers(0, 100, scale.size).astype(q_dtype)
     attr = jk.QuantizeAttr(rows=scale.size, n=COUNT, q_dtype=q_dtype, dtype=dtype)
     found, expected = (np.empty(x.shape, q_dtype) for _ in range(2))

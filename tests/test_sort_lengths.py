@@ -1,10 +1,11 @@
-"""SORT of rows of any length: those that fill a power of two, and those whose last parts are nothing but room."""
+"""SORT and TOPK of rows of any length: those that fill a power of two, and those with nothing but room behind them."""
 
 import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.gen.ordering import SHORT, TOGETHER
+from jitkernels.gen.ordering import ALL, FEW
+from jitkernels.loops.merging import SHORT, TOGETHER
 
 LENGTHS = sorted({k * TOGETHER + d for k in (1, 2, 3, 4, 5, 6, 9, 12, 17) for d in (-1, 0, 1, 37)})
 
@@ -26,3 +27,27 @@ def test_rows_are_in_order(n: int, dtype: str) -> None:
     zeros = np.where(generator.random(n) < 0.5, -0.0, 0.0).astype(dtype)
     assert np.signbit(jk.sort(zeros)).sum() == np.signbit(zeros).sum()
     assert (np.diff(np.signbit(jk.sort(zeros)).astype(int)) <= 0).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [FEW + 1, 100, ALL, ALL + 1, 1000, SHORT, SHORT + 1])
+def test_many_largest_ones(n: int, dtype: str) -> None:
+    """Of equal ones the first; some differ in nothing but their last bits, which do not go into a word with a place."""
+    generator = np.random.default_rng(n)
+    last_bits = generator.integers(0, 50, n) * np.finfo(dtype).eps
+    x = np.stack([
+        generator.standard_normal(n),
+        generator.integers(-3, 3, n),
+        1 + last_bits,
+        np.where(generator.random(n) < 0.1, 1 + last_bits, generator.standard_normal(n)),
+        np.where(generator.random(n) < 0.3, np.inf, -np.inf),
+        np.where(generator.random(n) < 0.3, np.nan, generator.standard_normal(n)),
+        np.where(generator.random(n) < 0.5, -0.0, 0.0),
+    ]).astype(dtype)  # fmt: skip
+    is_number = ~np.isnan(x)
+    right = np.lexsort((-np.where(is_number, x, 0), is_number), axis=-1)
+    for k in (FEW + 1, n // 2, n - 1, n):
+        if k > FEW:
+            values, indices = jk.topk(x, k)
+            np.testing.assert_array_equal(indices, right[:, :k])
+            assert values.tobytes() == np.take_along_axis(x, indices, -1).tobytes()

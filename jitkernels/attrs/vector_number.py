@@ -86,16 +86,17 @@ class VBroadcastAttr(KernelAttr, kernel_type="VBROADCAST"):
 class NCHW16CMulNCAttr(KernelAttr, kernel_type="NCHW16C_MUL_NC"):
     """z[i, j, c] = x[i, j, c] * y[c]: a block of 16 channels of an image, each scaled by a number of its own.
 
-    The layout nChw16c keeps the numbers of 16 channels of one pixel together; h and w are the image's.
+    The layout nChw16c keeps the numbers of 16 channels of one pixel together; h and w are the image's. Of several
+    images that lie one behind another h is that of all together. Results lie in this layout also where x does not.
     """
 
     h: int
     w: int
     dtype: str = "float32"
     arrays = (
-        Argument("x", "in", "h w 16", in_place=True),
+        Argument("x", "in", "*h w 16", in_place=True),
         Argument("y", "in", "16"),
-        Argument("z", "out", "h w 16", in_place=True),
+        Argument("z", "out", "*h w 16", in_place=True),
     )
 
     def tolerance(self) -> Tolerance:

@@ -12,20 +12,18 @@ from jitkernels import machine
 from jitkernels.attrs.ordering import SortAttr, TopkAttr
 from jitkernels.loops.keys import FLOAT_OF, INTEGER, KEY, RANK
 from jitkernels.loops.memory import given_back, is_nothing, taken
-from jitkernels.loops.sorting_network import against, merge, network
+from jitkernels.loops.merging import SHORT, in_order
 from jitkernels.loops.variants import widths_and_threads
 from jitkernels.native import status
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import apart, inlined, offset
 from jitkernels.registry import Variant, implements
 
-TOGETHER = 128
-"""Elements that are sorted in registers at most."""
-SHORT = 8192
-"""Elements up to which it takes less to merge these than to go digit by digit."""
 TOP_DIGIT = 11
 """Bits by which those are told that may be among many."""
 DIGIT = 256
+ALL = 256
+"""Elements of which it takes less to sort them all than to find those whose first bits are among the largest."""
 FEW = 32
 """How many are found as they come: of more than these the whole row is sorted."""
 RUN = 64
@@ -52,60 +50,21 @@ def _unsigned(dtype: str) -> Any:
 @implements(SortAttr, variants=variants)
 def sort(attr: SortAttr, **variant: Any) -> LoopNest:
     dtype = attr.dtype
-    integer, unsigned = np.dtype(INTEGER[dtype]).type, _unsigned(dtype)
+    unsigned = _unsigned(dtype)
     size = np.dtype(dtype).itemsize
     digits, bits = size, 8 * size
     lanes = variant.get("vector_bytes", machine.target().vector_bytes) // size
     key_of, float_of = KEY[dtype], FLOAT_OF[dtype]
     memory, words = taken(f"int{bits}_t"), taken("int64_t")
-    largest = integer(np.iinfo(integer).max)
     top, eight, mask = unsigned(1 << bits - 1), unsigned(8), unsigned(DIGIT - 1)
-    sort_16, sort_32, sort_64 = (network(bits, count, min(lanes, count)) for count in (16, 32, 64))
-    sort_part = network(bits, TOGETHER, lanes)
-    merge_part = merge(bits, TOGETHER, lanes)
-    turn, compare = against(bits, lanes, turned=True), against(bits, lanes, turned=False)
+    sort_keys = in_order(bits, lanes)
     no_memory = np.int64(status.no_memory_for(f"sort_{dtype}"))
-
-    @apart()
-    def sort_merging(keys: Any, room: int, n: int) -> None:
-        """Parts in registers, then twice as many at a time, the second of two from behind.
-
-        What lies behind n elements is as large as any: parts of nothing else are in order before and after each step.
-        """
-        for start in range(0, n, TOGETHER):
-            sort_part(offset(keys, start))
-        count = 2 * TOGETHER
-        while count <= room:
-            for start in range(0, n, count):
-                turn(offset(keys, start), count // 2)
-                distance = count // 4
-                while distance >= TOGETHER:
-                    for part in range(start, start + count, 2 * distance):
-                        compare(offset(keys, part), distance)
-                    distance = distance // 2
-                for part in range(start, min(start + count, n), TOGETHER):
-                    merge_part(offset(keys, part))
-            count *= 2
 
     @inlined()
     def sort_short(x: Any, y: Any, n: int, keys: Any) -> None:
-        room = 16
-        while room < n:
-            room *= 2
         for j in range(n):
             keys[j] = key_of(x[j])
-        for j in range(n, room):
-            keys[j] = largest
-        if room == 16:
-            sort_16(keys)
-        elif room == 32:
-            sort_32(keys)
-        elif room == 64:
-            sort_64(keys)
-        elif room == TOGETHER:
-            sort_part(keys)
-        else:
-            sort_merging(keys, room, n)
+        sort_keys(keys, n)
         for j in range(n):
             y[j] = float_of(keys[j])
 
@@ -193,10 +152,12 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
     integer, unsigned = np.dtype(INTEGER[dtype]).type, _unsigned(dtype)
     size = np.dtype(dtype).itemsize
     digits, bits = size, 8 * size
-    rank_of, memory = RANK[dtype], taken("int64_t")
+    lanes = variant.get("vector_bytes", machine.target().vector_bytes) // 8
+    rank_of, memory, sort_words = RANK[dtype], taken("int64_t"), in_order(64, lanes)
     is_narrow = bits == 32
     least, eight, mask = integer(np.iinfo(integer).min), unsigned(8), unsigned(DIGIT - 1)
     top = unsigned((1 << bits - 1) - 1)
+    number, sign = np.int64(SHORT - 1), np.int64(-1 << 63)
     no_memory = np.int64(status.no_memory_for(f"topk_{dtype}"))
 
     def check(x: Any, values: Any, indices: Any, rows: int, n: int, k: int) -> int:
@@ -244,15 +205,39 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
     def first_of(rank: int) -> int:
         return int((unsigned(rank) ^ top) >> unsigned(bits - TOP_DIGIT))
 
-    @apart()
-    def find_many(
-        x: Any, values: Any, indices: Any, n: int, k: int, counts: Any, places: Any, other: Any
-    ) -> None:
-        """The places of those whose first bits are among the largest, in order, the last digit first.
+    @inlined()
+    def are_sorted(
+        x: Any, values: Any, indices: Any, m: int, k: int, words: Any, places: Any, packs: bool
+    ) -> Any:
+        """Whether few could be sorted as words: ranks of 64 bits lose their last ones to the number of a place."""
+        if packs:
+            for i in range(m):
+                words[i] = places[i] ^ sign
+        else:
+            for i in range(m):
+                words[i] = (np.int64(-1) - np.int64(rank_of(x[places[i]]))) & ~number | i
+        sort_words(words, m)
+        for i in range(k):
+            one = words[i]
+            index = one & INDEX if packs else places[one & number]
+            indices[i] = index
+            values[i] = x[index]
+        if packs:
+            return True
+        wrong = 0
+        for i in range(k - 1):
+            wrong += 1 if rank_of(values[i]) < rank_of(values[i + 1]) else 0
+        if k < m:
+            wrong += 1 if rank_of(values[k - 1]) < rank_of(x[places[words[k] & number]]) else 0
+        return wrong == 0
 
-        Where both have 32 bits, what is sorted lies beside each place.
-        """
-        packs = is_narrow and n <= INDEX
+    @inlined()
+    def select(x: Any, n: int, k: int, counts: Any, places: Any, packs: bool) -> int:
+        """The places of those whose first bits are among the largest; how many."""
+        if n <= ALL:
+            for j in range(n):
+                places[j] = packed(int(rank_of(x[j])), j) if packs else j
+            return n
         for i in range(1 << TOP_DIGIT):
             counts[i] = 0
         for j in range(n):
@@ -266,6 +251,20 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
             rank = int(rank_of(x[j]))
             places[m] = packed(rank, j) if packs else j
             m += 1 if first_of(rank) <= limit else 0
+        return m
+
+    @apart()
+    def find_many(
+        x: Any, values: Any, indices: Any, n: int, k: int, counts: Any, places: Any, other: Any
+    ) -> None:
+        """The places of those whose first bits are among the largest, in order; of many the last digit first.
+
+        Where both have 32 bits, what is sorted lies beside each place.
+        """
+        packs = is_narrow and n <= INDEX
+        m = select(x, n, k, counts, places, packs)
+        if m <= SHORT and are_sorted(x, values, indices, m, k, counts, places, packs):
+            return
         for i in range(digits * DIGIT):
             counts[i] = 0
         for j in range(m):
@@ -337,7 +336,7 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
         extent=signature.index("rows"),
         block=_rows(attr) if variant.get("parallel") else 1,
         check=check,
-        workspace=8 << TOP_DIGIT,
+        workspace=8 * SHORT,
         workspace_dtype="int64",
         flags=(),
         reads_first=True,

@@ -1,8 +1,8 @@
 """Generated QUANTIZE: products with the reciprocal of the scale, and quotients where these might decide otherwise.
 
-A quotient takes as long as all else. Its product with a reciprocal, of two roundings more, gives another integer only
-where it is about as near to the middle between two as these roundings: there, and of what is no number, whole blocks
-are divided, at once where the block before had many.
+A quotient takes as long as all else. It lies between the products with two numbers a little below and above the
+reciprocal: where these differ as integers, and of what is no number, whole blocks are divided, at once where the block
+before had many. A number with no bits behind the point makes an integer of a product that is added to it.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import inlined, offset
 from jitkernels.registry import Variant, implements
 
-BLOCK = 256
+BLOCK = 512
 """Elements that are divided together."""
 MANY = 8
 """Doubts in a block from which on the next one is expected to have some, too."""
@@ -37,10 +37,17 @@ def quantize(attr: QuantizeAttr, **variant: Any) -> LoopNest:
     number, whole = np.dtype(attr.dtype).type, np.dtype(attr.q_dtype).type
     ends = np.iinfo(attr.q_dtype)
     low, high = number(ends.min), number(ends.max)
-    digits, bits = np.finfo(attr.dtype).nmant, {4: np.int32, 8: np.int64}[np.dtype(attr.dtype).itemsize]
-    # Of what is not limited, below 384, each of the three roundings is that times 2**(-1 - digits) at most.
+    size = np.dtype(attr.dtype).itemsize
+    bits, unsigned = {4: (np.int32, np.uint32), 8: (np.int64, np.uint64)}[size]
+    digits = np.finfo(attr.dtype).nmant
+    # Nearer to the middle of two integers products of what is not limited, below 384, may decide otherwise.
     sure, most = number(0.5 - 384 * 2.0 ** (1 - digits)), number(2.0 ** (np.finfo(attr.dtype).maxexp - 2))
     zero, one = number(0), number(1)
+    # Five roundings lie between the quotient and either product, each a factor of 1 + 2**(-1 - digits) at most.
+    beside = number(6 * 2.0 ** (-1 - digits))
+    whole_part = number(1.5 * 2.0**digits)  # the last bits of what is added to it are an integer
+    least, largest = whole_part + low, whole_part + high
+    infinity = number(np.inf).view(unsigned)
 
     @inlined("contract")
     def integer(nearest: Any, start: Any) -> Any:
@@ -49,13 +56,16 @@ def quantize(attr: QuantizeAttr, **variant: Any) -> LoopNest:
     @inlined("contract")
     def multiplied(x: Any, q: Any, n: int, inverse: Any, start: Any) -> Any:
         """Whether all results are sure."""
-        farthest = bits(0)  # of the bits of sizes that of NaN is the largest
+        below, above, added = inverse * (one - beside), inverse * (one + beside), whole_part + start
+        differing, highest = bits(0), unsigned(0)
         for i in range(n):
-            quotient = x[i] * inverse
-            nearest = np.rint(quotient)
-            farthest = max(farthest, abs(quotient - nearest).view(bits))
-            q[i] = integer(nearest, start)
-        return farthest < sure.view(bits)
+            result = x[i] * above + added
+            differing |= result.view(bits) ^ (x[i] * below + added).view(bits)
+            highest = max(
+                highest, result.view(unsigned)
+            )  # above infinity: no number, or far below any result
+            q[i] = whole(min(max(result, least), largest).view(bits))
+        return (differing == bits(0)) & (highest <= infinity)
 
     @inlined("contract")
     def divided(x: Any, q: Any, n: int, scale: Any, start: Any) -> Any:

@@ -31,8 +31,12 @@ MOST_ALIKE = 4
 """Times as many elements that all blocks have in common: they are brought into the buffer once."""
 ROWS_TOGETHER, ROWS_BYTES = 32, 65536
 """Long rows that a block has at least, and what they take in the buffer of one operand at most."""
+SQUARES_BYTES = 1 << 18
+"""What rows of several dimensions, whose first elements lie side by side, take in a buffer at most to be turned."""
 TURNED_BYTES = 32768
 """What whole squares of a matrix that lies the other way round take in a buffer, if rows are short."""
+TILE_LINES, TILE_LENGTH = 16, 64
+"""What is turned on its way between two memories with gaps: so many lines of a result, and elements of each."""
 MIXED_BLOCK = 512
 """Elements of whole arrays that are converted at a time: two blocks take a quarter of the first-level cache."""
 RUN = 128
@@ -52,13 +56,13 @@ EXACT_BITS = 12
 NO_ELEMENTS = 63
 """What stands in a key for an extent of 0, whose calls are served once Python has had one of them computed."""
 CONVERTING = 1 << 61
-ADDRESS_BITS, KIND_BITS = 48, 5
+ADDRESS_BITS, KIND_BITS = 48, 6
 """The key of a kernel's nest for inputs of other dtypes: these bits, NumPy's numbers of them, the kernel's address."""
 NUMBER, EVERY, MOST_APART = 24, 25, 7
 """What stands there for a number beside arrays, and for arrays of the kernel's dtype of which it reads one element in
 two (the next number: in three, up to so many)."""
-APART = 31
-"""The same of arrays for which there is no nest."""
+BACKWARDS, APART = EVERY + MOST_APART - 1, EVERY + MOST_APART
+"""The same of such arrays whose last element lies first in memory, and of those for which there is no nest."""
 
 
 class Context:

@@ -27,6 +27,7 @@ from jitkernels.native.dispatch import (
     runs,
     shapes,
     straight,
+    transfers,
 )
 
 MODULES = (
@@ -42,6 +43,7 @@ MODULES = (
     copies,
     picked,
     blocks,
+    transfers,
     straight,
     relaid,
     runs,

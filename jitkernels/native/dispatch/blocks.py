@@ -5,9 +5,9 @@ from jitkernels.native.layout import (
     BUFFER_BYTES,
     MOST_ALIKE,
     MOST_CALL_WORDS,
-    MOST_OPERAND_DIMENSIONS,
     ROWS_BYTES,
     ROWS_TOGETHER,
+    SQUARES_BYTES,
     STACK_BUFFER_BYTES,
     TURNED_BYTES,
     Frame,
@@ -16,7 +16,7 @@ from jitkernels.native.layout import (
     Record,
     Table,
 )
-from jitkernels.native.words import address, load, stack, store
+from jitkernels.native.words import load, stack, store
 
 
 def in_blocks(table: int, frame: int, context: int) -> int:
@@ -113,6 +113,7 @@ def block_of(table: int, frame: int, lead: int, widest: int) -> int:
     constant = widest == 1
     period = 1
     rows_bytes = 0
+    turned = 0
     for i in range(load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)):
         own = operand(frame, i)
         if load(own, 8 * Operand.ARRAY) != 0 and load(own, 8 * Operand.DIRECT) == 0:
@@ -122,6 +123,11 @@ def block_of(table: int, frame: int, lead: int, widest: int) -> int:
                 if again > period and again <= MOST_ALIKE * step:
                     period = again
                 rows_bytes = max(rows_bytes, turned_bytes(own))
+                if lies_across(own):
+                    turned = 1
+    if turned and widest * 8 * SQUARE <= SQUARES_BYTES:
+        # As many rows as go into one line of what lies the other way round, or a half of them.
+        return min(lead, min(2, SQUARES_BYTES // (widest * 8 * SQUARE)) * SQUARE)
     if rows_bytes != 0 and rows_bytes * SQUARE <= ROWS_BYTES and widest == 1:
         # Whole squares of what lies the other way round.
         return min(lead, rows_bytes // 8 * max(1, TURNED_BYTES // (rows_bytes * SQUARE)) * SQUARE)
@@ -141,6 +147,18 @@ def turned_bytes(own: int) -> int:
     length = load(own, 8 * (Operand.EXTENTS + last))
     turned = load(own, 8 * (Operand.STRIDES + last)) != item and length >= SQUARE
     return 8 * length if turned and load(own, 8 * (Operand.STRIDES + last - 1)) == item else 0
+
+
+def lies_across(own: int) -> int:
+    """Whether the first elements of rows lie side by side, and those of one row apart."""
+    last = load(own, 8 * Operand.DIMENSIONS) - 1
+    inner = load(own, 8 * Operand.INNER)
+    extent = load(own, 8 * Operand.EXTENTS)
+    if last < 2 or extent < SQUARE or inner * extent != elements_of(own):
+        return 0
+    item = load(own, 8 * Operand.ITEM)
+    beside = load(own, 8 * Operand.STRIDES) == item and load(own, 8 * (Operand.EXTENTS + last)) >= SQUARE
+    return beside and load(own, 8 * (Operand.STRIDES + last)) != item
 
 
 def period_of(own: int) -> int:
@@ -184,201 +202,11 @@ def one_block(table: int, frame: int, context: int, words: int, start: int, coun
     return 1
 
 
-def pair_of(own: int, output: int) -> int:
-    """What `copy_run` calls the conversion between an operand and its buffer."""
-    kind = load(own, 8 * Operand.KIND)
-    wanted = load(own, 8 * Operand.WANTED)
-    if output:
-        return 4 * wanted + target_of(kind)
-    return 4 * kind + target_of(wanted)
-
-
-def target_of(kind: int) -> int:
-    if kind == FLOAT32:
-        return 0
-    if kind == FLOAT64:
-        return 1
-    return 2 if kind == 7 else 3
-
-
-def collapse(own: int) -> int:
-    """Neighbouring dimensions that lie as one become one; those of extent 1 go."""
-    kept = 0
-    for d in range(load(own, 8 * Operand.DIMENSIONS)):
-        extent = load(own, 8 * (Operand.EXTENTS + d))
-        stride = load(own, 8 * (Operand.STRIDES + d))
-        if extent != 1:
-            if kept > 0:
-                before = load(own, 8 * (Operand.STRIDES + kept - 1))
-                if before == stride * extent:
-                    extent = extent * load(own, 8 * (Operand.EXTENTS + kept - 1))
-                    kept -= 1
-            store(own, 8 * (Operand.EXTENTS + kept), extent)
-            store(own, 8 * (Operand.STRIDES + kept), stride)
-            kept += 1
-    if kept == 0:
-        store(own, 8 * Operand.EXTENTS, 1)
-        store(own, 8 * Operand.STRIDES, 0)
-        kept = 1
-    store(own, 8 * Operand.DIMENSIONS, kept)
-    return 0
-
-
-def transfer(own: int, start: int, count: int, reading: int) -> int:
-    """Elements `start` to `start + count` of an operand's loop between its memory and the start of its buffer.
-
-    Whole rows and matrices that lie the other way round are moved by the loops in `jitkernels.native.moving`.
-    """
-    if count <= 0:
-        return 0
-    last = load(own, 8 * Operand.DIMENSIONS) - 1
-    length = load(own, 8 * (Operand.EXTENTS + last))
-    stride = load(own, 8 * (Operand.STRIDES + last))
-    item = 4 if load(own, 8 * Operand.WANTED) == FLOAT32 else 8
-    pair = load(own, 8 * Operand.PAIR)
-    same = load(address("jk_forms"), 8 * pair) & SAME
-    width = length * item
-    plain = same and stride == item and width >= LEAST_ROW  # runs without gaps
-    buffer = load(own, 8 * Operand.BASE)
-    if last == 0 and stride != 0:
-        at = load(own, 8 * Operand.DATA) + start * stride
-        if reading:
-            return copy_run(pair, buffer, item, at, stride, count)
-        return copy_run(pair, at, stride, buffer, item, count)
-    beside = last - 2
-    while same and beside >= 0 and length >= SQUARE:
-        if load(own, 8 * (Operand.STRIDES + beside)) == item and stride != item:
-            if load(own, 8 * (Operand.EXTENTS + beside)) >= SQUARE and count == elements_of(own):
-                return in_squares(own, beside, item, reading)
-        beside -= 1
-    index = stack(MOST_OPERAND_DIMENSIONS)
-    outer = start // length
-    within = start - outer * length
-    at = load(own, 8 * Operand.DATA)
-    d = last - 1
-    while d >= 0:
-        extent = load(own, 8 * (Operand.EXTENTS + d))
-        here = outer % extent
-        outer = outer // extent
-        store(index, 8 * d, here)
-        at += here * load(own, 8 * (Operand.STRIDES + d))
-        d -= 1
-    while count > 0:
-        run = min(count, length - within)
-        steps = 1
-        across = 0
-        turned = 0
-        if within == 0 and last > 0:
-            across = load(own, 8 * (Operand.STRIDES + last - 1))
-            beside = min(
-                load(own, 8 * (Operand.EXTENTS + last - 1)) - load(index, 8 * (last - 1)), count // length
-            )
-            turned = same and across == item and length >= SQUARE and beside >= SQUARE
-            if plain or turned or beside > length:
-                steps = beside
-        if turned:
-            if reading:
-                transpose(item, buffer, width, at, stride, length, steps)
-            else:
-                transpose(item, at, stride, buffer, width, steps, length)
-            run = steps * length
-        elif steps > 1 and plain:
-            if reading:
-                rows(width, buffer, width, at, across, steps)
-            else:
-                rows(width, at, across, buffer, width, steps)
-            run = steps * length
-        elif steps > 1:
-            # Many short runs beside one another: few long ones across them.
-            for i in range(length):
-                if reading:
-                    copy_run(pair, buffer + i * item, length * item, at + i * stride, across, steps)
-                else:
-                    copy_run(pair, at + i * stride, across, buffer + i * item, length * item, steps)
-            run = steps * length
-        elif reading and stride == 0:
-            copy_run(pair, buffer, item, at, 0, 1)
-            fill(buffer, item, run)
-        elif reading:
-            copy_run(pair, buffer, item, at + within * stride, stride, run)
-        else:
-            copy_run(pair, at + within * stride, stride, buffer, item, run)
-        buffer += run * item
-        count -= run
-        within = 0
-        d = last - 1
-        while d >= 0 and steps > 0:
-            here = load(index, 8 * d) + steps
-            at += steps * load(own, 8 * (Operand.STRIDES + d))
-            steps = 0
-            if here == load(own, 8 * (Operand.EXTENTS + d)):
-                at -= here * load(own, 8 * (Operand.STRIDES + d))
-                here = 0
-                steps = 1
-            store(index, 8 * d, here)
-            d -= 1
-    return 0
-
-
-def elements_of(own: int) -> int:
-    count = 1
-    for d in range(load(own, 8 * Operand.DIMENSIONS)):
-        count = count * load(own, 8 * (Operand.EXTENTS + d))
-    return count
-
-
-def in_squares(own: int, beside: int, item: int, reading: int) -> int:
-    """All elements, where those along some dimension but the last two lie without gaps: matrices of it and the last."""
-    last = load(own, 8 * Operand.DIMENSIONS) - 1
-    index = stack(MOST_OPERAND_DIMENSIONS)
-    steps = stack(MOST_OPERAND_DIMENSIONS)
-    step = item
-    d = last
-    while d >= 0:
-        store(index, 8 * d, 0)
-        store(steps, 8 * d, step)
-        step = step * load(own, 8 * (Operand.EXTENTS + d))
-        d -= 1
-    length = load(own, 8 * (Operand.EXTENTS + last))
-    stride = load(own, 8 * (Operand.STRIDES + last))
-    columns = load(own, 8 * (Operand.EXTENTS + beside))
-    across = load(steps, 8 * beside)
-    at = load(own, 8 * Operand.DATA)
-    buffer = load(own, 8 * Operand.BASE)
-    further = 1
-    while further:
-        if reading:
-            transpose(item, buffer, across, at, stride, length, columns)
-        else:
-            transpose(item, at, stride, buffer, across, columns, length)
-        further = 0
-        d = last - 1
-        while d >= 0 and further == 0:
-            if d != beside:
-                here = load(index, 8 * d) + 1
-                at += load(own, 8 * (Operand.STRIDES + d))
-                buffer += load(steps, 8 * d)
-                further = 1
-                if here == load(own, 8 * (Operand.EXTENTS + d)):
-                    at -= here * load(own, 8 * (Operand.STRIDES + d))
-                    buffer -= here * load(steps, 8 * d)
-                    here = 0
-                    further = 0
-                store(index, 8 * d, here)
-            d -= 1
-    return 0
-
-
 FUNCTIONS = (
     in_blocks,
     block_of,
     turned_bytes,
+    lies_across,
     period_of,
     one_block,
-    pair_of,
-    target_of,
-    collapse,
-    transfer,
-    elements_of,
-    in_squares,
 )

@@ -9,6 +9,7 @@ from jitkernels.native.layout import (
     ADDRESS_BITS,
     ALIGNED,
     APART,
+    BACKWARDS,
     CONVERTING,
     EVERY,
     KEY_BASE,
@@ -167,6 +168,8 @@ def read_forms(table: int, slots: int, forms: int, places: int) -> int:
                 form = APART
                 if often >= 2 and often <= MOST_APART and often * item == step_of(given):
                     form = EVERY + often - 2
+                if step_of(given) == -item:
+                    form = BACKWARDS
             store(places, 8 * i, load(given, Offset.ARRAY_DATA))
             store(forms, 8 * i, form)
             widths = widths | width_of(kind)

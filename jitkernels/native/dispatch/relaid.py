@@ -4,7 +4,15 @@ Such a call needs a kernel only if input and result both lie as it takes them, a
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import MOST_OPERAND_DIMENSIONS, Frame, Known, Operand, Record
+from jitkernels.native.layout import (
+    MOST_OPERAND_DIMENSIONS,
+    TILE_LENGTH,
+    TILE_LINES,
+    Frame,
+    Known,
+    Operand,
+    Record,
+)
 from jitkernels.native.words import address, load, stack, store
 
 
@@ -22,7 +30,10 @@ def relaid(table: int, frame: int, context: int) -> int:
     if load(context, 8 * Known.LONG):
         state = PyEval_SaveThread()
     order_by(out, own)
-    if is_dense(out):
+    beside = turned_along(own, out, pair)
+    if beside >= 0:
+        in_tiles(own, out, pair, beside)
+    elif is_dense(out):
         at_once(own, out, pair, 1)
     else:
         order_by(own, out)
@@ -129,6 +140,70 @@ def at_once(own: int, buffer: int, pair: int, reading: int) -> int:
     return transfer(own, 0, elements_of(own), reading)
 
 
+def turned_along(own: int, out: int, pair: int) -> int:
+    """The dimension along which the input lies without gaps, and the result not; -1 where one transfer does it all."""
+    form = load(address("jk_forms"), 8 * pair)
+    item = form & 15
+    last = load(out, 8 * Operand.DIMENSIONS) - 1
+    if item < 4 or (form & SAME and is_dense(out)) or load(own, 8 * (Operand.STRIDES + last)) == item:
+        return -1
+    if load(out, 8 * (Operand.EXTENTS + last)) < SQUARE:
+        return -1
+    d = last - 1
+    while d >= 0 and (
+        load(own, 8 * (Operand.STRIDES + d)) != item or load(out, 8 * (Operand.EXTENTS + d)) < SQUARE
+    ):
+        d -= 1
+    return d
+
+
+def in_tiles(own: int, out: int, pair: int, beside: int) -> int:
+    """Tiles of a dimension and the last one are turned in registers, then brought row by row to where they go."""
+    last = load(out, 8 * Operand.DIMENSIONS) - 1
+    item = load(address("jk_forms"), 8 * pair) & 15
+    lines = load(out, 8 * (Operand.EXTENTS + beside))
+    length = load(out, 8 * (Operand.EXTENTS + last))
+    step = load(own, 8 * (Operand.STRIDES + last))
+    to_step = load(out, 8 * (Operand.STRIDES + last))
+    to_line = load(out, 8 * (Operand.STRIDES + beside))
+    tile = stack((TILE_LINES + SQUARE) * (TILE_LENGTH + SQUARE))
+    index = stack(MOST_OPERAND_DIMENSIONS)
+    for d in range(last):
+        store(index, 8 * d, 0)
+    at = load(own, 8 * Operand.DATA)
+    to = load(out, 8 * Operand.DATA)
+    further = 1
+    while further:
+        line = 0
+        while line < lines:
+            height = lines - line if lines - line < TILE_LINES + SQUARE else TILE_LINES
+            first = 0
+            while first < length:
+                width = length - first if length - first < TILE_LENGTH + SQUARE else TILE_LENGTH
+                transpose(item, tile, width * item, at + line * item + first * step, step, width, height)
+                place = to + line * to_line + first * to_step
+                for i in range(height):
+                    copy_run(pair, place + i * to_line, to_step, tile + i * width * item, item, width)
+                first += width
+            line += height
+        further = 0
+        d = last - 1
+        while d >= 0 and further == 0:
+            if d != beside:
+                here = load(index, 8 * d) + 1
+                at += load(own, 8 * (Operand.STRIDES + d))
+                to += load(out, 8 * (Operand.STRIDES + d))
+                further = 1
+                if here == load(out, 8 * (Operand.EXTENTS + d)):
+                    at -= here * load(own, 8 * (Operand.STRIDES + d))
+                    to -= here * load(out, 8 * (Operand.STRIDES + d))
+                    here = 0
+                    further = 0
+                store(index, 8 * d, here)
+            d -= 1
+    return 0
+
+
 def run_by_run(own: int, out: int, pair: int) -> int:
     """Both with gaps: along the last dimension, or along the last two at once where rows are as they are wanted."""
     last = load(out, 8 * Operand.DIMENSIONS) - 1
@@ -180,5 +255,7 @@ FUNCTIONS = (
     exchange,
     is_dense,
     at_once,
+    turned_along,
+    in_tiles,
     run_by_run,
 )

@@ -1,0 +1,211 @@
+"""Elements of an operand between its memory and a buffer: run by run, row by row, square by square."""
+
+# mypy: disable-error-code="name-defined,no-any-return,assignment"
+from jitkernels.native.layout import MOST_OPERAND_DIMENSIONS, Operand
+from jitkernels.native.words import address, load, stack, store
+
+
+def pair_of(own: int, output: int) -> int:
+    """What `copy_run` calls the conversion between an operand and its buffer."""
+    kind = load(own, 8 * Operand.KIND)
+    wanted = load(own, 8 * Operand.WANTED)
+    if output:
+        return 4 * wanted + target_of(kind)
+    return 4 * kind + target_of(wanted)
+
+
+def target_of(kind: int) -> int:
+    if kind == FLOAT32:
+        return 0
+    if kind == FLOAT64:
+        return 1
+    return 2 if kind == 7 else 3
+
+
+def collapse(own: int) -> int:
+    """Neighbouring dimensions that lie as one become one; those of extent 1 go."""
+    kept = 0
+    for d in range(load(own, 8 * Operand.DIMENSIONS)):
+        extent = load(own, 8 * (Operand.EXTENTS + d))
+        stride = load(own, 8 * (Operand.STRIDES + d))
+        if extent != 1:
+            if kept > 0:
+                before = load(own, 8 * (Operand.STRIDES + kept - 1))
+                if before == stride * extent:
+                    extent = extent * load(own, 8 * (Operand.EXTENTS + kept - 1))
+                    kept -= 1
+            store(own, 8 * (Operand.EXTENTS + kept), extent)
+            store(own, 8 * (Operand.STRIDES + kept), stride)
+            kept += 1
+    if kept == 0:
+        store(own, 8 * Operand.EXTENTS, 1)
+        store(own, 8 * Operand.STRIDES, 0)
+        kept = 1
+    store(own, 8 * Operand.DIMENSIONS, kept)
+    return 0
+
+
+def transfer(own: int, start: int, count: int, reading: int) -> int:
+    """Elements `start` to `start + count` of an operand's loop between its memory and the start of its buffer.
+
+    Whole rows and matrices that lie the other way round are moved by the loops in `jitkernels.native.moving`.
+    """
+    if count <= 0:
+        return 0
+    last = load(own, 8 * Operand.DIMENSIONS) - 1
+    length = load(own, 8 * (Operand.EXTENTS + last))
+    stride = load(own, 8 * (Operand.STRIDES + last))
+    item = 4 if load(own, 8 * Operand.WANTED) == FLOAT32 else 8
+    pair = load(own, 8 * Operand.PAIR)
+    same = load(address("jk_forms"), 8 * pair) & SAME
+    width = length * item
+    plain = same and stride == item and width >= LEAST_ROW  # runs without gaps
+    buffer = load(own, 8 * Operand.BASE)
+    if last == 0 and stride != 0:
+        at = load(own, 8 * Operand.DATA) + start * stride
+        if reading:
+            return copy_run(pair, buffer, item, at, stride, count)
+        return copy_run(pair, at, stride, buffer, item, count)
+    beside = last - 2
+    while same and beside >= 0 and length >= SQUARE:
+        if load(own, 8 * (Operand.STRIDES + beside)) == item and stride != item:
+            extent = load(own, 8 * Operand.EXTENTS)
+            whole = elements_of(own) // extent
+            first = start // whole
+            some = count // whole
+            if beside > 0:
+                extent = load(own, 8 * (Operand.EXTENTS + beside))
+            else:
+                extent = some
+            if extent >= SQUARE and first * whole == start and some * whole == count:
+                return in_squares(own, beside, item, reading, first, some)
+        beside -= 1
+    index = stack(MOST_OPERAND_DIMENSIONS)
+    outer = start // length
+    within = start - outer * length
+    at = load(own, 8 * Operand.DATA)
+    d = last - 1
+    while d >= 0:
+        extent = load(own, 8 * (Operand.EXTENTS + d))
+        here = outer % extent
+        outer = outer // extent
+        store(index, 8 * d, here)
+        at += here * load(own, 8 * (Operand.STRIDES + d))
+        d -= 1
+    while count > 0:
+        run = min(count, length - within)
+        steps = 1
+        across = 0
+        turned = 0
+        if within == 0 and last > 0:
+            across = load(own, 8 * (Operand.STRIDES + last - 1))
+            beside = min(
+                load(own, 8 * (Operand.EXTENTS + last - 1)) - load(index, 8 * (last - 1)), count // length
+            )
+            turned = same and across == item and length >= SQUARE and beside >= SQUARE
+            if plain or turned or beside > length:
+                steps = beside
+        if turned:
+            if reading:
+                transpose(item, buffer, width, at, stride, length, steps)
+            else:
+                transpose(item, at, stride, buffer, width, steps, length)
+            run = steps * length
+        elif steps > 1 and plain:
+            if reading:
+                rows(width, buffer, width, at, across, steps)
+            else:
+                rows(width, at, across, buffer, width, steps)
+            run = steps * length
+        elif steps > 1:
+            # Many short runs beside one another: few long ones across them.
+            for i in range(length):
+                if reading:
+                    copy_run(pair, buffer + i * item, length * item, at + i * stride, across, steps)
+                else:
+                    copy_run(pair, at + i * stride, across, buffer + i * item, length * item, steps)
+            run = steps * length
+        elif reading and stride == 0:
+            copy_run(pair, buffer, item, at, 0, 1)
+            fill(buffer, item, run)
+        elif reading:
+            copy_run(pair, buffer, item, at + within * stride, stride, run)
+        else:
+            copy_run(pair, at + within * stride, stride, buffer, item, run)
+        buffer += run * item
+        count -= run
+        within = 0
+        d = last - 1
+        while d >= 0 and steps > 0:
+            here = load(index, 8 * d) + steps
+            at += steps * load(own, 8 * (Operand.STRIDES + d))
+            steps = 0
+            if here == load(own, 8 * (Operand.EXTENTS + d)):
+                at -= here * load(own, 8 * (Operand.STRIDES + d))
+                here = 0
+                steps = 1
+            store(index, 8 * d, here)
+            d -= 1
+    return 0
+
+
+def elements_of(own: int) -> int:
+    count = 1
+    for d in range(load(own, 8 * Operand.DIMENSIONS)):
+        count = count * load(own, 8 * (Operand.EXTENTS + d))
+    return count
+
+
+def in_squares(own: int, beside: int, item: int, reading: int, first: int, some: int) -> int:
+    """Elements `first` to `first + some` of the first dimension, with all others.
+
+    Those along some dimension but the last two lie without gaps: matrices of it and the last.
+    """
+    last = load(own, 8 * Operand.DIMENSIONS) - 1
+    index = stack(MOST_OPERAND_DIMENSIONS)
+    steps = stack(MOST_OPERAND_DIMENSIONS)
+    step = item
+    d = last
+    while d >= 0:
+        store(index, 8 * d, 0)
+        store(steps, 8 * d, step)
+        step = step * load(own, 8 * (Operand.EXTENTS + d))
+        d -= 1
+    length = load(own, 8 * (Operand.EXTENTS + last))
+    stride = load(own, 8 * (Operand.STRIDES + last))
+    columns = load(own, 8 * (Operand.EXTENTS + beside)) if beside > 0 else some
+    across = load(steps, 8 * beside)
+    at = load(own, 8 * Operand.DATA) + first * load(own, 8 * Operand.STRIDES)
+    buffer = load(own, 8 * Operand.BASE)
+    further = 1
+    while further:
+        if reading:
+            transpose(item, buffer, across, at, stride, length, columns)
+        else:
+            transpose(item, at, stride, buffer, across, columns, length)
+        further = 0
+        d = last - 1
+        while d >= 0 and further == 0:
+            if d != beside:
+                here = load(index, 8 * d) + 1
+                at += load(own, 8 * (Operand.STRIDES + d))
+                buffer += load(steps, 8 * d)
+                further = 1
+                if here == (load(own, 8 * (Operand.EXTENTS + d)) if d > 0 else some):
+                    at -= here * load(own, 8 * (Operand.STRIDES + d))
+                    buffer -= here * load(steps, 8 * d)
+                    here = 0
+                    further = 0
+                store(index, 8 * d, here)
+            d -= 1
+    return 0
+
+
+FUNCTIONS = (
+    pair_of,
+    target_of,
+    collapse,
+    transfer,
+    elements_of,
+    in_squares,
+)
