@@ -93,9 +93,7 @@ class Program:
             for node, array in zip(self.graph.inputs, arrays, strict=True)
         }
 
-        def value(extent: Number) -> int:
-            return extents.evaluated(extent, values)
-
+        value = extents.Values(values)
         if out is not None:
             known |= {
                 id(node): array

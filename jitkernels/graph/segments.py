@@ -9,6 +9,7 @@ from jitkernels.graph import cones, epilogues, extents, guesses
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
+from jitkernels.graph.emit.elements import FlowFunction
 from jitkernels.graph.emit.flow import SWAPPED, FlowEmitter
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
@@ -88,7 +89,8 @@ class Maker:
             self.texts += inner.texts
             self.kernels += inner.kernels
             group.calls = inner.calls
-        emitter = FlowEmitter(self.arrays, self._function(), flow, name)
+        function = FlowFunction(self.library, self.program.symbols, self.scope.moving)
+        emitter = FlowEmitter(self.arrays, function, flow, name)
         self.texts.append(emitter.text())
         if emitter.swaps and SWAPPED not in self.texts:
             self.texts.append(SWAPPED)

@@ -134,7 +134,10 @@ class FlowEmitter(Elements):
             head.lines.append(f"  store {kind} {text}, ptr {at}")
 
         for name, word in program.symbols.items():
-            keep(word, "i64", self.function.extent_of(name))
+            if name not in self.function.moving:
+                keep(word, "i64", self.function.extent_of(name))
+            elif name in self.function.variables:  # others are of other loops
+                keep(word, "i64", self.function.current(name), moves=True)
         for node, taken in zip(program.graph.inputs, group.taken, strict=True):
             value = values[id(taken)]
             if isinstance(value, Place):
@@ -206,6 +209,9 @@ class FlowEmitter(Elements):
         self.block.lines.append(f"{inside}:")
         now = inputs()
         body = options["body"]
+        for one, value in zip(body.inputs, now, strict=False):
+            if "symbol" in one.options:
+                self.function.let(one.options["symbol"], value.text)
         stages = self.flow.bodies[id(body)].stages
         last = None if any(group for _, group in stages) else leaving.last_branch(node, stages[0][0])
         if last is not None:
