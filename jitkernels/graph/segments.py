@@ -79,8 +79,10 @@ class Maker:
         ):
             inner = InnerMaker(group.arrays, group.program, self.scope, self.choose)
             inner.library = self.library
+            products: dict[str, Node] = {}
             for place, step in enumerate(group.steps):
                 if isinstance(step, Product):
+                    products[f"{name}.{number}.{place}"] = step.node
                     inner.product(step, f"{name}.{number}.{place}")
                 elif isinstance(step, Nest):
                     inner.nest(step, f"{name}.{number}.{place}")
@@ -88,7 +90,7 @@ class Maker:
                     raise GraphError(f"{step.node.operation} in a loop or branch")
             self.texts += inner.texts
             self.kernels += inner.kernels
-            group.calls = inner.calls
+            group.calls = [(call, products.get(call.name)) for call in inner.calls]
         function = FlowFunction(self.library, self.program.symbols, self.scope.moving)
         emitter = FlowEmitter(self.arrays, function, flow, name)
         self.texts.append(emitter.text())

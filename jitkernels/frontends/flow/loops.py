@@ -40,6 +40,11 @@ class Loop:
         self.kinds = [kind_of(one) for one in self.before]
         self.storages: list[Storage] = []
         self.bounds: dict[int, Any] = {}
+        for place, one in enumerate(self.before):  # most ints count up
+            start = ranges.interval(tracer, one) if self.kinds[place] is int else None
+            if start is not None and ranges.is_small(start):
+                self.bounds[place] = start[0], ranges.FAR
+        self.hoped = dict(self.bounds)
         self.rebound: list[int] = []
         self.narrowed: set[int] = set()
 
@@ -88,6 +93,8 @@ class Loop:
             condition = construct.constant(True, "bool") if self.test is None else truth(tracer, self.test())
             asked = list(attempt.checks)
             with facts.Assumed(tracer, condition, truth=True):
+                for one in parameters[first:]:
+                    moving.note(tracer, one)
                 self.body(*given)
             attempt.finish()
             after = state.read()
@@ -213,7 +220,8 @@ class Loop:
         if ranges.are_same(taken, (low, high)):
             return True
         if not (ranges.is_no_more(taken[0], low) and ranges.is_no_more(high, taken[1])):
-            self.bounds[place] = ranges.LEAST, ranges.MOST
+            was_hope = self.hoped.pop(place, None) is not None
+            self.bounds[place] = ranges.FREE if was_hope else (ranges.LEAST, ranges.MOST)
             return False
         if place in self.narrowed:
             return True

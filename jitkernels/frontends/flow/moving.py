@@ -24,12 +24,14 @@ def name(tracer: Tracer) -> str:
     return f"sc{tracer.named}"
 
 
-def note(tracer: Tracer, node: Node, count: Count) -> None:
-    """Remember between which extents the count of a loop lies, if its limits are extents."""
-    first, last = (_known(tracer, as_int(tracer, one)) for one in (count.begin, count.end))
-    tracer.limits[id(node)] = node, ((first, last - 1) if count.step > 0 else (last + 1, first)) if (
-        first is not None and last is not None
-    ) else None
+def note(tracer: Tracer, node: Node, count: Count | None = None) -> None:
+    """Remember between which bounds an int of a loop lies in all of a round: those of the count, if it is that."""
+    first, last = (_known(tracer, as_int(tracer, one)) for one in count[:2]) if count else (None, None)
+    if count is not None and first is not None and last is not None:
+        found: Any = (first, last - 1) if count.step > 0 else (last + 1, first)
+    else:
+        found = ranges.interval(tracer, node)
+    tracer.limits[id(node)] = node, found
 
 
 def is_counted(value: Any) -> bool:
@@ -72,7 +74,6 @@ def _symbol(tracer: Tracer, node: Node) -> Extent | None:
         return None
     if own not in tracer.scope.moving:
         _, found = tracer.limits.get(id(node), (node, None))
-        found = found or ranges.interval(tracer, node)
         if found is None:
             return None
         high = extents.limit(found[1], is_upper=True)

@@ -15,7 +15,7 @@ from jitkernels.graph.emit.conversions import converted
 from jitkernels.graph.emit.elements import Elements, Place
 from jitkernels.graph.emit.elementwise import applied
 from jitkernels.graph.emit.programs import REFUSED
-from jitkernels.graph.extents import product
+from jitkernels.graph.extents import is_moving, least_of, product
 from jitkernels.graph.flows import Flow, targets_of
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.native.language.types import NUMBERS
@@ -154,10 +154,13 @@ class FlowEmitter(Elements):
             )
             self.numbers[id(node)] = at
             keep(program.words[id(node)], "ptr", at)
-        for call in group.calls:
+        for call, product_node in group.calls:
+            behind = self._unless_empty(product_node, group, frame) if product_node is not None else ""
             end = "1" if call.extent is None else self.function.extent(call.extent)
             status = self._new(f"call i64 @{call.name}(ptr {frame}, i64 0, i64 {end})")
             self._refuse(Register(self._new(f"icmp ne i64 {status}, 0"), "bool"))  # a kernel had no memory
+            if behind:
+                self.block.lines += [f"  br label %{behind}", f"{behind}:"]
         targets = [target for target, _ in program.graph.writes]
         outputs = len(program.graph.outputs)
         for node, given in zip(program.graph.outputs, group.given[:outputs], strict=True):
@@ -171,6 +174,23 @@ class FlowEmitter(Elements):
         }
         for target, given in zip(targets, group.given[outputs:], strict=True):
             values[id(given)] = places[id(target)]
+
+    def _unless_empty(self, node: Node, group: Group, frame: str) -> str:
+        """Go round the call of a kernel that has nothing to sum in this round, to a label; the result is zeros then."""
+        sizes = product([*node.inputs[0].shape, node.shape[-1]])
+        if not is_moving(sizes) or (least_of(sizes) or 0) > 0:
+            return ""
+        some, none, behind = (self.function.label() for _ in range(3))
+        more = self._new(f"icmp sgt i64 {self.function.extent(sizes)}, 0")
+        self.block.lines += [f"  br i1 {more}, label %{some}, label %{none}", f"{none}:"]
+        at = self._new(f"getelementptr i64, ptr {frame}, i64 {group.arrays[id(node)].word}")
+        pointer = self._new(f"load ptr, ptr {at}")
+        size = self.function.extent(product(node.shape) * NUMBERS[node.dtype].size)
+        name = "llvm.memset.p0.i64"
+        self.function.library.declare(name, "void", ["ptr", "i8", "i64", "i1"])
+        self.block.lines.append(f"  call void @{name}(ptr {pointer}, i8 0, i64 {size}, i1 false)")
+        self.block.lines += [f"  br label %{behind}", f"{some}:"]
+        return behind
 
     def _flow(self, node: Node, values: Values) -> list[Any]:
         given = [values[id(one)] for one in node.inputs]
