@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from jitkernels import machine
 from jitkernels.errors import GraphError
 from jitkernels.graph import cones, epilogues, extents, guesses
-from jitkernels.graph.emit import programs
+from jitkernels.graph.emit import polls, programs
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
 from jitkernels.graph.emit.elements import FlowFunction
@@ -22,6 +22,7 @@ from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program, Segment
 from jitkernels.graph.rounds import work_of
+from jitkernels.native import c_api
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.sharing import WORK
 from jitkernels.native.source import External
@@ -96,6 +97,9 @@ class Maker:
         self.texts.append(emitter.text())
         if emitter.swaps and SWAPPED not in self.texts:
             self.texts.append(SWAPPED)
+        if emitter.patience and polls.TEXT not in self.texts:
+            self.texts.append(polls.TEXT)
+            self.kernels += c_api.signals()
         self.calls.append(programs.Call(name, None, work_of(flow.node), refuses=True))
 
     def _made(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
@@ -114,7 +118,7 @@ class Maker:
             self.units.append(programs.Unit(self.library, self.texts, self.calls))
         work = sum((call.work for call in self.calls), 0)
         source = programs.fused("fused", text, 64, externals, is_whole=has_flows)
-        return Segment([*nests], source, work, config.cache)
+        return Segment([*nests], source, work, config.cache, polls.TEXT in self.texts)
 
     def _product(self, product: Product, name: str, kernel: External | None = None, after: str = "") -> None:
         """The call of a product's kernel; of the one that hands its rows on to a function, if that is given."""

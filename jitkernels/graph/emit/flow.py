@@ -10,6 +10,7 @@ from typing import Any
 
 from jitkernels.graph import leaving
 from jitkernels.graph.bodies import Group
+from jitkernels.graph.emit import polls
 from jitkernels.graph.emit.blocks import Register, llvm_type, memory_type
 from jitkernels.graph.emit.conversions import converted
 from jitkernels.graph.emit.elements import Elements, Place
@@ -55,7 +56,7 @@ class FlowEmitter(Elements):
         """The functions: one that finds the arrays, and one that is told that they do not overlap."""
         node = self.flow.node
         self.numbers: dict[int, str] = {}
-        self.swaps = False
+        self.swaps, self.patience = False, ""
         self.exits: dict[int, Any] = {}
         values: Values = {}
         for one in node.inputs:
@@ -77,7 +78,9 @@ class FlowEmitter(Elements):
                 f"define internal i64 @{self.name}.inside(ptr noalias readonly %frame{arguments}) noinline nounwind {{",
                 body,
                 "  ret i64 0\nrefused:",
-                f"  ret i64 {REFUSED}\n}}",
+                f"  ret i64 {REFUSED}",
+                *([f"interrupted:\n  ret i64 {polls.INTERRUPTED}"] if self.patience else []),
+                "}",
                 f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end) nounwind {{",
                 *found,
                 f"  %status = call i64 @{self.name}.inside(ptr %frame{passed})",
@@ -244,6 +247,7 @@ class FlowEmitter(Elements):
                 self._set(at, one)
         if counts:
             self._set(counter, Register(self._new(f"add nsw i64 {now[0].text}, {given[2].text}"), "int64"))
+        self._poll(polls.weight(node, self.flow.bodies[id(body)]))
         go_on(inside)
         self.block.lines.append(f"{after}:")
         self._home([places[i] for i in sorted(moving)], [carried[i] for i in sorted(moving)], node, moving)
@@ -251,6 +255,26 @@ class FlowEmitter(Elements):
             self._get(at, one.dtype) if at and isinstance(one, Register) else one
             for at, one in zip(places, carried, strict=True)
         ]
+
+    def _poll(self, weight: int) -> None:
+        """Leave if somebody has pressed Ctrl-C, which is asked once in a while."""
+        if not weight:
+            return
+        if not self.patience:
+            self.patience = self.function.variable("i64")
+            self.function.memory.append(f"  store i64 {polls.PATIENCE}, ptr {self.patience}")
+        left = self._new(f"load i64, ptr {self.patience}")
+        left = self._new(f"sub nsw i64 {left}, {weight}")
+        ask, onwards = self.function.label(), self.function.label()
+        ends = self._new(f"icmp slt i64 {left}, 0")
+        self.block.lines += [
+            f"  store i64 {left}, ptr {self.patience}",
+            f"  br i1 {ends}, label %{ask}, label %{onwards}, !prof !4",
+            f"{ask}:",
+            f"  store i64 {polls.PATIENCE}, ptr {self.patience}",
+        ]
+        raised = self._new("call i1 @jk_interrupted()")
+        self.block.lines += [f"  br i1 {raised}, label %interrupted, label %{onwards}", f"{onwards}:"]
 
     def _held(self, array: Place) -> str:
         """The address of a variable that has the address of an array."""
