@@ -1,6 +1,7 @@
 """Slices whose bounds count, and rows by number, in loops of compiled functions."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,5 +60,7 @@ print("all ended")
 """
 
 
-def test_ctrl_c_ends_long_loops() -> None:
-    assert "all ended" in python(ENDLESS)
+def test_ctrl_c_ends_long_loops(tmp_path: Path) -> None:
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS)
+    assert "all ended" in python(f"import runpy; runpy.run_path({str(script)!r})")
