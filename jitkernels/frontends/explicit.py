@@ -94,7 +94,9 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
         for i, (one, other) in enumerate(zip(found, like, strict=True)):
             if not other.ndim:
                 values.leaves[i] = one
-            elif getattr(one, "ndim", 0) != other.ndim or one.shape != other.shape or one.dtype != other.dtype:
+            elif (
+                getattr(one, "ndim", 0) != other.ndim or one.shape != other.shape or one.dtype != other.dtype
+            ):
                 raise ArgumentError("cond: expected arrays of one shape and dtype of both functions")
             else:
                 values.leaves[i][...] = one

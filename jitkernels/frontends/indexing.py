@@ -12,7 +12,7 @@ from jitkernels.frontends.tables import serves
 from jitkernels.frontends.traced import Traced, fresh, result, traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.universal import cast_to, kind_of, operand
-from jitkernels.frontends.whole import Whole, as_extent
+from jitkernels.frontends.whole import Whole
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Extent, Number

@@ -62,7 +62,11 @@ def _known(tracer: Tracer, node: Node) -> Number | None:
         if one is None or other is None:
             return None
         return (
-            one + other if node.operation == "add" else one - other if node.operation == "subtract" else one * other
+            one + other
+            if node.operation == "add"
+            else one - other
+            if node.operation == "subtract"
+            else one * other
         )
     return None
 

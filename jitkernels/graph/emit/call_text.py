@@ -14,7 +14,8 @@ from jitkernels.native.layout import Offset
 class CallText:
     """The function as far as it is written, and what it is made of.
 
-    `polls`: Python may run while the segment does. `work`: in units of which more than a word of the context are long. `word`: the first one of the segment's.
+    `polls`: Python may run while the segment does. `work`: in units of which more than a word of the context are long.
+    `word`: the first one of the segment's.
     """
 
     arguments: Sequence[Argument]

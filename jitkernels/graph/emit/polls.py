@@ -1,6 +1,7 @@
 """Ctrl-C in long loops: now and then a loop asks whether there are signals, and ends if Python raises for one.
 
-Other Python threads get their turn then. Counted loops of single elements alone, which LLVM makes vectors of, do not ask: the loop around them does.
+Other Python threads get their turn then. Counted loops of single elements alone, which LLVM makes vectors of, do not
+ask: the loop around them does.
 """
 
 from jitkernels.graph.bodies import Body

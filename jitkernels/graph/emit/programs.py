@@ -107,7 +107,10 @@ class Unit:
 def segment_text(
     library: Library, texts: Sequence[str], calls: Sequence[Call], places: dict[str, int], *, parallel: bool
 ) -> str:
-    """LLVM IR of a segment. It returns 0, `REFUSED`, `polls.INTERRUPTED`, or an odd number where a kernel had no memory to work in."""
+    """LLVM IR of a segment.
+
+    It returns 0, `REFUSED`, `polls.INTERRUPTED`, or an odd number where a kernel had no memory to work in.
+    """
     function = Function(library, places)
     block = function.block
     failed, rest = "0", ""
