@@ -24,6 +24,7 @@ _LATER = {
     "KernelAttr": "jitkernels.attrs.base",
     "KernelFuncs": "jitkernels.kernel_funcs",
     "KernelType": "jitkernels.kernel_types",
+    **dict.fromkeys(("cond", "fori_loop", "scan", "switch", "while_loop"), "jitkernels.frontends.explicit"),
     "explain": "jitkernels.explanation",
     "get_all_candidates": "jitkernels.kernel_funcs",
     "get_default_best": "jitkernels.kernel_funcs",

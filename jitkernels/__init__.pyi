@@ -103,6 +103,11 @@ from jitkernels.errors import UnknownNameError as UnknownNameError
 from jitkernels.errors import WorkspaceError as WorkspaceError
 from jitkernels.explanation import Explanation as Explanation
 from jitkernels.explanation import explain as explain
+from jitkernels.frontends.explicit import cond as cond
+from jitkernels.frontends.explicit import fori_loop as fori_loop
+from jitkernels.frontends.explicit import scan as scan
+from jitkernels.frontends.explicit import switch as switch
+from jitkernels.frontends.explicit import while_loop as while_loop
 from jitkernels.frontends.jit import jit as jit
 from jitkernels.graph.config import JitConfig as JitConfig
 from jitkernels.kernel import Kernel as Kernel
@@ -137,17 +142,22 @@ __all__ = [
     "TracingError",
     "UnknownNameError",
     "WorkspaceError",
+    "cond",
     "errors",
     "explain",
+    "fori_loop",
     "get_all_candidates",
     "get_default_best",
     "get_num_threads",
     "get_refer",
     "implements",
     "jit",
+    "scan",
     "set_num_threads",
+    "switch",
     "tune",
     "use",
+    "while_loop",
     "AdamAttr",
     "AdamWAttr",
     "AttentionAttr",

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.frontends.flow import elements
+from jitkernels.frontends.flow import elements, moving
 from jitkernels.frontends.masked import Masked
 from jitkernels.frontends.tables import serves
 from jitkernels.frontends.traced import Traced, fresh, result, traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.universal import cast_to, kind_of, operand
-from jitkernels.frontends.whole import Whole, as_extent
+from jitkernels.frontends.whole import Whole
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Extent, Number
@@ -165,6 +165,8 @@ def take_apart(given: Traced, key: Any) -> Picked:
 
 def _is_array(value: Any) -> bool:
     if type(value) is Traced:
+        if value.tracer.depth and moving.is_counted(value):
+            return False
         return (
             value.ndim > 0
             or value.node.operation != "input"
@@ -181,7 +183,7 @@ def _inside(value: Any, extent: Number) -> Number:
     if isinstance(value, float) or (type(value) is Traced and value.dtype.kind not in "iu"):
         raise IndexError(INVALID)
     try:
-        index = as_extent(value)
+        index = moving.as_number(value)
     except TypeError:
         raise IndexError(INVALID) from None
     if index < 0:
@@ -206,7 +208,10 @@ def sliced(one: slice, extent: Number) -> tuple[Number, Number, Number]:
         start = _bound(one.start, extent, -1, extent - 1) if one.start is not None else extent - 1
         stop = _bound(one.stop, extent, -1, extent - 1) if one.stop is not None else -1
         distance = start - stop
-    if distance <= 0:
+    if extents.is_moving(distance):
+        if not distance >= 0:
+            return 0, step, 0
+    elif distance <= 0:
         return 0, step, 0
     count = distance if abs(step) == 1 else (distance + (abs(step) - 1)) // abs(step)
     return start, step, _settled(count)
@@ -214,13 +219,13 @@ def sliced(one: slice, extent: Number) -> tuple[Number, Number, Number]:
 
 def _settled(count: Number) -> Number:
     """A number of elements; one is a number of the code, as NumPy treats it in ways of its own."""
-    if isinstance(count, Extent) and count == 1:
+    if isinstance(count, Extent) and not extents.is_moving(count) and count == 1:
         return 1
     return count
 
 
 def _bound(value: Any, extent: Number, lowest: Number, highest: Number) -> Number:
-    bound = as_extent(value)
+    bound = moving.as_number(value)
     if bound < 0:
         bound = bound + extent
         return lowest if bound < lowest else bound

@@ -98,6 +98,8 @@ class Tracer:
         self.risky: list[Node] = []
         self.ranges: dict[int, Any] = {}
         self.moves: dict[int, Any] = {}
+        self.limits: dict[int, Any] = {}
+        self.named = 0
         self.implied: dict[int, Any] = {}
         self._values: dict[int, Any] = {}
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from jitkernels.attrs.base import FLOATS
+from jitkernels.errors import GraphError
 from jitkernels.graph import construct, epilogues, flows, products
 from jitkernels.graph.arena import planned
 from jitkernels.graph.bodies import bodies_of
@@ -10,7 +11,7 @@ from jitkernels.graph.checks import checked
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.extents import Number, Scope
+from jitkernels.graph.extents import Number, Scope, limit
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.lifetimes import lifetimes
@@ -71,7 +72,7 @@ def compiled(
 
 
 def _planned(
-    graph: Graph, scope: Scope, config: JitConfig
+    graph: Graph, scope: Scope, config: JitConfig, *, in_flow: bool = False
 ) -> tuple[Program, list[epilogues.Step], dict[int, Array]]:
     """What is computed where, and where its results are."""
     graph = products.lowered(optimised(graph, config))
@@ -81,7 +82,7 @@ def _planned(
         )  # passes take its copies for what changes nothing
     graph = flows.with_copies(checked(_with_own_results(graph)))
     program = Program(graph, config)
-    program.symbols = dict.fromkeys(scope.values, 0)
+    program.symbols = {name: 0 for name in scope.values if in_flow or name not in scope.moving}
     schedule = scheduled(
         graph,
         fuse=abs(config.opt_level) >= 3,
@@ -176,14 +177,24 @@ def _bodies(flow: Flow, program: Program, arrays: dict[int, Array], scope: Scope
         for _, group in body.stages:
             if group is None:
                 continue
-            group.program, group.steps, group.arrays = _planned(group.graph, scope, program.config)
+            group.program, group.steps, group.arrays = _planned(
+                group.graph, scope, program.config, in_flow=True
+            )
             for i, name in enumerate(group.program.symbols):
                 group.program.symbols[name] = len(group.program.words) + i
             for node in group.program.made:
                 if node.ndim:
-                    memory = Node("memory", (), node.dtype, node.shape)
-                    group.words[id(node)] = _array(program, memory, construct.contiguous(node.shape)).word
+                    memory = Node("memory", (), node.dtype, _largest(node.shape))
+                    group.words[id(node)] = _array(program, memory, construct.contiguous(memory.shape)).word
                     program.made.append(memory)
+
+
+def _largest(shape: Sequence[Number]) -> tuple[Number, ...]:
+    """A shape of as many elements as an array in a loop has at most. Raises GraphError where that is not known."""
+    found = [limit(extent, is_upper=True) for extent in shape]
+    if None in found:
+        raise GraphError("an array in a loop, of which nothing tells how large it gets")
+    return tuple(found)
 
 
 def _made_as_result(program: Program, node: Node, base: Node) -> None:

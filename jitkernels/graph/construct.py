@@ -12,6 +12,7 @@ import numpy as np
 
 from jitkernels.graph import extents
 from jitkernels.graph.extents import Extent, Number, same
+from jitkernels.graph.extents import UnknownError as UnknownError
 from jitkernels.graph.ir import Node
 from jitkernels.graph.scalars import DTYPES, SCALARS
 
@@ -19,10 +20,6 @@ Operand = Any
 """A `Node`, or a Python int, float or bool, which takes part in promotion as NumPy has it (NEP 50)."""
 IndexMap = tuple[tuple[Number, tuple[tuple[int, Number], ...]], ...]
 """For each dimension of what a view is of: where it starts, and the steps of the view's dimensions in it."""
-
-
-class UnknownError(Exception):
-    """No graph says this: NumPy has to compute it."""
 
 
 def constant(value: Any, dtype: str) -> Node:

@@ -34,9 +34,7 @@ def run(graph: Graph, arrays: Sequence[Any], symbols: Mapping[str, int]) -> list
     }
     known: dict[int, tuple[Any, Doubt]] = {key: (array, None) for key, array in given.items()}
 
-    def value(extent: Any) -> int:
-        return extents.evaluated(extent, symbols)
-
+    value = extents.Values(symbols)
     with np.errstate(all="ignore"):
         for node in graph:
             if id(node) not in known:

@@ -31,6 +31,10 @@ class Atom:
     right: Number = field(default=0, compare=False)
 
 
+class UnknownError(Exception):
+    """No graph says this: NumPy has to compute it."""
+
+
 class Guard(NamedTuple):
     """What code is made for: ``extent == 0``, ``!= 0``, ``> 0`` or ``>= 0``.
 
@@ -56,10 +60,15 @@ class Guard(NamedTuple):
 
 @dataclass
 class Scope:
-    """Symbols of one trace, their values now, and what was decided by these."""
+    """Symbols of one trace, their values now, and what was decided by these.
+
+    Those that are `moving` have another value in each round of a loop, between bounds of older symbols; the value now
+    is a guess. No guard is about them: what their bounds do not tell is not known.
+    """
 
     values: dict[str, int] = field(default_factory=dict)
     guards: dict[tuple[Any, str], Guard] = field(default_factory=dict)
+    moving: dict[str, tuple["Number", "Number"]] = field(default_factory=dict)
 
     def symbol(self, name: str, value: int) -> "Extent":
         """A new symbol; expected at least 2."""
@@ -181,7 +190,10 @@ class Extent:
 
     def guard(self, extent: Number, sign: str, *, is_choice: bool = False) -> None:
         """Let the code be for calls alone of which that holds."""
-        if isinstance(extent, Extent):
+        if is_moving(extent):
+            if not is_choice:
+                raise UnknownError("a size that differs from round to round decides what is done")
+        elif isinstance(extent, Extent):
             key, known = (extent.key, sign), self.scope.guards
             if key not in known or (known[key].is_choice and not is_choice):
                 known[key] = Guard(extent, sign, is_choice)
@@ -196,6 +208,8 @@ class Extent:
         least = least_of(apart)
         if least is not None and (least > 0 or (least == 0 and sign == ">=")):
             return sign != "=="
+        if is_moving(apart):
+            return _moving_decided(apart, sign)
         holds = _holds(apart.value, sign)
         if holds:
             self.guard(apart, sign)
@@ -238,6 +252,52 @@ class Extent:
 
     def __format__(self, spec: str) -> str:
         return str(self) if not spec else format(self.value_now(), spec)
+
+
+def is_moving(extent: Number) -> bool:
+    """Whether an extent differs from round to round of a loop."""
+    return (
+        isinstance(extent, Extent)
+        and bool(extent.scope.moving)
+        and not extent.scope.moving.keys().isdisjoint(symbols_of(extent))
+    )
+
+
+def limit(extent: Number, *, is_upper: bool) -> Number | None:
+    """A bound of an extent in which nothing moves; None if there is none."""
+    while is_moving(extent):
+        moving = extent.scope.moving
+        youngest = max(symbols_of(extent) & moving.keys(), key=list(moving).index)
+        found: Number = 0
+        for monomial, count in extent.terms.items():
+            own = [atom for atom in monomial if atom.text == youngest]
+            rest = [atom for atom in monomial if atom.text != youngest]
+            others = _made({tuple(rest): 1}, extent.scope)
+            if own:
+                least = least_of(others)
+                if len(own) > 1 or least is None or least < 0:
+                    return None
+                others = others * moving[youngest][(count > 0) == is_upper]
+            elif youngest in symbols_of(others):
+                return None
+            found = found + others * count
+        extent = found
+    return extent
+
+
+def _moving_decided(apart: "Extent", sign: str) -> bool:
+    """What the bounds tell. That it is not one, or another number, is taken for granted: no code is made for it."""
+    low, high = limit(apart, is_upper=False), limit(apart, is_upper=True)
+    least = None if low is None else least_of(low)
+    most = None if high is None else least_of(-high)
+    if sign == "==":
+        if (least is not None and least > 0) or (most is not None and most > 0):
+            return False
+    elif least is not None and least >= (sign == ">"):
+        return True
+    elif most is not None and most >= (sign == ">="):
+        return False
+    raise UnknownError("the size of an array differs from round to round, and it is not known how")
 
 
 def same(one: Number, other: Number) -> bool:
@@ -304,6 +364,9 @@ def _either(operation: str, one: Number, other: Number) -> Number:
 
 def least_of(extent: Number) -> int | None:
     """A bound from below, where symbols are at least 2, but strides ("s...") may be anything; None if there is none."""
+    if is_moving(extent):
+        low = limit(extent, is_upper=False)
+        return None if low is None else least_of(low)
     if not isinstance(extent, Extent):
         return int(extent)
     total = 0
@@ -325,6 +388,16 @@ def evaluated(extent: Number, values: Mapping[str, int]) -> int:
             term *= _atom(atom, values)
         total += term
     return total
+
+
+class Values:
+    """What extents are for some values of their symbols, to which loops add those that move."""
+
+    def __init__(self, symbols: Mapping[str, int]) -> None:
+        self.symbols = dict(symbols)
+
+    def __call__(self, extent: Number) -> int:
+        return evaluated(extent, self.symbols)
 
 
 def _atom(atom: Atom, values: Mapping[str, int]) -> int:

@@ -20,9 +20,7 @@ def run(graph: Graph, arrays: Sequence[Any], symbols: Mapping[str, int]) -> list
     """
     known: dict[int, Any] = {id(node): array for node, array in zip(graph.inputs, arrays, strict=True)}
 
-    def value(extent: Any) -> int:
-        return extents.evaluated(extent, symbols)
-
+    value = extents.Values(symbols)
     for node in graph:
         if id(node) not in known:
             known[id(node)] = of_node(node, [known[id(one)] for one in node.inputs], value)

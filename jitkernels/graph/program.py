@@ -24,12 +24,16 @@ from jitkernels.records import record
 
 @dataclass
 class Segment:
-    """Nests that run one after another as one compiled function."""
+    """Nests that run one after another as one compiled function.
+
+    `polls`: it asks for signals, and Python may run meanwhile.
+    """
 
     nests: list[Nest | Product | Flow] = field(repr=False)
     source: programs.Fused
     work: Number
     cached: bool = True
+    polls: bool = False
     _code: Any = field(default=None, repr=False)
     _entry: Any = field(default=None, repr=False)
 
@@ -38,7 +42,10 @@ class Segment:
             kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
             self._code = load.placed_of(self.source, cached=self.cached)
             self._entry = kind(self._code.address)
-        status = floating_errors.heard(self._entry, frame.ctypes.data)
+        try:
+            status = floating_errors.heard(self._entry, frame.ctypes.data)
+        except SystemError as error:  # which ctypes makes of an exception that a loop ended with
+            raise error.__cause__ or error from None
         if status == programs.REFUSED:
             raise IndexError("an index is out of bounds, or a number is none that Python's functions take")
         if status:
@@ -107,9 +114,7 @@ class Program:
             for node, array in zip(self.graph.inputs, arrays, strict=True)
         }
 
-        def value(extent: Number) -> int:
-            return extents.evaluated(extent, values)
-
+        value = extents.Values(values)
         if out is not None:
             known |= {
                 id(node): array
@@ -193,7 +198,7 @@ class Program:
         times, work, more = extents.parted(segment.work)
         caller = calls.Caller(
             arguments, results, self.arena, guards, self.symbols, len(self.words) + len(self.symbols) + 1, work, word,
-            is_tuple, reach, rebuilt,
+            is_tuple, reach, rebuilt, segment.polls,
         )  # fmt: skip
         # A few instructions more are not felt here, and what takes LLVM longest is a great many branches.
         source = programs.fused("call", caller.text(), 64, vectorcall.externals(), level=0)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.graph.extents import Values
 from jitkernels.graph.ir import Graph, Node, sorted_nodes
 
 REGIONS = ("condition", "body", "yes", "no")
@@ -32,9 +33,9 @@ class RefusedError(ValueError):
     """A check of a region is true: NumPy has to compute."""
 
 
-def parameter(dtype: str, shape: Iterable[Any], index: int) -> Node:
-    """One of the inputs of a region."""
-    return Node("parameter", (), dtype, shape, {"index": index})
+def parameter(dtype: str, shape: Iterable[Any], index: int, symbol: str = "") -> Node:
+    """One of the inputs of a region. `symbol`: what extents in the region have it as, if it is an int of a loop."""
+    return Node("parameter", (), dtype, shape, {"index": index, **({"symbol": symbol} if symbol else {})})
 
 
 def regions_of(node: Node) -> list[Graph]:
@@ -121,6 +122,9 @@ def run_loop(ran: Ran, node: Node, inputs: Sequence[Any], value: Callable[[Any],
     count = begin
     while not options["counts"] or (count < end if step > 0 else count > end):
         given = [*([np.int64(count)] if options["counts"] else []), *carried, *captured]
+        for one, number in zip(options["body"].inputs, given, strict=True):
+            if "symbol" in one.options and isinstance(value, Values):
+                value.symbols[one.options["symbol"]] = int(number)
         (goes_on,) = ran(options["condition"], given, value)
         if not goes_on:
             break

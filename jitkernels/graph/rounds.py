@@ -28,7 +28,8 @@ def _of_region(region: Graph, rounds: Number) -> Number:
             total = total + work_of(node, rounds)
         elif OPERATIONS[node.operation].is_elementwise or node.operation == "reduce":
             of = node.inputs[0] if node.operation == "reduce" else node
-            total = total + round(min(cones.own_cost(node), 15.0) + 1) * extents.product(of.shape)
+            steps = extents.limit(extents.product(of.shape), is_upper=True)
+            total = total + round(min(cones.own_cost(node), 15.0) + 1) * (SOME if steps is None else steps)
     return total
 
 
@@ -36,7 +37,9 @@ def _rounds(loop: Node, around: Number) -> Number:
     if loop.options["counts"]:
         begin, end, step = (_limit(node) for node in loop.inputs[:3])
         if begin is not None and end is not None and type(step) is int:
-            rounds = (end - begin if step > 0 else begin - end) + 0
+            rounds = extents.limit(end - begin if step > 0 else begin - end, is_upper=True)
+            if rounds is None:
+                return SOME
             if isinstance(rounds, Extent) or rounds > 0:
                 return rounds
             return 1

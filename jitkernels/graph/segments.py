@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from jitkernels import machine
 from jitkernels.errors import GraphError
 from jitkernels.graph import cones, epilogues, guesses
-from jitkernels.graph.emit import programs
+from jitkernels.graph.emit import polls, programs
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
+from jitkernels.graph.emit.elements import FlowFunction
 from jitkernels.graph.emit.flow import SWAPPED, FlowEmitter
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
@@ -20,6 +21,7 @@ from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program, Segment
 from jitkernels.graph.rounds import work_of
+from jitkernels.native import c_api
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.sharing import WORK
 from jitkernels.native.source import External
@@ -77,8 +79,10 @@ class Maker:
         ):
             inner = InnerMaker(group.arrays, group.program, self.scope, self.choose)
             inner.library = self.library
+            products: dict[str, Node] = {}
             for place, step in enumerate(group.steps):
                 if isinstance(step, Product):
+                    products[f"{name}.{number}.{place}"] = step.node
                     inner.product(step, f"{name}.{number}.{place}")
                 elif isinstance(step, Nest):
                     inner.nest(step, f"{name}.{number}.{place}")
@@ -86,11 +90,15 @@ class Maker:
                     raise GraphError(f"{step.node.operation} in a loop or branch")
             self.texts += inner.texts
             self.kernels += inner.kernels
-            group.calls = inner.calls
-        emitter = FlowEmitter(self.arrays, self._function(), flow, name)
+            group.calls = [(call, products.get(call.name)) for call in inner.calls]
+        function = FlowFunction(self.library, self.program.symbols, self.scope.moving)
+        emitter = FlowEmitter(self.arrays, function, flow, name)
         self.texts.append(emitter.text())
         if emitter.swaps and SWAPPED not in self.texts:
             self.texts.append(SWAPPED)
+        if emitter.patience and polls.TEXT not in self.texts:
+            self.texts.append(polls.TEXT)
+            self.kernels += c_api.signals()
         self.calls.append(programs.Call(name, None, work_of(flow.node), refuses=True))
 
     def _made(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
@@ -109,7 +117,7 @@ class Maker:
             self.units.append(programs.Unit(self.library, self.texts, self.calls))
         work = sum((call.work for call in self.calls), 0)
         source = programs.fused("fused", text, 64, externals, is_whole=has_flows)
-        return Segment([*nests], source, work, config.cache)
+        return Segment([*nests], source, work, config.cache, polls.TEXT in self.texts)
 
     def _product(self, product: Product, name: str, kernel: External | None = None, after: str = "") -> None:
         """The call of a product's kernel; of the one that hands its rows on to a function, if that is given."""

@@ -20,6 +20,10 @@ C_API = (
     "PyErr_Occurred", "PyErr_SetObject", "PyNumber_Float", "PyLong_AsLong", "PyLong_FromLong", "PyTuple_New",
     "PyDict_GetItemWithError", "PyDict_Next", "PyObject_GetAttr", "PyObject_RichCompareBool", "PyContextVar_Get",
 )  # fmt: skip
+SIGNALS = (
+    "PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyEval_SaveThread", "PyEval_RestoreThread",
+)  # fmt: skip
+"""What long loops ask whether somebody wants them to end by."""
 METHOD = "_PyObject_GetMethod"
 """What Python itself calls methods by; not every version lets others."""
 LIBC = ("malloc", "free")
@@ -89,6 +93,11 @@ def externals() -> tuple[External, ...]:
         link("jk_derived", lambda: _derived_ids.ctypes.data),
         link("jk_bfloat16", lambda: _bfloat16.ctypes.data),
     )
+
+
+def signals() -> tuple[External, ...]:
+    """What code with long loops links to."""
+    return tuple(link(name, _c_api(name)) for name in SIGNALS)
 
 
 def link(name: str, address: Callable[[], int]) -> External:

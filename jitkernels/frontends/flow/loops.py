@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.frontends.flow import facts, hoisting, ranges, rebinding
+from jitkernels.frontends.flow import facts, hoisting, moving, ranges, rebinding
 from jitkernels.frontends.flow.along import Count
 from jitkernels.frontends.flow.branches import choose, keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.ints import as_int, plain
@@ -14,6 +14,7 @@ from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError, elementwise
+from jitkernels.graph.extents import is_moving
 from jitkernels.graph.ir import Node
 from jitkernels.graph.regions import Closing, items, parameter
 
@@ -39,6 +40,11 @@ class Loop:
         self.kinds = [kind_of(one) for one in self.before]
         self.storages: list[Storage] = []
         self.bounds: dict[int, Any] = {}
+        for place, one in enumerate(self.before):  # most ints count up
+            start = ranges.interval(tracer, one) if self.kinds[place] is int else None
+            if start is not None and ranges.is_small(start):
+                self.bounds[place] = start[0], ranges.FAR
+        self.hoped = dict(self.bounds)
         self.rebound: list[int] = []
         self.narrowed: set[int] = set()
 
@@ -61,15 +67,17 @@ class Loop:
             parameters: list[Node] = []
             given: list[Any] = []
             if count is not None:
-                parameters.append(parameter("int64", (), 0))
+                parameters.append(parameter("int64", (), 0, moving.name(tracer)))
                 begin, end = (ranges.interval(tracer, one) for one in count[:2])
                 ranges.note(tracer, parameters[0], ranges.counted(begin, end, count.step))
+                moving.note(tracer, parameters[0], count)
                 given.append(plain(tracer, parameters[0]))
             first = len(parameters)
             values = list(self.before)
             for place, kind in enumerate(self.kinds):
                 if kind is not None and kind is not Unset:
-                    made = parameter(dtype_of(kind), (), len(parameters))
+                    symbol = moving.name(tracer) if kind is int else ""
+                    made = parameter(dtype_of(kind), (), len(parameters), symbol)
                     parameters.append(made)
                     values[place] = number(tracer, made, kind)
                     if kind is int:
@@ -85,6 +93,8 @@ class Loop:
             condition = construct.constant(True, "bool") if self.test is None else truth(tracer, self.test())
             asked = list(attempt.checks)
             with facts.Assumed(tracer, condition, truth=True):
+                for one in parameters[first:]:
+                    moving.note(tracer, one)
                 self.body(*given)
             attempt.finish()
             after = state.read()
@@ -136,7 +146,8 @@ class Loop:
         self.storages = [*self.storages, *new]
         known = len(self.rebound)
         for place, (before, now) in enumerate(zip(self.before, after, strict=True)):
-            if before is UNSET and rebinding.is_whole(now) and now.view.storage.born > attempt.start:
+            is_new = before is UNSET and rebinding.is_whole(now) and now.view.storage.born > attempt.start
+            if is_new and not any(map(is_moving, now.extents)):
                 # What is before the first round is never looked at.
                 nothing = construct.broadcast_to(construct.constant(0, now.node.dtype), now.extents)
                 self.before[place], self.kinds[place] = fresh(self.tracer, nothing), None
@@ -209,7 +220,8 @@ class Loop:
         if ranges.are_same(taken, (low, high)):
             return True
         if not (ranges.is_no_more(taken[0], low) and ranges.is_no_more(high, taken[1])):
-            self.bounds[place] = ranges.LEAST, ranges.MOST
+            was_hope = self.hoped.pop(place, None) is not None
+            self.bounds[place] = ranges.FREE if was_hope else (ranges.LEAST, ranges.MOST)
             return False
         if place in self.narrowed:
             return True

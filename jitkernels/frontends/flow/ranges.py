@@ -27,7 +27,8 @@ def interval(tracer: Tracer, value: Any) -> Interval | None:
         return int(value), int(value)
     if type(value) is Whole:
         extent = value.extent
-        return extent, extent
+        low, high = (extents.limit(extent, is_upper=one) for one in (False, True))
+        return None if low is None or high is None else (low, high)
     node = value if isinstance(value, Node) else value.node if type(value) is Traced else None
     if node is None:
         return None

@@ -15,7 +15,8 @@ from jitkernels.native.layout import Offset
 class CallText:
     """The function as far as it is written, and what it is made of.
 
-    `work`: in units of which more than a word of the context are long. `word`: the first one of the segment's.
+    `polls`: Python may run while the segment does. `work`: in units of which more than a word of the context are long.
+    `word`: the first one of the segment's.
     """
 
     arguments: Sequence[Argument]
@@ -29,6 +30,7 @@ class CallText:
     is_tuple: bool
     reach: Reach
     rebuilt: Rebuilt | None = None
+    polls: bool = False
     library: Library = field(default_factory=Library)
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ long as a segment. So two words of the context are the segment's (see `SEGMENT`)
 from jitkernels.graph.emit import lending, objects
 from jitkernels.graph.emit.call_arguments import TakenArguments
 from jitkernels.graph.emit.call_results import GivenResults
+from jitkernels.graph.emit.polls import INTERRUPTED
 from jitkernels.graph.emit.programs import REFUSED
 
 LONG = 400_000
@@ -132,12 +133,15 @@ class Caller(TakenArguments, GivenResults):
         long = self.new(f"icmp sgt i64 {self.here(self.work)}, {most}")
         apart, go, back, after = (self.function.label() for _ in range(4))
         state = self.variable("ptr")
+        hold = [f"  call void @Py_IncRef(ptr {one})" for one in self.given]
+        let_go = [f"  call void @Py_DecRef(ptr {one})" for one in self.given]
         self.block.lines += [
+            *(hold if self.polls else []),
             f"  store ptr null, ptr {state}",
             f"  br i1 {long}, label %{apart}, label %{go}",
             f"{apart}:",
             # What holds the arguments may let go of them meanwhile.
-            *(f"  call void @Py_IncRef(ptr {one})" for one in self.given),
+            *([] if self.polls else hold),
             "  %saved = call ptr @PyEval_SaveThread()",
             f"  store ptr %saved, ptr {state}",
             f"  br label %{go}",
@@ -148,9 +152,10 @@ class Caller(TakenArguments, GivenResults):
             f"  br i1 %held, label %{after}, label %{back}",
             f"{back}:",
             "  call void @PyEval_RestoreThread(ptr %state)",
-            *(f"  call void @Py_DecRef(ptr {one})" for one in self.given),
+            *([] if self.polls else let_go),
             f"  br label %{after}",
             f"{after}:",
+            *(let_go if self.polls else []),
         ]
         if self.memory:
             self._give_back()
@@ -161,7 +166,9 @@ class Caller(TakenArguments, GivenResults):
             f"  br i1 %worked, label %{fine}, label %{failed}, !prof !9",
             f"{failed}:",
             f"  %refused = icmp eq i64 %status, {REFUSED}",
-            f"  br i1 %refused, label %undo, label %{short_of}",
+            f"  %interrupted = icmp eq i64 %status, {INTERRUPTED}",  # for which Python has an exception
+            "  %told = or i1 %refused, %interrupted",
+            f"  br i1 %told, label %undo, label %{short_of}",
             f"{short_of}:",
             "  call void @PyErr_SetObject(ptr @jk_workspace_error, ptr @jk_workspace_text)",
             "  br label %undo",

@@ -1,14 +1,16 @@
 """Numbers and elements of loops and branches: registers, variables that LLVM puts there, and elements in memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from jitkernels.graph import extents
 from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type, memory_type
 from jitkernels.graph.emit.conversions import converted
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Node
+from jitkernels.native.language.lanes import Library
 from jitkernels.native.language.types import NUMBERS, constant
 from jitkernels.records import record
 
@@ -24,16 +26,49 @@ class Place:
     dtype: str
 
 
+class FlowFunction(Function):
+    """A function in which some symbols have another value in each round of a loop."""
+
+    def __init__(self, library: Library, places: dict[str, int], moving: Container[str]) -> None:
+        super().__init__(library, places)
+        self.moving = moving
+        self.now = self.block
+        self.variables: dict[str, str] = {}
+
+    def let(self, symbol: str, text: str) -> None:
+        """Give a symbol its value of the round."""
+        if symbol in self.moving:
+            if symbol not in self.variables:
+                self.variables[symbol] = self.variable("i64")
+            self.now.lines.append(f"  store i64 {text}, ptr {self.variables[symbol]}")
+
+    def extent(self, extent: Number) -> str:
+        """An extent as an i64: of this round, where it moves."""
+        if not extents.is_moving(extent):
+            return super().extent(extent)
+        before, self.block = self.block, Block(lines=self.now.lines)
+        found = self._polynomial(extent)
+        self.block = before
+        return found
+
+    def current(self, symbol: str) -> str:
+        """The value that a symbol has in this round."""
+        return self.new(self.now, f"load i64, ptr {self.variables[symbol]}")
+
+    def _word(self, symbol: str) -> str:
+        return self.current(symbol) if symbol in self.moving else super()._word(symbol)
+
+
 @dataclass
 class Elements:
     """Writes what computes numbers. `pointers`: by the words of the frame, the arguments that arrays are."""
 
     arrays: Mapping[int, Array]
-    function: Function
+    function: FlowFunction
     pointers: dict[int, str] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
-        self.block = Block(self.function.block)
+        self.block = self.function.now = Block(self.function.block)
 
     def _new(self, expression: str) -> str:
         return self.function.new(self.block, expression)

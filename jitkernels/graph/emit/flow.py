@@ -10,12 +10,13 @@ from typing import Any
 
 from jitkernels.graph import leaving
 from jitkernels.graph.bodies import Group
+from jitkernels.graph.emit import polls
 from jitkernels.graph.emit.blocks import Register, llvm_type, memory_type
 from jitkernels.graph.emit.conversions import converted
 from jitkernels.graph.emit.elements import Elements, Place
 from jitkernels.graph.emit.elementwise import applied
 from jitkernels.graph.emit.programs import REFUSED
-from jitkernels.graph.extents import product
+from jitkernels.graph.extents import is_moving, least_of, product
 from jitkernels.graph.flows import Flow, targets_of
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.native.language.types import NUMBERS
@@ -55,7 +56,7 @@ class FlowEmitter(Elements):
         """The functions: one that finds the arrays, and one that is told that they do not overlap."""
         node = self.flow.node
         self.numbers: dict[int, str] = {}
-        self.swaps = False
+        self.swaps, self.patience = False, ""
         self.exits: dict[int, Any] = {}
         values: Values = {}
         for one in node.inputs:
@@ -77,7 +78,9 @@ class FlowEmitter(Elements):
                 f"define internal i64 @{self.name}.inside(ptr noalias readonly %frame{arguments}) noinline nounwind {{",
                 body,
                 "  ret i64 0\nrefused:",
-                f"  ret i64 {REFUSED}\n}}",
+                f"  ret i64 {REFUSED}",
+                *([f"interrupted:\n  ret i64 {polls.INTERRUPTED}"] if self.patience else []),
+                "}",
                 f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end) nounwind {{",
                 *found,
                 f"  %status = call i64 @{self.name}.inside(ptr %frame{passed})",
@@ -134,7 +137,10 @@ class FlowEmitter(Elements):
             head.lines.append(f"  store {kind} {text}, ptr {at}")
 
         for name, word in program.symbols.items():
-            keep(word, "i64", self.function.extent_of(name))
+            if name not in self.function.moving:
+                keep(word, "i64", self.function.extent_of(name))
+            elif name in self.function.variables:  # others are of other loops
+                keep(word, "i64", self.function.current(name), moves=True)
         for node, taken in zip(program.graph.inputs, group.taken, strict=True):
             value = values[id(taken)]
             if isinstance(value, Place):
@@ -151,10 +157,13 @@ class FlowEmitter(Elements):
             )
             self.numbers[id(node)] = at
             keep(program.words[id(node)], "ptr", at)
-        for call in group.calls:
+        for call, product_node in group.calls:
+            behind = self._unless_empty(product_node, group, frame) if product_node is not None else ""
             end = "1" if call.extent is None else self.function.extent(call.extent)
             status = self._new(f"call i64 @{call.name}(ptr {frame}, i64 0, i64 {end})")
             self._refuse(Register(self._new(f"icmp ne i64 {status}, 0"), "bool"))  # a kernel had no memory
+            if behind:
+                self.block.lines += [f"  br label %{behind}", f"{behind}:"]
         targets = [target for target, _ in program.graph.writes]
         outputs = len(program.graph.outputs)
         for node, given in zip(program.graph.outputs, group.given[:outputs], strict=True):
@@ -168,6 +177,23 @@ class FlowEmitter(Elements):
         }
         for target, given in zip(targets, group.given[outputs:], strict=True):
             values[id(given)] = places[id(target)]
+
+    def _unless_empty(self, node: Node, group: Group, frame: str) -> str:
+        """Go round the call of a kernel that has nothing to sum in this round, to a label; the result is zeros then."""
+        sizes = product([*node.inputs[0].shape, node.shape[-1]])
+        if not is_moving(sizes) or (least_of(sizes) or 0) > 0:
+            return ""
+        some, none, behind = (self.function.label() for _ in range(3))
+        more = self._new(f"icmp sgt i64 {self.function.extent(sizes)}, 0")
+        self.block.lines += [f"  br i1 {more}, label %{some}, label %{none}", f"{none}:"]
+        at = self._new(f"getelementptr i64, ptr {frame}, i64 {group.arrays[id(node)].word}")
+        pointer = self._new(f"load ptr, ptr {at}")
+        size = self.function.extent(product(node.shape) * NUMBERS[node.dtype].size)
+        name = "llvm.memset.p0.i64"
+        self.function.library.declare(name, "void", ["ptr", "i8", "i64", "i1"])
+        self.block.lines.append(f"  call void @{name}(ptr {pointer}, i8 0, i64 {size}, i1 false)")
+        self.block.lines += [f"  br label %{behind}", f"{some}:"]
+        return behind
 
     def _flow(self, node: Node, values: Values) -> list[Any]:
         given = [values[id(one)] for one in node.inputs]
@@ -206,6 +232,9 @@ class FlowEmitter(Elements):
         self.block.lines.append(f"{inside}:")
         now = inputs()
         body = options["body"]
+        for one, value in zip(body.inputs, now, strict=False):
+            if "symbol" in one.options:
+                self.function.let(one.options["symbol"], value.text)
         stages = self.flow.bodies[id(body)].stages
         last = None if any(group for _, group in stages) else leaving.last_branch(node, stages[0][0])
         if last is not None:
@@ -218,6 +247,7 @@ class FlowEmitter(Elements):
                 self._set(at, one)
         if counts:
             self._set(counter, Register(self._new(f"add nsw i64 {now[0].text}, {given[2].text}"), "int64"))
+        self._poll(polls.weight(node, self.flow.bodies[id(body)]))
         go_on(inside)
         self.block.lines.append(f"{after}:")
         self._home([places[i] for i in sorted(moving)], [carried[i] for i in sorted(moving)], node, moving)
@@ -225,6 +255,26 @@ class FlowEmitter(Elements):
             self._get(at, one.dtype) if at and isinstance(one, Register) else one
             for at, one in zip(places, carried, strict=True)
         ]
+
+    def _poll(self, weight: int) -> None:
+        """Leave if somebody has pressed Ctrl-C, which is asked once in a while."""
+        if not weight:
+            return
+        if not self.patience:
+            self.patience = self.function.variable("i64")
+            self.function.memory.append(f"  store i64 {polls.PATIENCE}, ptr {self.patience}")
+        left = self._new(f"load i64, ptr {self.patience}")
+        left = self._new(f"sub nsw i64 {left}, {weight}")
+        ask, onwards = self.function.label(), self.function.label()
+        ends = self._new(f"icmp slt i64 {left}, 0")
+        self.block.lines += [
+            f"  store i64 {left}, ptr {self.patience}",
+            f"  br i1 {ends}, label %{ask}, label %{onwards}, !prof !4",
+            f"{ask}:",
+            f"  store i64 {polls.PATIENCE}, ptr {self.patience}",
+        ]
+        raised = self._new("call i1 @jk_interrupted()")
+        self.block.lines += [f"  br i1 {raised}, label %interrupted, label %{onwards}", f"{onwards}:"]
 
     def _held(self, array: Place) -> str:
         """The address of a variable that has the address of an array."""

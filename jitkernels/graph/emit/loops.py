@@ -176,6 +176,8 @@ class Loops(Targets):
         if not reduces and self.nest.cost <= CHEAP and self._picks_bytes():
             return 1  # which vectors are put together of more slowly than they are copied
         count = self.extents[self.lane_loop]
+        if extents.is_moving(count):
+            return 0
         length = extents.value_of(count)
         others = [loop for loop in self.extents if loop != self.lane_loop and loop not in self.dropped]
         steps = extents.value_of(extents.product(self.extents[loop] for loop in others))

@@ -107,7 +107,10 @@ class Unit:
 def segment_text(
     library: Library, texts: Sequence[str], calls: Sequence[Call], places: dict[str, int], *, parallel: bool
 ) -> str:
-    """LLVM IR of a segment. It returns 0, `REFUSED`, or an odd number where a kernel had no memory to work in."""
+    """LLVM IR of a segment.
+
+    It returns 0, `REFUSED`, `polls.INTERRUPTED`, or an odd number where a kernel had no memory to work in.
+    """
     function = Function(library, places)
     block = function.block
     failed, rest = "0", ""
@@ -126,13 +129,15 @@ def segment_text(
             )
         if call.refuses:
             fine, label = function.new(block, f"icmp eq i64 {status}, 0"), function.label()
-            block.lines += [f"  br i1 {fine}, label %{label}, label %refused, !prof !7", f"{label}:"]
+            ends = function.label()
+            block.lines += [f"  br i1 {fine}, label %{label}, label %{ends}, !prof !7", f"{ends}:"]
+            block.lines += [f"  ret i64 {status}", f"{label}:"]
         failed = function.new(block, f"or i64 {failed}, {status}")
         for place in places_of_checks:
             found = function.new(block, f"load i8, ptr {place}")
             fine, label = function.new(block, f"icmp eq i8 {found}, 0"), function.label()
             block.lines += [f"  br i1 {fine}, label %{label}, label %refused", f"{label}:"]
-    if any(call.checks or call.refuses for call in calls):
+    if any(call.checks for call in calls):
         rest = f"\nrefused:\n  ret i64 {REFUSED}"
     body = "\n".join([*function.memory, *block.lines])
     if len(calls) == 1 and (calls[0].extent is None or not parallel):

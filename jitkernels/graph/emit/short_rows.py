@@ -17,7 +17,7 @@ from jitkernels.graph.emit.reductions import Accumulator
 from jitkernels.graph.emit.row_groups import RowGroup
 from jitkernels.graph.emit.step_counts import StepCounts
 from jitkernels.graph.emit.targets import Target
-from jitkernels.graph.extents import Extent
+from jitkernels.graph.extents import Extent, is_moving
 from jitkernels.native.language.types import NUMBERS
 
 SIMPLE = 48
@@ -51,7 +51,7 @@ class ShortRows(LoopWriter):
         ]  # fmt: skip
         assert self.lane_loop is not None, "chosen"
         count = self.extents[self.lane_loop]
-        if isinstance(count, Extent) and self.variant.any_size:
+        if isinstance(count, Extent) and (self.variant.any_size or is_moving(count)):
             return [one for groups in classes for one in groups], False
         least = 0
         for groups in classes:

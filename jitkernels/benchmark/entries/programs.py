@@ -1,0 +1,92 @@
+"""``jitkernels bench programs``: programs with loops, unchanged but for the decorator, beside NumPy and numba's njit."""
+
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from time import perf_counter, thread_time
+from typing import Any
+
+import numpy as np
+
+from jitkernels.benchmark import whole_programs
+from jitkernels.benchmark.compilers import own_compiler
+from jitkernels.benchmark.processes import empty_cache, run
+from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmark.table import geometric_mean
+from jitkernels.tuning.timer import Timing, measure
+
+OURS, NUMPY, NUMBA = "jit", "numpy", "numba"
+PROMISED = {NUMPY: 10.0, NUMBA: 1.0}
+MOST_SECONDS = 1.0
+
+
+def _names() -> list[str]:
+    return [one.__name__ for one in whole_programs.PROGRAMS]
+
+
+def verdict(lines: Sequence[Line]) -> Verdict:
+    words, holds = [], True
+    for name, promised in PROMISED.items():
+        ratios = [
+            line.timings[name].seconds / line.timings[OURS].seconds for line in lines if name in line.timings
+        ]
+        if ratios:
+            mean = geometric_mean(ratios)
+            words.append(f"{mean:.2f} times as fast as {name} (promised: {promised:g})")
+            holds = holds and mean >= promised
+    slow = [line.group for line in lines if line.figures["compile s"] > MOST_SECONDS]
+    words.append(f"compiling takes more than {MOST_SECONDS:g} s: {', '.join(slow) or 'nowhere'}")
+    return Verdict("; ".join(words), holds and not slow)
+
+
+@benchmark("programs", verdict=verdict, against=NUMPY, parts=_names)
+def programs(settings: Settings) -> Iterator[Line]:
+    """Programs with loops, each in a process of its own with an empty cache: compile times, and later calls."""
+    for name in settings.parts or _names():
+        with empty_cache() as cache:
+            limits: dict[str, Any] = {f"{one}_NUM_THREADS": "1" for one in ("OPENBLAS", "MKL", "JITKERNELS")}
+            found = run(__name__, "child", name, settings.seconds, cache=cache, **limits)
+        timings = {contestant: Timing(*values) for contestant, values in found["times"].items()}
+        figures = {f"x {one}": round(timings[one].seconds / timings[OURS].seconds, 2) for one in timings}
+        del figures[f"x {OURS}"], figures[f"x {NUMPY}"]  # which the table has in any case
+        yield Line(name, "", timings, OURS, figures={**figures, **found["compiling"]}, detail=found["remark"])
+
+
+def _called(call: Callable[..., Any], *given: Any) -> Any:
+    """A call with copies, as many programs write to what they are given."""
+    return call(*(one.copy() if isinstance(one, np.ndarray) else one for one in given))
+
+
+def child(name: str, seconds: float) -> dict[str, Any]:
+    """Seconds of calls, and of the first one."""
+    function, arguments = next(
+        (one, made) for one, made in whole_programs.PROGRAMS.items() if one.__name__ == name
+    )
+    own_compiler()(np.negative)(np.ones(3))  # what is imported then is no part of compiling
+    contestants = {NUMPY: function, OURS: own_compiler()(function)}
+    if importlib.util.find_spec("numba"):
+        import numba
+
+        contestants[NUMBA] = numba.njit(function)
+    expected = np.array(function(*arguments()))
+    compiling, remarks = {}, []
+    for contestant, call in [*contestants.items()][1:]:
+        started = perf_counter()
+        try:
+            found = call(*arguments())
+        except Exception as error:  # noqa: BLE001  # numba has many for what it does not take
+            remarks.append(f"{contestant}: {type(error).__name__}")
+            del contestants[contestant]
+            continue
+        compiling["compile s" if contestant == OURS else f"{contestant} compile s"] = round(
+            perf_counter() - started, 2
+        )
+        np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=contestant)
+    given = arguments()
+    calls = {contestant: partial(_called, call) for contestant, call in contestants.items()}
+    times = measure(calls, given, budget=max(seconds, 0.5), clock=thread_time)
+    return {
+        "times": {contestant: [one.seconds, one.spread] for contestant, one in times.items()},
+        "compiling": compiling,
+        "remark": "; ".join(remarks),
+    }

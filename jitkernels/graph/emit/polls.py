@@ -1,0 +1,39 @@
+"""Ctrl-C in long loops: now and then a loop asks whether there are signals, and ends if Python raises for one.
+
+Other Python threads get their turn then. Counted loops of single elements alone, which LLVM makes vectors of, do not
+ask: the loop around them does.
+"""
+
+from jitkernels.graph.bodies import Body
+from jitkernels.graph.flows import is_flow
+from jitkernels.graph.ir import Node
+from jitkernels.graph.regions import nodes_within
+
+PATIENCE = 1 << 16
+"""What rounds take from, by the weights below, until signals are asked for, which takes 50 ns or so."""
+OF_NUMBERS, OF_LOOPS, OF_ARRAYS = 1, 1 << 10, 1 << 12
+INTERRUPTED = 4
+"""The status of a segment for which Python has set an exception."""
+TEXT = """declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
+declare i32 @PyErr_CheckSignals()
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+define internal i1 @jk_interrupted() noinline nounwind cold {
+  %state = call i32 @PyGILState_Ensure()
+  %status = call i32 @PyErr_CheckSignals()
+  %thread = call ptr @PyEval_SaveThread()
+  call void @PyEval_RestoreThread(ptr %thread)
+  call void @PyGILState_Release(i32 %state)
+  %raised = icmp ne i32 %status, 0
+  ret i1 %raised
+}"""
+
+
+def weight(loop: Node, body: Body) -> int:
+    """What a round of a loop takes of the patience; 0 where none is asked for."""
+    if any(group for _, group in body.stages):
+        return OF_ARRAYS
+    if any(is_flow(node) and node.operation == "loop" for node in nodes_within(loop.options["body"])):
+        return OF_LOOPS
+    return 0 if loop.options["counts"] else OF_NUMBERS
