@@ -46,6 +46,13 @@ def steps(u: Any, rounds: int) -> Any:
     return u.max()
 
 
+def rounds(x: Any, most: float) -> Any:
+    """A loop whose end elements tell, which asks for signals where there is Python."""
+    while x.sum() > most:
+        x = x * 0.9
+    return x
+
+
 def picked(table: Any, numbers: Any) -> Any:
     return table[numbers] * 2
 
@@ -61,6 +68,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Callable[[], Any], ...]]] = {
     "large": (lambda a, b: np.tanh(a @ b), (lambda: array(200, 300), lambda: array(300, 250))),
     "far": (far, (lambda: array(1000),)),
     "steps": (steps, (lambda: array(500), lambda: 7)),
+    "rounds": (rounds, (lambda: array(30) + 3, lambda: 5.0)),
     "picked": (picked, (lambda: array(20, 3), lambda: np.array([4, 19, 0, -1]))),
     "scaled": (scaled, (lambda: MODEL, lambda: array(5, 40), lambda: 2.5)),
     "nothing": (lambda x: x * 2, (lambda: array(0, 3),)),

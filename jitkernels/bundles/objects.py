@@ -7,17 +7,24 @@ but the function, so that two bundles in one program do not meet.
 from collections.abc import Iterable
 
 from jitkernels.errors import BundleError
-from jitkernels.native import codegen, openmp
+from jitkernels.native import c_api, codegen, openmp
 from jitkernels.native.link import LIBC, linked, refuse_undefined
 from jitkernels.native.source import External, Source, symbol_of
 
+NO_PYTHON = """define i32 @PyGILState_Ensure() { ret i32 0 }
+define void @PyGILState_Release(i32 %state) { ret void }
+define i32 @PyErr_CheckSignals() { ret i32 0 }
+define ptr @PyEval_SaveThread() { ret ptr null }
+define void @PyEval_RestoreThread(ptr %state) { ret void }
+"""
+"""What long loops ask for signals, where there is no Python that could raise for one."""
 OF_SYSTEM = (*LIBC, "sched_yield")
 """What an object may leave to the C library."""
 
 
 def object_of(name: str, entry: Source, symbol: str) -> bytes:
     """The object file of a source, of which `symbol` alone is visible. Raises BundleError where it needs a library."""
-    parts: dict[str, bytes] = {}
+    parts: dict[str, str | bytes] = {}
     with codegen.as_bitcode():
         _add(parts, entry, symbol)
     module = linked(name, parts.values(), [symbol])
@@ -26,7 +33,7 @@ def object_of(name: str, entry: Source, symbol: str) -> bytes:
     return codegen.portable_object(module)
 
 
-def _add(parts: dict[str, bytes], source: Source, symbol: str) -> None:
+def _add(parts: dict[str, str | bytes], source: Source, symbol: str) -> None:
     """The modules of a source and of all that it calls, by the names of what they define."""
     if source.suffix != ".o":
         raise BundleError(f"{source.name} is no code of our own, which alone can be put into a bundle")
@@ -34,12 +41,15 @@ def _add(parts: dict[str, bytes], source: Source, symbol: str) -> None:
     _add_called(parts, source.externals)
 
 
-def _add_called(parts: dict[str, bytes], externals: Iterable[External]) -> None:
+def _add_called(parts: dict[str, str | bytes], externals: Iterable[External]) -> None:
     for external in externals:
         if external.symbol in openmp.SHARED:
             alone = openmp.alone_source()
             if openmp.SHARE not in parts:
                 _add(parts, alone, openmp.SHARE)
+            continue
+        if external.symbol in c_api.SIGNALS:
+            parts["signals"] = NO_PYTHON
             continue
         if external.source is None:
             if external.symbol not in OF_SYSTEM:

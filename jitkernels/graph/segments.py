@@ -17,6 +17,7 @@ from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.emit.watched import WatchedLibrary
 from jitkernels.graph.extents import Extent, Scope
 from jitkernels.graph.flows import Flow, is_flow
+from jitkernels.graph.ir import Node
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program, Segment
