@@ -93,6 +93,7 @@ from jitkernels.errors import ArgumentTypeError as ArgumentTypeError
 from jitkernels.errors import AttrError as AttrError
 from jitkernels.errors import BuildError as BuildError
 from jitkernels.errors import DataIndexError as DataIndexError
+from jitkernels.errors import DerivativeError as DerivativeError
 from jitkernels.errors import DifferenceError as DifferenceError
 from jitkernels.errors import GraphError as GraphError
 from jitkernels.errors import JitKernelsError as JitKernelsError
@@ -103,6 +104,10 @@ from jitkernels.errors import UnknownNameError as UnknownNameError
 from jitkernels.errors import WorkspaceError as WorkspaceError
 from jitkernels.explanation import Explanation as Explanation
 from jitkernels.explanation import explain as explain
+from jitkernels.frontends.derivatives import grad as grad
+from jitkernels.frontends.derivatives import jvp as jvp
+from jitkernels.frontends.derivatives import value_and_grad as value_and_grad
+from jitkernels.frontends.derivatives import vjp as vjp
 from jitkernels.frontends.jit import jit as jit
 from jitkernels.graph.config import JitConfig as JitConfig
 from jitkernels.kernel import Kernel as Kernel
@@ -123,6 +128,7 @@ __all__ = [
     "AttrError",
     "BuildError",
     "DataIndexError",
+    "DerivativeError",
     "DifferenceError",
     "Explanation",
     "GraphError",
@@ -143,11 +149,15 @@ __all__ = [
     "get_default_best",
     "get_num_threads",
     "get_refer",
+    "grad",
     "implements",
     "jit",
+    "jvp",
     "set_num_threads",
     "tune",
     "use",
+    "value_and_grad",
+    "vjp",
     "AdamAttr",
     "AdamWAttr",
     "AttentionAttr",

@@ -99,7 +99,15 @@ class Tracer:
         self.ranges: dict[int, Any] = {}
         self.moves: dict[int, Any] = {}
         self.implied: dict[int, Any] = {}
+        self.places: dict[int, tuple[Node, str]] = {}
         self._values: dict[int, Any] = {}
+
+    def placed(self, node: Node) -> Node:
+        """The node; where the function asks for it is remembered, for what messages tell."""
+        frame = user_frame()
+        if frame is not None:
+            self.places[id(node)] = node, f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        return node
 
     def guard(self, leaf: int, operation: str, bound: Any, truth: bool = True) -> None:
         self.guards.setdefault(ValueGuard(leaf, operation, bound, truth))
