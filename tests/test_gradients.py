@@ -249,6 +249,37 @@ def test_inside_of_a_compiled_function():
     agree(new, w - 0.1 * jk.grad(loss)(w, x), 1e-12)
 
 
+def test_through_rounds():
+    """Loops of known rounds have derivatives, and branches that the trace decides."""
+
+    def heated(u, k):
+        for i in range(20):
+            new = u.copy()
+            new[1:-1] += k * (u[2:] - 2 * u[1:-1] + u[:-2])
+            if i % 2:
+                new *= 0.9
+            u = new
+        return np.sum(u**2)
+
+    u = normal(7)
+    found = jk.grad(heated, argnums=(0, 1))(u, 0.1)
+    agree(found[0], difference(lambda x: heated(x, 0.1), u))
+    agree(found[1], difference(lambda k: heated(u, k[0]), np.array([0.1]))[0])
+
+
+def test_loops_and_branches_are_refused():
+    """A branch on a value has no derivative yet, which is said."""
+
+    def bent(x):
+        total = 0.0
+        if x[0] > 0:
+            total = x[1] * 2.0
+        return total * 1.0
+
+    with pytest.raises(jk.DerivativeError, match="there is none of a branch"):
+        jk.grad(bent)(np.ones(3))
+
+
 def test_subgradients():
     """Ties are shared, as in JAX; nothing flows to what is not chosen."""
     assert jk.grad(lambda x: np.maximum(x, 1.0))(1.0) == 0.5

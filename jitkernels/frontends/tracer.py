@@ -78,7 +78,7 @@ class Tracer:
     `checks` are numbers that are true where the function raises instead.
     `partial` are operations that are done for all elements, and in NumPy for those that a mask chooses. `depth` is the
     number of loops and branches around, `ranges`, `moves` and `implied` are what is known of ints in them, and `risky`
-    are results of those that may refuse.
+    are results of those that may refuse. `differentiates`: in how many derivatives' functions the trace is.
     """
 
     def __init__(self, leaves: Sequence[Any]) -> None:
@@ -99,6 +99,7 @@ class Tracer:
         self.ranges: dict[int, Any] = {}
         self.moves: dict[int, Any] = {}
         self.implied: dict[int, Any] = {}
+        self.differentiates = 0
         self.places: dict[int, tuple[Node, str]] = {}
         self._values: dict[int, Any] = {}
 

@@ -70,7 +70,8 @@ def _pulled(node: Node, cotangent: Node, active: Mapping[int, Any] | set[int]) -
         return pulled
     partials = operation.scalar.partials if operation.scalar is not None else None
     if partials is None:
-        raise UnknownError(node.operation)
+        is_flow = node.operation == "item" and node.inputs[0].operation in SEVERAL
+        raise UnknownError(f"a {node.inputs[0].operation}" if is_flow else node.operation)
     terms = (*map(Term, node.inputs), Term(node))
     found: list[Node | None] = []
     for one, partial in zip(node.inputs, partials, strict=True):

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels.graph.terms import Term, apply
+from jitkernels.graph.terms import Term, apply, number
 
 Partial = Callable[..., "Term | float"] | None
 """What a small change of one operand is multiplied by, from the operands and then the result."""
@@ -19,7 +19,9 @@ Partial = Callable[..., "Term | float"] | None
 def _chosen(one: Term, other: Term, result: Term) -> Term:
     """1 where one operand is the result, a half where the other is, too."""
     other_is = apply("equal", other, result)
-    return apply("where", apply("equal", one, result), apply("where", other_is, 0.5 + 0 * result, 1.0), 0.0)
+    return apply(
+        "where", apply("equal", one, result), apply("where", other_is, number(0.5, result), 1.0), 0.0
+    )
 
 
 def _extreme() -> tuple[Partial, Partial]:
@@ -37,7 +39,7 @@ def _power_of_exponent(x: Term, y: Term, z: Term) -> Term:
 
 
 def _same_sign(x: Term, y: Term) -> Term:
-    return apply("copysign", 1.0 + 0 * x, x) * apply("copysign", 1.0 + 0 * y, y)
+    return apply("copysign", number(1.0, x), x) * apply("copysign", number(1.0, y), y)
 
 
 def _sign(x: Term, y: Term) -> Term:
@@ -65,10 +67,10 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "rint": (None,),
     "sign": (None,),
     "copysign": (lambda x, y, z: _same_sign(x, y), None),
-    "heaviside": (None, lambda x, y, z: apply("where", apply("equal", x, 0.0), 1.0 + 0 * y, 0.0)),
+    "heaviside": (None, lambda x, y, z: apply("where", apply("equal", x, 0.0), number(1.0, y), 0.0)),
     "nextafter": (lambda x, y, z: 1.0, None),
     "spacing": (None,),
-    "ldexp": (lambda x, y, z: apply("ldexp", 1.0 + 0 * x, y), None),
+    "ldexp": (lambda x, y, z: apply("ldexp", number(1.0, x), y), None),
     "maximum": _extreme(),
     "minimum": _extreme(),
     "fmax": _extreme(),

@@ -47,3 +47,8 @@ def apply(name: str, *operands: Any) -> Term:
     return Term(
         construct.elementwise(name, *(one.node if isinstance(one, Term) else one for one in operands))
     )
+
+
+def number(value: float, like: Term) -> Term:
+    """A number of a term's dtype, where no other operand would say which."""
+    return Term(construct.constant(value, like.node.dtype))
