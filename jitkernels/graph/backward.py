@@ -1,11 +1,12 @@
 """Reverse mode: the cotangents of some nodes from those of others, as nodes of the same graph."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from jitkernels.graph import construct
+from jitkernels.graph.branching import of_branch
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Node, sorted_nodes
 from jitkernels.graph.operations import OPERATIONS
@@ -43,12 +44,21 @@ def cotangents(outputs: Sequence[Node], given: Sequence[Node], variables: Sequen
     for node, one in zip(outputs, given, strict=True):
         _add(found, node, one)
     known = {id(one) for one in variables}
+    flows: dict[int, dict[int, Node]] = {}
     for node in reversed(nodes):
         cotangent = found.get(id(node))
+        if cotangent is not None and node.operation == "item" and node.inputs[0].operation in SEVERAL:
+            flows.setdefault(id(node.inputs[0]), {})[node.options["index"]] = cotangent
+            continue
+        if node.operation in SEVERAL and id(node) in flows and id(node) in active:
+            cotangent = node
         if cotangent is None or id(node) not in active or id(node) in known:
             continue
         try:
-            parts = _pulled(node, cotangent, active)
+            if node.operation == "branch":
+                parts = of_branch(node, flows[id(node)], active, cotangents)
+            else:
+                parts = _pulled(node, cotangent, active)
         except UnknownError as error:
             raise LackingError(str(error), node) from None
         for one, part in zip(node.inputs, parts, strict=True):
@@ -62,7 +72,7 @@ def _add(found: dict[int, Any], node: Node, part: Node) -> None:
     found[id(node)] = part if before is None else construct.elementwise("add", before, part)
 
 
-def _pulled(node: Node, cotangent: Node, active: Mapping[int, Any] | set[int]) -> Sequence[Node | None]:
+def _pulled(node: Node, cotangent: Node, active: set[int]) -> Sequence[Node | None]:
     """What flows to each input of a node."""
     operation = OPERATIONS[node.operation]
     if operation.transpose is not None:
@@ -70,8 +80,7 @@ def _pulled(node: Node, cotangent: Node, active: Mapping[int, Any] | set[int]) -
         return pulled
     partials = operation.scalar.partials if operation.scalar is not None else None
     if partials is None:
-        is_flow = node.operation == "item" and node.inputs[0].operation in SEVERAL
-        raise UnknownError(f"a {node.inputs[0].operation}" if is_flow else node.operation)
+        raise UnknownError("a loop" if node.operation == "loop" else node.operation)
     terms = (*map(Term, node.inputs), Term(node))
     found: list[Node | None] = []
     for one, partial in zip(node.inputs, partials, strict=True):

@@ -199,6 +199,9 @@ def update(node: Node, cotangent: Node) -> Sequence[Node | None]:
 
 def gather(node: Node, cotangent: Node) -> Sequence[Node | None]:
     array, *indices = node.inputs
+    if not any(one.ndim for one in indices):  # one place
+        given = (zeros(array.dtype, array.shape), cotangent, *indices)
+        return (Node("scatter", given, array.dtype, array.shape, node.options), *[None] * len(indices))
     function = Deposit(node.options["axis"])
     given = (zeros(array.dtype, array.shape), cotangent, *indices)
     return (Node("call", given, array.dtype, array.shape, {"function": function}), *[None] * len(indices))
