@@ -13,8 +13,9 @@ from jitkernels import errors  # noqa: F401  # a public name
 from jitkernels.locks import making as _making
 
 _ERRORS = (
-    "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "DataIndexError", "DifferenceError", "GraphError",
-    "JitKernelsError", "NotUsableError", "RegistrationError", "TracingError", "UnknownNameError", "WorkspaceError",
+    "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "DataIndexError", "DerivativeError",
+    "DifferenceError", "GraphError", "JitKernelsError", "NotUsableError", "RegistrationError", "TracingError",
+    "UnknownNameError", "WorkspaceError",
 )  # fmt: skip
 _LATER = {
     **dict.fromkeys(_ERRORS, "jitkernels.errors"),
@@ -30,10 +31,14 @@ _LATER = {
     "get_default_best": "jitkernels.kernel_funcs",
     "get_num_threads": "jitkernels.native.threads",
     "get_refer": "jitkernels.kernel_funcs",
+    "grad": "jitkernels.frontends.derivatives",
     "implements": "jitkernels.registry",
     "jit": "jitkernels.frontends.jit",
+    "jvp": "jitkernels.frontends.derivatives",
     "tune": "jitkernels.measuring",
     "use": "jitkernels.pins",
+    "value_and_grad": "jitkernels.frontends.derivatives",
+    "vjp": "jitkernels.frontends.derivatives",
 }
 """What is imported when it is first asked for: a process that calls kernels alone, or expressions alone, starts as
 quickly as if there were nothing else.

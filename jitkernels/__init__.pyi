@@ -93,6 +93,7 @@ from jitkernels.errors import ArgumentTypeError as ArgumentTypeError
 from jitkernels.errors import AttrError as AttrError
 from jitkernels.errors import BuildError as BuildError
 from jitkernels.errors import DataIndexError as DataIndexError
+from jitkernels.errors import DerivativeError as DerivativeError
 from jitkernels.errors import DifferenceError as DifferenceError
 from jitkernels.errors import GraphError as GraphError
 from jitkernels.errors import JitKernelsError as JitKernelsError
@@ -103,6 +104,10 @@ from jitkernels.errors import UnknownNameError as UnknownNameError
 from jitkernels.errors import WorkspaceError as WorkspaceError
 from jitkernels.explanation import Explanation as Explanation
 from jitkernels.explanation import explain as explain
+from jitkernels.frontends.derivatives import grad as grad
+from jitkernels.frontends.derivatives import jvp as jvp
+from jitkernels.frontends.derivatives import value_and_grad as value_and_grad
+from jitkernels.frontends.derivatives import vjp as vjp
 from jitkernels.frontends.explicit import cond as cond
 from jitkernels.frontends.explicit import fori_loop as fori_loop
 from jitkernels.frontends.explicit import scan as scan
@@ -128,6 +133,7 @@ __all__ = [
     "AttrError",
     "BuildError",
     "DataIndexError",
+    "DerivativeError",
     "DifferenceError",
     "Explanation",
     "GraphError",
@@ -150,13 +156,17 @@ __all__ = [
     "get_default_best",
     "get_num_threads",
     "get_refer",
+    "grad",
     "implements",
     "jit",
+    "jvp",
     "scan",
     "set_num_threads",
     "switch",
     "tune",
     "use",
+    "value_and_grad",
+    "vjp",
     "while_loop",
     "AdamAttr",
     "AdamWAttr",

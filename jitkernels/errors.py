@@ -76,3 +76,7 @@ class GraphError(JitKernelsError, RuntimeError):
 
 class TracingError(JitKernelsError, TypeError):
     """A function cannot be compiled as it is written; the message names file, line and variable, and the cure."""
+
+
+class DerivativeError(TracingError):
+    """A function has no derivative, or none of these arguments; the message names what and where."""

@@ -135,7 +135,7 @@ def computed(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords
     call.expected = _described(found)
     tracer.note(f"numpy.{name} is computed by NumPy, for these shapes")
     first = listed[0]
-    node = Node("call", nodes, first.dtype.name, first.shape, {"function": call})
+    node = tracer.placed(Node("call", nodes, first.dtype.name, first.shape, {"function": call}))
     if not isinstance(found, tuple):
         return _given(tracer, node, found)
     made = [
@@ -154,6 +154,5 @@ def shaped(tracer: Tracer, function: Any, name: str, dtype: str, like: Traced, *
     """A call by NumPy whose result has the shape of an array, whatever that is."""
     tracer.note(f"numpy.{name} is computed by NumPy")
     nodes = [one.node for one in arrays]
-    return fresh(
-        tracer, Node("call", nodes, dtype, like.extents, {"function": function}), is_scalar=not like.ndim
-    )
+    node = tracer.placed(Node("call", nodes, dtype, like.extents, {"function": function, "name": name}))
+    return fresh(tracer, node, is_scalar=not like.ndim)

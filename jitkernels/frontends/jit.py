@@ -95,6 +95,10 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
     def __repr__(self) -> str:
         return f"<jit {self.__wrapped__!r}>"
 
+    def configured(self, static_argnames: tuple[str, ...], config: JitConfig) -> "JitFunction[P, R]":
+        """The function, compiled otherwise."""
+        return JitFunction(self.__wrapped__, static_argnames, config)
+
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """One call: the code for these arguments, made if there is none."""
         out = None
@@ -212,15 +216,20 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         """Remember why a call is left to NumPy."""
         self._plain_calls[reason] = self._plain_calls.pop(reason, 0) + 1
 
-    def _structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
-        positional, named = self._signature.ordered(args, kwargs)
-        flattener = Flattener()
+    def _ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The arguments in one order."""
+        return self._signature.ordered(args, kwargs)
+
+    def _traced_part(self, flattener: Flattener) -> Any:
+        """The structure of the function itself."""
         function: Any = self.__wrapped__
-        part = (
-            flattener.function(function)
-            if type(function) is types.FunctionType
-            else flattener.flatten(function)
-        )
+        is_plain = type(function) is types.FunctionType
+        return flattener.function(function) if is_plain else flattener.flatten(function)
+
+    def _structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
+        positional, named = self._ordered(args, kwargs)
+        flattener = Flattener()
+        part = self._traced_part(flattener)
         statics = self._signature.statics
         parts = [
             ("static", None, Constant(static(one), one)) if i in statics else flattener.flatten(one)
@@ -387,7 +396,7 @@ def jit(
 
 def _compiled(function: Any, names: tuple[str, ...], config: JitConfig) -> Any:
     if isinstance(function, JitFunction):
-        function = function.__wrapped__
+        return function.configured(names, config)
     if not callable(function):
         raise ArgumentTypeError(f"function: expected a function, got {shown(function)}")
     return JitFunction(function, names, config)

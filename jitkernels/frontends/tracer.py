@@ -78,7 +78,7 @@ class Tracer:
     `checks` are numbers that are true where the function raises instead.
     `partial` are operations that are done for all elements, and in NumPy for those that a mask chooses. `depth` is the
     number of loops and branches around, `ranges`, `moves` and `implied` are what is known of ints in them, and `risky`
-    are results of those that may refuse.
+    are results of those that may refuse. `differentiates`: in how many derivatives' functions the trace is.
     """
 
     def __init__(self, leaves: Sequence[Any]) -> None:
@@ -101,7 +101,16 @@ class Tracer:
         self.limits: dict[int, Any] = {}
         self.named = 0
         self.implied: dict[int, Any] = {}
+        self.differentiates = 0
+        self.places: dict[int, tuple[Node, str]] = {}
         self._values: dict[int, Any] = {}
+
+    def placed(self, node: Node) -> Node:
+        """The node; where the function asks for it is remembered, for what messages tell."""
+        frame = user_frame()
+        if frame is not None:
+            self.places[id(node)] = node, f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        return node
 
     def guard(self, leaf: int, operation: str, bound: Any, truth: bool = True) -> None:
         self.guards.setdefault(ValueGuard(leaf, operation, bound, truth))

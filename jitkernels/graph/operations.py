@@ -3,6 +3,7 @@
 Interpreter, front ends, passes, code generator and documentation read it; nothing else lists operations.
 """
 
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import partial
@@ -27,6 +28,11 @@ class Operation:
     name: str
     run: Run = field(repr=False)
     scalar: Scalar | None = None
+
+    @property
+    def transpose(self) -> Any:
+        """What becomes of a cotangent, see `jitkernels.graph.transposes`; None where `partials` or nothing says."""
+        return importlib.import_module("jitkernels.graph.transposes").TRANSPOSES.get(self.name)
 
     @property
     def is_elementwise(self) -> bool:

@@ -65,6 +65,14 @@ class Scalar:
             return 8.0
         return 1.0 if self.name in ROUNDED else 0.0
 
+    @property
+    def partials(self) -> tuple[Any, ...] | None:
+        """The derivatives, one for each operand, see `jitkernels.graph.partials`; None where there are none."""
+        found: tuple[Any, ...] | None = importlib.import_module("jitkernels.graph.partials").partials_of(
+            self.name
+        )
+        return found
+
     def verify(self, node: "Node") -> str:
         """What is wrong with a node."""
         given = tuple(one.dtype for one in node.inputs)

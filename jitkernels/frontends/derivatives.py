@@ -1,0 +1,397 @@
+"""Derivatives of NumPy functions: `grad`, `value_and_grad`, `vjp`, `jvp`.
+
+The function is traced with fresh variables in place of what it is differentiated by, and the reverse pass adds its
+nodes to the same graph, so that both are compiled as one function. A directional derivative is the reverse pass of the
+reverse pass, which is linear in the cotangent; what only served to get there is dead code.
+"""
+
+import dataclasses
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jitkernels.errors import ArgumentTypeError, DerivativeError, shown
+from jitkernels.frontends.jit import JitFunction
+from jitkernels.frontends.storage import Storage, View
+from jitkernels.frontends.traced import Traced, fresh, scalar_node, traced
+from jitkernels.frontends.tracer import Tracer, current
+from jitkernels.frontends.whole import Whole
+from jitkernels.graph import construct
+from jitkernels.graph.backward import LackingError, cotangents, is_float
+from jitkernels.graph.config import JitConfig
+from jitkernels.graph.extents import value_of
+from jitkernels.graph.ir import Node
+from jitkernels.graph.transposes import zeros
+
+Tree = Any
+"""Arrays and numbers, alone or in lists, tuples, dicts and dataclasses."""
+MOST_KEPT = 256
+
+
+class Way(NamedTuple):
+    """Which derivative: ``grad``, ``value``, ``vjp`` or ``jvp``, by which arguments, and whether there is more."""
+
+    kind: str
+    argnums: tuple[int, ...]
+    is_one: bool
+    has_aux: bool
+
+    @property
+    def text(self) -> str:
+        """All of it as text, which is a constant wherever a function has it."""
+        return f"{self.kind} {','.join(map(str, self.argnums))} {int(self.is_one)} {int(self.has_aux)}"
+
+
+def way_of(text: str) -> Way:
+    """The way that a text is of."""
+    kind, argnums, is_one, has_aux = text.split(" ")
+    return Way(kind, tuple(map(int, filter(None, argnums.split(",")))), is_one == "1", has_aux == "1")
+
+
+class Derivative(JitFunction[Any, Any]):
+    """A derivative of a function as compiled code. There is no plain function that could serve instead."""
+
+    __jitkernels_traced__ = staticmethod(
+        lambda self: functools.partial(evaluated, self.way.text, self.__wrapped__)
+    )
+
+    def __init__(self, function: Any, way: Way, names: tuple[str, ...], config: JitConfig) -> None:
+        super().__init__(function, names, config)
+        self.way = way
+
+    def __repr__(self) -> str:
+        return f"<{self.way.kind} of {self.__wrapped__!r}>"
+
+    def __reduce__(self) -> Any:
+        return Derivative, (self.__wrapped__, self.way, self.static_argnames, self.config)
+
+    def configured(self, static_argnames: tuple[str, ...], config: JitConfig) -> "Derivative":
+        """The same derivative, compiled otherwise."""
+        return Derivative(self.__wrapped__, self.way, static_argnames, config)
+
+    def _ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.way.kind in ("vjp", "jvp"):
+            return args, kwargs
+        return super()._ordered(args, kwargs)
+
+    def _traced_part(self, flattener: Any) -> Any:
+        return flattener.flatten(self)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if current() is not None:
+            return evaluated(self.way.text, self.__wrapped__, *args, **kwargs)
+        kwargs = dict(kwargs)
+        out = kwargs.pop("out", None) if not self._takes_out else None
+        found, leaves, values = self._found(args, kwargs)
+        if found is None or found.graph is None:
+            reason = next(reversed(self._plain_calls)) if found is None else found.reason
+            raise self._refusal(reason, args, kwargs)
+        if found.written and not found.may_write(leaves):
+            raise self._refusal("arguments that it writes to share memory or are read-only", args, kwargs)
+        found.alarm = None
+        found.calls += 1
+        return self._computed(found, leaves, values, args, kwargs, out)
+
+    def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:  # noqa: ARG002
+        raise self._refusal("the compiled code refuses these arguments", args, kwargs)
+
+    def _refusal(self, reason: str, args: Any, kwargs: Any) -> Exception:
+        """Why there is no derivative; where the function itself raises, what that raises."""
+        if self.way.kind in ("grad", "value"):
+            try:
+                self.__wrapped__(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001  # which is what a caller expects
+                return error
+        return DerivativeError(f"{named(self.__wrapped__)} has no compiled derivative: {reason}")
+
+
+def named(function: Any) -> str:
+    """A function's name, and where it is."""
+    while isinstance(function, functools.partial):
+        function = function.args[1] if function.func is evaluated else function.func
+    name, code = getattr(function, "__name__", type(function).__name__), getattr(function, "__code__", None)
+    if code is None:
+        code = getattr(getattr(function, "__wrapped__", None), "__code__", None)
+    return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else str(name)
+
+
+def evaluated(text: str, function: Any, *args: Any, **kwargs: Any) -> Any:
+    """A derivative in a trace: what `Derivative` stands for."""
+    tracer, way = current(), way_of(text)
+    if tracer is None:
+        return made(function, way)(*args, **kwargs)
+    if way.kind in ("grad", "value"):
+        return _gradient(tracer, way, function, args, kwargs)
+    primals, given = args
+    variables = Variables(tracer, function)
+    replaced = [variables.replaced(one, f"argument {i}") for i, one in enumerate(primals)]
+    result, aux = _called(tracer, way, function, replaced, {})
+    outs = Leaves(tracer, function, "result", differentiable=False)
+    outs.collect(result)
+    if way.kind == "vjp":
+        weights = _matching(tracer, function, given, outs.found, "cotangents")
+        parts = variables.of(outs.nodes(), weights)
+        return _with_aux(way, (result, variables.tree(primals, parts)), aux)
+    tangents = _matching(tracer, function, given, variables.found, "tangents")
+    weights = [Node("positive", (zeros(one.dtype, one.shape),), one.dtype, one.shape) for one in outs.nodes()]
+    pulled = variables.of(outs.nodes(), weights)
+    try:
+        pushed = cotangents(pulled, tangents, weights)
+    except LackingError as error:
+        raise _lacking(tracer, function, error) from None
+    return _with_aux(way, (result, outs.tree(result, pushed)), aux)
+
+
+def _with_aux(way: Way, found: tuple[Any, ...], aux: Any) -> Any:
+    return (*found, aux) if way.has_aux else found
+
+
+def _called(tracer: Tracer, way: Way, function: Any, args: Sequence[Any], kwargs: Any) -> tuple[Any, Any]:
+    tracer.differentiates += 1
+    try:
+        found = function(*args, **kwargs)
+    finally:
+        tracer.differentiates -= 1
+    if not way.has_aux:
+        return found, None
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise DerivativeError(
+            f"{named(function)}: expected a pair (result, aux) with has_aux=True, got {_told(found)}"
+        )
+    return found
+
+
+def _gradient(tracer: Tracer, way: Way, function: Any, args: Any, kwargs: Any) -> Any:
+    count = len(args)
+    wrong = [i for i in way.argnums if not -count <= i < count]
+    if wrong:
+        raise DerivativeError(f"argnums: expected numbers of {count} positional arguments, got {wrong[0]}")
+    numbers = [i % count for i in way.argnums]
+    variables, given = Variables(tracer, function), list(args)
+    for i in numbers:
+        given[i] = variables.replaced(args[i], f"argument {i}")
+    result, aux = _called(tracer, way, function, given, kwargs)
+    if type(result) is not Traced and not isinstance(result, float | np.floating):
+        raise DerivativeError(f"{named(function)}: expected a float as the result, got {_told(result)}")
+    value = result if type(result) is Traced else None
+    if value is not None and (value.ndim or not is_float(value.node)):
+        raise DerivativeError(f"{named(function)}: expected a float as the result, got {_told(result)}")
+    if value is None:
+        parts = [zeros(one.dtype, one.shape) for one in variables.nodes()]
+    else:
+        parts = variables.of([value.node], [construct.constant(1.0, value.node.dtype)])
+    found = variables.tree([args[i] for i in numbers], parts)
+    found = found[0] if way.is_one else tuple(found)
+    if way.kind == "value":
+        return ((result, aux) if way.has_aux else result), found
+    return (found, aux) if way.has_aux else found
+
+
+def _lacking(tracer: Tracer, function: Any, error: LackingError) -> DerivativeError:
+    _, place = tracer.places.get(id(error.node), (None, ""))
+    where = f", {place}" if place else ""
+    return DerivativeError(f"{named(function)} has no derivative: there is none of {error}{where}")
+
+
+def _told(value: Any) -> str:
+    if type(value) is Traced:
+        shape = tuple(map(value_of, value.extents))
+        return f"{value.dtype} of shape {shape}"
+    return f"the int {value.value}" if type(value) is Whole else shown(value)
+
+
+class Leaves:
+    """Arrays and numbers of a tree, in order. `function`, `what`: what messages are about."""
+
+    def __init__(self, tracer: Tracer, function: Any, what: str, *, differentiable: bool = True) -> None:
+        self.tracer, self.function, self.what, self.differentiable = tracer, function, what, differentiable
+        self.found: list[Traced] = []
+
+    def nodes(self) -> list[Node]:
+        return [one.node for one in self.found]
+
+    def collect(self, value: Tree) -> Tree:
+        """The tree with `leaf` for its leaves."""
+        return mapped(value, self._leaf)
+
+    def _leaf(self, value: Any) -> Any:
+        self.found.append(_array(self.tracer, self.function, value, self.what))
+        return self.found[-1]
+
+    def tree(self, value: Tree, parts: Sequence[Node]) -> Tree:
+        """The tree of these nodes, each like the leaf in its place."""
+        remaining = iter(zip(self.found, parts, strict=True))
+
+        def leaf(_: Any) -> Any:
+            like, part = next(remaining)
+            made = fresh(self.tracer, part)
+            made.is_scalar = like.is_scalar
+            return made
+
+        return mapped(value, leaf)
+
+
+class Variables(Leaves):
+    """What a function is differentiated by: each leaf of an argument is replaced by a variable."""
+
+    def __init__(self, tracer: Tracer, function: Any) -> None:
+        super().__init__(tracer, function, "")
+
+    def replaced(self, value: Tree, what: str) -> Tree:
+        """The argument with variables for its leaves."""
+        self.what = what
+        return self.collect(value)
+
+    def _leaf(self, value: Any) -> Any:
+        given = _array(self.tracer, self.function, value, self.what)
+        node = Node("positive", (given.node,), given.node.dtype, given.node.shape)
+        storage = Storage(node)
+        made = Traced(
+            self.tracer, View(storage, node.shape), is_scalar=given.is_scalar, is_weak=given.is_weak
+        )
+        self.found.append(Traced(self.tracer, View(Storage(node), node.shape), is_scalar=given.is_scalar))
+        return made
+
+    def of(self, results: Sequence[Node], weights: Sequence[Node]) -> list[Node]:
+        """The derivatives by the variables. Raises DerivativeError."""
+        try:
+            return cotangents(results, weights, self.nodes())
+        except LackingError as error:
+            raise _lacking(self.tracer, self.function, error) from None
+
+
+def mapped(value: Tree, leaf: Callable[[Any], Any]) -> Tree:
+    """A tree of the same kind with other leaves."""
+    if type(value) is Traced or type(value) is Whole:
+        return leaf(value)
+    if value is None:
+        return None
+    if type(value) in (list, tuple):
+        return type(value)(mapped(one, leaf) for one in value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(mapped(one, leaf) for one in value))
+    if type(value) is dict:
+        return {name: mapped(one, leaf) for name, one in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        made = object.__new__(type(value))
+        for field in dataclasses.fields(value):
+            object.__setattr__(made, field.name, mapped(getattr(value, field.name), leaf))
+        return made
+    return leaf(value)
+
+
+def _array(tracer: Tracer, function: Any, value: Any, what: str) -> Traced:
+    """A leaf as an array of the trace. Raises DerivativeError for one that no derivative is of."""
+    if type(value) is float:
+        return fresh_number(tracer, value)
+    if isinstance(value, np.ndarray | np.floating) or type(value) is Traced:
+        found = traced(tracer, value)
+        if is_float(found.node):
+            return found
+    raise DerivativeError(
+        f"{named(function)}: {what}: expected floats, in arrays or numbers, got {_told(value)}"
+    )
+
+
+def fresh_number(tracer: Tracer, value: float) -> Traced:
+    """A Python float."""
+    made = fresh(tracer, scalar_node(np.float64(value)), is_scalar=True)
+    made.is_weak = True
+    return made
+
+
+def _matching(tracer: Tracer, function: Any, given: Tree, like: Sequence[Traced], what: str) -> list[Node]:
+    """The leaves of what has to be like others, as nodes of their dtypes."""
+    leaves = Leaves(tracer, function, what)
+    leaves.collect(given)
+    if len(leaves.found) != len(like):
+        raise DerivativeError(
+            f"{named(function)}: {what}: expected {len(like)} arrays or numbers, got {len(leaves.found)}"
+        )
+    found = []
+    for one, other in zip(leaves.found, like, strict=True):
+        if not construct.shapes_agree(one.extents, other.extents):
+            raise DerivativeError(f"{named(function)}: {what}: expected {_told(other)}, got {_told(one)}")
+        found.append(construct.cast(one.node, other.node.dtype))
+    return found
+
+
+def _checked(function: Any, argnums: Any, has_aux: Any) -> tuple[tuple[int, ...], bool]:
+    if not callable(function):
+        raise ArgumentTypeError(f"function: expected a function, got {shown(function)}")
+    if type(has_aux) is not bool:
+        raise ArgumentTypeError(f"has_aux: expected a bool, got {shown(has_aux)}")
+    several = isinstance(argnums, tuple | list)
+    try:
+        numbers = tuple(operator.index(one) for one in (argnums if several else (argnums,)))
+    except TypeError:
+        raise ArgumentTypeError(
+            f"argnums: expected an int or a tuple of ints, got {shown(argnums)}"
+        ) from None
+    return numbers, not several
+
+
+def made(function: Any, way: Way) -> Any:
+    """The derivative; the same one again for the same function. In a trace it is a part of that."""
+    if current() is not None:
+        return functools.partial(evaluated, way.text, function)
+    try:
+        return _kept(function, way)
+    except TypeError:  # of functions that cannot be hashed
+        return _new(function, way)
+
+
+def _new(function: Any, way: Way) -> Derivative:
+    config = function.config if isinstance(function, JitFunction) else JitConfig()
+    names = function.static_argnames if isinstance(function, JitFunction) else ()
+    if isinstance(function, JitFunction) and not isinstance(function, Derivative):
+        function = function.__wrapped__
+    return Derivative(function, way, names, config)
+
+
+_kept = functools.lru_cache(maxsize=MOST_KEPT)(_new)
+
+
+def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Any:
+    """The gradient of a function that gives a float, by its positional arguments of these numbers.
+
+    The result is like the argument: an array, a number, or lists, tuples, dicts and dataclasses of them; for several
+    `argnums` a tuple. With `has_aux` the function gives a pair, of which the second is given back beside the gradient.
+    """
+    numbers, is_one = _checked(function, argnums, has_aux)
+    return made(function, Way("grad", numbers, is_one, has_aux))
+
+
+def value_and_grad(
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Any:
+    """Like `grad`; gives the pair of what the function gives and the gradient."""
+    numbers, is_one = _checked(function, argnums, has_aux)
+    return made(function, Way("value", numbers, is_one, has_aux))
+
+
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """What a function gives, and a function from cotangents of that to those of the arguments, a tuple."""
+    _checked(function, 0, has_aux)
+    found = made(function, Way("vjp", (), False, has_aux))
+    result = function(*primals)
+    value, aux = result if has_aux else (result, None)
+
+    def pull(cotangent: Any) -> Any:
+        return tuple(found(primals, cotangent)[1])
+
+    return (value, pull, aux) if has_aux else (value, pull)
+
+
+def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+    """What a function gives for `primals`, and how that changes as these do along `tangents`."""
+    _checked(function, 0, has_aux)
+    for name, one in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(one, tuple | list):
+            raise ArgumentTypeError(f"{name}: expected a tuple of arguments, got {shown(one)}")
+    if len(primals) != len(tangents):
+        raise ArgumentTypeError(f"tangents: expected {len(primals)} as of primals, got {len(tangents)}")
+    return made(function, Way("jvp", (), False, has_aux))(tuple(primals), tuple(tangents))

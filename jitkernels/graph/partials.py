@@ -1,0 +1,115 @@
+"""The derivatives of elementwise operations: for each operand a function of the operands and the result.
+
+A rule is made of operations that have rules themselves, so that derivatives have derivatives. Where a function has no
+derivative, the rule says what JAX does: a half each for equal operands of a maximum, zero for `absolute` at zero.
+Operations whose results are whole numbers or truth values have zero, which is None here.
+"""
+# ruff: noqa: ARG005  # rules take all operands and the result, and use what they need
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from jitkernels.graph.terms import Term, apply, number
+
+Partial = Callable[..., "Term | float"] | None
+"""What a small change of one operand is multiplied by, from the operands and then the result."""
+
+
+def _chosen(one: Term, other: Term, result: Term) -> Term:
+    """1 where one operand is the result, a half where the other is, too."""
+    other_is = apply("equal", other, result)
+    return apply(
+        "where", apply("equal", one, result), apply("where", other_is, number(0.5, result), 1.0), 0.0
+    )
+
+
+def _extreme() -> tuple[Partial, Partial]:
+    return (lambda x, y, z: _chosen(x, y, z), lambda x, y, z: _chosen(y, x, z))
+
+
+def _power_of_base(x: Term, y: Term, z: Term) -> Term:
+    safe = apply("where", apply("equal", y, 0.0), 1.0, y - 1.0)
+    return apply("where", apply("equal", y, 0.0), 0.0, y * apply("power", x, safe))
+
+
+def _power_of_exponent(x: Term, y: Term, z: Term) -> Term:
+    is_zero = apply("equal", x, 0.0)
+    return apply("where", is_zero, 0.0, z * apply("log", apply("where", is_zero, 1.0, x)))
+
+
+def _same_sign(x: Term, y: Term) -> Term:
+    return apply("copysign", number(1.0, x), x) * apply("copysign", number(1.0, y), y)
+
+
+def _sign(x: Term, y: Term) -> Term:
+    return apply("sign", x)
+
+
+PARTIALS: dict[str, tuple[Partial, ...]] = {
+    "add": (lambda x, y, z: 1.0, lambda x, y, z: 1.0),
+    "subtract": (lambda x, y, z: 1.0, lambda x, y, z: -1.0),
+    "multiply": (lambda x, y, z: y, lambda x, y, z: x),
+    "divide": (lambda x, y, z: 1.0 / y, lambda x, y, z: -z / y),
+    "floor_divide": (None, None),
+    "remainder": (lambda x, y, z: 1.0, lambda x, y, z: -apply("floor_divide", x, y)),
+    "fmod": (lambda x, y, z: 1.0, lambda x, y, z: -apply("trunc", x / y)),
+    "negative": (lambda x, y: -1.0,),
+    "positive": (lambda x, y: 1.0,),
+    "absolute": (_sign,),
+    "fabs": (_sign,),
+    "square": (lambda x, y: 2.0 * x,),
+    "reciprocal": (lambda x, y: -(y * y),),
+    "sqrt": (lambda x, y: 0.5 / y,),
+    "floor": (None,),
+    "ceil": (None,),
+    "trunc": (None,),
+    "rint": (None,),
+    "sign": (None,),
+    "copysign": (lambda x, y, z: _same_sign(x, y), None),
+    "heaviside": (None, lambda x, y, z: apply("where", apply("equal", x, 0.0), number(1.0, y), 0.0)),
+    "nextafter": (lambda x, y, z: 1.0, None),
+    "spacing": (None,),
+    "ldexp": (lambda x, y, z: apply("ldexp", number(1.0, x), y), None),
+    "maximum": _extreme(),
+    "minimum": _extreme(),
+    "fmax": _extreme(),
+    "fmin": _extreme(),
+    "exp": (lambda x, y: y,),
+    "exp2": (lambda x, y: math.log(2.0) * y,),
+    "expm1": (lambda x, y: y + 1.0,),
+    "log": (lambda x, y: 1.0 / x,),
+    "log2": (lambda x, y: 1.0 / (math.log(2.0) * x),),
+    "log10": (lambda x, y: 1.0 / (math.log(10.0) * x),),
+    "log1p": (lambda x, y: 1.0 / (1.0 + x),),
+    "power": (_power_of_base, _power_of_exponent),
+    "cbrt": (lambda x, y: 1.0 / (3.0 * (y * y)),),
+    "hypot": (lambda x, y, z: x / z, lambda x, y, z: y / z),
+    "sin": (lambda x, y: apply("cos", x),),
+    "cos": (lambda x, y: -apply("sin", x),),
+    "tan": (lambda x, y: 1.0 + y * y,),
+    "arcsin": (lambda x, y: 1.0 / apply("sqrt", (1.0 - x) * (1.0 + x)),),
+    "arccos": (lambda x, y: -1.0 / apply("sqrt", (1.0 - x) * (1.0 + x)),),
+    "arctan": (lambda x, y: 1.0 / (1.0 + x * x),),
+    "arctan2": (lambda x, y, z: y / (x * x + y * y), lambda x, y, z: -x / (x * x + y * y)),
+    "sinh": (lambda x, y: apply("cosh", x),),
+    "cosh": (lambda x, y: apply("sinh", x),),
+    "tanh": (lambda x, y: 1.0 - y * y,),
+    "arcsinh": (lambda x, y: 1.0 / apply("sqrt", x * x + 1.0),),
+    "arccosh": (lambda x, y: 1.0 / apply("sqrt", (x - 1.0) * (x + 1.0)),),
+    "arctanh": (lambda x, y: 1.0 / ((1.0 - x) * (1.0 + x)),),
+    "logaddexp": (lambda x, y, z: apply("sigmoid", x - y), lambda x, y, z: apply("sigmoid", y - x)),
+    "logaddexp2": (
+        lambda x, y, z: apply("sigmoid", math.log(2.0) * (x - y)),
+        lambda x, y, z: apply("sigmoid", math.log(2.0) * (y - x)),
+    ),
+    "erf": (lambda x, y: 2.0 / math.sqrt(math.pi) * apply("exp", -(x * x)),),
+    "erfc": (lambda x, y: -2.0 / math.sqrt(math.pi) * apply("exp", -(x * x)),),
+    "sigmoid": (lambda x, y: y * (1.0 - y),),
+    "softplus": (lambda x, y: apply("sigmoid", x),),
+}
+
+
+def partials_of(name: str) -> tuple[Any, ...] | None:
+    """The rules of an elementwise operation, one for each operand; None where there are none."""
+    return PARTIALS.get(name)

@@ -1,0 +1,255 @@
+"""What becomes of the cotangent of a node: the rules of all operations that are not elementwise.
+
+A rule takes a node and its cotangent, and gives one for each input, or None where none flows. The operations are
+linear, or are where they choose, so a rule is the transpose of the operation.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitkernels.graph import construct, extents
+from jitkernels.graph.construct import UnknownError, elementwise
+from jitkernels.graph.extents import same
+from jitkernels.graph.ir import Node
+
+Transpose = Callable[[Node, Node], Sequence[Node | None]]
+
+
+def zeros(dtype: str, shape: Sequence[Any]) -> Node:
+    """An array of zeros."""
+    return construct.broadcast_to(construct.constant(0, dtype), shape)
+
+
+def summed_to(node: Node, shape: Sequence[Any]) -> Node:
+    """The sum over what broadcasting has made of an array of that shape."""
+    missing = node.ndim - len(shape)
+    over = [
+        i
+        for i in range(node.ndim)
+        if i < missing or (same(shape[i - missing], 1) and not same(node.shape[i], 1))
+    ]
+    if not over:
+        return node
+    found = construct.reduce("sum", node, over)
+    kept = [i - missing for i in over if i >= missing]
+    return construct.expand_dims(found, kept) if kept else found
+
+
+def where(node: Node, cotangent: Node) -> Sequence[Node | None]:
+    condition, one, other = node.inputs
+    return (
+        None,
+        summed_to(elementwise("where", condition, cotangent, 0.0), one.shape),
+        summed_to(elementwise("where", condition, 0.0, cotangent), other.shape),
+    )
+
+
+def cast(node: Node, cotangent: Node) -> Sequence[Node | None]:
+    return (construct.cast(cotangent, node.inputs[0].dtype),)
+
+
+def reshape(node: Node, cotangent: Node) -> Sequence[Node | None]:
+    return (construct.reshape(cotangent, node.inputs[0].shape),)
+
+
+def view(node: Node, cotangent: Node) -> Sequence[Node | None]:
+    """Elements that are shown several times get the sum, those that are not shown zero."""
+    given, index_map, shape = node.inputs[0], node.options["map"], node.shape
+    shown = {own for _, steps in index_map for own, step in steps if not same(step, 0)}
+    over = [i for i in range(len(shape)) if i not in shown and not same(shape[i], 1)]
+    kept = [i for i in range(len(shape)) if i in shown]
+    gone = [i for i in range(len(shape)) if i not in shown]
+    if over:
+        cotangent = construct.reduce("sum", cotangent, over)
+        gone = [i - sum(other < i for other in over) for i in gone if i not in over]
+    if gone:
+        cotangent = construct.squeeze(cotangent, gone)
+    index_map = tuple(
+        (start, tuple((kept.index(own), step) for own, step in steps if own in shown))
+        for start, steps in index_map
+    )
+    return (_placed_back(cotangent, given, index_map),)
+
+
+def _placed_back(cotangent: Node, given: Node, index_map: Any) -> Node:
+    """What a view that shows each element once at most was made of, zero elsewhere."""
+    steps = [one for _, one in index_map]
+    order = [own for one in steps for own, _ in sorted(one, key=lambda pair: steps_of(pair, cotangent))]
+    if len(order) == len(set(order)) == cotangent.ndim and all(
+        _is_all(start, one, cotangent.shape, extent)
+        for (start, one), extent in zip(index_map, given.shape, strict=True)
+    ):
+        return construct.reshape(construct.transpose(cotangent, order), given.shape)
+    for one in steps:
+        if len(one) > 1 and not _is_split(one, cotangent.shape):
+            raise UnknownError("a view that shows elements several times, as sliding windows do")
+    options = {"map": index_map, "extents": cotangent.shape}
+    return Node("update", (zeros(given.dtype, given.shape), cotangent), given.dtype, given.shape, options)
+
+
+def steps_of(pair: Any, cotangent: Node) -> int:
+    """Outermost dimensions first: those of large steps."""
+    own, step = pair
+    return -int(extents.value_of(step)) * 2 + (extents.value_of(cotangent.shape[own]) == 1)
+
+
+def _is_split(steps: Any, shape: Sequence[Any]) -> bool:
+    """Whether dimensions are one dimension taken apart, without gaps but for those of the whole."""
+    ordered = sorted(steps, key=lambda pair: abs(extents.value_of(pair[1])))
+    return all(same(further[1], step * shape[own]) for (own, step), further in itertools.pairwise(ordered))
+
+
+def _is_all(start: Any, steps: Any, shape: Sequence[Any], extent: Any) -> bool:
+    """Whether dimensions show all of one."""
+    if not same(start, 0):
+        return False
+    if not steps:
+        return same(extent, 1)
+    count = extents.product(shape[own] for own, _ in steps)
+    ordered = sorted(steps, key=lambda pair: extents.value_of(pair[1]))
+    return same(count, extent) and same(ordered[0][1], 1) and _is_split(steps, shape)
+
+
+def reduce(node: Node, cotangent: Node) -> Sequence[Node | None]:
+    given, kind, axes = node.inputs[0], node.options["kind"], node.options["axes"]
+
+    def spread(one: Node) -> Node:
+        return construct.broadcast_to(construct.expand_dims(one, axes), given.shape)
+
+    if kind == "sum":
+        return (spread(cotangent),)
+    if kind in ("min", "max"):
+        chosen = elementwise("equal", given, spread(node))
+        shares = elementwise("where", chosen, construct.constant(1.0, node.dtype), 0.0)
+        share = elementwise("divide", cotangent, construct.reduce("sum", shares, axes))
+        return (elementwise("where", chosen, spread(share), 0.0),)
+    if kind == "prod":
+        return (elementwise("multiply", spread(cotangent), _others(given, axes, spread)),)
+    return (None,)
+
+
+def _others(given: Node, axes: Sequence[int], spread: Callable[[Node], Node]) -> Node:
+    """For each element the product of the others, also where one of them is zero."""
+    is_zero = elementwise("equal", given, 0.0)
+    safe = elementwise("where", is_zero, 1.0, given)
+    product = spread(construct.reduce("prod", safe, axes))
+    count = spread(construct.reduce("sum", construct.cast(is_zero, "int64"), axes))
+    alone = elementwise("where", is_zero, product, 0.0)
+    one = elementwise("where", elementwise("equal", count, 1), alone, 0.0)
+    return elementwise("where", elementwise("equal", count, 0), elementwise("divide", product, safe), one)
+
+
+def scan(node: Node, cotangent: Node) -> Sequence[Node | None]:
+    kind, axis = node.options["kind"], node.options["axis"]
+    if kind != "sum":
+        raise UnknownError(f"a running {kind}")
+    turned = _flipped(cotangent, axis)
+    return (_flipped(Node("scan", (turned,), node.dtype, node.shape, node.options), axis),)
+
+
+def _flipped(node: Node, axis: int) -> Node:
+    index_map = construct.identity_map(node.ndim)
+    index_map[axis] = (node.shape[axis] - 1, ((axis, -1),))
+    return construct.view(node, tuple(index_map), node.shape)
+
+
+def _product(left: Node, right: Node) -> Node:
+    outer = construct.broadcast_shapes([left.shape[:-2], right.shape[:-2]])
+    shape = (*outer, left.shape[-2], right.shape[-1])
+    if any(same(one, 0) for one in (*shape, left.shape[-1])):
+        return zeros(left.dtype, shape)
+    return Node("matmul", (left, right), left.dtype, shape)
+
+
+def _turned(node: Node) -> Node:
+    order = [*range(node.ndim - 2), node.ndim - 1, node.ndim - 2]
+    return construct.transpose(node, order)
+
+
+def matmul(node: Node, cotangent: Node) -> Sequence[Node | None]:
+    left, right = node.inputs
+    to_left = summed_to(_product(cotangent, _turned(right)), left.shape)
+    if right.ndim == 2 and left.ndim > 2:  # one product of all rows
+        rows = extents.product(left.shape[:-1])
+        all_left = construct.reshape(left, (rows, left.shape[-1]))
+        return to_left, _product(_turned(all_left), construct.reshape(cotangent, (rows, cotangent.shape[-1])))
+    return to_left, summed_to(_product(_turned(left), cotangent), right.shape)
+
+
+def concatenate(node: Node, cotangent: Node) -> Sequence[Node | None]:
+    axis, found, start = node.options["axis"], [], 0
+    for one in node.inputs:
+        index_map = construct.identity_map(node.ndim)
+        index_map[axis] = (start, ((axis, 1),))
+        found.append(construct.view(cotangent, tuple(index_map), one.shape))
+        start = start + one.shape[axis]
+    return found
+
+
+def update(node: Node, cotangent: Node) -> Sequence[Node | None]:
+    index_map, value = node.options["map"], node.inputs[1]
+    hidden = Node(
+        "update", (cotangent, zeros(value.dtype, value.shape)), node.dtype, node.shape, node.options
+    )
+    return hidden, construct.view(cotangent, index_map, value.shape)
+
+
+def gather(node: Node, cotangent: Node) -> Sequence[Node | None]:
+    array, *indices = node.inputs
+    if not any(one.ndim for one in indices):  # one place
+        given = (zeros(array.dtype, array.shape), cotangent, *indices)
+        return (Node("scatter", given, array.dtype, array.shape, node.options), *[None] * len(indices))
+    function = Deposit(node.options["axis"])
+    given = (zeros(array.dtype, array.shape), cotangent, *indices)
+    return (Node("call", given, array.dtype, array.shape, {"function": function}), *[None] * len(indices))
+
+
+def scatter(node: Node, cotangent: Node) -> Sequence[Node | None]:
+    _, values, *indices = node.inputs
+    nothing = zeros(values.dtype, values.shape)
+    hidden = Node("scatter", (cotangent, nothing, *indices), node.dtype, node.shape, node.options)
+    picked = _picked(cotangent, indices, node.options["axis"])
+    return hidden, summed_to(picked, values.shape), *[None] * len(indices)
+
+
+def _picked(array: Node, indices: Sequence[Node], axis: int) -> Node:
+    around = construct.broadcast_shapes([one.shape for one in indices])
+    shape = (*array.shape[:axis], *around, *array.shape[axis + len(indices) :])
+    return Node("gather", (array, *indices), array.dtype, shape, {"axis": axis})
+
+
+class Deposit:
+    """Adds values to the elements of an array that numbers pick, those that are picked often several times."""
+
+    def __init__(self, axis: int) -> None:
+        self.axis = axis
+        self.__name__ = "add.at"
+
+    def __call__(self, array: Any, values: Any, *indices: Any) -> Any:
+        found = np.array(array)
+        key: Any = (slice(None),) * self.axis + tuple(map(np.asarray, indices))
+        np.add.at(found, key, values)
+        return found
+
+    def transpose(self, node: Node, cotangent: Node) -> Sequence[Node | None]:
+        _, _, *indices = node.inputs
+        return cotangent, _picked(cotangent, indices, self.axis), *[None] * len(indices)
+
+
+def call(node: Node, cotangent: Node) -> Sequence[Node | None]:
+    function = node.options["function"]
+    found = getattr(function, "transpose", None)
+    if found is None:
+        name = node.options.get("name") or getattr(function, "__name__", "function")
+        raise UnknownError(f"numpy.{name}")
+    given: Sequence[Node | None] = found(node, cotangent)
+    return given
+
+
+TRANSPOSES: dict[str, Transpose] = {
+    "where": where, "cast": cast, "reshape": reshape, "view": view, "reduce": reduce, "scan": scan, "matmul": matmul,
+    "concatenate": concatenate, "update": update, "gather": gather, "scatter": scatter, "call": call,
+}  # fmt: skip
