@@ -32,6 +32,8 @@ SQUARE = 8
 """Rows and columns that are turned in registers: a part has as many at least."""
 BAND = 64
 """Rows that columns are written of before the next ones: what was read but in part stays in the caches."""
+NEAR = 1 << 18
+"""Bytes of a result that the second cache keeps: of flat matrices many lines of a row are read before the next row."""
 STRIP = 64
 """Columns of a table that a thread adds to at least."""
 
@@ -141,15 +143,27 @@ def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> Loop
                 for i in range(top, bottom):
                     y[j * rows + i] = x[i * n + j]
             return
+        band = max(NEAR // (rows * LINE), 1) * side
         left = begin
         while left < end:
-            width = side if end - left >= side + SQUARE else end - left
+            right = left + band if end - left >= band + SQUARE else end
             first = top
             while first < bottom:
                 height = side if bottom - first >= side + SQUARE else bottom - first
-                tiles(offset(y, left * rows + first), rows, offset(x, first * n + left), n, height, width)
+                column = left
+                while column < right:
+                    width = side if right - column >= side + SQUARE else right - column
+                    tiles(
+                        offset(y, column * rows + first),
+                        rows,
+                        offset(x, first * n + column),
+                        n,
+                        height,
+                        width,
+                    )
+                    column += width
                 first += height
-            left += width
+            left = right
 
     @inlined()
     def matrix(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
