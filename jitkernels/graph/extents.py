@@ -15,6 +15,8 @@ from jitkernels.records import record
 Number = Any
 """An int or an `Extent`."""
 Monomial = tuple["Atom", ...]
+BY_LIMITS: dict[str, Any] = {}
+"""What `limits` tells of extents that move, which is made of what is here."""
 
 
 @record
@@ -208,9 +210,7 @@ class Extent:
         if least is not None and (least > 0 or (least == 0 and sign == ">=")):
             return sign != "=="
         if is_moving(apart):
-            from jitkernels.graph.limits import moving_decided  # which is made of what is here
-
-            return moving_decided(apart, sign)
+            return bool(BY_LIMITS["decided"](apart, sign))
         holds = _holds(apart.value, sign)
         if holds:
             self.guard(apart, sign)
@@ -307,9 +307,7 @@ def product(extents: Iterable[Number]) -> Number:
 def least_of(extent: Number) -> int | None:
     """A bound from below, where symbols are at least 2, but strides ("s...") may be anything; None if there is none."""
     if is_moving(extent):
-        from jitkernels.graph.limits import limit
-
-        low = limit(extent, is_upper=False)
+        low = BY_LIMITS["limit"](extent, is_upper=False)
         return None if low is None else least_of(low)
     if not isinstance(extent, Extent):
         return int(extent)

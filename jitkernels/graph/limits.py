@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 
 from jitkernels.graph.extents import (
+    BY_LIMITS,
     Extent,
     Number,
     UnknownError,
@@ -95,3 +96,6 @@ def _either(operation: str, one: Number, other: Number) -> Number:
     if not isinstance(apart, Extent):
         return (one if apart <= 0 else other) if operation == "min" else (one if apart >= 0 else other)
     return opaque(operation, one, other, apart.scope)
+
+
+BY_LIMITS.update(decided=moving_decided, limit=limit)
