@@ -15,8 +15,9 @@ from processes import python
 
 import jitkernels as jk
 from jitkernels.frontends import links
-from jitkernels.graph.extents import Scope, parted
+from jitkernels.graph.extents import Scope
 from jitkernels.graph.extents import same as same_extent
+from jitkernels.graph.limits import parted
 from jitkernels.native import load, pages
 
 x = array(50_000)

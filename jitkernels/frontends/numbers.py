@@ -20,7 +20,7 @@ from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.universal import CLASSES, cast_to, elementwise, kind_of, weak
 from jitkernels.frontends.whole import Whole, as_whole
-from jitkernels.graph import construct, extents
+from jitkernels.graph import construct, extents, limits
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Extent, Number
 from jitkernels.graph.ir import Node, sorted_nodes
@@ -143,7 +143,7 @@ def _rounded(tracer: Tracer, value: Any, way: str) -> Any:
         return as_whole(tracer, -(-number // by) if way == "ceil" else number // by)
     factor = next((one.options["value"] for one in node.inputs if one.operation == "constant"), -1.0)
     if node.operation == "multiply" and 0 <= factor <= 1 and way != "ceil":
-        return as_whole(tracer, extents.scaled(whole, float(factor)))
+        return as_whole(tracer, limits.scaled(whole, float(factor)))
     return None
 
 

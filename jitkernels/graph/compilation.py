@@ -11,10 +11,11 @@ from jitkernels.graph.checks import checked
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.extents import Number, Scope, limit
+from jitkernels.graph.extents import Number, Scope
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.lifetimes import lifetimes
+from jitkernels.graph.limits import limit
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.orders import order_of_store
 from jitkernels.graph.passes import optimised

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.graph import extents, interpreter
+from jitkernels.graph import interpreter, limits
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.operations import OPERATIONS
 
@@ -34,7 +34,7 @@ def run(graph: Graph, arrays: Sequence[Any], symbols: Mapping[str, int]) -> list
     }
     known: dict[int, tuple[Any, Doubt]] = {key: (array, None) for key, array in given.items()}
 
-    value = extents.Values(symbols)
+    value = limits.Values(symbols)
     with np.errstate(all="ignore"):
         for node in graph:
             if id(node) not in known:

@@ -5,7 +5,6 @@ their own. A question about extents is answered by the values of the call that i
 of the code: it serves all calls for which every guard holds, whatever their sizes.
 """
 
-import math
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,8 @@ from jitkernels.records import record
 Number = Any
 """An int or an `Extent`."""
 Monomial = tuple["Atom", ...]
+BY_LIMITS: dict[str, Any] = {}
+"""What `limits` tells of extents that move, which is made of what is here."""
 
 
 @record
@@ -98,9 +99,9 @@ class Extent:
 
     def _with(self, other: Number, factor: int) -> Number:
         terms = dict(self.terms)
-        for monomial, count in _terms(other).items():
+        for monomial, count in terms_of(other).items():
             terms[monomial] = terms.get(monomial, 0) + factor * count
-        return _made(terms, self.scope)
+        return made(terms, self.scope)
 
     def __add__(self, other: Number) -> Number:
         return self._with(other, 1) if _is_whole(other) else self.value_now() + other
@@ -118,10 +119,10 @@ class Extent:
             return self.value_now() * other
         terms: dict[Monomial, int] = {}
         for one, count in self.terms.items():
-            for two, times in _terms(other).items():
+            for two, times in terms_of(other).items():
                 product = tuple(sorted((*one, *two), key=operator.attrgetter("text")))
                 terms[product] = terms.get(product, 0) + count * times
-        return _made(terms, self.scope)
+        return made(terms, self.scope)
 
     __rmul__ = __mul__
 
@@ -151,12 +152,12 @@ class Extent:
             left, right = int(left), int(right)
             return left // right if operation == "floordiv" else left % right
         if type(right) is int and right != 0:
-            quotient = _exact_quotient(left, right)
+            quotient = exact_quotient(left, right)
             if quotient is not None:
                 return quotient if operation == "floordiv" else 0
         if right == 0:
             raise ZeroDivisionError("integer division or modulo by zero")
-        return _opaque(operation, left, right, self.scope)
+        return opaque(operation, left, right, self.scope)
 
     def value_now(self) -> int:
         """The value of the traced call; from now on the code is for this one alone."""
@@ -209,7 +210,7 @@ class Extent:
         if least is not None and (least > 0 or (least == 0 and sign == ">=")):
             return sign != "=="
         if is_moving(apart):
-            return _moving_decided(apart, sign)
+            return bool(BY_LIMITS["decided"](apart, sign))
         holds = _holds(apart.value, sign)
         if holds:
             self.guard(apart, sign)
@@ -263,43 +264,6 @@ def is_moving(extent: Number) -> bool:
     )
 
 
-def limit(extent: Number, *, is_upper: bool) -> Number | None:
-    """A bound of an extent in which nothing moves; None if there is none."""
-    while is_moving(extent):
-        moving = extent.scope.moving
-        youngest = max(symbols_of(extent) & moving.keys(), key=list(moving).index)
-        found: Number = 0
-        for monomial, count in extent.terms.items():
-            own = [atom for atom in monomial if atom.text == youngest]
-            rest = [atom for atom in monomial if atom.text != youngest]
-            others = _made({tuple(rest): 1}, extent.scope)
-            if own:
-                least = least_of(others)
-                if len(own) > 1 or least is None or least < 0:
-                    return None
-                others = others * moving[youngest][(count > 0) == is_upper]
-            elif youngest in symbols_of(others):
-                return None
-            found = found + others * count
-        extent = found
-    return extent
-
-
-def _moving_decided(apart: "Extent", sign: str) -> bool:
-    """What the bounds tell. That it is not one, or another number, is taken for granted: no code is made for it."""
-    low, high = limit(apart, is_upper=False), limit(apart, is_upper=True)
-    least = None if low is None else least_of(low)
-    most = None if high is None else least_of(-high)
-    if sign == "==":
-        if (least is not None and least > 0) or (most is not None and most > 0):
-            return False
-    elif least is not None and least >= (sign == ">"):
-        return True
-    elif most is not None and most >= (sign == ">="):
-        return False
-    raise UnknownError("the size of an array differs from round to round, and it is not known how")
-
-
 def same(one: Number, other: Number) -> bool:
     """Whether two extents are equal for all values of their symbols; nothing is guarded."""
     return bool(key_of(one) == key_of(other))
@@ -340,32 +304,10 @@ def product(extents: Iterable[Number]) -> Number:
     return result
 
 
-def least(one: Number, other: Number) -> Number:
-    """The smaller one, which calls decide for themselves."""
-    return _either("min", one, other)
-
-
-def largest(one: Number, other: Number) -> Number:
-    """The larger one, which calls decide for themselves."""
-    return _either("max", one, other)
-
-
-def scaled(extent: Extent, factor: float) -> Number:
-    """The whole part of a product with a float, as ``int(extent * factor)`` has it."""
-    return _opaque("scaled", extent, factor, extent.scope)
-
-
-def _either(operation: str, one: Number, other: Number) -> Number:
-    apart = one - other
-    if not isinstance(apart, Extent):
-        return (one if apart <= 0 else other) if operation == "min" else (one if apart >= 0 else other)
-    return _opaque(operation, one, other, apart.scope)
-
-
 def least_of(extent: Number) -> int | None:
     """A bound from below, where symbols are at least 2, but strides ("s...") may be anything; None if there is none."""
     if is_moving(extent):
-        low = limit(extent, is_upper=False)
+        low = BY_LIMITS["limit"](extent, is_upper=False)
         return None if low is None else least_of(low)
     if not isinstance(extent, Extent):
         return int(extent)
@@ -390,16 +332,6 @@ def evaluated(extent: Number, values: Mapping[str, int]) -> int:
     return total
 
 
-class Values:
-    """What extents are for some values of their symbols, to which loops add those that move."""
-
-    def __init__(self, symbols: Mapping[str, int]) -> None:
-        self.symbols = dict(symbols)
-
-    def __call__(self, extent: Number) -> int:
-        return evaluated(extent, self.symbols)
-
-
 def _atom(atom: Atom, values: Mapping[str, int]) -> int:
     if not atom.operation:
         return values[atom.text]
@@ -414,16 +346,6 @@ def _atom(atom: Atom, values: Mapping[str, int]) -> int:
         case "min":
             return min(left, right)
     return max(left, right)
-
-
-def parted(extent: Number) -> tuple[int, Number, int]:
-    """What an extent is made of: a whole number as large as can be, times an extent, and a number added to that."""
-    terms = dict(_terms(extent))
-    more = terms.pop((), 0)
-    if not isinstance(extent, Extent):
-        return 1, 0, more
-    times = math.gcd(*terms.values())
-    return times, _exact_quotient(_made(terms, extent.scope), times), more
 
 
 def symbols_of(extent: Number) -> set[str]:
@@ -447,11 +369,11 @@ def _holds(apart: Any, sign: str) -> bool:
     return bool(apart == 0 if sign == "==" else apart > 0 if sign == ">" else apart >= 0)
 
 
-def _terms(value: Number) -> dict[Monomial, int]:
+def terms_of(value: Number) -> dict[Monomial, int]:
     return value.terms if isinstance(value, Extent) else {(): operator.index(value)} if value else {}
 
 
-def _made(terms: dict[Monomial, int], scope: Scope) -> Number:
+def made(terms: dict[Monomial, int], scope: Scope) -> Number:
     left = {monomial: count for monomial, count in terms.items() if count}
     if not left:
         return 0
@@ -460,13 +382,13 @@ def _made(terms: dict[Monomial, int], scope: Scope) -> Number:
     return Extent(left, scope)
 
 
-def _opaque(operation: str, left: Number, right: Number, scope: Scope) -> Number:
-    return _made({(Atom(f"{operation}({left}, {right})", operation, left, right),): 1}, scope)
+def opaque(operation: str, left: Number, right: Number, scope: Scope) -> Number:
+    return made({(Atom(f"{operation}({left}, {right})", operation, left, right),): 1}, scope)
 
 
-def _exact_quotient(extent: Number, divisor: int) -> Number | None:
+def exact_quotient(extent: Number, divisor: int) -> Number | None:
     if not isinstance(extent, Extent):
         return None
     if any(count % divisor for count in extent.terms.values()):
         return None
-    return _made({monomial: count // divisor for monomial, count in extent.terms.items()}, extent.scope)
+    return made({monomial: count // divisor for monomial, count in extent.terms.items()}, extent.scope)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.graph import extents
+from jitkernels.graph import limits
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.operations import OPERATIONS
 
@@ -20,7 +20,7 @@ def run(graph: Graph, arrays: Sequence[Any], symbols: Mapping[str, int]) -> list
     """
     known: dict[int, Any] = {id(node): array for node, array in zip(graph.inputs, arrays, strict=True)}
 
-    value = extents.Values(symbols)
+    value = limits.Values(symbols)
     for node in graph:
         if id(node) not in known:
             known[id(node)] = of_node(node, [known[id(one)] for one in node.inputs], value)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.errors import WorkspaceError
-from jitkernels.graph import cones, construct, extents, flows, interpreter
+from jitkernels.graph import cones, construct, extents, flows, interpreter, limits
 from jitkernels.graph.arena import Arena
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import calls, interface, programs
@@ -114,7 +114,7 @@ class Program:
             for node, array in zip(self.graph.inputs, arrays, strict=True)
         }
 
-        value = extents.Values(values)
+        value = limits.Values(values)
         if out is not None:
             known |= {
                 id(node): array
@@ -195,7 +195,7 @@ class Program:
         ]
         if any(one.is_written and one.repeats for one in arguments):
             return None
-        times, work, more = extents.parted(segment.work)
+        times, work, more = limits.parted(segment.work)
         caller = calls.Caller(
             arguments, results, self.arena, guards, self.symbols, len(self.words) + len(self.symbols) + 1, work, word,
             is_tuple, reach, rebuilt, segment.polls,

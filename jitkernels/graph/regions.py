@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.graph.extents import Values
 from jitkernels.graph.ir import Graph, Node, sorted_nodes
+from jitkernels.graph.limits import Values
 
 REGIONS = ("condition", "body", "yes", "no")
 """The options of nodes that are regions."""

@@ -3,7 +3,7 @@
 Rounds are known where limits are extents. Others are taken for as many as the loop around has, or for `SOME`.
 """
 
-from jitkernels.graph import cones, extents
+from jitkernels.graph import cones, extents, limits
 from jitkernels.graph.extents import Extent, Number
 from jitkernels.graph.flows import is_flow
 from jitkernels.graph.ir import Graph, Node
@@ -28,7 +28,7 @@ def _of_region(region: Graph, rounds: Number) -> Number:
             total = total + work_of(node, rounds)
         elif OPERATIONS[node.operation].is_elementwise or node.operation == "reduce":
             of = node.inputs[0] if node.operation == "reduce" else node
-            steps = extents.limit(extents.product(of.shape), is_upper=True)
+            steps = limits.limit(extents.product(of.shape), is_upper=True)
             total = total + round(min(cones.own_cost(node), 15.0) + 1) * (SOME if steps is None else steps)
     return total
 
@@ -37,7 +37,7 @@ def _rounds(loop: Node, around: Number) -> Number:
     if loop.options["counts"]:
         begin, end, step = (_limit(node) for node in loop.inputs[:3])
         if begin is not None and end is not None and type(step) is int:
-            rounds = extents.limit(end - begin if step > 0 else begin - end, is_upper=True)
+            rounds = limits.limit(end - begin if step > 0 else begin - end, is_upper=True)
             if rounds is None:
                 return SOME
             if isinstance(rounds, Extent) or rounds > 0:

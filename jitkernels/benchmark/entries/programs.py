@@ -1,4 +1,4 @@
-"""``jitkernels bench programs``: programs with loops, unchanged but for the decorator, beside NumPy and numba."""
+"""``jitkernels bench programs``: programs with loops, as they are but for the decorator, beside NumPy and numba."""
 
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence

@@ -12,7 +12,7 @@ from jitkernels.frontends.flow.ints import as_int
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.whole import as_extent
-from jitkernels.graph import extents
+from jitkernels.graph import extents, limits
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Extent, Number
 from jitkernels.graph.ir import Node
@@ -80,7 +80,7 @@ def _symbol(tracer: Tracer, node: Node) -> Extent | None:
         _, found = tracer.limits.get(id(node), (node, None))
         if found is None:
             return None
-        high = extents.limit(found[1], is_upper=True)
+        high = limits.limit(found[1], is_upper=True)
         tracer.scope.symbol(own, max(extents.value_of(high if high is not None else 2) // 2, 2))
         tracer.scope.moving[own] = found
     return Extent({(extents.Atom(own),): 1}, tracer.scope)

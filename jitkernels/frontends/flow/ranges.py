@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.whole import Whole
-from jitkernels.graph import extents
+from jitkernels.graph import extents, limits
 from jitkernels.graph.extents import Extent, Number
 from jitkernels.graph.ir import Node
 
@@ -27,7 +27,7 @@ def interval(tracer: Tracer, value: Any) -> Interval | None:
         return int(value), int(value)
     if type(value) is Whole:
         extent = value.extent
-        low, high = (extents.limit(extent, is_upper=one) for one in (False, True))
+        low, high = (limits.limit(extent, is_upper=one) for one in (False, True))
         return None if low is None or high is None else (low, high)
     node = value if isinstance(value, Node) else value.node if type(value) is Traced else None
     if node is None:
