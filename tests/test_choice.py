@@ -221,7 +221,8 @@ def test_threads_without_measurements(monkeypatch: pytest.MonkeyPatch, policy: s
     """Of all rows: taken for much work, where there are any; else the first variant, which one thread takes too."""
     monkeypatch.setenv("JITKERNELS_TUNE", "off")
     monkeypatch.setenv("JITKERNELS_POLICY", policy)
-    taken, alone = set(), set()
+    taken: set[str] = set()
+    alone: set[str] = set()
     for row in all_rows():
         cases = sorted((case.attr for case in row.sweep()), key=least_seconds)
         for attr in (cases[0], cases[-1]):
