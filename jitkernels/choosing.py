@@ -12,7 +12,13 @@ from jitkernels.native.threads import get_num_threads
 from jitkernels.records import record
 from jitkernels.registry import Implementation, Variant, find_implementation, implementations, one_by_one
 from jitkernels.tuning import store
-from jitkernels.tuning.classes import class_of, has_elements, measured_member
+from jitkernels.tuning.classes import (
+    LEAST_FOR_THREADS,
+    class_of,
+    has_elements,
+    least_seconds,
+    measured_member,
+)
 from jitkernels.tuning.nearby import nearest
 from jitkernels.tuning.store import Measured, Record
 
@@ -35,7 +41,7 @@ def choose(attr: KernelAttr) -> Choice:
     2. measured: the stored record of the attr's tuning class on this machine and these versions;
     3. nearby: the record of the class whose extents are nearest, if that is not far;
     4. shipped: the table for this family of CPUs that was imported, or came with the package: of that class or nearby;
-    5. static: the first usable of gen, more, refer.
+    5. static: the first usable of gen, more, refer; with threads, where the work is enough for two of them.
 
     Nothing is measured here: under ``JITKERNELS_TUNE=auto`` the calls of a kernel earn its record (see
     `jitkernels.earning`), under ``replay`` there are only the records that exist, ``off`` leaves out steps 2
@@ -169,8 +175,21 @@ def preferences(attr: KernelAttr) -> Iterator[Choice]:
                 yield from _offered_nearby(attr, near, record, "shipped")
     for found in one_by_one(type(attr)):
         if found.reason_against(attr) is None:
-            for variant in found.variants(attr):
+            for variant in _static_order(attr, found):
                 yield Choice(found, variant, "static")
+
+
+def _static_order(attr: KernelAttr, found: Implementation) -> Sequence[Variant]:
+    """The variants of an implementation, those with threads first where half of the work outlasts their waking up.
+
+    Its own parallel range has the last word, at each call, on how many threads it is worth.
+    """
+    own = found.variants(attr)
+    if get_num_threads() < 2 or settings.read("JITKERNELS_POLICY") == "reproducible":
+        return own
+    if not any(variant.get("parallel") for variant in own) or least_seconds(attr) < 2 * LEAST_FOR_THREADS:
+        return own
+    return sorted(own, key=lambda variant: not variant.get("parallel"))
 
 
 def _offered_nearby(

@@ -23,6 +23,7 @@ from jitkernels.tuning.classes import (
     MOST_MEASURED,
     class_of,
     has_elements,
+    least_seconds,
     nbytes,
     share_of_smallest,
     smallest_member,
@@ -60,7 +61,7 @@ class Account:
         self._seconds = 0.0
         # The first settlement finds out what a call costs. Until then the fastest imaginable machine is assumed.
         share = share_of_smallest(attr) if choice.for_class else 1.0
-        guess = LEAST_CALL + share * (nbytes(attr) / 1e11 + attr.operations() / 5e11)
+        guess = LEAST_CALL + share * least_seconds(attr)
         self.calls = _calls_for(SAFETY * (LOAD + 8e-9 * nbytes(attr)), guess)
 
     def settle(self) -> bool:

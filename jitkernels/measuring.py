@@ -15,10 +15,10 @@ from jitkernels.native.threads import get_num_threads
 from jitkernels.patience import saying
 from jitkernels.registry import Variant, implementation, implementations
 from jitkernels.tuning import store
-from jitkernels.tuning.classes import class_of, has_elements, measured_member
+from jitkernels.tuning.classes import LEAST_FOR_THREADS, class_of, has_elements, measured_member
 from jitkernels.tuning.pauses import AGAIN
 from jitkernels.tuning.store import Record
-from jitkernels.tuning.tuner import BUDGET, LEAST_FOR_THREADS, Candidate, contenders, contest
+from jitkernels.tuning.tuner import BUDGET, Candidate, contenders, contest
 
 log = logging.getLogger("jitkernels")
 

@@ -11,6 +11,7 @@ import pytest
 from picks import chosen, record, ship
 
 import jitkernels as jk
+from jitkernels import choosing
 from jitkernels.choosing import choose
 from jitkernels.errors import BuildError, UnknownNameError
 from jitkernels.kernel import Kernel
@@ -18,8 +19,9 @@ from jitkernels.kernel_funcs import KernelFuncs
 from jitkernels.locks import making
 from jitkernels.measuring import tune_class
 from jitkernels.native.threads import get_num_threads
-from jitkernels.registry import implements
+from jitkernels.registry import all_rows, implements
 from jitkernels.tuning import store
+from jitkernels.tuning.classes import LEAST_FOR_THREADS, least_seconds
 
 
 def test_all_four_steps(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,3 +214,29 @@ def test_kernels_and_everyday_functions_are_pickled(attr: Any) -> None:
 def test_float_fields(wrong: Any) -> None:
     with pytest.raises(jk.errors.AttrError, match="eps: expected a finite number"):
         jk.LayerNormAttr(rows=2, n=3, eps=wrong)
+
+
+@pytest.mark.parametrize("policy", ["fastest", "reproducible"])
+def test_threads_without_measurements(monkeypatch: pytest.MonkeyPatch, policy: str) -> None:
+    """Of all rows: taken for much work, where there are any; else the first variant, which one thread takes too."""
+    monkeypatch.setenv("JITKERNELS_TUNE", "off")
+    monkeypatch.setenv("JITKERNELS_POLICY", policy)
+    taken: set[str] = set()
+    alone: set[str] = set()
+    for row in all_rows():
+        cases = sorted((case.attr for case in row.sweep()), key=least_seconds)
+        for attr in (cases[0], cases[-1]):
+            found = choose(attr)
+            assert found.rule == "static"
+            own = found.implementation.variants(attr)
+            monkeypatch.setattr(choosing, "get_num_threads", lambda: 2)
+            shared = choose(attr)
+            monkeypatch.setattr(choosing, "get_num_threads", lambda: 1)
+            single = choose(attr)
+            assert single.variant == own[0]
+            much = policy != "reproducible" and least_seconds(attr) >= 2 * LEAST_FOR_THREADS
+            threads = next((each for each in own if each.get("parallel")), own[0])
+            assert shared.variant == (threads if much else own[0]), attr
+            (taken if shared.variant != own[0] else alone).add(row.kernel_type.name)
+    assert alone, "little work is for one thread"
+    assert ({"LSTM", "GRU", "ATTENTION"} <= taken) is (policy == "fastest")

@@ -10,6 +10,7 @@ from jitkernels import measuring
 from jitkernels.native.threads import get_num_threads
 from jitkernels.registry import implementations
 from jitkernels.tuning import store, tuner
+from jitkernels.tuning.classes import LEAST_FOR_THREADS
 from jitkernels.tuning.store import Measured, Record
 from jitkernels.tuning.tuner import Candidate, contest
 
@@ -20,7 +21,7 @@ def entrants(**candidates: dict[str, Any]) -> list[Candidate]:
     ]
 
 
-@pytest.mark.parametrize(("seconds", "timed"), [(0.9 * tuner.LEAST_FOR_THREADS, False), (1e-3, True)])
+@pytest.mark.parametrize(("seconds", "timed"), [(0.9 * LEAST_FOR_THREADS, False), (1e-3, True)])
 def test_who_was_far_behind_is_not_looked_at_again(seconds: float, timed: bool) -> None:
     """Nor are its threads, what gave a wrong result, and any threads that would come too late."""
     serial, parallel = {"parallel": False}, {"parallel": True}
@@ -58,7 +59,7 @@ def test_one_thread_s_record_holds_for_more_where_these_would_come_too_late(fres
     attr = jk.VMulAttr(n=8)
     for seconds in (1e-3, 1e-7):
         alone = Record(tuple(Measured(name, {}, seconds) for name in implementations(type(attr))))
-        late = seconds < tuner.LEAST_FOR_THREADS
+        late = seconds < LEAST_FOR_THREADS
         assert measuring.keep_where_threads_are_late(attr, alone) == late
         assert (store.load(attr.tuning_class(), get_num_threads()) == alone) == late
         assert not measuring.keep_where_threads_are_late(attr, Record(alone.candidates[-1:]))

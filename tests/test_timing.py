@@ -20,6 +20,7 @@ from jitkernels.kernel_types import KernelType
 from jitkernels.native.threads import get_num_threads
 from jitkernels.registry import all_rows, implementations
 from jitkernels.tuning import pauses, store, timer, tuner
+from jitkernels.tuning.classes import LEAST_FOR_THREADS
 from jitkernels.tuning.store import Measured, Record
 from jitkernels.tuning.timer import measure
 from jitkernels.tuning.tuner import Candidate, contest
@@ -164,7 +165,7 @@ def test_threads_are_timed_after_pauses(clock: Clock) -> None:
 
 def test_threads_are_not_timed_beside_calls_that_are_over_before_they_wake(clock: Clock) -> None:
     """Two calls to find out whether they are right, and no turn."""
-    for seconds, timed in ((0.9 * tuner.LEAST_FOR_THREADS, False), (1.2 * tuner.LEAST_FOR_THREADS, True)):
+    for seconds, timed in ((0.9 * LEAST_FOR_THREADS, False), (1.2 * LEAST_FOR_THREADS, True)):
         threads = Counted(clock, 0.5 * seconds, after_a_pause=seconds)
         assert pick_of(threads=threads, serial=Counted(clock, seconds)) == "serial"
         assert (threads.calls > 2) == timed

@@ -14,6 +14,9 @@ MOST_MEASURED = 1 << 28
 OUTER_BYTES = 1 << 22
 """Arrays of so many bytes lie in the outer caches, where speed hangs on their places and on neighbours."""
 
+LEAST_FOR_THREADS = 2e-5
+"""Seconds of a serial call that are over before a thread has woken up: nobody takes or times threads beside it."""
+
 
 @functools.lru_cache(maxsize=256)
 def class_of(attr: KernelAttr) -> KernelAttr:
@@ -24,6 +27,11 @@ def class_of(attr: KernelAttr) -> KernelAttr:
 def nbytes(attr: KernelAttr) -> int:
     """Bytes of all arrays of a call."""
     return sum(array.nbytes for array in attr.signature().arrays)
+
+
+def least_seconds(attr: KernelAttr) -> float:
+    """What a call takes on one thread of the fastest imaginable machine."""
+    return nbytes(attr) / 1e11 + attr.operations() / 5e11
 
 
 def has_elements(attr: KernelAttr) -> bool:

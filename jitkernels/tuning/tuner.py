@@ -15,7 +15,7 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.kept import kept_property
 from jitkernels.signature import AnyArray
 from jitkernels.tuning.agreement import first_difference
-from jitkernels.tuning.classes import OUTER_BYTES, nbytes
+from jitkernels.tuning.classes import LEAST_FOR_THREADS, OUTER_BYTES, nbytes
 from jitkernels.tuning.pauses import price_of_threads
 from jitkernels.tuning.store import Measured, Record
 from jitkernels.tuning.timer import Stopwatch, fastest
@@ -36,8 +36,6 @@ SLOW = (2.0, 1.5, 1.25, 1.25, 1.12)
 """After each round candidates beyond so many times the best drop out; the last holds for all further ones."""
 ROUNDS = (2, 4, 16)
 """Fewest rounds where they take many times the budget, else, and most rounds."""
-LEAST_FOR_THREADS = 2e-5
-"""Seconds of a serial call that are over before a thread has woken up: nobody times threads beside it."""
 BEHIND = 1.5
 """Who took so many times the best one's time in an earlier look, or on one thread, is not looked at again."""
 LONG, SHORT = 2e-2, 1e-3
