@@ -37,6 +37,7 @@ class Loop:
         self.test, self.body = test, body
         self.given = state.read()
         self.before = list(self.given)
+        self.own = [rebinding.is_own(one, self.given) for one in self.given]
         self.kinds = [kind_of(one) for one in self.before]
         self.storages: list[Storage] = []
         self.bounds: dict[int, Any] = {}
@@ -186,9 +187,7 @@ class Loop:
         if place in self.rebound:
             return True
         others = [i for i, one in enumerate(self.before) if rebinding.has(one, storage)]
-        if len(others) != 1 or not all(
-            rebinding.is_own(self.before[i], self.before) for i in (place, *others)
-        ):
+        if len(others) != 1 or not all(self.own[i] or self.given[i] is UNSET for i in (place, *others)):
             return False
         self._rebind(others[0])
         return True
@@ -270,7 +269,8 @@ class Loop:
                 self._after(place, made)
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
-            self._at_least_one_round()  # else it is still the array from before the loop
+            if not self.own[place]:
+                self._at_least_one_round()  # else it is still an array that others have as well
         for storage, made in zip(self.storages, found, strict=True):
             storage.change(made)
         self.state.put(tuple(values))

@@ -1,6 +1,7 @@
 """What rewritten functions call: Python's own control flow where the trace knows enough, else loops and branches."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from jitkernels.errors import TracingError
@@ -89,10 +90,11 @@ def while_(test: Callable[[], Any], body: Callable[[], Any], state: State) -> No
         place = _place(state.line)
         if tracer.depth:
             raise
-        for _ in range(MOST_ROUNDS):
-            if not test():  # which raises what says where this is, unless the trace knows
-                return
-            body()
+        with suppress(TracingError):  # where the trace does not know either, NumPy does all of it
+            for _ in range(MOST_ROUNDS):
+                if not test():
+                    return
+                body()
         raise UnknownError(f"{place}: {error}") from None
 
 

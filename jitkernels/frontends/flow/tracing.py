@@ -65,6 +65,25 @@ def variables() -> list[Any]:
     return found
 
 
+def owners() -> list[Any]:
+    """The same, each variable once: those of a function that others inside of it have as well are its own."""
+    found: list[Any] = []
+    inside: dict[str, Any] = {}
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not frame.f_code.co_filename.endswith("specialisation.py"):
+        code = frame.f_code
+        if not is_ours(code.co_filename):
+            for name, value in frame.f_locals.items():
+                if name in code.co_freevars:
+                    inside[name] = value
+                else:
+                    found.append(value)
+            for name in code.co_cellvars:
+                inside.pop(name, None)
+        frame = frame.f_back
+    return [*found, *inside.values()]
+
+
 def _containers() -> list[Any]:
     """The lists, dicts and sets among them, which functions may change."""
     return list({id(one): one for one in variables() if type(one) in (list, dict, set)}.values())
