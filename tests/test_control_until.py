@@ -71,3 +71,20 @@ def test_arrays_that_others_have() -> None:
             agree(function, lambda: array(30) + 3, given(most), plain=True)
     for rounds in (0, 1, 2, 5):
         agree(swapped, lambda: array(30), given(rounds))
+
+
+def cell(x: Any, w: Any, u: Any, b: Any) -> Any:
+    """Nothing says that a quarter of the gates is as long as a state, but that it is so in the call."""
+    h, c = np.zeros(u.shape[0]), np.zeros(u.shape[0])
+    for t in range(x.shape[0]):
+        i, f, g, o = np.split(x[t] @ w + h @ u + b, 4)
+        c = c / (1 + np.exp(-f)) + np.tanh(g) / (1 + np.exp(-i))
+        h = np.tanh(c) / (1 + np.exp(-o))
+    return h, c
+
+
+def test_shapes_that_are_the_same_in_a_call() -> None:
+    for n, gates in ((8, 32), (5, 20), (5, 24), (1, 4)):
+        shapes = ((30, 3), (3, gates), (n, gates), (gates,))
+        compiled = agree(cell, *(given(array(*shape, seed=i) / 10) for i, shape in enumerate(shapes)))
+        assert gates != 4 * n or not reasons(compiled)

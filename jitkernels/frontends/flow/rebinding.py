@@ -21,7 +21,11 @@ def fits(before: Any, now: Any) -> bool:
     """Whether the array that a variable has can take the place of that which it had."""
     if type(before) is not Traced or not before.ndim or not is_whole(now):
         return False
-    return before.dtype == now.dtype and extents.same_shape(before.extents, now.extents)
+    if before.dtype != now.dtype or before.ndim != now.ndim:
+        return False
+    # Where their extents are the same in this call, the code is for calls in which they are.
+    pairs = list(zip(before.extents, now.extents, strict=True))
+    return all(extents.value_of(one) == extents.value_of(other) and one == other for one, other in pairs)
 
 
 def is_whole(value: Any) -> bool:
