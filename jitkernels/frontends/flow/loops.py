@@ -98,6 +98,10 @@ class Loop:
                     moving.note(tracer, one)
                 self.body(*given)
             attempt.finish()
+            for place in self.rebound:
+                # The first round has the array from before the loop, which others see being written to.
+                if not self.own[place] and attempt.has_written(values[place].view.storage):
+                    raise UnknownError(f"{state.names[place]} is written to, and another array after it")
             after = state.read()
             if not self._is_settled(attempt, values, after, parameters[first:]):
                 return False

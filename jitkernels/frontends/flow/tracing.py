@@ -49,6 +49,10 @@ class Attempt:
             if len(now) != len(content) or any(a is not b for a, b in zip(now, content, strict=True)):
                 raise UnknownError(f"a {type(container).__name__} is changed in a loop or branch")
 
+    def has_written(self, storage: Storage) -> bool:
+        """Whether the region has changed a storage."""
+        return id(storage) in self.writes
+
     def written(self) -> list[Storage]:
         """The storages from before the region that it has changed."""
         return [storage for storage, _ in self.writes.values() if storage.born < self.start]
