@@ -17,9 +17,9 @@ from jitkernels.loops.int4_writer import (
     NUMBERS,
     STEPS,
     WORDS,
-    DotWriter,
     all_of,
 )  # fmt: skip
+from jitkernels.loops.weight_blocks import BlockDots
 
 BY_TABLE = 4
 """Of the eight, how many a table makes numbers of: processors have other units for the others."""
@@ -29,7 +29,7 @@ def _float(value: float) -> str:
     return "0x" + struct.pack(">d", value).hex().upper()
 
 
-class FloatDots(DotWriter):
+class FloatDots(BlockDots):
     """permutes: there is AVX-512."""
 
     kind = "floats"

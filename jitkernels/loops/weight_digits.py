@@ -8,8 +8,9 @@ becomes a float, which is multiplied by its unit and by its scale. The last digi
 with what zero points take off, as each sum waits for itself.
 """
 
-from jitkernels.loops.int4_writer import FLOATS, LANES, MASK, WORDS, DotWriter, all_of
+from jitkernels.loops.int4_writer import FLOATS, LANES, MASK, WORDS, all_of
 from jitkernels.loops.weight_arranged import LOADED, Layout
+from jitkernels.loops.weight_blocks import BlockDots
 
 CHUNKS = [lane // 4 + 4 * (lane % 4 // 2) for lane in range(LANES)]
 """Which 16 of 128 bytes the words of lanes are from."""
@@ -19,7 +20,7 @@ SIGNS = -2139062144
 """0x80 in each byte."""
 
 
-class DigitDots(DotWriter):
+class DigitDots(BlockDots):
     """Groups have 16, 32 or 64 bytes, or a multiple of 128; a single one has whole words."""
 
     kind = "digits"
