@@ -7,9 +7,10 @@ import pytest
 
 import jitkernels as jk
 from jitkernels import testing
-from jitkernels.gen.gemv import ABREAST, variants
+from jitkernels.gen.gemv import variants
 from jitkernels.kernel import Kernel
 from jitkernels.loops.gemv_columns import SUM_BYTES
+from jitkernels.loops.gemv_rows import ABREAST
 from jitkernels.loops.int4_writer import STREAMED
 from jitkernels.registry import implementation
 
@@ -21,8 +22,10 @@ SIZES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("trans", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "trans"),
+    [("float32", False), ("float64", False), ("float32", True), ("float64", True), ("bfloat16", True)],
+)
 @pytest.mark.parametrize(("beta", "parallel"), [(0.0, False), (-1.5, True)])
 def test_four_rows_at_a_time_of_any_size(dtype: str, trans: bool, beta: float, parallel: bool) -> None:
     made = implementation(jk.GEMVAttr, "gen")
@@ -31,7 +34,7 @@ def test_four_rows_at_a_time_of_any_size(dtype: str, trans: bool, beta: float, p
         kernel = Kernel(attr, made, {"algorithm": ABREAST, "parallel": parallel})
         arrays = attr.signature().sample(number)
         if beta == 0:
-            arrays[2][...] = np.nan
+            arrays[2].view(np.uint8)[...] = 0xFF  # not a number, of any dtype
         right = testing.upcast_reference(attr, [array.copy() for array in arrays])
         for side, apart in PLACES:
             guarded = [testing.Guarded(array, side, apart=apart) for array in arrays]
@@ -45,6 +48,7 @@ def test_four_rows_at_a_time_of_any_size(dtype: str, trans: bool, beta: float, p
     [
         (ABREAST, {"m": 2048, "n": 4096}),
         (ABREAST, {"m": 4096, "n": 2048, "trans": True}),
+        (ABREAST, {"m": 4096, "n": 4096, "trans": True, "dtype": "bfloat16"}),
         (ABREAST, {"m": 1024, "n": 4096, "dtype": "float64"}),
         ("vector", {"m": 8192, "n": 1024}),
         ("vector", {"m": 64, "n": 65536, "trans": True}),

@@ -10,7 +10,7 @@ from jitkernels.gen import matmul as product
 from jitkernels.loops.bfloat16_gemv import gemv_nest
 from jitkernels.loops.bfloat16_sums import WIDENED, algorithms
 from jitkernels.loops.gemv_columns import four_across
-from jitkernels.loops.gemv_rows import ROWS, four_rows
+from jitkernels.loops.gemv_rows import ABREAST, ROWS, four_rows
 from jitkernels.loops.int4_writer import STREAMED
 from jitkernels.loops.matmul_thin import BLOCK, thin_nest
 from jitkernels.loops.matmul_vector import vector_nest
@@ -22,11 +22,9 @@ PARALLEL_WORK = 128 * 1024
 """Elements of the matrix from which on a second thread helps."""
 EXACT = ("dot", "direct")
 """Algorithms of MATMUL whose code is made for some sizes."""
-ABREAST = "abreast"
-"""The algorithm that takes four rows of a matrix from memory at a time."""
 ROW_BYTES, ACROSS_BYTES = 14 << 10, 512
-"""Of a row along and across the sum from which on it is ahead. Loops take shorter ones along it one after another, as
-the one stream that a processor foresees; longer ones fill a first-level cache, with as much of the vector.
+"""Of a row along and across the sum from which on four at a time are ahead. Loops take shorter ones along it one after
+another, as the one stream that a processor foresees; longer ones fill a first-level cache, with as much of the vector.
 """
 LONG = 32
 """Elements of a result from which on loops that LLVM makes vectors of are ahead where rows lie across the sum."""
@@ -48,21 +46,19 @@ def variants(attr: GEMVAttr) -> list[Variant]:
     where they lie one after another, the loops come first.
     """
     shares = (False, True) if attr.m * attr.n >= PARALLEL_WORK and attr.m >= 4 * BLOCK else (False,)
-    if attr.dtype == "bfloat16":
-        names = (WIDENED,) if attr.trans else algorithms()
-        return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in names]
     matrix, vector = attr.signature().arrays[:2]
     streamed = matrix.nbytes >= STREAMED
+    across = streamed and attr.trans and matrix.nbytes >= attr.n * ACROSS_BYTES
+    if attr.dtype == "bfloat16":
+        names = (ABREAST, WIDENED) if across else (WIDENED,) if attr.trans else algorithms()
+        return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in names]
     few = attr.m == 1 or (
         not attr.trans and (attr.m <= 2 * machine.target().lanes(attr.dtype) or attr.n <= SHORT)
     )
     loops_first = few or (attr.trans and attr.m >= LONG) or streamed
     by_rows: tuple[str, ...] = ("vector", "thin") if loops_first else ("thin", "vector")
-    if streamed and (
-        matrix.nbytes >= attr.n * ACROSS_BYTES
-        if attr.trans
-        else attr.m >= ROWS and vector.nbytes >= ROW_BYTES
-    ):
+    along = streamed and not attr.trans and vector.nbytes >= ROW_BYTES
+    if across or (along and attr.m >= ROWS):
         by_rows = (ABREAST, *by_rows)
     found: list[Variant] = [
         {"algorithm": algorithm, "parallel": parallel} for parallel in shares for algorithm in by_rows

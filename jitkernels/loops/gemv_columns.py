@@ -23,21 +23,42 @@ def four_across(dtype: str, scale: float) -> Callable[..., None]:
     element = dtypes.named(dtype)
     number: Any = element.numpy.type
     keeps, beta = scale != 0, number(scale)
-    columns, step = SUM_BYTES // element.size, STEP_BYTES // element.size
-    ahead = AHEAD // element.size
-    ask = _ask(ROWS * STEP_BYTES)
+    columns, add_rows = SUM_BYTES // element.size, adding_rows(element.size, as_it_is)
+
+    def body(a: Any, x: Any, y: Any, m: int, n: int, begin: int, end: int) -> None:
+        for left in range(begin, end, columns):
+            width = min(columns, end - left)
+            for i in range(left, left + width):
+                y[i] = beta * y[i] if keeps else number(0)
+            add_rows(offset(a, left), m, x, n, offset(y, left), width)
+
+    return body
+
+
+@inlined()
+def as_it_is(value: Any) -> Any:
+    """A number that needs no conversion."""
+    return value
+
+
+def adding_rows(size: int, read: Any) -> Any:
+    """``(a, stride, x, n, y, width)``: ``y[j] += sum over p < n of x[p] * a[p * stride + j]`` for j < width.
+
+    Elements have `size` bytes, and are the numbers that `read` makes of them.
+    """
+    step, ahead, ask = STEP_BYTES // size, AHEAD // size, _ask(ROWS * STEP_BYTES)
 
     @inlined("reassoc", "contract")
     def add(a: Any, stride: int, x: Any, y: Any, begin: int, end: int) -> None:
         """Products of four rows."""
         second, third, fourth = offset(a, stride), offset(a, 2 * stride), offset(a, 3 * stride)
         for i in range(begin, end):
-            low = a[i] * x[0] + second[i] * x[1]
-            high = third[i] * x[2] + fourth[i] * x[3]
+            low = read(a[i]) * read(x[0]) + read(second[i]) * read(x[1])
+            high = read(third[i]) * read(x[2]) + read(fourth[i]) * read(x[3])
             y[i] += low + high
 
     @inlined("reassoc", "contract")
-    def sums(a: Any, stride: int, x: Any, n: int, y: Any, width: int) -> None:
+    def add_rows(a: Any, stride: int, x: Any, n: int, y: Any, width: int) -> None:
         quarter = width // (ROWS * step) * step
         last = n - n % ROWS
         for p in range(0, last, ROWS):
@@ -60,16 +81,9 @@ def four_across(dtype: str, scale: float) -> Callable[..., None]:
             add(rows, stride, factors, y, done, width)
         for p in range(last, n):
             for i in range(width):
-                y[i] += a[p * stride + i] * x[p]
+                y[i] += read(a[p * stride + i]) * read(x[p])
 
-    def body(a: Any, x: Any, y: Any, m: int, n: int, begin: int, end: int) -> None:
-        for left in range(begin, end, columns):
-            width = min(columns, end - left)
-            for i in range(left, left + width):
-                y[i] = beta * y[i] if keeps else number(0)
-            sums(offset(a, left), m, x, n, offset(y, left), width)
-
-    return body
+    return add_rows
 
 
 def _ask(count: int) -> Any:

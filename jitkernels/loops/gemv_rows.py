@@ -11,6 +11,8 @@ from jitkernels import dtypes
 from jitkernels.machine import Target
 from jitkernels.native.source import IRFunction, inlined, offset
 
+ABREAST = "abreast"
+"""What it is called among the algorithms."""
 ROWS, CHAINS = 4, 2
 """Rows at a time, and vectors of each."""
 AHEAD = 4096
