@@ -201,6 +201,10 @@ PROMISES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"level 3": 1.0, "level 0": 2.0, "numpy, out=": 1.1},
         {"level 3": 1.0, "level 0": 2.0, "numpy, out=": 0.9},
     ),
+    "training": (
+        {"jit": 1.0, "level 0": 1.3, "torch": 2.0},
+        {"jit": 1.0, "level 0": 1.3, "torch": 1.4},
+    ),
     "rows": (
         {"compiled": 1.0, "by hand": 0.95, "numpy": 9.0},
         {"compiled": 1.0, "by hand": 0.8, "numpy": 9.0},
@@ -220,11 +224,12 @@ def test_verdicts_can_say_no(name: str) -> None:
         "beside-numpy": "jitkernels",
         "levels": "level 3",
         "rows": "compiled",
+        "training": "jit",
     }.get(name, "")
     answers = []
     for seconds in PROMISES[name]:
         timings = {key: Timing(value, 0.0) for key, value in seconds.items()}
-        figures = {"bytes": 0.0, "translated": 0.0, "kernels": 1.0}
+        figures = {"bytes": 0.0, "translated": 0.0, "kernels": 1.0, "losses differ": 0.0}
         found = Line("vmul", "n8", timings, pick, rivals, figures, "first")
         answers.append(benchmarks()[name].verdict([found]).holds)
     assert answers == [True, False]

@@ -301,3 +301,18 @@ def test_a_factor_that_is_given_back_in_the_order_of_fortran() -> None:
         x = np.array(array(24, 33), order=order)
         compiled = agree(both, functools.partial(x.copy, order="K"), lambda: array(33, 7))
         assert compiled(x, array(33, 7))[0].flags.f_contiguous
+
+
+def test_numbers_are_computed_before_products() -> None:
+    """Whatever needs both needs no nest of its own then."""
+
+    def scaled(x: Any, w: Any, number: Any) -> Any:
+        y = x @ w
+        half, factor = 0.5 * y, np.exp(0.9**number)
+        return half, half * factor, x * factor
+
+    compiled = jk.jit(scaled)
+    given = array(40, 50), array(50, 60), np.float64(3.0)
+    assert compiled.explain(*given).kernels == 3
+    for found, right in zip(compiled(*given), scaled(*given), strict=True):
+        np.testing.assert_allclose(found, right, rtol=1e-9, atol=1e-9)

@@ -122,3 +122,37 @@ def test_many_threads_share_large_arrays(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(directions, "get_num_threads", lambda threads=threads: threads)
         assert jk.jit(backwards).explain(large).kernels == kernels
         assert jk.jit(backwards).explain(large[:1000]).kernels == 1
+
+
+def column_sums(u: Any, d: Any) -> None:
+    u *= 0.5
+    u += d[0, :, 0] * np.sum(d, axis=(0, 2))
+
+
+def row_maxima(u: Any, d: Any) -> None:
+    u[:] = u * 0.5 + d[:, :, 0].max(axis=0)
+
+
+def over_its_own_sum(u: Any, d: Any) -> None:
+    u[:] = u / u.sum() + d[0, :, 0]
+
+
+@pytest.mark.parametrize("function", [column_sums, row_maxima], ids=lambda one: one.__name__)
+def test_reductions_of_others_are_stored_over_what_is_read_in_its_place(function: Callable[..., Any]) -> None:
+    """Without a copy, and each element is read before it is written."""
+    compiled, random = jk.jit(function), np.random.default_rng(0)
+    for n in SIZES:
+        for around in ((3, 2), (70, 9)):
+            u, d = random.random(n), random.random((around[0], n, around[1]))
+            expected = u.copy()
+            compiled(u, d)
+            function(expected, d)
+            np.testing.assert_allclose(u, expected, rtol=1e-12)
+    assert compiled.explain(np.ones(64), np.ones((70, 64, 9))).kernels == 1
+
+
+def test_an_array_is_not_written_before_all_of_it_is_summed() -> None:
+    u, d = np.arange(700.0) + 2, np.ones((3, 700, 2))
+    expected = u / u.sum() + 1
+    jk.jit(over_its_own_sum)(u, d)
+    np.testing.assert_allclose(u, expected, rtol=1e-12)

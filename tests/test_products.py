@@ -104,6 +104,23 @@ def test_what_computes_a_product_is_asked_once(monkeypatch: pytest.MonkeyPatch) 
     assert len(asked) == 1
 
 
+def test_products_are_kernels_whatever_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy, for which code would have to stop, is used by a pin alone; what is best for exact sizes is for any."""
+    attr = MatMulAttr(m=64, n=256, k=784)
+    gen, refer = (implementation(MatMulAttr, name) for name in ("gen", "refer"))
+    direct = next(one for one in gen.variants(attr) if one["algorithm"] == "direct")
+    exact = choosing.Choice(gen, direct, "measured")
+    monkeypatch.setattr(
+        choosing, "preferences", lambda _: iter([choosing.Choice(refer, {}, "measured"), exact])
+    )
+    chosen = choosing.choose_for_class(attr, in_code=True)
+    assert (chosen.implementation.name, chosen.variant["algorithm"]) == ("gen", "any")
+    assert choosing.choose_for_class(attr).implementation.is_reference
+    x, w = array(30, 40), array(40, 20)
+    with jk.use(matmul="refer"):
+        assert "NumPy: matmul" in str(jk.jit(lambda x, w: x @ w).explain(x, w))
+
+
 def test_texts_of_kernels_are_written_down_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """For all products of a process that lie alike."""
     jk.jit(lambda x, w: x @ w)(array(9, 8), array(8, 7))

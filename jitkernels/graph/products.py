@@ -100,7 +100,7 @@ class Product:
 
     @kept_property
     def choice(self) -> "Choice | None":
-        """What computes it, which is right for other sizes too; None if NumPy does: without a kernel, or by a pin."""
+        """What computes it, which is right for other sizes too; None if there is no kernel, or NumPy is pinned."""
         from jitkernels.choosing import choose_for_class
 
         try:

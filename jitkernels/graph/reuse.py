@@ -93,12 +93,9 @@ def overwritten(
                 key
                 for key, leaf in cone.leaves.items()
                 if memory_of(leaf, shared) is memory
-                and (
-                    cone.reductions
-                    or any(
-                        own != where and not _is_apart(place, target, cone.root)
-                        for own, place in cone.places[key].items()
-                    )
+                and any(
+                    own != where and (cone.reductions or not _is_apart(place, target, cone.root))
+                    for own, place in cone.places[key].items()
                 )
             ]
             if not harmed:

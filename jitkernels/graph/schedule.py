@@ -11,7 +11,7 @@ Rules, in the order in which they are applied:
 4. What numbers pick elements of is kept; that these are in bounds is looked at ahead.
 5. Where a nest would read too many arrays, what reads the most of them is kept.
 6. Kept nodes of the same rows and the same loops are computed by one nest, if none of them has to wait for another and
-   they do not read too many arrays.
+   they do not read too many arrays. Numbers that are made of numbers come first, so that none has to wait for these.
 """
 
 from collections.abc import Iterable, Mapping
@@ -62,7 +62,7 @@ def scheduled(
     if not fuse_reduce:
         kept |= {id(node) for node in graph if node.operation == "reduce"}
     pieces = {id(node): pieces_of(node) for node in graph if is_in_pieces(node, graph)}
-    order = list(graph)
+    order = _numbers_first(graph)
     known: dict[int, Cone] = {}
     more: dict[int, Node] = {}
     while True:
@@ -104,6 +104,19 @@ def scheduled(
             steps = _grouped(roots, made, shared, kept, checks, directions, most_inputs if fuse else 0)
             return Schedule([*steps, *_written(graph, shared, kept)], shared)
         kept |= set(more)
+
+
+def _numbers_first(graph: Graph) -> list[Node]:
+    """The nodes of a graph, before all others the numbers that are made of numbers: no nest has to wait for them."""
+    numbers: set[int] = set()
+    order, written = list(graph), {id(value) for _, value in graph.writes}
+    for node in order:
+        is_plain = cones.is_inline(node) and not cones.changes(node) or node.operation == "input"
+        if node.ndim or not is_plain or id(node) in written:
+            continue
+        if all(id(one) in numbers for one in node.inputs):
+            numbers.add(id(node))
+    return sorted(order, key=lambda node: id(node) not in numbers)
 
 
 def _kept(graph: Graph, *, fuse: bool) -> set[int]:

@@ -1,0 +1,160 @@
+"""``jitkernels bench training``: a step of training, loss, gradients and Adam in one compiled function, beside torch.
+
+The network has the layers 784-256-128-10 and takes 64 rows a step. Before anything is timed all contestants go the same
+steps from the same weights, and their losses are compared.
+"""
+
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from time import perf_counter, thread_time
+from typing import Any
+
+import numpy as np
+
+import jitkernels as jk
+from jitkernels.benchmark.compilers import own_compiler
+from jitkernels.benchmark.processes import run
+from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.tuning.timer import Timing, measure
+
+OURS, UNFUSED, NUMPY, EAGER, COMPILED = "jit", "level 0", "numpy", "torch", "torch.compile"
+PROMISED = {UNFUSED: 1.15, EAGER: 1.5, COMPILED: 1.5}
+LAYERS, ROWS, STEPS = (784, 256, 128, 10), 64, 20
+Step = Callable[[int], Any]
+
+
+def loss(parameters: Any, x: Any, y: Any) -> Any:
+    """The cross entropy, for a row of `y` that has a one for the right class."""
+    w1, b1, w2, b2, w3, b3 = parameters
+    h = np.maximum(x @ w1 + b1, 0)
+    h = np.maximum(h @ w2 + b2, 0)
+    z = h @ w3 + b3
+    z = z - z.max(axis=-1, keepdims=True)
+    return -np.mean(np.sum(y * (z - np.log(np.sum(np.exp(z), axis=-1, keepdims=True))), axis=-1))
+
+
+def adam(parameters: Any, means: Any, squares: Any, gradients: Any, number: Any) -> None:
+    """Step `number` of Adam, which changes all but the gradients in place."""
+    rate, scale = 1e-3 / (1 - 0.9**number), 1 / np.sqrt(1 - 0.999**number)
+    for p, m, v, d in zip(parameters, means, squares, gradients, strict=True):
+        m *= 0.9
+        m += 0.1 * d
+        v *= 0.999
+        v += 0.001 * d * d
+        p -= rate * m / (np.sqrt(v) * scale + 1e-8)
+
+
+def step(parameters: Any, means: Any, squares: Any, number: Any, x: Any, y: Any) -> Any:
+    value, gradients = jk.value_and_grad(loss)(parameters, x, y)
+    adam(parameters, means, squares, gradients, number)
+    return value
+
+
+def by_hand(parameters: Any, means: Any, squares: Any, number: Any, x: Any, y: Any) -> Any:
+    """The same in NumPy, with the gradients as one derives them."""
+    w1, b1, w2, b2, w3, b3 = parameters
+    h1 = np.maximum(x @ w1 + b1, 0)
+    h2 = np.maximum(h1 @ w2 + b2, 0)
+    z = h2 @ w3 + b3
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    d3 = (e / e.sum(axis=1, keepdims=True) - y) / len(x)
+    d2 = d3 @ w3.T * (h2 > 0)
+    d1 = d2 @ w2.T * (h1 > 0)
+    gradients = [x.T @ d1, d1.sum(axis=0), h1.T @ d2, d2.sum(axis=0), h2.T @ d3, d3.sum(axis=0)]
+    value = loss(parameters, x, y)
+    adam(parameters, means, squares, gradients, number)
+    return value
+
+
+def state(layers: Sequence[int] = LAYERS, dtype: Any = np.float32) -> tuple[Any, Any, Any]:
+    """Weights and biases as training begins, and Adam's two means of each."""
+    random = np.random.default_rng(0)
+    parameters: list[Any] = []
+    for inner, outer in pairwise(layers):
+        parameters.append((random.normal(size=(inner, outer)) / np.sqrt(inner)).astype(dtype))
+        parameters.append(np.zeros(outer, dtype))
+    means, squares = ([np.zeros_like(one) for one in parameters] for _ in range(2))
+    return parameters, means, squares
+
+
+def batch(rows: int = ROWS, layers: Sequence[int] = LAYERS, dtype: Any = np.float32) -> tuple[Any, Any]:
+    random = np.random.default_rng(1)
+    x = random.normal(size=(rows, layers[0])).astype(dtype)
+    return x, np.eye(layers[-1], dtype=dtype)[random.integers(0, layers[-1], rows)]
+
+
+def verdict(lines: Sequence[Line]) -> Verdict:
+    words, holds = [], True
+    for line in lines:
+        for name, promised in PROMISED.items():
+            speed = line.speed_over(name)
+            if speed is not None:
+                words.append(f"{speed:.2f} times {name} (promised: {promised})")
+                holds = holds and speed >= promised
+        words.append(f"losses differ by up to {line.figures['losses differ']:.1e} of the first")
+    return Verdict("; ".join(words), holds)
+
+
+@benchmark("training", verdict=verdict, against=EAGER)
+def training(settings: Settings) -> Iterator[Line]:
+    """A step of training a network of three layers: loss, gradients and Adam, beside NumPy by hand and torch."""
+    own_compiler()
+    threads = str(settings.threads)
+    limits: dict[str, Any] = {
+        f"{one}_NUM_THREADS": threads for one in ("OPENBLAS", "MKL", "OMP", "JITKERNELS")
+    }
+    found = run(__name__, "child", settings.threads, settings.seconds, **limits)
+    timings = {name: Timing(*values) for name, values in found["times"].items()}
+    case = f"{'-'.join(map(str, LAYERS))}, {ROWS} rows, {threads} threads"
+    yield Line("training", case, timings, OURS, figures={"losses differ": found["differ"]})
+
+
+def child(threads: int, seconds: float) -> dict[str, Any]:
+    """Seconds of a step by each contestant, and how far their losses are apart, as a share of the first."""
+    steps = {
+        OURS: _ours(jk.jit(step)),
+        UNFUSED: _ours(jk.jit(step, opt_level=0)),
+        NUMPY: _ours(by_hand),
+    }
+    if importlib.util.find_spec("torch"):
+        steps |= {EAGER: _torch(threads, compiles=False), COMPILED: _torch(threads, compiles=True)}
+    curves = {name: [float(one(number)) for number in range(1, STEPS + 1)] for name, one in steps.items()}
+    expected = np.array(curves[NUMPY])
+    differ = max(float(np.max(np.abs(np.array(one) - expected))) for one in curves.values()) / expected[0]
+    clock = thread_time if threads == 1 else perf_counter
+    times = measure(steps, (STEPS + 1,), budget=max(20 * seconds, 2.0), rounds=(9, 60), clock=clock)
+    return {"times": {name: [one.seconds, one.spread] for name, one in times.items()}, "differ": differ}
+
+
+def _ours(function: Callable[..., Any]) -> Step:
+    given, (x, y) = state(), batch()
+    return lambda number: function(*given, np.float32(number), x, y)
+
+
+def _torch(threads: int, *, compiles: bool) -> Step:
+    import torch
+
+    torch.set_num_threads(threads)
+    x, classes = torch.tensor(batch()[0]), torch.tensor(batch()[1].argmax(axis=1))
+    given = [torch.tensor(one, requires_grad=True) for one in state()[0]]
+    optimiser = torch.optim.Adam(given, lr=1e-3, foreach=True)
+
+    def forward(x: Any) -> Any:
+        w1, b1, w2, b2, w3, b3 = given
+        h = torch.relu(x @ w1 + b1)
+        h = torch.relu(h @ w2 + b2)
+        return torch.nn.functional.cross_entropy(h @ w3 + b3, classes)
+
+    change: Any = optimiser.step
+    if compiles:
+        forward, change = torch.compile(forward), torch.compile(change)
+
+    def one(_: int) -> Any:
+        optimiser.zero_grad()
+        value = forward(x)
+        value.backward()
+        change()
+        return value.detach()
+
+    return one
