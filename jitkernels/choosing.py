@@ -53,17 +53,21 @@ def choose(attr: KernelAttr) -> Choice:
     return _first_to_be_had(attr, preferences(attr))
 
 
-def choose_for_class(attr: KernelAttr) -> Choice:
+def choose_for_class(attr: KernelAttr, *, in_code: bool = False) -> Choice:
     """As `choose`, but of kernels that are right for every size of the attr's class, which is given by its largest.
 
     Sources whose sizes are constants of the code are left out; ``refer`` is none of them. Raises NotUsableError
     where an implementation is pinned that has no others.
+
+    `in_code`: compiled code calls it. What is best for exact sizes is then taken for any size, if it can be; and
+    ``refer`` comes last, as code would have to stop for Python.
     """
     found = pins.pinned(attr)
     if found is not None:
         found.demand(attr)
     offered = (c for c in preferences(attr) if found is None or c.implementation is found)
-    suiting = (choice for choice in offered if is_for_any_size(attr, choice))
+    made = _as_code(attr, offered) if in_code else offered
+    suiting = (choice for choice in made if is_for_any_size(attr, choice))
     choice = _first_to_be_had(attr, suiting) if found is None else next(suiting, None)
     if choice is None:
         name = found.name if found else "any implementation"
@@ -73,6 +77,20 @@ def choose_for_class(attr: KernelAttr) -> Choice:
         )
     rule = choice.rule if found is None else "pinned"
     return Choice(choice.implementation, choice.variant, rule, choice.record, for_class=True)
+
+
+def _as_code(attr: KernelAttr, offered: Iterator[Choice]) -> Iterator[Choice]:
+    """What is offered as code of other sizes calls it: for any size, if there is such a variant, and NumPy last."""
+    last: list[Choice] = []
+    for choice in offered:
+        if choice.implementation.is_reference:
+            last.append(choice)
+            continue
+        if not is_for_any_size(attr, choice):
+            others = (replace(choice, variant=one) for one in choice.implementation.variants(attr))
+            choice = next((one for one in others if is_for_any_size(attr, one)), choice)
+        yield choice
+    yield from last
 
 
 def _first_to_be_had(attr: KernelAttr, offered: Iterator[Choice]) -> Choice:

@@ -93,9 +93,9 @@ def test_one_code_serves_sizes_that_are_computed_in_other_ways() -> None:
 def test_what_computes_a_product_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    def counted(attr: Any) -> Any:
+    def counted(attr: Any, **how: Any) -> Any:
         asked.append(attr)
-        return choose(attr)
+        return choose(attr, **how)
 
     choose = choosing.choose_for_class
     monkeypatch.setattr(choosing, "choose_for_class", counted)

@@ -100,11 +100,11 @@ class Product:
 
     @kept_property
     def choice(self) -> "Choice | None":
-        """What computes it, which is right for other sizes too; None if there is no kernel."""
+        """What computes it, which is right for other sizes too; None if NumPy does: without a kernel, or by a pin."""
         from jitkernels.choosing import choose_for_class
 
         try:
-            choice = choose_for_class(self.attr)
+            choice = choose_for_class(self.attr, in_code=True)
         except NotUsableError:
             return None
         return None if choice.implementation.is_reference else choice

@@ -48,6 +48,7 @@ class Loop:
         self.test, self.body = test, body
         self.given = state.read()
         self.before = list(self.given)
+        self.own = [rebinding.is_own(one, self.given) for one in self.given]
         self.kinds = [kind_of(one) for one in self.before]
         self.storages: list[Storage] = []
         self.bounds: dict[int, Any] = {}
@@ -108,6 +109,10 @@ class Loop:
                     moving.note(tracer, one)
                 self.body(*given)
             attempt.finish()
+            for place in self.rebound:
+                # The first round has the array from before the loop, which others see being written to.
+                if not self.own[place] and attempt.has_written(values[place].view.storage):
+                    raise UnknownError(f"{state.names[place]} is written to, and another array after it")
             after = state.read()
             if not self._is_settled(attempt, values, after, parameters[first:]):
                 return False
@@ -197,9 +202,7 @@ class Loop:
         if place in self.rebound:
             return True
         others = [i for i, one in enumerate(self.before) if rebinding.has(one, storage)]
-        if len(others) != 1 or not all(
-            rebinding.is_own(self.before[i], self.before) for i in (place, *others)
-        ):
+        if len(others) != 1 or not all(self.own[i] or self.given[i] is UNSET for i in (place, *others)):
             return False
         self._rebind(others[0])
         return True
@@ -278,7 +281,8 @@ class Loop:
                 self._after(place, made)
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
-            self._at_least_one_round()  # else it is still the array from before the loop
+            if not self.own[place]:
+                self._at_least_one_round()  # else it is still an array that others have as well
         for storage, made in zip(self.storages, found, strict=True):
             storage.change(made)
         self.state.put(tuple(values))
