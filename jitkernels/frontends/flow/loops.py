@@ -7,7 +7,18 @@ from jitkernels.frontends.flow import facts, hoisting, moving, ranges, rebinding
 from jitkernels.frontends.flow.along import Count
 from jitkernels.frontends.flow.branches import choose, keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.ints import as_int, plain
-from jitkernels.frontends.flow.state import UNSET, State, Unset, dtype_of, joined, kind_of, node_of, number
+from jitkernels.frontends.flow.state import (
+    UNSET,
+    State,
+    Unset,
+    dtype_of,
+    is_number,
+    is_of_function,
+    joined,
+    kind_of,
+    node_of,
+    number,
+)
 from jitkernels.frontends.flow.tracing import Attempt
 from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced, fresh
@@ -76,7 +87,7 @@ class Loop:
             first = len(parameters)
             values = list(self.before)
             for place, kind in enumerate(self.kinds):
-                if kind is not None and kind is not Unset:
+                if is_number(kind):
                     symbol = moving.name(tracer) if kind is int else ""
                     made = parameter(dtype_of(kind), (), len(parameters), symbol)
                     parameters.append(made)
@@ -108,7 +119,7 @@ class Loop:
             outputs = [
                 node_of(tracer, one, kind)
                 for one, kind in zip(after, self.kinds, strict=True)
-                if kind is not None and kind is not Unset
+                if is_number(kind)
             ]
             outputs += rebinding.outputs(
                 [after[i] for i in self.rebound], parameters[rebound : rebound + len(self.rebound)]
@@ -128,7 +139,7 @@ class Loop:
         if self.count is None or self.test is not None or not self.storages or not self.tracer.depth:
             return {}
         many = len(self.storages)
-        last = sum(kind is not None and kind is not Unset for kind in self.kinds) + len(self.rebound)
+        last = sum(is_number(kind) for kind in self.kinds) + len(self.rebound)
         arrays = [
             hoisting.Carried(*one)
             for one in zip(
@@ -170,7 +181,7 @@ class Loop:
                 if self._is_rebound(place, now):
                     fits = fits and place in self.rebound
                     self._rebind(place)
-                elif now is not before and not (before is UNSET and not self._is_read(name)):
+                elif now is not before and not (before is UNSET and not is_of_function(name)):
                     raise UnknownError(f"{name} is another array or object in each round")
                 kinds.append(kind)
                 continue
@@ -201,9 +212,6 @@ class Loop:
             self.rebound.append(place)
             storage = self.before[place].view.storage
             self.storages = [one for one in self.storages if one is not storage]
-
-    def _is_read(self, name: str) -> bool:
-        return not name.startswith("_jk_")
 
     def _is_within(self, place: int, made: Node, now: Any) -> bool:
         """Whether an int stays in the bounds that were taken to hold, which are as narrow as can be told."""
@@ -250,7 +258,7 @@ class Loop:
         carried = [
             node_of(tracer, one, kind)
             for one, kind in zip(self.before, self.kinds, strict=True)
-            if kind is not None and kind is not Unset
+            if is_number(kind)
         ]
         carried += [self.before[place].node for place in self.rebound]
         carried += [storage.node for storage in self.storages]
@@ -263,11 +271,11 @@ class Loop:
         found = iter(results)
         values = list(self.before)
         for place, kind in enumerate(self.kinds):
-            if kind is None or kind is Unset:
+            if not is_number(kind):
                 continue
             made = next(found)
             values[place] = number(tracer, made, kind)
-            if self.before[place] is UNSET and self._is_read(self.state.names[place]):
+            if self.before[place] is UNSET and is_of_function(self.state.names[place]):
                 self._at_least_one_round()
             if kind is int:
                 self._after(place, made)
