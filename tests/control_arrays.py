@@ -125,6 +125,27 @@ def restarted(u: Any, steps: Any) -> Any:
     return u
 
 
+def found_in_all(a: Any) -> Any:
+    """Loops that are left from the `else` of loops in them."""
+    rounds = 0
+    for i in range(len(a)):
+        for j in range(len(a)):
+            rounds += 1
+            if a[j] > i:
+                break
+        else:
+            k = 0
+            while k < 9:
+                k += 1
+                if a[k] > 100:
+                    break
+            else:
+                rounds += 1000
+                break
+            continue
+    return rounds
+
+
 def powers(a: Any, steps: Any) -> Any:
     x = np.ones(a.shape[0])
     for t in range(steps):
@@ -196,6 +217,7 @@ ARRAYS: dict[Callable[..., Any], tuple[Callable[[], Any], ...]] = {
         lambda: 12,
     ),
     filtered: (lambda: numbers(9, 9) / 9, lambda: numbers(9), lambda: numbers(20)),
+    found_in_all: (lambda: numbers(20) * 3,),
     restarted: (lambda: numbers(20), lambda: 9),
 }
 """Each with what makes its arguments."""

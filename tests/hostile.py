@@ -8,12 +8,13 @@ import array
 import decimal
 import fractions
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from jitkernels import accuracy
 from jitkernels.peers import forms
 
 Random = np.random.Generator
@@ -263,13 +264,20 @@ OPTIONS: dict[str, Make] = {
 }
 
 
-def rounding(name: str, values: Sequence[Any]) -> float:
-    """What rounding may leave of a result where all else cancels: of cosines, and of the variance of equal numbers."""
-    if "cosine" in name:
-        return 1.0
-    if "hvar" not in name:
-        return 1e-30
-    floats = [x for x in values if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
-    with np.errstate(all="ignore"):
-        largest = max((float(np.abs(x[np.isfinite(x)]).max(initial=0)) for x in floats), default=0.0)
-    return max(1e-30, 1e-7 * largest**2) if largest < 1e18 else 1.0
+def rounding(row: Any, attr: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> float:
+    """How far results may be from the true ones where all else cancels, as the row says of these arguments.
+
+    `attr`: of a kernel's call, None of an everyday one.
+    """
+    try:
+        if attr is None:
+            given = {name: value for name, value in named.items() if name != "out"}
+            call = row.call(*arguments[: len(row.parameters().parameters)], **given)
+            attr, inputs = call.attr, iter(call.inputs)
+            parameters = attr.signature().arrays
+            arguments = [next(inputs) if p.role == "in" else np.zeros(p.shape, p.numpy) for p in parameters]
+        true = [np.zeros(p.shape) for p in attr.signature().outputs]
+        distances = accuracy.allowed(attr, arguments, true)
+    except Exception:  # noqa: BLE001  # then the call fails too
+        return 0.0
+    return max(float(d[np.isfinite(d)].max(initial=0)) for d in distances)

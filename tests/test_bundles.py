@@ -48,9 +48,10 @@ def steps(u: Any, rounds: int) -> Any:
 
 def rounds(x: Any, most: float) -> Any:
     """A loop whose end elements tell, which asks for signals where there is Python."""
-    while x.sum() > most:
-        x = x * 0.9
-    return x
+    y = x * 1.0
+    while y.sum() > most:
+        y = y * 0.9
+    return y
 
 
 def picked(table: Any, numbers: Any) -> Any:

@@ -96,3 +96,15 @@ def test_threads() -> None:
     for one in threads:
         one.join()
     assert not wrong
+
+
+def written_first(u: Any, v: Any, steps: Any) -> Any:
+    """The first round writes to the caller's array, the others do not."""
+    for i in range(steps):
+        u[0] = i
+        u = u * 0.5 + v
+    return u
+
+
+def test_writes_before_a_variable_has_another_array() -> None:
+    agree(written_first, lambda: np.arange(20.0), lambda: np.ones(20), lambda: 12)

@@ -243,6 +243,7 @@ def wrong_with(made: Attempt) -> str | None:
     everything = [*made.arguments, *made.named.values()]
     before = memory(everything)
     expected = _expected(made)
+    least = 0.0 if expected is None else hostile.rounding(made.row, made.attr, made.arguments, made.named)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -257,7 +258,6 @@ def wrong_with(made: Attempt) -> str | None:
     for key, (owner, content) in before.items():
         if key not in written and owner.tobytes() != content:
             return "an input was written"
-    least = hostile.rounding(made.name, everything)
     return _difference(expected, got if made.attr is None else _outputs(made), least)
 
 
@@ -309,7 +309,7 @@ def _as_doubles(row: Row, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _difference(expected: Any, got: Any, least: float) -> str | None:
-    """How results differ, of a scale of at least so much, or None where there is nothing to compare with."""
+    """How results differ, by more than so much at least, or None where there is nothing to compare with."""
     if expected is None:
         return None
     rights = expected if isinstance(expected, tuple | list) else (expected,)
@@ -325,8 +325,8 @@ def _difference(expected: Any, got: Any, least: float) -> str | None:
             return f"shape {value.shape} instead of {right.shape}"
         with np.errstate(all="ignore"):
             finite = np.isfinite(right)
-            scale = np.abs(right[finite]).max(initial=least)
-            close = np.abs(value - right) <= TOLERANCE * scale
+            scale = np.abs(right[finite]).max(initial=0)
+            close = np.abs(value - right) <= max(TOLERANCE * scale, least)
             beyond = (np.abs(right) > 3e38) & np.isinf(value) & (np.sign(value) == np.sign(right))
             alike = (np.isnan(right) & np.isnan(value)) | (right == value) | beyond
         if not (close & finite | alike).all():

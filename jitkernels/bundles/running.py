@@ -11,7 +11,7 @@ from jitkernels.bundles.description import LINE, Tensor, described
 from jitkernels.errors import ArgumentError, ArgumentTypeError, BundleError, WorkspaceError
 from jitkernels.native.placing import place
 
-NO_MEMORY, OUT_OF_BOUNDS = 1, 2
+OUT_OF_BOUNDS = 2
 
 
 class Bundle:

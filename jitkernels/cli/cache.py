@@ -10,6 +10,7 @@ from typing import Any
 from rich.markup import escape
 
 from jitkernels import machine, states
+from jitkernels.attrs.fused import FusedAttr
 from jitkernels.cli import output
 from jitkernels.errors import JitKernelsError
 from jitkernels.native import cache
@@ -74,10 +75,12 @@ def verify() -> int:
 def _wrong_with_record(path: Path) -> str | None:
     try:
         fields = dict(json.loads(path.read_bytes())["attr"])
-        attr = row(fields.pop("kernel"))(**fields)
+        kernel = fields.pop("kernel")
+        # The row of a compiled function's loop nest is not to be had without that function.
+        attr = None if kernel == FusedAttr.kernel_type.name else row(kernel)(**fields)
     except (OSError, ValueError, KeyError, TypeError, JitKernelsError) as error:
         return f"it is not a measurement: {error}"
-    return None if store.read(path, attr, None) else f"it is not a whole measurement of {attr}"
+    return None if store.read(path, attr, None) else f"it is not a whole measurement of {attr or kernel}"
 
 
 def pack(place: Path, names: Sequence[str]) -> int:

@@ -5,7 +5,6 @@ nodes to the same graph, so that both are compiled as one function. A directiona
 reverse pass, which is linear in the cotangent; what only served to get there is dead code.
 """
 
-import dataclasses
 import functools
 import operator
 from collections.abc import Callable, Sequence
@@ -15,19 +14,15 @@ import numpy as np
 
 from jitkernels.errors import ArgumentTypeError, DerivativeError, shown
 from jitkernels.frontends.jit import JitFunction
-from jitkernels.frontends.storage import Storage, View
-from jitkernels.frontends.traced import Traced, fresh, scalar_node, traced
+from jitkernels.frontends.leaves import Leaves, Variables, lacking, matching, told
+from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer, current
-from jitkernels.frontends.whole import Whole
 from jitkernels.graph import construct
 from jitkernels.graph.backward import LackingError, cotangents, is_float
 from jitkernels.graph.config import JitConfig
-from jitkernels.graph.extents import value_of
 from jitkernels.graph.ir import Node
 from jitkernels.graph.transposes import zeros
 
-Tree = Any
-"""Arrays and numbers, alone or in lists, tuples, dicts and dataclasses."""
 MOST_KEPT = 256
 
 
@@ -125,23 +120,23 @@ def evaluated(text: str, function: Any, *args: Any, **kwargs: Any) -> Any:
         return made(function, way)(*args, **kwargs)
     if way.kind in ("grad", "value"):
         return _gradient(tracer, way, function, args, kwargs)
-    primals, given = args
-    variables = Variables(tracer, function)
+    (primals, given), about = args, named(function)
+    variables = Variables(tracer, about)
     replaced = [variables.replaced(one, f"argument {i}") for i, one in enumerate(primals)]
     result, aux = _called(tracer, way, function, replaced, {})
-    outs = Leaves(tracer, function, "result", differentiable=False)
+    outs = Leaves(tracer, about, "result")
     outs.collect(result)
     if way.kind == "vjp":
-        weights = _matching(tracer, function, given, outs.found, "cotangents")
+        weights = matching(tracer, about, given, outs.found, "cotangents")
         parts = variables.of(outs.nodes(), weights)
         return _with_aux(way, (result, variables.tree(primals, parts)), aux)
-    tangents = _matching(tracer, function, given, variables.found, "tangents")
+    tangents = matching(tracer, about, given, variables.found, "tangents")
     weights = [Node("positive", (zeros(one.dtype, one.shape),), one.dtype, one.shape) for one in outs.nodes()]
     pulled = variables.of(outs.nodes(), weights)
     try:
         pushed = cotangents(pulled, tangents, weights)
     except LackingError as error:
-        raise _lacking(tracer, function, error) from None
+        raise lacking(tracer, about, error) from None
     return _with_aux(way, (result, outs.tree(result, pushed)), aux)
 
 
@@ -159,26 +154,26 @@ def _called(tracer: Tracer, way: Way, function: Any, args: Sequence[Any], kwargs
         return found, None
     if not isinstance(found, tuple) or len(found) != 2:
         raise DerivativeError(
-            f"{named(function)}: expected a pair (result, aux) with has_aux=True, got {_told(found)}"
+            f"{named(function)}: expected a pair (result, aux) with has_aux=True, got {told(found)}"
         )
     return found
 
 
 def _gradient(tracer: Tracer, way: Way, function: Any, args: Any, kwargs: Any) -> Any:
-    count = len(args)
+    about, count = named(function), len(args)
     wrong = [i for i in way.argnums if not -count <= i < count]
     if wrong:
         raise DerivativeError(f"argnums: expected numbers of {count} positional arguments, got {wrong[0]}")
     numbers = [i % count for i in way.argnums]
-    variables, given = Variables(tracer, function), list(args)
+    variables, given = Variables(tracer, about), list(args)
     for i in numbers:
         given[i] = variables.replaced(args[i], f"argument {i}")
     result, aux = _called(tracer, way, function, given, kwargs)
     if type(result) is not Traced and not isinstance(result, float | np.floating):
-        raise DerivativeError(f"{named(function)}: expected a float as the result, got {_told(result)}")
+        raise DerivativeError(f"{about}: expected a float as the result, got {told(result)}")
     value = result if type(result) is Traced else None
     if value is not None and (value.ndim or not is_float(value.node)):
-        raise DerivativeError(f"{named(function)}: expected a float as the result, got {_told(result)}")
+        raise DerivativeError(f"{about}: expected a float as the result, got {told(result)}")
     if value is None:
         parts = [zeros(one.dtype, one.shape) for one in variables.nodes()]
     else:
@@ -188,135 +183,6 @@ def _gradient(tracer: Tracer, way: Way, function: Any, args: Any, kwargs: Any) -
     if way.kind == "value":
         return ((result, aux) if way.has_aux else result), found
     return (found, aux) if way.has_aux else found
-
-
-def _lacking(tracer: Tracer, function: Any, error: LackingError) -> DerivativeError:
-    _, place = tracer.places.get(id(error.node), (None, ""))
-    where = f", {place}" if place else ""
-    return DerivativeError(f"{named(function)} has no derivative: there is none of {error}{where}")
-
-
-def _told(value: Any) -> str:
-    if type(value) is Traced:
-        shape = tuple(map(value_of, value.extents))
-        return f"{value.dtype} of shape {shape}"
-    return f"the int {value.value}" if type(value) is Whole else shown(value)
-
-
-class Leaves:
-    """Arrays and numbers of a tree, in order. `function`, `what`: what messages are about."""
-
-    def __init__(self, tracer: Tracer, function: Any, what: str, *, differentiable: bool = True) -> None:
-        self.tracer, self.function, self.what, self.differentiable = tracer, function, what, differentiable
-        self.found: list[Traced] = []
-
-    def nodes(self) -> list[Node]:
-        return [one.node for one in self.found]
-
-    def collect(self, value: Tree) -> Tree:
-        """The tree with `leaf` for its leaves."""
-        return mapped(value, self._leaf)
-
-    def _leaf(self, value: Any) -> Any:
-        self.found.append(_array(self.tracer, self.function, value, self.what))
-        return self.found[-1]
-
-    def tree(self, value: Tree, parts: Sequence[Node]) -> Tree:
-        """The tree of these nodes, each like the leaf in its place."""
-        remaining = iter(zip(self.found, parts, strict=True))
-
-        def leaf(_: Any) -> Any:
-            like, part = next(remaining)
-            made = fresh(self.tracer, part)
-            made.is_scalar = like.is_scalar
-            return made
-
-        return mapped(value, leaf)
-
-
-class Variables(Leaves):
-    """What a function is differentiated by: each leaf of an argument is replaced by a variable."""
-
-    def __init__(self, tracer: Tracer, function: Any) -> None:
-        super().__init__(tracer, function, "")
-
-    def replaced(self, value: Tree, what: str) -> Tree:
-        """The argument with variables for its leaves."""
-        self.what = what
-        return self.collect(value)
-
-    def _leaf(self, value: Any) -> Any:
-        given = _array(self.tracer, self.function, value, self.what)
-        node = Node("positive", (given.node,), given.node.dtype, given.node.shape)
-        storage = Storage(node)
-        made = Traced(
-            self.tracer, View(storage, node.shape), is_scalar=given.is_scalar, is_weak=given.is_weak
-        )
-        self.found.append(Traced(self.tracer, View(Storage(node), node.shape), is_scalar=given.is_scalar))
-        return made
-
-    def of(self, results: Sequence[Node], weights: Sequence[Node]) -> list[Node]:
-        """The derivatives by the variables. Raises DerivativeError."""
-        try:
-            return cotangents(results, weights, self.nodes())
-        except LackingError as error:
-            raise _lacking(self.tracer, self.function, error) from None
-
-
-def mapped(value: Tree, leaf: Callable[[Any], Any]) -> Tree:
-    """A tree of the same kind with other leaves."""
-    if type(value) is Traced or type(value) is Whole:
-        return leaf(value)
-    if value is None:
-        return None
-    if type(value) in (list, tuple):
-        return type(value)(mapped(one, leaf) for one in value)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(mapped(one, leaf) for one in value))
-    if type(value) is dict:
-        return {name: mapped(one, leaf) for name, one in value.items()}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        made = object.__new__(type(value))
-        for field in dataclasses.fields(value):
-            object.__setattr__(made, field.name, mapped(getattr(value, field.name), leaf))
-        return made
-    return leaf(value)
-
-
-def _array(tracer: Tracer, function: Any, value: Any, what: str) -> Traced:
-    """A leaf as an array of the trace. Raises DerivativeError for one that no derivative is of."""
-    if type(value) is float:
-        return fresh_number(tracer, value)
-    if isinstance(value, np.ndarray | np.floating) or type(value) is Traced:
-        found = traced(tracer, value)
-        if is_float(found.node):
-            return found
-    raise DerivativeError(
-        f"{named(function)}: {what}: expected floats, in arrays or numbers, got {_told(value)}"
-    )
-
-
-def fresh_number(tracer: Tracer, value: float) -> Traced:
-    """A Python float."""
-    made = fresh(tracer, scalar_node(np.float64(value)), is_scalar=True)
-    made.is_weak = True
-    return made
-
-
-def _matching(tracer: Tracer, function: Any, given: Tree, like: Sequence[Traced], what: str) -> list[Node]:
-    """The leaves of what has to be like others, as nodes of their dtypes."""
-    leaves = Leaves(tracer, function, what)
-    leaves.collect(given)
-    if len(leaves.found) != len(like):
-        raise DerivativeError(
-            f"{named(function)}: {what}: expected {len(like)} arrays or numbers, got {len(leaves.found)}"
-        )
-    found = []
-    for one, other in zip(leaves.found, like, strict=True):
-        if not construct.shapes_agree(one.extents, other.extents):
-            raise DerivativeError(f"{named(function)}: {what}: expected {_told(other)}, got {_told(one)}")
-        found.append(construct.cast(one.node, other.node.dtype))
-    return found
 
 
 def _checked(function: Any, argnums: Any, has_aux: Any) -> tuple[tuple[int, ...], bool]:

@@ -298,25 +298,23 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         not be used.
         """
         self.release()  # code that serves these sizes may have been made of others, which would be measured
-        found, _ = self._looked_at(args, kwargs)
-        told = programs.tuned(self.__name__, found, self.config)
+        told = programs.tuned(self.__name__, self._looked_at(args, kwargs)[0], self.config)
         self.release()
         return told
 
     def export(self, directory: "Path | str", /, *args: P.args, **kwargs: P.kwargs) -> "Description":
         """Write what becomes of such a call as a bundle: object file, C header, weights, examples in C and Python.
 
-        It is for these dtypes and shapes, for processors like this one and one thread, and needs the C library alone.
-        Arrays that the function refers to, attributes of objects and ints are stored as weights. Returns what the
-        bundle says of itself. Raises BundleError where NumPy does a part, OSError where files cannot be written.
+        It is for these dtypes and shapes, for processors like this one and one thread, and needs the C library alone;
+        what the function refers to, attributes of objects and ints are its weights. Returns what it says of itself.
+        Raises BundleError where NumPy does a part, OSError where files cannot be written.
         """
         from jitkernels.frontends.exporting import exported
 
         structure, leaves = self._structure(args, kwargs)
+        names = self._names(args, kwargs)
         with making:
-            return exported(
-                directory, self.__wrapped__, structure, leaves, self._names(args, kwargs), self.config
-            )
+            return exported(directory, self.__wrapped__, structure, leaves, names, self.config)
 
     def _looked_at(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         kwargs = {name: one for name, one in kwargs.items() if name != "out" or self._takes_out}

@@ -3,13 +3,15 @@
 from dataclasses import replace
 from typing import Any
 
-from jitkernels import machine
+from jitkernels import dtypes, machine
 from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.gen import matmul as product
 from jitkernels.loops.bfloat16_gemv import gemv_nest
 from jitkernels.loops.bfloat16_sums import WIDENED, algorithms
-from jitkernels.loops.gemv_rows import LONG_BYTES, two_rows
+from jitkernels.loops.gemv_columns import four_across
+from jitkernels.loops.gemv_rows import ABREAST, ROWS, four_rows
+from jitkernels.loops.int4_writer import STREAMED
 from jitkernels.loops.matmul_thin import BLOCK, thin_nest
 from jitkernels.loops.matmul_vector import vector_nest
 from jitkernels.native import load
@@ -20,8 +22,10 @@ PARALLEL_WORK = 128 * 1024
 """Elements of the matrix from which on a second thread helps."""
 EXACT = ("dot", "direct")
 """Algorithms of MATMUL whose code is made for some sizes."""
-PAIRED = "paired"
-"""The algorithm that takes two long rows at a time."""
+ROW_BYTES, ACROSS_BYTES = 14 << 10, 512
+"""Of a row along and across the sum from which on four at a time are ahead. Loops take shorter ones along it one after
+another, as the one stream that a processor foresees; longer ones fill a first-level cache, with as much of the vector.
+"""
 LONG = 32
 """Elements of a result from which on loops that LLVM makes vectors of are ahead where rows lie across the sum."""
 SHORT = 8
@@ -42,17 +46,20 @@ def variants(attr: GEMVAttr) -> list[Variant]:
     where they lie one after another, the loops come first.
     """
     shares = (False, True) if attr.m * attr.n >= PARALLEL_WORK and attr.m >= 4 * BLOCK else (False,)
+    matrix, vector = attr.signature().arrays[:2]
+    streamed = matrix.nbytes >= STREAMED
+    across = streamed and attr.trans and matrix.nbytes >= attr.n * ACROSS_BYTES
     if attr.dtype == "bfloat16":
-        names = (WIDENED,) if attr.trans else algorithms()
+        names = (ABREAST, WIDENED) if across else (WIDENED,) if attr.trans else algorithms()
         return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in names]
     few = attr.m == 1 or (
         not attr.trans and (attr.m <= 2 * machine.target().lanes(attr.dtype) or attr.n <= SHORT)
     )
-    by_rows: tuple[str, ...] = (
-        ("vector", "thin") if few or (attr.trans and attr.m >= LONG) else ("thin", "vector")
-    )
-    if not attr.trans and attr.m > 1 and attr.signature().arrays[1].nbytes >= LONG_BYTES:
-        by_rows = (*by_rows, PAIRED)
+    loops_first = few or (attr.trans and attr.m >= LONG) or streamed
+    by_rows: tuple[str, ...] = ("vector", "thin") if loops_first else ("thin", "vector")
+    along = streamed and not attr.trans and vector.nbytes >= ROW_BYTES
+    if across or (along and attr.m >= ROWS):
+        by_rows = (ABREAST, *by_rows)
     found: list[Variant] = [
         {"algorithm": algorithm, "parallel": parallel} for parallel in shares for algorithm in by_rows
     ]
@@ -65,8 +72,11 @@ def variants(attr: GEMVAttr) -> list[Variant]:
 def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> LoopNest:
     if attr.dtype == "bfloat16":
         return gemv_nest(attr, algorithm, parallel)
-    if algorithm == PAIRED:
-        return _nest(attr, two_rows(attr.dtype, attr.beta), parallel)
+    if algorithm == ABREAST and attr.trans:
+        return _nest(attr, four_across(attr.dtype, attr.beta), parallel)
+    if algorithm == ABREAST:
+        rows, size = four_rows(attr.dtype, attr.beta, machine.target()), dtypes.named(attr.dtype).size
+        return _nest(attr, rows, parallel, workspace=ROWS * size, workspace_dtype=attr.dtype)
     of_matrices = product_of(attr)
     if algorithm == "exact":
         nest = product.matmul(of_matrices, **product.variants(of_matrices)[0])

@@ -50,13 +50,13 @@ def cotangents(outputs: Sequence[Node], given: Sequence[Node], variables: Sequen
         if cotangent is not None and node.operation == "item" and node.inputs[0].operation in SEVERAL:
             flows.setdefault(id(node.inputs[0]), {})[node.options["index"]] = cotangent
             continue
-        if node.operation in SEVERAL and id(node) in flows and id(node) in active:
-            cotangent = node
-        if cotangent is None or id(node) not in active or id(node) in known:
+        if (cotangent is None and id(node) not in flows) or id(node) not in active or id(node) in known:
             continue
         try:
             if node.operation == "branch":
                 parts = of_branch(node, flows[id(node)], active, cotangents)
+            elif cotangent is None:
+                raise UnknownError("a loop")
             else:
                 parts = _pulled(node, cotangent, active)
         except UnknownError as error:
@@ -80,7 +80,7 @@ def _pulled(node: Node, cotangent: Node, active: set[int]) -> Sequence[Node | No
         return pulled
     partials = operation.scalar.partials if operation.scalar is not None else None
     if partials is None:
-        raise UnknownError("a loop" if node.operation == "loop" else node.operation)
+        raise UnknownError(node.operation)
     terms = (*map(Term, node.inputs), Term(node))
     found: list[Node | None] = []
     for one, partial in zip(node.inputs, partials, strict=True):
@@ -93,6 +93,6 @@ def _pulled(node: Node, cotangent: Node, active: set[int]) -> Sequence[Node | No
         elif factor == 1.0:
             part = cotangent
         else:
-            part = (Term(cotangent) * factor).node if factor != -1.0 else (-Term(cotangent)).node
+            part = (-Term(cotangent) if factor == -1.0 else Term(cotangent) * factor).node
         found.append(summed_to(part, one.shape))
     return found

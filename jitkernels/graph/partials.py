@@ -24,8 +24,7 @@ def _chosen(one: Term, other: Term, result: Term) -> Term:
     )
 
 
-def _extreme() -> tuple[Partial, Partial]:
-    return (lambda x, y, z: _chosen(x, y, z), lambda x, y, z: _chosen(y, x, z))
+_EXTREME: tuple[Partial, Partial] = (_chosen, lambda x, y, z: _chosen(y, x, z))
 
 
 def _power_of_base(x: Term, y: Term, z: Term) -> Term:
@@ -71,10 +70,10 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "nextafter": (lambda x, y, z: 1.0, None),
     "spacing": (None,),
     "ldexp": (lambda x, y, z: apply("ldexp", number(1.0, x), y), None),
-    "maximum": _extreme(),
-    "minimum": _extreme(),
-    "fmax": _extreme(),
-    "fmin": _extreme(),
+    "maximum": _EXTREME,
+    "minimum": _EXTREME,
+    "fmax": _EXTREME,
+    "fmin": _EXTREME,
     "exp": (lambda x, y: y,),
     "exp2": (lambda x, y: math.log(2.0) * y,),
     "expm1": (lambda x, y: y + 1.0,),

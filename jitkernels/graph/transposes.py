@@ -77,7 +77,9 @@ def view(node: Node, cotangent: Node) -> Sequence[Node | None]:
 def _placed_back(cotangent: Node, given: Node, index_map: Any) -> Node:
     """What a view that shows each element once at most was made of, zero elsewhere."""
     steps = [one for _, one in index_map]
-    order = [own for one in steps for own, _ in sorted(one, key=lambda pair: steps_of(pair, cotangent))]
+    order = [
+        own for one in steps for own, _ in sorted(one, key=lambda pair: _from_outermost(pair, cotangent))
+    ]
     if len(order) == len(set(order)) == cotangent.ndim and all(
         _is_all(start, one, cotangent.shape, extent)
         for (start, one), extent in zip(index_map, given.shape, strict=True)
@@ -90,8 +92,8 @@ def _placed_back(cotangent: Node, given: Node, index_map: Any) -> Node:
     return Node("update", (zeros(given.dtype, given.shape), cotangent), given.dtype, given.shape, options)
 
 
-def steps_of(pair: Any, cotangent: Node) -> int:
-    """Outermost dimensions first: those of large steps."""
+def _from_outermost(pair: Any, cotangent: Node) -> int:
+    """A key that puts outermost dimensions first: those of large steps, then those of one place."""
     own, step = pair
     return -int(extents.value_of(step)) * 2 + (extents.value_of(cotangent.shape[own]) == 1)
 
@@ -199,12 +201,13 @@ def update(node: Node, cotangent: Node) -> Sequence[Node | None]:
 
 def gather(node: Node, cotangent: Node) -> Sequence[Node | None]:
     array, *indices = node.inputs
-    if not any(one.ndim for one in indices):  # one place
-        given = (zeros(array.dtype, array.shape), cotangent, *indices)
-        return (Node("scatter", given, array.dtype, array.shape, node.options), *[None] * len(indices))
-    function = Deposit(node.options["axis"])
     given = (zeros(array.dtype, array.shape), cotangent, *indices)
-    return (Node("call", given, array.dtype, array.shape, {"function": function}), *[None] * len(indices))
+    if any(one.ndim for one in indices):
+        options: dict[str, Any] = {"function": Deposit(node.options["axis"])}
+        found = Node("call", given, array.dtype, array.shape, options)
+    else:  # one place
+        found = Node("scatter", given, array.dtype, array.shape, node.options)
+    return found, *[None] * len(indices)
 
 
 def scatter(node: Node, cotangent: Node) -> Sequence[Node | None]:

@@ -7,6 +7,8 @@ import numpy as np
 
 from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.loops.bfloat16_sums import COLUMNS, add_rows, row_product
+from jitkernels.loops.gemv_columns import SUM_BYTES, adding_rows
+from jitkernels.loops.gemv_rows import ABREAST
 from jitkernels.loops.matmul_thin import BLOCK
 from jitkernels.loops.narrow import narrowed, widened
 from jitkernels.native.loop_nest import LoopNest
@@ -23,7 +25,7 @@ def gemv_nest(attr: GEMVAttr, algorithm: str, parallel: bool) -> LoopNest:
         extent=signature.index("m"),
         block=BLOCK,
         parallel=parallel,
-        workspace=4 * COLUMNS if attr.trans else 0,
+        workspace=(SUM_BYTES if algorithm == ABREAST else 4 * COLUMNS) if attr.trans else 0,
         workspace_dtype="float32",
     )
 
@@ -56,14 +58,21 @@ def _along(beta: float, algorithm: str) -> Callable[..., None]:
 
 def _across(beta: float, algorithm: str) -> Callable[..., None]:
     of_row, settled = row_product(algorithm), settling(beta)
+    abreast = algorithm == ABREAST
+    columns, add_four = SUM_BYTES // 4 if abreast else COLUMNS, adding_rows(2, widened)
 
     def body(a: Any, x: Any, y: Any, m: int, n: int, sums: Any, begin: int, end: int) -> None:
         if m == 1:
             y[0] = settled(of_row(a, x, n), y, 0)
             return
-        for left in range(begin, end, COLUMNS):
-            count = min(COLUMNS, end - left)
-            add_rows(offset(a, left), m, x, n, sums, count)
+        for left in range(begin, end, columns):
+            count = min(columns, end - left)
+            if abreast:
+                for j in range(count):
+                    sums[j] = np.float32(0)
+                add_four(offset(a, left), m, x, n, sums, count)
+            else:
+                add_rows(offset(a, left), m, x, n, sums, count)
             for j in range(count):
                 y[left + j] = settled(sums[j], y, left + j)
 

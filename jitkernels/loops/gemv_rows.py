@@ -1,38 +1,118 @@
-"""A matrix of long rows times a vector, two rows at a time.
+"""A matrix from memory times a vector, four rows at a time, while the next four are asked for in the order they lie.
 
-The vector, which no first-level cache holds, is read half as often, and memory in two runs that do not compete for the
-same places of the cache as four do.
+Four sums use what is loaded of the vector four times; but four rows side by side are four streams, of which a processor
+foresees less than of one. So one is asked for, into the second-level cache: that of all that comes behind these rows.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from jitkernels import dtypes
-from jitkernels.native.source import inlined, offset
+from jitkernels.machine import Target
+from jitkernels.native.source import IRFunction, inlined, offset
 
-LONG_BYTES = 1 << 15
-"""Of a row that with the vector is more than a first-level cache holds."""
+ABREAST = "abreast"
+"""What it is called among the algorithms."""
+ROWS, CHAINS = 4, 2
+"""Rows at a time, and vectors of each."""
+AHEAD = 4096
+"""Bytes further than the next rows: what memory sends while it answers once."""
+LINE = 64
 
 
-def two_rows(dtype: str, scale: float) -> Callable[..., None]:
-    """The body ``y = a @ x + scale * y``; with a scale of 0 nothing is read there."""
+def four_rows(dtype: str, scale: float, target: Target) -> Callable[..., None]:
+    """The body ``y = a @ x + scale * y`` with a workspace of ROWS numbers; with a scale of 0 nothing is read there."""
     number: Any = dtypes.named(dtype).numpy.type
     keeps, beta = scale != 0, number(scale)
+    lanes = target.lanes(dtype)
+    sums, step = _sums(dtype, lanes), CHAINS * lanes
 
     @inlined("reassoc", "contract")
-    def products(a: Any, b: Any, x: Any, n: int) -> Any:
-        one, other = number(0), number(0)
-        for i in range(n):
-            one += a[i] * x[i]
-            other += b[i] * x[i]
-        return one, other
+    def product(a: Any, x: Any, begin: int, end: int) -> Any:
+        total = number(0)
+        for i in range(begin, end):
+            total += a[i] * x[i]
+        return total
 
-    def body(a: Any, x: Any, y: Any, m: int, n: int, begin: int, end: int) -> None:
-        for row in range(begin, end, 2):
-            last = min(row + 1, end - 1)
-            one, other = products(offset(a, row * n), offset(a, last * n), x, n)
-            y[row] = one + beta * y[row] if keeps else one
-            if last > row:
-                y[last] = other + beta * y[last] if keeps else other
+    def body(a: Any, x: Any, y: Any, m: int, n: int, found: Any, begin: int, end: int) -> None:
+        whole = n - n % step
+        last = end - (end - begin) % ROWS
+        for first in range(begin, last, ROWS):
+            sums(offset(a, first * n), x, found, n, whole)
+            for r in range(ROWS):
+                row = first + r
+                total = found[r] + product(offset(a, row * n), x, whole, n)
+                y[row] = total + beta * y[row] if keeps else total
+        for row in range(last, end):
+            total = product(offset(a, row * n), x, 0, n)
+            y[row] = total + beta * y[row] if keeps else total
 
     return body
+
+
+def _sums(dtype: str, lanes: int) -> Any:
+    """``(a, x, found, n, whole)``: products of ROWS rows of n and x, of the first `whole`, several vectors of each."""
+    element = dtypes.named(dtype)
+    number, size = element.llvm, element.size
+    vector, kind = f"<{lanes} x {number}>", f"v{lanes}f{8 * size}"
+    symbol, step = f"gemv_{ROWS}rows_{dtype}_{lanes}", CHAINS * lanes
+    both = [(r, c) for r in range(ROWS) for c in range(CHAINS)]
+    rows = "".join(
+        f"  %by{r} = mul nsw i64 %n, {r}\n  %row{r} = getelementptr {number}, ptr %a, i64 %by{r}\n"
+        for r in range(ROWS)
+    )
+    carried = "".join(
+        f"  %s{r}.{c} = phi {vector} [ zeroinitializer, %start ], [ %t{r}.{c}, %loop ]\n" for r, c in both
+    )
+    asked = "".join(
+        f"  %line{at} = getelementptr i8, ptr %next, i64 {at}\n"
+        f"  call void @llvm.prefetch.p0(ptr %line{at}, i32 0, i32 2, i32 1)\n"
+        for at in range(0, ROWS * step * size, LINE)
+    )
+    factors = "".join(
+        f"  %x{c}.at = getelementptr {number}, ptr %x, i64 %i{c}\n"
+        f"  %x{c} = load {vector}, ptr %x{c}.at, align {size}\n"
+        for c in range(CHAINS)
+    )
+    places = "".join(f"  %i{c} = add nuw nsw i64 %i, {c * lanes}\n" for c in range(CHAINS))
+    products = "".join(
+        f"  %a{r}.{c}.at = getelementptr {number}, ptr %row{r}, i64 %i{c}\n"
+        f"  %a{r}.{c} = load {vector}, ptr %a{r}.{c}.at, align {size}\n"
+        f"  %t{r}.{c} = call {vector} @llvm.fmuladd.{kind}({vector} %a{r}.{c}, {vector} %x{c}, {vector} %s{r}.{c})\n"
+        for r, c in both
+    )
+    ended = "".join(
+        f"  %u{r}.{c} = phi {vector} [ zeroinitializer, %start ], [ %t{r}.{c}, %loop ]\n" for r, c in both
+    )
+    results = "".join(
+        f"  %both{r} = fadd {vector} %u{r}.0, %u{r}.1\n"
+        f"  %sum{r} = call reassoc {number} @llvm.vector.reduce.fadd.{kind}({number} 0.0, {vector} %both{r})\n"
+        f"  %to{r} = getelementptr {number}, ptr %found, i64 {r}\n"
+        f"  store {number} %sum{r}, ptr %to{r}, align {size}\n"
+        for r in range(ROWS)
+    )
+    text = f"""declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
+declare {vector} @llvm.fmuladd.{kind}({vector}, {vector}, {vector})
+declare {number} @llvm.vector.reduce.fadd.{kind}({number}, {vector})
+define void @{symbol}(ptr %a, ptr %x, ptr %found, i64 %n, i64 %whole) noinline nounwind {{
+start:
+{rows}  %rows = mul nsw i64 %n, {ROWS * size}
+  %behind = add nsw i64 %rows, {AHEAD}
+  %some = icmp sgt i64 %whole, 0
+  br i1 %some, label %loop, label %done
+loop:
+  %i = phi i64 [ 0, %start ], [ %further, %loop ]
+{carried}  %taken = mul nsw i64 %i, {ROWS * size}
+  %place = add nsw i64 %behind, %taken
+  %next = getelementptr i8, ptr %a, i64 %place
+{asked}{places}{factors}{products}  %further = add nuw nsw i64 %i, {step}
+  %more = icmp slt i64 %further, %whole
+  br i1 %more, label %loop, label %done, !llvm.loop !0
+done:
+{ended}{results}  ret void
+}}
+!0 = distinct !{{!0, !1}}
+!1 = !{{!"llvm.loop.unroll.disable"}}
+"""
+    pointer = f"{dtype}*"
+    return IRFunction(symbol, "void", (pointer, pointer, pointer, "int64", "int64"), text)

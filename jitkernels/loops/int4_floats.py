@@ -17,9 +17,9 @@ from jitkernels.loops.int4_writer import (
     NUMBERS,
     STEPS,
     WORDS,
-    DotWriter,
     all_of,
 )  # fmt: skip
+from jitkernels.loops.weight_blocks import BlockDots
 
 BY_TABLE = 4
 """Of the eight, how many a table makes numbers of: processors have other units for the others."""
@@ -29,7 +29,7 @@ def _float(value: float) -> str:
     return "0x" + struct.pack(">d", value).hex().upper()
 
 
-class FloatDots(DotWriter):
+class FloatDots(BlockDots):
     """permutes: there is AVX-512."""
 
     kind = "floats"
@@ -56,9 +56,10 @@ class FloatDots(DotWriter):
     def _sum_of_products(self, a: str, b: str, c: str) -> str:
         return self.out.value(f"call {FLOATS} @llvm.fmuladd.v16f32({FLOATS} {a}, {FLOATS} {b}, {FLOATS} {c})")
 
-    def _products(self, words: list[str], first: str, zeros: list[str]) -> list[list[str]]:
-        """What the weights of each word less zero points and their floats, from number `first` on, add up to."""
+    def _products(self, words: list[str], number: str, zeros: list[str]) -> list[list[str]]:
+        """What the weights of each word of a block less zero points and their floats add up to."""
         out, found = self.out, [["zeroinitializer"] * 2 for _ in self.columns]
+        first = out.value(f"mul nsw i64 {number}, {NUMBERS}")
         table = f"<{', '.join(f'float {_float(i - 8.0)}' for i in range(16))}>"
         by_table = BY_TABLE if self.permutes else 0
         high = [out.value(f"lshr {WORDS} {each}, {all_of('i32', 12)}") for each in words]
@@ -114,7 +115,7 @@ class FloatDots(DotWriter):
             if not masked:
                 self._fetch(at, BYTES)
                 self._fetch_of_groups(group, 4)
-            found = self._products(words, out.value(f"mul nsw i64 {i}, {NUMBERS}"), zeros)
+            found = self._products(words, i, zeros)
             return found, [self._spread("float", f"%scale{c}", group, picks, live) for c in self.columns]
 
         self._blocks(step)
@@ -138,35 +139,8 @@ class FloatDots(DotWriter):
         )
         return self._permuted(found if kind == "float" else self._numbers(found), picks)
 
-    def _many(self) -> None:
-        """Group after group, each of whole vectors of words."""
-        out = self.out
-        out.line(f"%vectors = sdiv i64 %half, {BYTES}")
-        self._begin("%groups")
-        out.label("loop")
-        out.line("%i = phi i64 [ 0, %entry ], [ %next, %last ]")
-        self._carried("before", "entry", "", "last")
-        out.line("%first = mul nsw i64 %i, %vectors")
-        scales, zeros = [], []
-        for c in self.columns:
-            scale = out.value(f"load float, ptr {out.element('float', f'%scale{c}', '%i')}, align 4")
-            scales.append(self._same("float", scale))
-            if self.shifted:
-                zero = out.value(f"load i8, ptr {out.element('i8', f'%zero{c}', '%i')}, align 1")
-                zeros.append(self._numbers(self._same("i8", zero)))
-        self._fetch_of_groups("%i", 1)
-        out.line("br label %inner")
-        out.label("inner")
-        out.line("%v = phi i64 [ 0, %loop ], [ %v_next, %inner ]")
-        self._carried("in", "loop", "%before", "inner")
-        number = out.value("add nsw i64 %first, %v")
-        at = out.value(f"mul nsw i64 {number}, {BYTES}")
-        words = [self._words(c, at) for c in self.columns]
-        self._fetch(at, BYTES)
-        found = self._products(words, out.value(f"mul nsw i64 {number}, {NUMBERS}"), zeros)
-        self._add(found, scales, "in")
-        out.line("%v_next = add nuw nsw i64 %v, 1")
-        out.line("%inside = icmp slt i64 %v_next, %vectors")
-        out.line("br i1 %inside, label %inner, label %last")
-        out.label("last")
-        self._end("%groups")
+    def _zero(self, zero: str) -> str:
+        return self._numbers(self._same("i8", zero))
+
+    def _loaded(self, c: int, at: str) -> str:
+        return self._words(c, at)

@@ -8,8 +8,9 @@ becomes a float, which is multiplied by its unit and by its scale. The last digi
 with what zero points take off, as each sum waits for itself.
 """
 
-from jitkernels.loops.int4_writer import FLOATS, LANES, MASK, WORDS, DotWriter, all_of
+from jitkernels.loops.int4_writer import FLOATS, LANES, MASK, WORDS, all_of
 from jitkernels.loops.weight_arranged import LOADED, Layout
+from jitkernels.loops.weight_blocks import BlockDots
 
 CHUNKS = [lane // 4 + 4 * (lane % 4 // 2) for lane in range(LANES)]
 """Which 16 of 128 bytes the words of lanes are from."""
@@ -19,7 +20,7 @@ SIGNS = -2139062144
 """0x80 in each byte."""
 
 
-class DigitDots(DotWriter):
+class DigitDots(BlockDots):
     """Groups have 16, 32 or 64 bytes, or a multiple of 128; a single one has whole words."""
 
     kind = "digits"
@@ -156,35 +157,8 @@ class DigitDots(DotWriter):
         wide = self.out.value(f"sext {zero} to {kind}")
         return self.out.value(f"add {kind} {wide}, {all_of('i32', 128) if kind == WORDS else 128}")
 
-    def _many(self) -> None:
-        """Group after group, each of whole pairs of vectors."""
-        out = self.out
-        out.line(f"%pairs = sdiv i64 %half, {LOADED}")
-        self._begin("%groups")
-        out.label("loop")
-        out.line("%i = phi i64 [ 0, %entry ], [ %next, %last ]")
-        self._carried("before", "entry", "", "last")
-        out.line("%first = mul nsw i64 %i, %pairs")
-        scales, zeros = [], []
-        for c in self.columns:
-            scale = out.value(f"load float, ptr {out.element('float', f'%scale{c}', '%i')}, align 4")
-            scales.append(self._same("float", scale))
-            if self.shifted:
-                zero = out.value(f"load i8, ptr {out.element('i8', f'%zero{c}', '%i')}, align 1")
-                zeros.append(self._same("i32", self._plain(f"i8 {zero}", "i32")))
-        self._fetch_of_groups("%i", 1)
-        out.line("br label %inner")
-        out.label("inner")
-        out.line("%v = phi i64 [ 0, %loop ], [ %v_next, %inner ]")
-        self._carried("in", "loop", "%before", "inner")
-        number = out.value("add nsw i64 %first, %v")
-        at = out.value(f"mul nsw i64 {number}, {LOADED}")
-        after = out.value(f"add nsw i64 {at}, 64")
-        pairs = [(self._words(c, at), self._words(c, after)) for c in self.columns]
-        self._fetch(at, LOADED)
-        self._add(self._products(pairs, number, zeros), scales, "in")
-        out.line("%v_next = add nuw nsw i64 %v, 1")
-        out.line("%inside = icmp slt i64 %v_next, %pairs")
-        out.line("br i1 %inside, label %inner, label %last")
-        out.label("last")
-        self._end("%groups")
+    def _zero(self, zero: str) -> str:
+        return self._same("i32", self._plain(f"i8 {zero}", "i32"))
+
+    def _loaded(self, c: int, at: str) -> tuple[str, str]:
+        return self._words(c, at), self._words(c, self.out.value(f"add nsw i64 {at}, 64"))

@@ -130,7 +130,7 @@ def load(attr: KernelAttr, threads: int) -> Record | None:
     return None if content is None else _checked(content, attr, None, f"{name_of(attr)} of a pack")
 
 
-def read(path: Path, attr: KernelAttr, environment: dict[str, str] | None) -> Record | None:
+def read(path: Path, attr: KernelAttr | None, environment: dict[str, str] | None) -> Record | None:
     """The record in a file if there is one, whole and of that attr and environment (any, if None)."""
     try:
         content = json.loads(content_of(path))
@@ -142,10 +142,12 @@ def read(path: Path, attr: KernelAttr, environment: dict[str, str] | None) -> Re
     return _checked(content, attr, environment, str(path))
 
 
-def _checked(content: Any, attr: KernelAttr, environment: dict[str, str] | None, where: str) -> Record | None:
+def _checked(
+    content: Any, attr: KernelAttr | None, environment: dict[str, str] | None, where: str
+) -> Record | None:
     """The record that a file, or a pack, holds."""
     try:
-        if content["format"] != FORMAT or content["attr"] != _key(attr):
+        if content["format"] != FORMAT or (attr is not None and content["attr"] != _key(attr)):
             raise ValueError("it is of another attr or format")
         if environment is not None and content["environment"] != environment:
             raise ValueError("it is of another environment")

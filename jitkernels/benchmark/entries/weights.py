@@ -38,6 +38,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 def attrs(columns: int = COLUMNS) -> Iterator[KernelAttr]:
     """Floats, and weights of 8 and of 4 bits in groups of 32 and 128, with and without zero points."""
     yield GEMVAttr(m=columns // 4, n=DEPTH)
+    yield GEMVAttr(m=DEPTH, n=columns // 4, trans=True)
     yield GEMVAttr(m=columns // 2, n=DEPTH, dtype="bfloat16")
     for rounded in ROUNDED:
         for size in (*GROUPS, DEPTH):

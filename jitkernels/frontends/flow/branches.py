@@ -10,6 +10,8 @@ from jitkernels.frontends.flow.state import (
     State,
     Unset,
     dtype_of,
+    is_number,
+    is_of_function,
     joined,
     kind_of,
     merged,
@@ -101,7 +103,7 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
             if side.raises
             else node_of(tracer, side.values[place], kind)
             for place, kind in enumerate(kinds)
-            if kind is not None and kind is not Unset
+            if is_number(kind)
         ]
         roots += [side.nodes.get(key, one.node) for key, one in storages.items()]
         roots += [construct.constant(False, "bool")] if is_risky else []
@@ -155,7 +157,7 @@ def refuse_unsupported(tracer: Tracer, options: dict[str, Any]) -> None:
 def _kind(name: str, values: list[Any]) -> Any:
     """The kind of a variable behind a branch. What has a value on one side only has none, unless it is ours."""
     kinds = [kind_of(one) for one in values]
-    if Unset in kinds and not name.startswith("_jk_"):
+    if Unset in kinds and is_of_function(name):
         return Unset
     kind = kinds[0]
     for other in kinds[1:]:

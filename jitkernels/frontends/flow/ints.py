@@ -112,10 +112,10 @@ def _divided(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
     if is_positive and ufunc is np.remainder:
         found = 0, second[1] - 1
     elif is_positive and first is not None:
-        found = (
-            first if ranges.is_at_least(first[0], 0) else (ranges.lowest(first[0]), ranges.highest(first[1]))
-        )
-        found = (0, found[1]) if ranges.is_at_least(first[0], 0) else (min(found[0], 0), max(found[1], 0))
+        if ranges.is_at_least(first[0], 0):
+            found = 0, first[1]
+        else:  # towards 0, where it may be on the other side of it
+            found = min(ranges.lowest(first[0]), 0), max(ranges.highest(first[1]), 0)
     ranges.note(tracer, made, found)
     return plain(tracer, made)
 

@@ -7,7 +7,18 @@ from jitkernels.frontends.flow import facts, hoisting, moving, ranges, rebinding
 from jitkernels.frontends.flow.along import Count
 from jitkernels.frontends.flow.branches import choose, keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.ints import as_int, plain
-from jitkernels.frontends.flow.state import UNSET, State, Unset, dtype_of, joined, kind_of, node_of, number
+from jitkernels.frontends.flow.state import (
+    UNSET,
+    State,
+    Unset,
+    dtype_of,
+    is_number,
+    is_of_function,
+    joined,
+    kind_of,
+    node_of,
+    number,
+)
 from jitkernels.frontends.flow.tracing import Attempt
 from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced, fresh
@@ -37,6 +48,7 @@ class Loop:
         self.test, self.body = test, body
         self.given = state.read()
         self.before = list(self.given)
+        self.own = [rebinding.is_own(one, self.given) for one in self.given]
         self.kinds = [kind_of(one) for one in self.before]
         self.storages: list[Storage] = []
         self.bounds: dict[int, Any] = {}
@@ -75,7 +87,7 @@ class Loop:
             first = len(parameters)
             values = list(self.before)
             for place, kind in enumerate(self.kinds):
-                if kind is not None and kind is not Unset:
+                if is_number(kind):
                     symbol = moving.name(tracer) if kind is int else ""
                     made = parameter(dtype_of(kind), (), len(parameters), symbol)
                     parameters.append(made)
@@ -97,13 +109,17 @@ class Loop:
                     moving.note(tracer, one)
                 self.body(*given)
             attempt.finish()
+            for place in self.rebound:
+                # The first round has the array from before the loop, which others see being written to.
+                if not self.own[place] and attempt.has_written(values[place].view.storage):
+                    raise UnknownError(f"{state.names[place]} is written to, and another array after it")
             after = state.read()
             if not self._is_settled(attempt, values, after, parameters[first:]):
                 return False
             outputs = [
                 node_of(tracer, one, kind)
                 for one, kind in zip(after, self.kinds, strict=True)
-                if kind is not None and kind is not Unset
+                if is_number(kind)
             ]
             outputs += rebinding.outputs(
                 [after[i] for i in self.rebound], parameters[rebound : rebound + len(self.rebound)]
@@ -123,7 +139,7 @@ class Loop:
         if self.count is None or self.test is not None or not self.storages or not self.tracer.depth:
             return {}
         many = len(self.storages)
-        last = sum(kind is not None and kind is not Unset for kind in self.kinds) + len(self.rebound)
+        last = sum(is_number(kind) for kind in self.kinds) + len(self.rebound)
         arrays = [
             hoisting.Carried(*one)
             for one in zip(
@@ -165,7 +181,7 @@ class Loop:
                 if self._is_rebound(place, now):
                     fits = fits and place in self.rebound
                     self._rebind(place)
-                elif now is not before and not (before is UNSET and not self._is_read(name)):
+                elif now is not before and not (before is UNSET and not is_of_function(name)):
                     raise UnknownError(f"{name} is another array or object in each round")
                 kinds.append(kind)
                 continue
@@ -186,9 +202,7 @@ class Loop:
         if place in self.rebound:
             return True
         others = [i for i, one in enumerate(self.before) if rebinding.has(one, storage)]
-        if len(others) != 1 or not all(
-            rebinding.is_own(self.before[i], self.before) for i in (place, *others)
-        ):
+        if len(others) != 1 or not all(self.own[i] or self.given[i] is UNSET for i in (place, *others)):
             return False
         self._rebind(others[0])
         return True
@@ -198,9 +212,6 @@ class Loop:
             self.rebound.append(place)
             storage = self.before[place].view.storage
             self.storages = [one for one in self.storages if one is not storage]
-
-    def _is_read(self, name: str) -> bool:
-        return not name.startswith("_jk_")
 
     def _is_within(self, place: int, made: Node, now: Any) -> bool:
         """Whether an int stays in the bounds that were taken to hold, which are as narrow as can be told."""
@@ -247,7 +258,7 @@ class Loop:
         carried = [
             node_of(tracer, one, kind)
             for one, kind in zip(self.before, self.kinds, strict=True)
-            if kind is not None and kind is not Unset
+            if is_number(kind)
         ]
         carried += [self.before[place].node for place in self.rebound]
         carried += [storage.node for storage in self.storages]
@@ -260,17 +271,18 @@ class Loop:
         found = iter(results)
         values = list(self.before)
         for place, kind in enumerate(self.kinds):
-            if kind is None or kind is Unset:
+            if not is_number(kind):
                 continue
             made = next(found)
             values[place] = number(tracer, made, kind)
-            if self.before[place] is UNSET and self._is_read(self.state.names[place]):
+            if self.before[place] is UNSET and is_of_function(self.state.names[place]):
                 self._at_least_one_round()
             if kind is int:
                 self._after(place, made)
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
-            self._at_least_one_round()  # else it is still the array from before the loop
+            if not self.own[place]:
+                self._at_least_one_round()  # else it is still an array that others have as well
         for storage, made in zip(self.storages, found, strict=True):
             storage.change(made)
         self.state.put(tuple(values))

@@ -1,6 +1,7 @@
 """What rewritten functions call: Python's own control flow where the trace knows enough, else loops and branches."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from jitkernels.errors import TracingError
@@ -12,6 +13,7 @@ from jitkernels.frontends.flow.state import UNSET, State
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer, current, user_frame
 from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.ir import serial
 
 __all__ = [
     "UNSET",
@@ -31,6 +33,8 @@ __all__ = [
 ]
 SHORT, MOST_ROUNDS = 8, 4096
 """Rounds of a loop that are always, and at most, run one after another while tracing."""
+MOST_WRITTEN = 1000
+"""Operations that all of them may have together: LLVM takes a millisecond or two for each."""
 MOST_DIFFERENTIATED = 256
 """The same as the first, for loops that derivatives go through, which are made of single rounds alone."""
 
@@ -57,7 +61,16 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
         if len(now) > MOST_ROUNDS:
             raise UnknownError(f"{place}: {error}") from None
         tracer.note(f"a loop is run round by round: {place}: {error}")
-        _run(tracer, found, test, body, state)
+        _run(tracer, _within_patience(found, f"{place}: {error}"), test, body, state)
+
+
+def _within_patience(values: Any, reason: str) -> Iterator[Any]:
+    """Rounds that are written out one after another, until these would take too long to compile."""
+    begun = serial()
+    for value in values:
+        if serial() - begun > MOST_WRITTEN:
+            raise UnknownError(reason)
+        yield value
 
 
 def _run(tracer: Tracer | None, values: Any, test: Any, body: Any, state: State) -> None:
@@ -89,10 +102,11 @@ def while_(test: Callable[[], Any], body: Callable[[], Any], state: State) -> No
         place = _place(state.line)
         if tracer.depth:
             raise
-        for _ in range(MOST_ROUNDS):
-            if not test():  # which raises what says where this is, unless the trace knows
-                return
-            body()
+        with suppress(TracingError):  # where the trace does not know either, NumPy does all of it
+            for _ in range(MOST_ROUNDS):
+                if not test():
+                    return
+                body()
         raise UnknownError(f"{place}: {error}") from None
 
 

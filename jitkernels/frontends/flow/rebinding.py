@@ -7,7 +7,7 @@ variables may have one array then, as writing to one would change the other.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jitkernels.frontends.flow.tracing import variables
+from jitkernels.frontends.flow.tracing import owners
 from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced
 from jitkernels.graph import construct, extents
@@ -21,7 +21,11 @@ def fits(before: Any, now: Any) -> bool:
     """Whether the array that a variable has can take the place of that which it had."""
     if type(before) is not Traced or not before.ndim or not is_whole(now):
         return False
-    return before.dtype == now.dtype and extents.same_shape(before.extents, now.extents)
+    if before.dtype != now.dtype or before.ndim != now.ndim:
+        return False
+    # Where their extents are the same in this call, the code is for calls in which they are.
+    pairs = list(zip(before.extents, now.extents, strict=True))
+    return all(extents.value_of(one) == extents.value_of(other) and one == other for one, other in pairs)
 
 
 def is_whole(value: Any) -> bool:
@@ -36,14 +40,19 @@ def has(value: Any, storage: Storage) -> bool:
     return type(value) is Traced and value.view.storage is storage and value.view.parent is None
 
 
-def is_own(value: Traced, state: Sequence[Any]) -> bool:
-    """Whether nothing but a variable of the loop has an array: no argument, and no other variable or container."""
+def is_own(value: Any, state: Sequence[Any]) -> bool:
+    """Whether nothing but a variable of the loop has an array: no argument, and no other variable or container.
+
+    Asked before the loop, when variables have what they had.
+    """
+    if type(value) is not Traced:
+        return False
     storage = value.view.storage
     if storage.leaf is not None or value.view.parent is not None:
         return False
     if sum(type(one) is Traced and one.view.storage is storage for one in state) != 1:
         return False
-    return all(one is value for one in _arrays(variables()) if one.view.storage is storage)
+    return sum(one.view.storage is storage for one in _arrays(owners())) <= 1
 
 
 def _arrays(values: Any) -> Iterator[Traced]:

@@ -68,6 +68,16 @@ def kind_of(value: Any) -> Kind:
     return None
 
 
+def is_number(kind: Kind) -> bool:
+    """Whether what a variable holds is a number, whose value goes from round to round."""
+    return kind is not None and kind is not Unset
+
+
+def is_of_function(name: str) -> bool:
+    """Whether a variable is one of the function's own, not one that its rewriting has added."""
+    return not name.startswith("_jk_")
+
+
 def joined(name: str, one: Kind, other: Kind) -> Kind:
     """The kind of what is one or the other. Raises UnknownError where there is none."""
     if one == other or other is Unset:

@@ -49,6 +49,10 @@ class Attempt:
             if len(now) != len(content) or any(a is not b for a, b in zip(now, content, strict=True)):
                 raise UnknownError(f"a {type(container).__name__} is changed in a loop or branch")
 
+    def has_written(self, storage: Storage) -> bool:
+        """Whether the region has changed a storage."""
+        return id(storage) in self.writes
+
     def written(self) -> list[Storage]:
         """The storages from before the region that it has changed."""
         return [storage for storage, _ in self.writes.values() if storage.born < self.start]
@@ -63,6 +67,25 @@ def variables() -> list[Any]:
             found += frame.f_locals.values()
         frame = frame.f_back
     return found
+
+
+def owners() -> list[Any]:
+    """The same, each variable once: those of a function that others inside of it have as well are its own."""
+    found: list[Any] = []
+    inside: dict[str, Any] = {}
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not frame.f_code.co_filename.endswith("specialisation.py"):
+        code = frame.f_code
+        if not is_ours(code.co_filename):
+            for name, value in frame.f_locals.items():
+                if name in code.co_freevars:
+                    inside[name] = value
+                else:
+                    found.append(value)
+            for name in code.co_cellvars:
+                inside.pop(name, None)
+        frame = frame.f_back
+    return [*found, *inside.values()]
 
 
 def _containers() -> list[Any]:

@@ -175,11 +175,11 @@ class Jumps:
                 made.append(ast.copy_location(ast.With(items, body), node))
                 return leaving
             case ast.For() | ast.While():
-                return self._loop(node, made)
+                return self._loop(node, loop, made)
         made.append(node)
         return NO
 
-    def _loop(self, node: ast.For | ast.While, made: list[ast.stmt]) -> Leaving:
+    def _loop(self, node: ast.For | ast.While, around: str, made: list[ast.stmt]) -> Leaving:
         self.loops += 1
         number = str(self.loops)
         body, leaving = self.block(node.body, number)
@@ -199,7 +199,7 @@ class Jumps:
         returned = leaving.flags & {RETURNED}
         found = Leaving(Left.MAYBE, frozenset(returned)) if returned else NO
         if node.orelse:
-            orelse, then = self.block(node.orelse, "")
+            orelse, then = self.block(node.orelse, around)  # a `break` here ends the loop around
             behind = guarded(stops, orelse) if stops else ast.If(ast.Constant(True), orelse, [])
             made.append(ast.copy_location(behind, node))
             if then.kind != Left.NEVER:

@@ -1,0 +1,102 @@
+"""A transposed matrix from memory times a vector, four rows of it at a time, while the next four are asked for.
+
+Four rows share the sums that they are added to; but four rows side by side are four streams, of which a processor
+foresees less than of one. So one is asked for, into the second-level cache: all that comes behind these rows, or, of
+rows that are taken in part, one of the next four while a quarter of these goes by.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from jitkernels import dtypes
+from jitkernels.loops.gemv_rows import AHEAD, LINE, ROWS
+from jitkernels.native.source import IRFunction, inlined, offset
+
+SUM_BYTES = 1 << 16
+"""Of sums at a time, in the second-level cache; threads take such pieces of their own."""
+STEP_BYTES = 4 * LINE
+"""Of a row between two times that something is asked for."""
+
+
+def four_across(dtype: str, scale: float) -> Callable[..., None]:
+    """The body ``y = a.T @ x + scale * y``; with a scale of 0 nothing is read there."""
+    element = dtypes.named(dtype)
+    number: Any = element.numpy.type
+    keeps, beta = scale != 0, number(scale)
+    columns, add_rows = SUM_BYTES // element.size, adding_rows(element.size, as_it_is)
+
+    def body(a: Any, x: Any, y: Any, m: int, n: int, begin: int, end: int) -> None:
+        for left in range(begin, end, columns):
+            width = min(columns, end - left)
+            for i in range(left, left + width):
+                y[i] = beta * y[i] if keeps else number(0)
+            add_rows(offset(a, left), m, x, n, offset(y, left), width)
+
+    return body
+
+
+@inlined()
+def as_it_is(value: Any) -> Any:
+    """A number that needs no conversion."""
+    return value
+
+
+def adding_rows(size: int, read: Any) -> Any:
+    """``(a, stride, x, n, y, width)``: ``y[j] += sum over p < n of x[p] * a[p * stride + j]`` for j < width.
+
+    Elements have `size` bytes, and are the numbers that `read` makes of them.
+    """
+    step, ahead, ask = STEP_BYTES // size, AHEAD // size, _ask(ROWS * STEP_BYTES)
+
+    @inlined("reassoc", "contract")
+    def add(a: Any, stride: int, x: Any, y: Any, begin: int, end: int) -> None:
+        """Products of four rows."""
+        second, third, fourth = offset(a, stride), offset(a, 2 * stride), offset(a, 3 * stride)
+        for i in range(begin, end):
+            low = read(a[i]) * read(x[0]) + read(second[i]) * read(x[1])
+            high = read(third[i]) * read(x[2]) + read(fourth[i]) * read(x[3])
+            y[i] += low + high
+
+    @inlined("reassoc", "contract")
+    def add_rows(a: Any, stride: int, x: Any, n: int, y: Any, width: int) -> None:
+        quarter = width // (ROWS * step) * step
+        last = n - n % ROWS
+        for p in range(0, last, ROWS):
+            rows, factors = offset(a, p * stride), offset(x, p)
+            done = 0
+            if width == stride:
+                behind = offset(rows, ROWS * stride + ahead)
+                while done + step <= width:
+                    ask(offset(behind, ROWS * done))
+                    add(rows, stride, factors, y, done, done + step)
+                    done += step
+                ask(offset(behind, ROWS * done))
+            else:
+                for r in range(ROWS):
+                    following = offset(rows, (ROWS + r) * stride)
+                    for at in range(0, quarter, step):
+                        ask(offset(following, ROWS * at))
+                        add(rows, stride, factors, y, done, done + step)
+                        done += step
+            add(rows, stride, factors, y, done, width)
+        for p in range(last, n):
+            for i in range(width):
+                y[i] += read(a[p * stride + i]) * read(x[p])
+
+    return add_rows
+
+
+def _ask(count: int) -> Any:
+    """Asks for so many bytes from an address on."""
+    symbol = f"gemv_ask_{count}"
+    asked = "".join(
+        f"  %line{at} = getelementptr i8, ptr %begin, i64 {at}\n"
+        f"  call void @llvm.prefetch.p0(ptr %line{at}, i32 0, i32 2, i32 1)\n"
+        for at in range(0, count, LINE)
+    )
+    text = f"""declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
+define void @{symbol}(ptr %begin) alwaysinline nounwind {{
+{asked}  ret void
+}}
+"""
+    return IRFunction(symbol, "void", ("void*",), text)
