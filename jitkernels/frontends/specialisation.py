@@ -25,6 +25,7 @@ from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Guard, Scope
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.kept import kept_property
 
 MANY_ELEMENTS = 2**62
 SECONDS_OF_PYTHON, SECONDS_OF_NUMPY, SECONDS_OF_ELEMENT = 40e-6, 1e-6, 0.5e-9
@@ -86,9 +87,12 @@ class Specialisation:
 
     def _elements(self, seconds: float) -> int:
         """How many elements NumPy is done with in a time that compiled code takes beside computing."""
+        return int((seconds / max(self._operations_of_numpy, 1) - SECONDS_OF_NUMPY) / SECONDS_OF_ELEMENT)
+
+    @kept_property
+    def _operations_of_numpy(self) -> int:
         assert self.graph is not None, "traced"
-        operations = sum(node.operation not in FREE for node in self.graph)
-        return int((seconds / max(operations, 1) - SECONDS_OF_NUMPY) / SECONDS_OF_ELEMENT)
+        return sum(node.operation not in FREE for node in self.graph)
 
     @property
     def may_raise(self) -> bool:

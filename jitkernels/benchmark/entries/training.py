@@ -57,12 +57,14 @@ def by_hand(parameters: Any, means: Any, squares: Any, number: Any, x: Any, y: A
     h1 = np.maximum(x @ w1 + b1, 0)
     h2 = np.maximum(h1 @ w2 + b2, 0)
     z = h2 @ w3 + b3
-    e = np.exp(z - z.max(axis=1, keepdims=True))
-    d3 = (e / e.sum(axis=1, keepdims=True) - y) / len(x)
+    z -= z.max(axis=1, keepdims=True)
+    e = np.exp(z)
+    total = e.sum(axis=1, keepdims=True)
+    value = -np.mean(np.sum(y * (z - np.log(total)), axis=1))
+    d3 = (e / total - y) / len(x)
     d2 = d3 @ w3.T * (h2 > 0)
     d1 = d2 @ w2.T * (h1 > 0)
     gradients = [x.T @ d1, d1.sum(axis=0), h1.T @ d2, d2.sum(axis=0), h2.T @ d3, d3.sum(axis=0)]
-    value = loss(parameters, x, y)
     adam(parameters, means, squares, gradients, number)
     return value
 
