@@ -146,6 +146,21 @@ def found_in_all(a: Any) -> Any:
     return rounds
 
 
+def valid(u: Any, v: Any) -> Any:
+    """What follows a test that may raise makes other arrays of the same names."""
+    if u.sum() > 1e6:
+        raise ValueError("large")
+    u = u * 2 + u[0]
+    if v[0] < 100:
+        w = v[1:] * 2
+    elif v[1] < 0:
+        raise ValueError("small")
+    else:
+        raise ValueError("none")
+    v = v[::2]
+    return u, v, w
+
+
 def powers(a: Any, steps: Any) -> Any:
     x = np.ones(a.shape[0])
     for t in range(steps):
@@ -218,6 +233,7 @@ ARRAYS: dict[Callable[..., Any], tuple[Callable[[], Any], ...]] = {
     ),
     filtered: (lambda: numbers(9, 9) / 9, lambda: numbers(9), lambda: numbers(20)),
     found_in_all: (lambda: numbers(20) * 3,),
+    valid: (lambda: numbers(20), lambda: numbers(20)),
     restarted: (lambda: numbers(20), lambda: 9),
 }
 """Each with what makes its arguments."""

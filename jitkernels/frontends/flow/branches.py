@@ -88,7 +88,9 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
     kinds = []
     for place, name in enumerate(state.names):
         found = [side.values[place] for side in alive]
-        kinds.append(None if all(one is before[place] for one in found) else _kind(name, found))
+        kinds.append(
+            None if all(one is before[place] for one in found) else _kind(name, found, before[place])
+        )
     storages: dict[int, Storage] = {}
     for side in sides:
         storages |= {id(one): one for one in side.storages()}
@@ -154,7 +156,7 @@ def refuse_unsupported(tracer: Tracer, options: dict[str, Any]) -> None:
     tracer.has_flows = True
 
 
-def _kind(name: str, values: list[Any]) -> Any:
+def _kind(name: str, values: list[Any], before: Any) -> Any:
     """The kind of a variable behind a branch. What has a value on one side only has none, unless it is ours."""
     kinds = [kind_of(one) for one in values]
     if Unset in kinds and is_of_function(name):
@@ -162,7 +164,7 @@ def _kind(name: str, values: list[Any]) -> Any:
     kind = kinds[0]
     for other in kinds[1:]:
         kind = joined(name, kind, other)
-    if kind is None and any(one is not values[0] for one in values):
+    if kind is None and any(one is not before for one in values):
         raise UnknownError(f"{name} is another array or object on each side of a branch")
     return kind
 

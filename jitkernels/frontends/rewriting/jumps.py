@@ -30,6 +30,7 @@ class Leaving(NamedTuple):
 
 
 NO = Leaving(Left.NEVER)
+RAISES = Leaving(Left.ALWAYS)
 
 
 def without_jumps(tree: ast.FunctionDef, unset: ast.expr) -> None:
@@ -155,7 +156,7 @@ class Jumps:
                 return Leaving(Left.ALWAYS, frozenset({f"_jk_next{loop}"}))
             case ast.Raise():
                 made.append(node)
-                return Leaving(Left.ALWAYS)
+                return RAISES
             case ast.Assert(test=test, msg=text):
                 given = [text] if text else []
                 raised = ast.Raise(ast.Call(ast.Name("AssertionError", ast.Load()), given, []))
@@ -164,6 +165,11 @@ class Jumps:
             case ast.If(test=test):
                 body, yes = self.block(node.body, loop)
                 orelse, no = self.block(node.orelse, loop)
+                if RAISES in (yes, no):  # the other side is what follows, and so may make arrays
+                    if yes != RAISES:
+                        test, body, orelse, no = ast.UnaryOp(ast.Not(), test), orelse, body, yes
+                    made += [ast.copy_location(ast.If(test, body, []), node), *orelse]
+                    return no
                 chosen = ast.If(test, body or [ast.Pass()], orelse)
                 setattr(chosen, SIDES, (yes, no))
                 made.append(ast.copy_location(chosen, node))
