@@ -142,3 +142,17 @@ def test_results_take_the_place_of_what_they_are_made_of() -> None:
         for _ in range(3):
             same(compiled(a), function(a))
         assert replaced(compiled) == count, function.__name__
+
+
+def test_what_numpy_read_is_kept_though_kernels_read_it_later() -> None:
+    """Views that NumPy makes of it are read still later; here reshapes, in second derivatives."""
+
+    def product(x: Any, y: Any) -> Any:
+        t = y.T.reshape(y.shape)
+        return np.sum(x * t * np.exp(t))
+
+    x, y, dx, dy = np.random.default_rng(0).random((4, 3, 4))
+    t, d = (one.T.reshape(3, 4) for one in (y, dy))
+    along = jk.jvp(jk.grad(product, argnums=(0, 1)), (x, y), (dx, dy))[1][1]
+    expected = (dx * np.exp(t) * (1 + t) + x * np.exp(t) * (2 + t) * d).reshape(4, 3).T
+    assert np.allclose(along, expected)

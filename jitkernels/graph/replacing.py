@@ -36,7 +36,10 @@ class Replacing:
         self.last: dict[int, int] = {}
         for time, step in enumerate(steps):
             for key in {*read_by(step), *map(id, written_by(step))}:
-                self.last[self._memory(key)] = len(steps) if isinstance(step, Single) else time
+                memory = self._memory(key)
+                self.last[memory] = (
+                    len(steps) if isinstance(step, Single) else max(time, self.last.get(memory, 0))
+                )
 
     def _memory(self, key: int) -> int:
         return id(memory_of(self.shared[key], self.shared)) if key in self.shared else key
