@@ -13,7 +13,7 @@ from jitkernels import errors  # noqa: F401  # a public name
 from jitkernels.locks import making as _making
 
 _ERRORS = (
-    "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "DataIndexError", "DerivativeError",
+    "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "BundleError", "DataIndexError", "DerivativeError",
     "DifferenceError", "GraphError", "JitKernelsError", "NotUsableError", "RegistrationError", "TracingError",
     "UnknownNameError", "WorkspaceError",
 )  # fmt: skip

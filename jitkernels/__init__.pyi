@@ -92,6 +92,7 @@ from jitkernels.errors import ArgumentError as ArgumentError
 from jitkernels.errors import ArgumentTypeError as ArgumentTypeError
 from jitkernels.errors import AttrError as AttrError
 from jitkernels.errors import BuildError as BuildError
+from jitkernels.errors import BundleError as BundleError
 from jitkernels.errors import DataIndexError as DataIndexError
 from jitkernels.errors import DerivativeError as DerivativeError
 from jitkernels.errors import DifferenceError as DifferenceError
@@ -132,6 +133,7 @@ __all__ = [
     "ArgumentTypeError",
     "AttrError",
     "BuildError",
+    "BundleError",
     "DataIndexError",
     "DerivativeError",
     "DifferenceError",

@@ -208,6 +208,9 @@ def changing(x: Any) -> Any:
     [
         (unknown, (array(3, 3),), "NumPy"),
         (of_views, (array(3),), "expected a function that gives new arrays"),
+        (lambda x: None, (array(3),), "nothing is computed"),
+        (lambda x: x, (array(3),), "expected a function that gives new arrays"),
+        (lambda x: x + 1, (array(3).astype(">f8"),), "function is left to NumPy"),
         (changing, (array(16, dtype="f4"),), "weights are changed|left to NumPy"),
     ],
 )
@@ -266,4 +269,5 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 def test_errors_are_of_this_package() -> None:
+    assert jk.BundleError is BundleError
     assert issubclass(BundleError, JitKernelsError)

@@ -8,6 +8,7 @@ import pickle
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -203,16 +204,11 @@ def test_control_flow_on_values_is_explained() -> None:
             return x
         return -x
 
-    def looping(x: Any) -> Any:
-        while abs(x.max()) > 1:
-            x = x / 2
-        return x
-
     def counting(x: Any) -> Any:
         count = x[0]
         return x * int(count)
 
-    for function, expected in ((branching, "'total'"), (looping, "'x'"), (counting, "'count'")):
+    for function, expected in ((branching, "'total'"), (counting, "'count'")):
         compiled = jk.jit(function)
         with pytest.raises(TracingError) as caught:
             compiled(array(3))
@@ -222,6 +218,47 @@ def test_control_flow_on_values_is_explained() -> None:
         assert "np.where" in text
         with pytest.raises(TracingError):
             compiled(array(3))
+
+
+def test_loops_that_cannot_be_compiled_are_numpys() -> None:
+    def looping(x: Any) -> Any:
+        while abs(x.max()) > 1:
+            x = x / 2
+        return x  # which may be the argument itself
+
+    compiled, x = jk.jit(looping), array(3) + 5
+    for _ in range(3):
+        same(compiled(x), looping(x))
+    assert f"{__file__}:" in reasons(compiled)[0]
+
+
+class Pair(tuple[Any, ...]):  # noqa: SLOT001  # what has slots is refused for them
+    """What is more than its attributes."""
+
+
+class Names(dict[str, Any]):
+    """The same."""
+
+
+def test_classes_derived_from_containers() -> None:
+    def picked(x: Any, at: Any) -> Any:
+        return x[at]
+
+    def by_name(x: Any, names: Any) -> Any:
+        return x * names["by"]
+
+    def by_attribute(x: Any, space: Any) -> Any:
+        return x * space.by
+
+    x = array(5, 5)
+    for function, other in (
+        (picked, Pair(([1], [2]))),
+        (by_name, Names(by=3.0)),
+        (by_attribute, SimpleNamespace(by=array(5))),
+    ):
+        compiled = jk.jit(function)
+        for _ in range(3):
+            same(compiled(x, other), function(x, other))
 
 
 def test_arrays_of_a_trace_do_not_live_on() -> None:

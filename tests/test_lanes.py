@@ -35,7 +35,11 @@ def marked(module: ModuleType) -> list[Function]:
 
 
 MATHS = [
-    (one, dtype) for module in (exp, sigmoid, tanh) for one in marked(module) for dtype in [one.__name__[-7:]]
+    (one, dtype)
+    for module in (exp, sigmoid, tanh)
+    for one in marked(module)
+    for dtype in [one.__name__[-7:]]
+    if {kind.__name__ for kind in inspect.get_annotations(one).values()} == {dtype}  # of numbers of one type
 ]
 
 

@@ -33,7 +33,10 @@ def write(
     if not name.isidentifier() or not name.isascii():
         raise ArgumentError(f"name: expected a name as C has them, got {shown(name)}")
     if len(program.steps) != 1 or not isinstance(program.steps[0], Segment):
-        raise BundleError(f"{name}: NumPy does a part of it (see explain())")
+        by_numpy = ", ".join(step.operation for step in program.steps if not isinstance(step, Segment))
+        raise BundleError(
+            f"{name}: {f'NumPy does a part of it ({by_numpy})' if by_numpy else 'nothing is computed'}"
+        )
     segment = program.steps[0]
 
     def value(extent: Any) -> int:

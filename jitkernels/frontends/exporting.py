@@ -1,7 +1,7 @@
 """A compiled function for one kind of arguments as a bundle (`jitkernels.bundles`)."""
 
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +14,34 @@ from jitkernels.frontends import specialisation as specialisations
 from jitkernels.frontends.arguments import Flattener
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.graph.config import JitConfig
+from jitkernels.graph.construct import UnknownError
+from jitkernels.locks import making
 from jitkernels.pins import use
 
 
 def exported(
     directory: Path | str,
     function: Any,
-    structure: Any,
-    leaves: Sequence[Any],
-    names: Sequence[str],
+    taken_apart: Callable[[], tuple[Any, list[Any], list[str]]],
     config: JitConfig,
 ) -> Description:
-    """Write the bundle. Raises BundleError with the reason where a function cannot be one.
+    """Write the bundle; `taken_apart` gives the structure of a call, its leaves and their names.
 
     Weights are what the function refers to, Python's ints, which are part of the code, and attributes of objects.
-    Kernels are ours, whatever library may be faster here.
+    Kernels are ours, whatever library may be faster here. Raises BundleError with the reason where there can be none.
     """
-    with use(implementation="gen"):
+    with making, use(implementation="gen"):
+        try:
+            structure, leaves, names = taken_apart()
+        except UnknownError as error:
+            raise BundleError(f"{named(function)} is left to NumPy: {error}") from None
         return _exported(directory, function, structure, leaves, names, config)
+
+
+def named(function: Any) -> str:
+    """The name of a bundle's files and of its function in C."""
+    name: str = getattr(function, "__name__", type(function).__name__)
+    return "function" if name == "<lambda>" else name
 
 
 def _exported(
@@ -44,14 +54,15 @@ def _exported(
 ) -> Description:
     whole = [np.ascontiguousarray(one) if type(one) is np.ndarray and one.ndim else one for one in leaves]
     made = specialisations.made(function, structure, whole, config)
-    name = getattr(function, "__name__", type(function).__name__)
-    name = "function" if name == "<lambda>" else name
+    name = named(function)
     if made.graph is None:
         raise BundleError(f"{name} is left to NumPy: {made.reason}")
     if made.has_foreign:
         raise BundleError(f"{name} takes arrays of another library: expected NumPy's")
-    if made.plan.is_tuple is None and made.graph.outputs:
-        raise BundleError(f"{name}: expected a function that gives new arrays, one or in a tuple")
+    if made.plan.is_tuple is None and (made.graph.outputs or not made.graph.writes):
+        raise BundleError(
+            f"{name}: expected a function that gives new arrays, one or in a tuple, or writes to its arguments"
+        )
     values = made.values(whole)
     assert values is not None, "traced for these"
     flattener = Flattener()

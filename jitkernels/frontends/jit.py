@@ -311,10 +311,10 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         """
         from jitkernels.frontends.exporting import exported
 
-        structure, leaves = self._structure(args, kwargs)
-        names = self._names(args, kwargs)
-        with making:
-            return exported(directory, self.__wrapped__, structure, leaves, names, self.config)
+        def taken_apart() -> tuple[Any, list[Any], list[str]]:
+            return *self._structure(args, kwargs), self._names(args, kwargs)
+
+        return exported(directory, self.__wrapped__, taken_apart, self.config)
 
     def _looked_at(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         kwargs = {name: one for name, one in kwargs.items() if name != "out" or self._takes_out}

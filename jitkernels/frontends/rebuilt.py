@@ -146,6 +146,8 @@ def _flat(content: list[tuple[Any, Any]]) -> Iterator[Any]:
 
 
 def _blank(kind: type) -> Any:
-    """An object that its own ``__new__`` has not seen: made by what it is derived from in C, such as a namespace."""
+    """An object that its own ``__new__`` has not seen. Raises UnknownError for what is more than its attributes."""
     base: Any = next(one for one in kind.__mro__ if not one.__flags__ & HEAP_TYPE)
+    if base not in (object, types.SimpleNamespace):
+        raise UnknownError(f"an argument of type {kind.__name__}, which is a {base.__name__}")
     return base.__new__(kind)
