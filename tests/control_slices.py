@@ -5,13 +5,7 @@ from typing import Any
 
 import numpy as np
 
-
-def outer_lu(a: Any) -> Any:
-    n = a.shape[0]
-    for k in range(n - 1):
-        a[k + 1 :, k] /= a[k, k]
-        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
-    return a
+from jitkernels.benchmark.whole_programs import cholesky, lu, triangular_solve
 
 
 def lu_by_rows(a: Any) -> Any:
@@ -23,16 +17,6 @@ def lu_by_rows(a: Any) -> Any:
     return a
 
 
-def cholesky(a: Any) -> Any:
-    n = a.shape[0]
-    low = np.zeros_like(a)
-    for i in range(n):
-        for j in range(i):
-            low[i, j] = (a[i, j] - low[i, :j] @ low[j, :j]) / low[j, j]
-        low[i, i] = np.sqrt(a[i, i] - low[i, :i] @ low[i, :i])
-    return low
-
-
 def cholesky_by_columns(a: Any) -> Any:
     n = a.shape[0]
     low = np.zeros_like(a)
@@ -40,13 +24,6 @@ def cholesky_by_columns(a: Any) -> Any:
         low[j, j] = np.sqrt(a[j, j] - np.sum(low[j, :j] ** 2))
         low[j + 1 :, j] = (a[j + 1 :, j] - low[j + 1 :, :j] @ low[j, :j]) / low[j, j]
     return low
-
-
-def forward(low: Any, b: Any) -> Any:
-    x = np.zeros_like(b)
-    for i in range(low.shape[0]):
-        x[i] = (b[i] - np.dot(low[i, :i], x[:i])) / low[i, i]
-    return x
 
 
 def backward(up: Any, b: Any) -> Any:
@@ -104,11 +81,11 @@ def numbers(*shape: int) -> Any:
 
 
 SLICES: dict[Callable[..., Any], Any] = {
-    outer_lu: lambda n: (numbers(n, n),),
+    lu: lambda n: (numbers(n, n),),
     lu_by_rows: lambda n: (numbers(n, n),),
     cholesky: lambda n: (numbers(n, n) @ numbers(n, n).T,),
     cholesky_by_columns: lambda n: (numbers(n, n) @ numbers(n, n).T,),
-    forward: lambda n: (numbers(n, n), numbers(n)),
+    triangular_solve: lambda n: (numbers(n, n), numbers(n)),
     backward: lambda n: (numbers(n, n), numbers(n)),
     several_right_sides: lambda n: (numbers(n, n), numbers(n, 3)),
     rows: lambda n: (numbers(n, 5),),
