@@ -34,10 +34,32 @@ LIMITS = {
 }
 
 
+def sums_about(dtype: str) -> Any:
+    """The function ``(x, first, last, unit, near)``: the sum of ``d = x * unit - near``, and that of d**2."""
+    zero = np.dtype(dtype).type(0)
+
+    @inlined("reassoc", "contract")
+    def sums(x: Any, first: int, last: int, unit: Any, near: Any) -> Any:
+        total, total_lost, squares, squares_lost = zero, zero, zero, zero
+        for start in range(first, last, SUMMED):
+            part, part_squares = zero, zero
+            for i in range(start, min(start + SUMMED, last)):
+                far = distance(x[i], unit, near)
+                part += far
+                part_squares += far * far
+            total_lost += lost_in(total, part)
+            total = plus(total, part)
+            squares_lost += lost_in(squares, part_squares)
+            squares = plus(squares, part_squares)
+        return settled(total, total_lost), settled(squares, squares_lost)
+
+    return sums
+
+
 def careful_moments(dtype: str) -> Any:
     """The function ``(x, first, n, eps)`` for rows that `moments` gives up."""
     number = np.dtype(dtype).type
-    limits = LIMITS[dtype]
+    limits, sums = LIMITS[dtype], sums_about(dtype)
     zero, one, spread = number(0), number(1), number(SPREAD)
     smallest, largest, near = number(limits.smallest), number(limits.largest), number(limits.smallest**0.5)
     tiny = np.finfo(dtype).tiny
@@ -49,20 +71,9 @@ def careful_moments(dtype: str) -> Any:
         share = count / spread
         mean, unit, passes = zero, one, 3
         while True:
-            total, total_lost, squares, squares_lost = zero, zero, zero, zero
-            for start in range(first, last, SUMMED):
-                part, part_squares = zero, zero
-                for i in range(start, min(start + SUMMED, last)):
-                    from_mean = distance(x[i], unit, mean)
-                    part += from_mean
-                    part_squares += from_mean * from_mean
-                total_lost += lost_in(total, part)
-                total = plus(total, part)
-                squares_lost += lost_in(squares, part_squares)
-                squares = plus(squares, part_squares)
-            total = settled(total, total_lost)
+            total, squares = sums(x, first, last, unit, mean)
             mean = plus(mean, total / count)
-            squares = settled(squares, squares_lost) - total / count * total
+            squares -= total / count * total
             passes -= 1
             if passes == 2:
                 continue  # the squares were not about the mean

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.maths.exact import distance, lost_in, plus, settled
+from jitkernels.loops.row_moments import sums_about
+from jitkernels.maths.exact import plus
 from jitkernels.native.source import inlined
 
 FIRST = 64
 """Elements whose mean is near that of the row, unless they are unlike the rest."""
-SUMMED = 4096
-"""Elements that are added up before they are joined to the sums."""
 NEAR = 1.0
 """How many times the squares about the mean those about `near` may be more, as much as rounding grows by at most."""
 
@@ -23,6 +22,7 @@ def row_squares(dtype: str) -> Any:
     """The function ``(x, n)``: the sum of squares about the mean of a row of `FIRST` elements or more."""
     number = np.dtype(dtype).type
     zero, one, share, most = number(0), number(1), number(1 / FIRST), number(NEAR)
+    sums = sums_about(dtype)
 
     @inlined("reassoc", "contract")
     def squares_of(x: Any, n: int) -> Any:
@@ -32,21 +32,10 @@ def row_squares(dtype: str) -> Any:
         near *= share
         passes = 2
         while True:
-            total, total_lost, squares, squares_lost = zero, zero, zero, zero
-            for start in range(0, n, SUMMED):
-                part, part_squares = zero, zero
-                for i in range(start, min(start + SUMMED, n)):
-                    far = distance(x[i], one, near)
-                    part += far
-                    part_squares += far * far
-                total_lost += lost_in(total, part)
-                total = plus(total, part)
-                squares_lost += lost_in(squares, part_squares)
-                squares = plus(squares, part_squares)
-            total = settled(total, total_lost)
+            total, squares = sums(x, 0, n, one, near)
             moved = total / count
             excess = total * moved
-            squares = settled(squares, squares_lost) - excess
+            squares -= excess
             passes -= 1
             if (passes == 0) | (excess <= squares * most):
                 return max(squares, zero)
