@@ -48,7 +48,7 @@ class Specialisation:
         self.value_guards: tuple[ValueGuard, ...] = tuple(tracer.guards)
         self.bindings: tuple[Binding, ...] = tuple(tracer.bindings)
         self.constants: tuple[Any, ...] = tuple(tracer.constants)
-        self.direct: dict[Any, bool] = {}
+        self.direct: dict[Any, Any] = {}
         self.notes: tuple[str, ...] = tuple(tracer.notes)
         self.is_quiet, self.partial = tracer.is_quiet, frozenset(tracer.partial)
         self.graph: Graph | None = None

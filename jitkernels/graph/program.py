@@ -18,7 +18,7 @@ from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.reuse import memory_of
-from jitkernels.native import floating_errors, load, vectorcall
+from jitkernels.native import arenas, floating_errors, load, vectorcall
 from jitkernels.records import record
 
 
@@ -94,7 +94,11 @@ class Program:
     def _between(self, value: Callable[[Number], int]) -> dict[int, Any]:
         """New arrays between the steps, in one arena."""
         begins, total = self.arena.places(value)
-        memory = np.empty(total, np.uint8)
+        try:
+            memory = np.empty(total, np.uint8)
+        except MemoryError:
+            arenas.release()
+            memory = np.empty(total, np.uint8)
         at = {buffer.word: begin for buffer, begin in zip(self.arena.buffers, begins, strict=True)}
         return {
             id(node): self.empty(node, value, memory, at[self.words[id(node)]])
