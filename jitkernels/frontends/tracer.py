@@ -78,7 +78,8 @@ class Tracer:
     `checks` are numbers that are true where the function raises instead.
     `partial` are operations that are done for all elements, and in NumPy for those that a mask chooses. `depth` is the
     number of loops and branches around, `ranges`, `moves` and `implied` are what is known of ints in them, and `risky`
-    are results of those that may refuse. `differentiates`: in how many derivatives' functions the trace is.
+    are results of those that may refuse. `around`, `found` and `traced` are the loops that are being traced, what was
+    found of loops, and how many rounds were traced. `differentiates`: in how many derivatives' functions the trace is.
     """
 
     def __init__(self, leaves: Sequence[Any]) -> None:
@@ -99,7 +100,9 @@ class Tracer:
         self.ranges: dict[int, Any] = {}
         self.moves: dict[int, Any] = {}
         self.limits: dict[int, Any] = {}
-        self.named = 0
+        self.named = self.traced = 0
+        self.around: list[Any] = []
+        self.found: dict[Any, Any] = {}
         self.implied: dict[int, Any] = {}
         self.differentiates = 0
         self.places: dict[int, tuple[Node, str]] = {}

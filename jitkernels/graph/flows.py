@@ -78,6 +78,24 @@ def base_of(node: Node) -> Node:
             return node
 
 
+def memory_of(node: Node, first: Node | None = None) -> Node:
+    """The array in whose memory flows and elements have left one; of these the `first`, where it is there."""
+    while node is not first and (node.operation == "scatter" or (node.operation == "item" and node.ndim)):
+        if node.operation == "item":
+            place = place_of_base(node)
+            if place is None:
+                return node
+            node = node.inputs[0].inputs[place]
+        else:
+            node = node.inputs[0]
+    return node
+
+
+def brought_home(node: Node, base: Node) -> Node:
+    """What a region makes of an array: a copy, where flows and elements have left it in the memory of another."""
+    return construct.copy(node) if is_direct(node) and memory_of(node, base) is not base else node
+
+
 def place_of_base(item: Node) -> int | None:
     """The input of a loop or branch in whose memory a result is; None for numbers."""
     flow, index = item.inputs[0], item.options["index"]
