@@ -9,6 +9,7 @@ from jitkernels.graph import cones, epilogues, guesses
 from jitkernels.graph.emit import polls, programs
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
+from jitkernels.graph.emit.clock import Clock
 from jitkernels.graph.emit.elements import FlowFunction
 from jitkernels.graph.emit.flow import SWAPPED, FlowEmitter
 from jitkernels.graph.emit.memory import Array
@@ -78,6 +79,7 @@ class Maker:
         for number, group in enumerate(
             group for body in flow.bodies.values() for _, group in body.stages if group
         ):
+            group.program.profile = self.program.profile
             inner = InnerMaker(group.arrays, group.program, self.scope, self.choose)
             inner.library = self.library
             products: dict[str, Node] = {}
@@ -100,7 +102,9 @@ class Maker:
         if emitter.patience and polls.TEXT not in self.texts:
             self.texts.append(polls.TEXT)
             self.kernels += c_api.signals()
-        self.calls.append(programs.Call(name, None, work_of(flow.node), refuses=True))
+        self.calls.append(
+            programs.Call(name, None, work_of(flow.node), refuses=True, clock=self._clock(flow))
+        )
 
     def _made(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
         parallel = self.shares or any(
@@ -126,7 +130,8 @@ class Maker:
         assert kernel is not None, "chosen for it"
         self.kernels.append(kernel)
         self.texts.append(product.text(self._function(), self.arrays, name, kernel, after))
-        self.calls.append(programs.Call(name, product.batches, product.work))
+        clock = self._clock(product)
+        self.calls.append(programs.Call(name, product.batches, product.work, clock=clock))
 
     def _nest(self, nest: Nest, name: str, product: Product | None) -> None:
         """The code of a nest, and its call, which a product behind which it comes may do for its rows."""
@@ -147,7 +152,8 @@ class Maker:
         self.texts.append(own)
         extent = None if loop is None else emitter.extents[loop]
         unit = emitter.lanes()[1] if loop == emitter.lane_loop else 1
-        self.calls.append(programs.Call(name, extent, nest.work, unit, checks))
+        clock = self._clock(nest)
+        self.calls.append(programs.Call(name, extent, nest.work, unit, checks, clock=clock))
 
     def _handing_on(self, product: Product, emitter: Emitter) -> External | None:
         """The kernel of a product that hands its rows on to a nest; None where a nest waits for all of them."""
@@ -178,6 +184,9 @@ class Maker:
             return emitter
         self.shares = True
         return BlockwiseEmitter(nest, self.arrays, self._function(), variant, name)
+
+    def _clock(self, part: Nest | Product | Flow) -> Clock | None:
+        return self.program.profile.clock(part) if self.program.profile is not None else None
 
     def _function(self) -> Function:
         return Function(self.library, self.program.symbols)

@@ -6,10 +6,13 @@ A frame is an array of words: addresses of arrays, and values of symbols. Nests 
 import zlib
 from collections.abc import Sequence
 from dataclasses import field
+from functools import partial
 from typing import ClassVar
 
 from jitkernels.errors import BuildError
+from jitkernels.graph.emit import clock
 from jitkernels.graph.emit.blocks import Function
+from jitkernels.graph.emit.clock import Clock
 from jitkernels.graph.extents import Number
 from jitkernels.native import openmp, passes
 from jitkernels.native.language import alone
@@ -84,7 +87,8 @@ class Call:
     """One nest of a segment: its function, its outermost loop (None if it has to run whole), and all its work.
 
     `unit`: steps of that loop that are done at once. `checks`: the frame's words of the bools that it computes, none of
-    which may be true. `refuses`: its status may say that NumPy refuses what it is given.
+    which may be true. `refuses`: its status may say that NumPy refuses what it is given. `clock`: what
+    times it, where that is asked for.
     """
 
     name: str
@@ -93,6 +97,7 @@ class Call:
     unit: int = 1
     checks: tuple[int, ...] = ()
     refuses: bool = False
+    clock: Clock | None = None
 
 
 @record
@@ -116,6 +121,7 @@ def segment_text(
     failed, rest = "0", ""
     for call in calls:
         places_of_checks = [_place_of_check(function, word) for word in call.checks]
+        began = call.clock.start(partial(function.new, block)) if call.clock else ""
         if call.extent is None:
             status = function.new(block, f"call i64 @{call.name}(ptr %frame, i64 0, i64 1)")
         elif not parallel:
@@ -127,6 +133,8 @@ def segment_text(
                 block,
                 f"call i64 @jk_share(ptr %frame, ptr @{call.name}, i64 {extent}, i64 {call.unit}, i64 {work})",
             )
+        if call.clock:
+            block.lines.append(call.clock.stop(began))
         if call.refuses:
             fine, label = function.new(block, f"icmp eq i64 {status}, 0"), function.label()
             ends = function.label()
@@ -178,6 +186,8 @@ def _definitions(library: Library, texts: Sequence[str]) -> str:
     """The scalar code that nests call: a long function that is called often stays a function."""
     whole = "\n".join(texts)
     lines = [*library.declared.values()]
+    if "@jk_took(" in whole:
+        lines.append(clock.text(clock.STOP))
     for symbol, made in library.definitions.items():
         text = made.text
         if len(text) > LONG and whole.count(f" {symbol}(") > OFTEN:
