@@ -25,6 +25,7 @@ from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Guard, Scope
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.serving import served
 from jitkernels.kept import kept_property
 
 MANY_ELEMENTS = 2**62
@@ -234,7 +235,8 @@ def _traced(tracer: Tracer, structure: Any) -> tuple[Graph, Any]:
     rebuilder.check()
     if watch.refused:
         raise UnknownError(watch.refused)
-    return outputs.planned(tracer, found, given)
+    graph, plan = outputs.planned(tracer, found, given)
+    return served(graph) if tracer.has_flows else graph, plan
 
 
 def _inputs(tracer: Tracer) -> list[Any]:

@@ -78,6 +78,27 @@ def base_of(node: Node) -> Node:
             return node
 
 
+def laid_in(node: Node) -> Node:
+    """The array in whose memory one lies that loops, branches and single elements change; nests make others anew."""
+    while node.operation == "scatter" or is_result(node):
+        place = place_of_base(node) if node.operation == "item" else 0
+        if place is None:
+            return node
+        node = node.inputs[0] if node.operation == "scatter" else node.inputs[0].inputs[place]
+    return node
+
+
+def landed(node: Node, place: Node) -> Node:
+    """A value as one that code of a region can leave in the memory of a parameter."""
+    if (
+        not node.ndim
+        or node is place
+        or (laid_in(node) is place if is_direct(node) else base_of(node) is place)
+    ):
+        return node
+    return construct.copy(node) if is_direct(node) or base_of(node).operation == "parameter" else node
+
+
 def place_of_base(item: Node) -> int | None:
     """The input of a loop or branch in whose memory a result is; None for numbers."""
     flow, index = item.inputs[0], item.options["index"]

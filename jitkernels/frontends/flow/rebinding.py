@@ -12,7 +12,7 @@ from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.flows import base_of, is_direct
+from jitkernels.graph.flows import base_of, is_direct, laid_in
 from jitkernels.graph.ir import Node
 from jitkernels.graph.regions import parameter
 
@@ -80,6 +80,8 @@ def outputs(after: Sequence[Traced], own: Sequence[Node]) -> list[Node]:
     swapped = {id(one) for one in bases} == {id(one) for one in own}
     found = []
     for storage, before, base in zip(storages, own, bases, strict=True):
+        is_made = is_direct(storage.node) and laid_in(storage.node) is not base
         is_elsewhere = base is not before and (is_direct(storage.node) or any(base is one for one in own))
-        found.append(construct.copy(storage.node) if is_elsewhere and not swapped else storage.node)
+        is_copied = is_made or (is_elsewhere and not swapped)
+        found.append(construct.copy(storage.node) if is_copied else storage.node)
     return found
