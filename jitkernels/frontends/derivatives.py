@@ -123,7 +123,7 @@ def evaluated(text: str, function: Any, *args: Any, **kwargs: Any) -> Any:
     (primals, given), about = args, named(function)
     variables = Variables(tracer, about)
     replaced = [variables.replaced(one, f"argument {i}") for i, one in enumerate(primals)]
-    result, aux = _called(tracer, way, function, replaced, {})
+    result, aux = _called(way, function, replaced, {})
     outs = Leaves(tracer, about, "result")
     outs.collect(result)
     if way.kind == "vjp":
@@ -144,12 +144,8 @@ def _with_aux(way: Way, found: tuple[Any, ...], aux: Any) -> Any:
     return (*found, aux) if way.has_aux else found
 
 
-def _called(tracer: Tracer, way: Way, function: Any, args: Sequence[Any], kwargs: Any) -> tuple[Any, Any]:
-    tracer.differentiates += 1
-    try:
-        found = function(*args, **kwargs)
-    finally:
-        tracer.differentiates -= 1
+def _called(way: Way, function: Any, args: Sequence[Any], kwargs: Any) -> tuple[Any, Any]:
+    found = function(*args, **kwargs)
     if not way.has_aux:
         return found, None
     if not isinstance(found, tuple) or len(found) != 2:
@@ -168,7 +164,7 @@ def _gradient(tracer: Tracer, way: Way, function: Any, args: Any, kwargs: Any) -
     variables, given = Variables(tracer, about), list(args)
     for i in numbers:
         given[i] = variables.replaced(args[i], f"argument {i}")
-    result, aux = _called(tracer, way, function, given, kwargs)
+    result, aux = _called(way, function, given, kwargs)
     if type(result) is not Traced and not isinstance(result, float | np.floating):
         raise DerivativeError(f"{about}: expected a float as the result, got {told(result)}")
     value = result if type(result) is Traced else None

@@ -85,7 +85,9 @@ class Variables(Leaves):
 
 def around(tracer: Tracer) -> Around:
     """Where derivatives of a trace are made."""
-    return Around(tracer.scope, functools.partial(moving.known, tracer), in_place=tracer.depth > 0)
+    return Around(
+        tracer.scope, functools.partial(moving.known, tracer), tracer.room, in_place=tracer.depth > 0
+    )
 
 
 def mapped(value: Tree, leaf: Callable[[Any], Any]) -> Tree:

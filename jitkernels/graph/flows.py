@@ -60,7 +60,7 @@ def may_refuse(flow: Node) -> bool:
     """Whether there are checks in a loop or branch, or kernels that may have no memory to work in."""
     inside = [one for region in regions_of(flow) for one in nodes_within(region)]
     return any(region.checks for node in (flow, *inside) for region in regions_of(node)) or any(
-        node.operation == "matmul" for node in inside
+        node.operation == "matmul" or "grows" in node.options for node in inside
     )
 
 

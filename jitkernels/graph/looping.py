@@ -214,13 +214,14 @@ class Back:
         if not self.kept and not self.inner.opened and self.parts.is_plain:
             return self._turned_round()
         most = self.inner.rounds
+        grows = most is None
         if most is None:
-            raise UnknownError("a loop of which nothing tells how many rounds it has")
+            most = around.room()
         has_rows = any(one.ndim for one in self.kept)
-        position = Position(around.scope, most, rows=has_rows)
+        position = Position(around.scope, most, rows=has_rows, grows=grows)
         rows = [Row(one, most, position) for one in self.kept]
         more = [(one.tape, one.written) for one in rows]
-        more += [*self.inner.opened, (position.node, elementwise("add", position.node, 1))]
+        more += [*self.inner.opened, (position.node, elementwise("add", position.checked, 1))]
         given = [(before_first(before, is_open=around.is_open), before, after) for before, after in more]
         found = self.parts.again(given, self.inner)
         around.keep(self.parts.node, found)

@@ -12,11 +12,17 @@ from jitkernels.graph.transposes import zeros
 
 
 class Position:
-    """A parameter that counts positions on tapes, and the extent that it is where rows lie there."""
+    """A parameter that counts positions on tapes, and the extent that it is where rows lie there.
 
-    def __init__(self, scope: Scope, most: Number, *, rows: bool) -> None:
+    `checked`: the position as one where the tape has room; where it may have none, whoever calls makes larger ones.
+    """
+
+    def __init__(self, scope: Scope, most: Number, *, rows: bool, grows: bool = False) -> None:
         self.extent: Extent | None = moving_symbol(scope, most) if rows else None
-        self.node = parameter("int64", (), 0, str(self.extent) if rows else "")
+        self.node = self.checked = parameter("int64", (), 0, str(self.extent) if rows else "")
+        if grows:
+            options = {"extent": most, "counts_back": False, "grows": True}
+            self.checked = Node("bounded", (self.node,), "int64", (), options)
 
 
 class Row:
@@ -32,7 +38,7 @@ class Row:
             options = {"map": self._map(position), "extents": node.shape}
             self.written = Node("update", (self.tape, node), node.dtype, self.tape.shape, options)
         else:
-            given = (self.tape, node, position.node)
+            given = (self.tape, node, position.checked)
             self.written = Node("scatter", given, node.dtype, self.tape.shape, {"axis": 0})
 
     def _map(self, position: Position) -> Any:

@@ -5,30 +5,32 @@ from typing import Any
 
 from jitkernels.graph import construct
 from jitkernels.graph.construct import elementwise
-from jitkernels.graph.extents import Number, Scope
+from jitkernels.graph.extents import Extent, Number, Scope
 from jitkernels.graph.ir import Node
 
 
 class Around:
     """Where derivatives are made.
 
-    `known` gives ints as extents, `rounds` is how many the loops around have at most, `own_rounds` how many the
-    innermost. `in_place`: whether arrays are changed where they lie, as in all regions; `is_open`: whether this is in
-    a loop or branch that is derived from. Then `opened` are tapes, and positions on them, that loops write to and all
-    loops around carry, each as what it is before and after; `instead` are, by the ids of loops and branches, the
-    results of those that keep what the way back needs, and `made` all nodes of these.
+    `known` gives ints as extents, `room` the length of tapes of loops of unknown length; `rounds` is how many the loops
+    around have at most, `own_rounds` how many the innermost. `in_place`: whether arrays are changed where they lie, as
+    in all regions; `is_open`: whether this is in a loop or branch that is derived from. Then `opened` are tapes, and
+    positions on them, that loops write to and all loops around carry, each as what it is before and after; `instead`
+    are, by the ids of loops and branches, the results of those that keep what the way back needs, and `made` all nodes
+    of these.
     """
 
     def __init__(
         self,
         scope: Scope,
         known: Callable[[Node], Number | None],
+        room: Callable[[], Extent],
         rounds: tuple[Number | None, Number | None] = (1, 1),
         *,
         in_place: bool = False,
         is_open: bool = False,
     ) -> None:
-        self.scope, self.known, self.in_place, self.is_open = scope, known, in_place, is_open
+        self.scope, self.known, self.room, self.in_place, self.is_open = scope, known, room, in_place, is_open
         self.rounds, self.own_rounds = rounds
         self.opened: list[tuple[Node, Node]] = []
         self.instead: dict[int, list[Node]] = {}
@@ -37,7 +39,7 @@ class Around:
     def inside(self, rounds: Number | None) -> "Around":
         """The same in a region that has so many rounds."""
         total = None if rounds is None or self.rounds is None else self.rounds * rounds
-        return Around(self.scope, self.known, (total, rounds), in_place=True, is_open=True)
+        return Around(self.scope, self.known, self.room, (total, rounds), in_place=True, is_open=True)
 
     def keep(self, node: Node, results: list[Node]) -> None:
         """Let a loop or branch be another one, with the same results and more."""

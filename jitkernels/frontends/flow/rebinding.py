@@ -77,10 +77,13 @@ def outputs(after: Sequence[Traced], own: Sequence[Node]) -> list[Node]:
     if len({id(one) for one in storages}) < len(storages):
         raise UnknownError("two variables have one array after a round of a loop")
     bases = [base_of(storage.node) for storage in storages]
-    swapped = {id(one) for one in bases} == {id(one) for one in own}
+    made = [
+        is_direct(one.node) and laid_in(one.node) is not base
+        for one, base in zip(storages, bases, strict=True)
+    ]
+    swapped = not any(made) and {id(one) for one in bases} == {id(one) for one in own}
     found = []
-    for storage, before, base in zip(storages, own, bases, strict=True):
-        is_made = is_direct(storage.node) and laid_in(storage.node) is not base
+    for storage, before, base, is_made in zip(storages, own, bases, made, strict=True):
         is_elsewhere = base is not before and (is_direct(storage.node) or any(base is one for one in own))
         is_copied = is_made or (is_elsewhere and not swapped)
         found.append(construct.copy(storage.node) if is_copied else storage.node)

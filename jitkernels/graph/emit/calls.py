@@ -12,7 +12,7 @@ from jitkernels.graph.emit import lending, objects
 from jitkernels.graph.emit.call_arguments import TakenArguments
 from jitkernels.graph.emit.call_results import GivenResults
 from jitkernels.graph.emit.polls import INTERRUPTED
-from jitkernels.graph.emit.programs import REFUSED
+from jitkernels.graph.emit.programs import FULL, REFUSED
 
 LONG = 400_000
 """Additions from which on other Python threads may run meanwhile: about 20 us."""
@@ -165,7 +165,8 @@ class Caller(TakenArguments, GivenResults):
             "  %worked = icmp eq i64 %status, 0",
             f"  br i1 %worked, label %{fine}, label %{failed}, !prof !9",
             f"{failed}:",
-            f"  %refused = icmp eq i64 %status, {REFUSED}",
+            f"  %without = and i64 %status, {~(FULL ^ REFUSED)}",
+            f"  %refused = icmp eq i64 %without, {REFUSED}",
             f"  %interrupted = icmp eq i64 %status, {INTERRUPTED}",  # for which Python has an exception
             "  %told = or i1 %refused, %interrupted",
             f"  br i1 %told, label %undo, label %{short_of}",
