@@ -137,7 +137,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         try:
             check = Check(found, leaves, values) if is_checked else None
             with np.errstate(all="ignore") if found.alarm is None else heard.listening():
-                arrays = found.program.run([*leaves, *found.constants], values, None)
+                arrays = found.run(leaves, values)
             if check is not None:
                 check.compare(arrays, leaves, lambda: self._names(args, kwargs))
         except Exception as error:  # the plain function raises as it would, from where all was before

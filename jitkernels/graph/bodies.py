@@ -12,7 +12,7 @@ from typing import Any
 from jitkernels.errors import GraphError
 from jitkernels.graph import construct
 from jitkernels.graph.extents import Number
-from jitkernels.graph.flows import changed, is_direct, is_flow, memory_of, place_of_base, targets_of
+from jitkernels.graph.flows import changed, is_direct, is_flow, laid_in, place_of_base, targets_of
 from jitkernels.graph.ir import Graph, Node, readers, sorted_nodes
 from jitkernels.graph.regions import COPIED
 
@@ -106,7 +106,7 @@ def _add(
     _refuse_late_reads(nodes, stages, into)
     for i, place in targets.items():
         output, base = graph.outputs[i], graph.inputs[place]
-        if output.ndim and is_direct(output) and memory_of(output) is not base:
+        if output.ndim and is_direct(output) and laid_in(output) is not base:
             raise GraphError("an array that is left in the memory of another")
     found[id(graph)] = body
 

@@ -24,6 +24,10 @@ from jitkernels.native import arenas, floating_errors, load, vectorcall
 from jitkernels.records import record
 
 
+class FullError(Exception):
+    """Loops write more down than there is room for."""
+
+
 @dataclass
 class Segment:
     """Nests that run one after another as one compiled function.
@@ -48,6 +52,8 @@ class Segment:
             status = floating_errors.heard(self._entry, frame.ctypes.data)
         except SystemError as error:  # which ctypes makes of an exception that a loop ended with
             raise error.__cause__ or error from None
+        if status == programs.FULL:
+            raise FullError
         if status == programs.REFUSED:
             raise IndexError("an index is out of bounds, or a number is none that Python's functions take")
         if status:
