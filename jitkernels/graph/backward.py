@@ -7,14 +7,15 @@ import numpy as np
 
 from jitkernels.graph import construct
 from jitkernels.graph.branching import of_branch
-from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.construct import UnknownError, zeros
 from jitkernels.graph.ir import Node, sorted_nodes
+from jitkernels.graph.linear_algebra import of_call
 from jitkernels.graph.operations import OPERATIONS
+from jitkernels.graph.summing import summed_to
 from jitkernels.graph.terms import Term
-from jitkernels.graph.transposes import summed_to, zeros
 
-SEVERAL = frozenset({"loop", "branch"})
-"""What has several results, of which each is an `item`."""
+SEVERAL = frozenset({"loop", "branch", "call"})
+"""What may have several results, of which each is an `item`."""
 
 
 class LackingError(Exception):
@@ -37,24 +38,27 @@ def cotangents(outputs: Sequence[Node], given: Sequence[Node], variables: Sequen
     """
     nodes = sorted_nodes(outputs)
     active = {id(one) for one in variables}
+    several = {id(node.inputs[0]) for node in nodes if node.operation == "item"}
     for node in nodes:
-        if any(id(one) in active for one in node.inputs) and (is_float(node) or node.operation in SEVERAL):
+        if any(id(one) in active for one in node.inputs) and (is_float(node) or id(node) in several):
             active.add(id(node))
     found: dict[int, Node] = {}
     for node, one in zip(outputs, given, strict=True):
-        _add(found, node, one)
+        _add(found, id(node), one)
     known = {id(one) for one in variables}
     flows: dict[int, dict[int, Node]] = {}
     for node in reversed(nodes):
         cotangent = found.get(id(node))
         if cotangent is not None and node.operation == "item" and node.inputs[0].operation in SEVERAL:
-            flows.setdefault(id(node.inputs[0]), {})[node.options["index"]] = cotangent
+            _add(flows.setdefault(id(node.inputs[0]), {}), node.options["index"], cotangent)
             continue
         if (cotangent is None and id(node) not in flows) or id(node) not in active or id(node) in known:
             continue
         try:
             if node.operation == "branch":
                 parts = of_branch(node, flows[id(node)], active, cotangents)
+            elif node.operation == "call" and cotangent is None:
+                parts = of_call(node, flows[id(node)])
             elif cotangent is None:
                 raise UnknownError("a loop")
             else:
@@ -63,13 +67,13 @@ def cotangents(outputs: Sequence[Node], given: Sequence[Node], variables: Sequen
             raise LackingError(str(error), node) from None
         for one, part in zip(node.inputs, parts, strict=True):
             if part is not None and id(one) in active:
-                _add(found, one, part)
+                _add(found, id(one), part)
     return [found.get(id(one)) or zeros(one.dtype, one.shape) for one in variables]
 
 
-def _add(found: dict[int, Any], node: Node, part: Node) -> None:
-    before = found.get(id(node))
-    found[id(node)] = part if before is None else construct.elementwise("add", before, part)
+def _add(found: dict[int, Any], key: int, part: Node) -> None:
+    before = found.get(key)
+    found[key] = part if before is None else construct.elementwise("add", before, part)
 
 
 def _pulled(node: Node, cotangent: Node, active: set[int]) -> Sequence[Node | None]:

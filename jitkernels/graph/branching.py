@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jitkernels.graph import construct
-from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.construct import UnknownError, zeros
 from jitkernels.graph.flows import unsupported
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.regions import items, parameter
-from jitkernels.graph.transposes import zeros
 
 Pull = Callable[[Sequence[Node], Sequence[Node], Sequence[Node]], list[Node]]
 """The reverse pass: outputs, their cotangents and variables give the cotangents of these."""
