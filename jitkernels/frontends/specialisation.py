@@ -203,7 +203,9 @@ class Watch:
             gc.enable()
 
     def _called(self, frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and not self.refused and id(frame.f_globals) not in self._tables:
+        if event != "call" or captured.is_of_library(frame.f_code.co_filename):
+            return  # as nearly always
+        if not self.refused and id(frame.f_globals) not in self._tables:
             self.refused = captured.is_tracked(frame)
 
 

@@ -42,6 +42,7 @@ class Maker:
     choose: Choose | None = None
     units: list[programs.Unit] | None = None
     texts: list[str] = field(default_factory=list)
+    flows: list[str] = field(default_factory=list)
     calls: list[programs.Call] = field(default_factory=list)
     kernels: list[External] = field(default_factory=list)
 
@@ -96,11 +97,11 @@ class Maker:
             group.calls = [(call, products.get(call.name)) for call in inner.calls]
         function = FlowFunction(self.library, self.program.symbols, self.scope.moving)
         emitter = FlowEmitter(self.arrays, function, flow, name)
-        self.texts.append(emitter.text())
-        if emitter.swaps and SWAPPED not in self.texts:
-            self.texts.append(SWAPPED)
-        if emitter.patience and polls.TEXT not in self.texts:
-            self.texts.append(polls.TEXT)
+        self.flows.append(emitter.text())
+        if emitter.swaps and SWAPPED not in self.flows:
+            self.flows.append(SWAPPED)
+        if emitter.patience and polls.TEXT not in self.flows:
+            self.flows.append(polls.TEXT)
             self.kernels += c_api.signals()
         self.calls.append(
             programs.Call(name, None, work_of(flow.node), refuses=True, clock=self._clock(flow))
@@ -111,7 +112,9 @@ class Maker:
             not call.refuses and (isinstance(call.work, Extent) or call.work > WORK) for call in self.calls
         )
         symbols, config = self.program.symbols, self.program.config
-        text = programs.segment_text(self.library, self.texts, self.calls, symbols, parallel=parallel)
+        text = programs.segment_text(
+            self.library, self.texts, self.flows, self.calls, symbols, parallel=parallel
+        )
         if abs(config.opt_level) < 2:  # every product is rounded before it is added to, as NumPy's are
             text = text.replace(" contract ", " ")
         has_flows = any(isinstance(one, Flow) for one in nests)
@@ -119,10 +122,10 @@ class Maker:
             text = text.replace(" contract ", " ")
         externals = *programs.externals(self.library, parallel=parallel), *dict.fromkeys(self.kernels)
         if self.units is not None:
-            self.units.append(programs.Unit(self.library, self.texts, self.calls))
+            self.units.append(programs.Unit(self.library, [*self.texts, *self.flows], self.calls))
         work = sum((call.work for call in self.calls), 0)
         source = programs.fused("fused", text, 64, externals, is_whole=has_flows)
-        return Segment([*nests], source, work, config.cache, polls.TEXT in self.texts)
+        return Segment([*nests], source, work, config.cache, polls.TEXT in self.flows)
 
     def _product(self, product: Product, name: str, kernel: External | None = None, after: str = "") -> None:
         """The call of a product's kernel; of the one that hands its rows on to a function, if that is given."""
