@@ -10,6 +10,8 @@ from jitkernels.frontends.rewriting.jumps import STOPS
 
 STATE = "jk_state"
 """The attribute of a loop or branch that has the names of its state."""
+STORED = "jk_stored"
+"""The attribute that has all names that are assigned in it."""
 SCOPES = ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 """Expressions with variables of their own."""
 Names = frozenset[str]
@@ -44,6 +46,21 @@ def _names(node: ast.AST | Sequence[ast.AST] | None, context: type[ast.expr_cont
             found |= {(alias.asname or alias.name).partition(".")[0] for alias in one.names}
         waiting += ast.iter_child_nodes(one)
     return frozenset(found)
+
+
+def note_states(body: Sequence[ast.stmt]) -> None:
+    """Note the states of the loops and branches of a function. What functions in it read may be read at any time."""
+    captured: set[str] = set()
+    for one in [inner for node in body for inner in ast.walk(node)]:
+        if isinstance(one, ast.FunctionDef | ast.Lambda):
+            captured |= read_in(one.body) - {
+                given.arg for given in ast.walk(one.args) if isinstance(given, ast.arg)
+            }
+    before(body, NONE)
+    for one in [inner for node in body for inner in ast.walk(node)]:
+        found = getattr(one, STORED, NONE) & captured
+        if found:
+            setattr(one, STATE, sorted({*getattr(one, STATE), *found}))
 
 
 def before(nodes: Sequence[ast.stmt], after: Names) -> Names:
@@ -96,3 +113,4 @@ def _head(body: Sequence[ast.stmt], leaving: Names, target: Names) -> Names:
 
 def _note(node: ast.stmt, stored: Names, live: Names) -> None:
     setattr(node, STATE, sorted(stored & live))
+    setattr(node, STORED, stored)
