@@ -9,7 +9,8 @@ import types
 from jitkernels.errors import BuildError
 from jitkernels.frontends.rewriting.calls import FLOW, Calls, of_flow
 from jitkernels.frontends.rewriting.jumps import without_jumps
-from jitkernels.frontends.rewriting.liveness import NONE, before
+from jitkernels.frontends.rewriting.liveness import note_states
+from jitkernels.frontends.rewriting.simpler import Simpler
 from jitkernels.native.parsing import unproven
 
 REFUSED = (
@@ -27,20 +28,30 @@ def rewritten(code: types.CodeType) -> types.CodeType | None:
 @functools.lru_cache(maxsize=1024)
 def _rewritten(code: types.CodeType, _: str) -> types.CodeType | None:
     """Equal code may be in two files."""
-    if not any("JUMP" in step.opname or step.opname == "FOR_ITER" for step in dis.get_instructions(code)):
+    if not _jumps(code):
         return None
     if "__class__" in code.co_freevars or FLOW in (*code.co_names, *code.co_varnames):
         return None
     try:
         tree, lines_before = unproven(code)
-        if any(isinstance(one, REFUSED) for one in ast.walk(tree)) or not _is_text_of(tree, code):
+        if not _is_text_of(tree, code):
+            return None
+        Simpler().visit(tree)
+        if any(isinstance(one, REFUSED) for one in ast.walk(tree)):
             return None
         without_jumps(tree, of_flow("UNSET"))
-        before(tree.body, NONE)
+        note_states(tree.body)
         Calls().function(tree)
     except (BuildError, RecursionError):
         return None
     return _compiled(_bare(tree), code, lines_before=lines_before)
+
+
+def _jumps(code: types.CodeType) -> bool:
+    """Whether there are loops or branches in a function or what is written in it."""
+    return any(
+        "JUMP" in step.opname or step.opname == "FOR_ITER" for step in dis.get_instructions(code)
+    ) or any(map(_jumps, (one for one in code.co_consts if isinstance(one, types.CodeType))))
 
 
 def _bare(tree: ast.FunctionDef) -> ast.FunctionDef:
