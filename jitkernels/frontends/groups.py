@@ -9,6 +9,7 @@ import numpy as np
 from jitkernels.graph import extents, flows
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.regions import nodes_within, regions_of
 
 SILENT = frozenset({"input", "constant", "extent"})
@@ -71,6 +72,8 @@ def _group(nest: Any) -> Group:
         read = [one for one in nest.node.inputs if one.operation not in SILENT or one.operation == "input"]
         written = [*changed_ones, *(one for one in nest.items if not one.ndim)]
         return Group(nest.node.operation, (*inside(nest.node), nest.node), tuple(read), tuple(written))
+    if isinstance(nest, KernelCall):
+        return Group("kernel", (nest.node,), nest.node.inputs, tuple(nest.items))
     if not hasattr(nest, "stores"):
         return Group("product", (nest.node,), (nest.left, nest.right), (nest.node,))
     nodes: dict[int, Node] = {}
@@ -99,6 +102,8 @@ def label(node: Node) -> str:
             function = node.options["function"]
             function = getattr(function, "func", function)
             return f"numpy.{getattr(function, '__name__', 'call')}"
+        case "kernel":
+            return f"jk.{node.options['function'].__name__}"
         case "constant":
             return f"{node.options['value']}"
         case "extent":

@@ -18,6 +18,7 @@ from jitkernels.graph.emit.watched import WatchedLibrary
 from jitkernels.graph.extents import Extent, Scope
 from jitkernels.graph.flows import Flow, is_flow
 from jitkernels.graph.ir import Node
+from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program, Segment
@@ -44,7 +45,7 @@ class Maker:
     calls: list[programs.Call] = field(default_factory=list)
     kernels: list[External] = field(default_factory=list)
 
-    def segment(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
+    def segment(self, nests: Sequence[Nest | Product | Flow | KernelCall]) -> Segment:
         """Nests and products as one function. What a nest does for rows that a product hands on is part of that."""
         # What the body of a kernel calls is part of it: its externals are told before it is made.
         has_flows = any(map(is_flow, self.program.graph))  # of which nobody is warned
@@ -54,11 +55,14 @@ class Maker:
         self.shares = False
         waiting: Product | None = None
         for number, nest in enumerate(nests):
-            if isinstance(nest, Flow):
+            if isinstance(nest, Flow | KernelCall):
                 if waiting is not None:
                     self._product(waiting, f"nest{number}.before")
                     waiting = None
-                self._flow(nest, f"flow{number}")
+                if isinstance(nest, Flow):
+                    self._flow(nest, f"flow{number}")
+                else:
+                    self.kernel(nest, f"kernel{number}")
                 continue
             if isinstance(nest, Nest) and nest.is_empty:
                 continue
@@ -85,6 +89,8 @@ class Maker:
                 if isinstance(step, Product):
                     products[f"{name}.{number}.{place}"] = step.node
                     inner.product(step, f"{name}.{number}.{place}")
+                elif isinstance(step, KernelCall):
+                    inner.kernel(step, f"{name}.{number}.{place}")
                 elif isinstance(step, Nest):
                     inner.nest(step, f"{name}.{number}.{place}")
                 else:
@@ -102,7 +108,7 @@ class Maker:
             self.kernels += c_api.signals()
         self.calls.append(programs.Call(name, None, work_of(flow.node), refuses=True))
 
-    def _made(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
+    def _made(self, nests: Sequence[Nest | Product | Flow | KernelCall]) -> Segment:
         parallel = self.shares or any(
             not call.refuses and (isinstance(call.work, Extent) or call.work > WORK) for call in self.calls
         )
@@ -127,6 +133,14 @@ class Maker:
         self.kernels.append(kernel)
         self.texts.append(product.text(self._function(), self.arrays, name, kernel, after))
         self.calls.append(programs.Call(name, product.batches, product.work))
+
+    def kernel(self, call: KernelCall, name: str) -> None:
+        """The call of a kernel."""
+        external = call.kernel.external
+        assert external is not None, "chosen for it"
+        self.kernels.append(external)
+        self.texts.append(call.text(self._function(), self.arrays, name, external))
+        self.calls.append(programs.Call(name, None, call.work))
 
     def _nest(self, nest: Nest, name: str, product: Product | None) -> None:
         """The code of a nest, and its call, which a product behind which it comes may do for its rows."""
