@@ -16,6 +16,7 @@ from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import construct, extents
+from jitkernels.graph.checks import checks_of
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.operations import region_of
@@ -289,8 +290,11 @@ def planned(tracer: Tracer, found: Any, given: Sequence[Any]) -> tuple[Graph, Pl
             )
     if tracer.has_flows and leaked(graph):
         raise UnknownError("a value of the inside of a loop is used outside of it")
-    if tracer.picks and not {id(node) for node in tracer.picks} <= {id(node) for node in graph}:
-        raise UnknownError("elements picked by numbers, which may lie beside the array, and used for nothing")
+    if tracer.picks:
+        used = {id(node) for node in graph}
+        lost = [one for node in tracer.picks if id(node) not in used for one in checks_of(node)]
+        if lost:  # NumPy refuses numbers that lie beside an array, used or not
+            graph = graph.remade(graph.outputs, graph.writes, (*graph.checks, *lost))
     return graph, _plan(planner, make, found)
 
 

@@ -242,6 +242,14 @@ class Deposit:
         return cotangent, _picked(cotangent, indices, self.axis), *[None] * len(indices)
 
 
+def item(node: Node, cotangent: Node) -> Sequence[Node | None]:
+    return OF_SEVERAL[node.inputs[0].operation](node.inputs[0], cotangent)
+
+
+def kernel(node: Node, cotangent: Node) -> Sequence[Node | None]:
+    raise UnknownError(f"jk.{node.options['function'].__name__}")
+
+
 def call(node: Node, cotangent: Node) -> Sequence[Node | None]:
     function = node.options["function"]
     found = getattr(function, "transpose", None)
@@ -252,7 +260,9 @@ def call(node: Node, cotangent: Node) -> Sequence[Node | None]:
     return given
 
 
+OF_SEVERAL = {"call": call, "kernel": kernel}
 TRANSPOSES: dict[str, Transpose] = {
     "where": where, "cast": cast, "reshape": reshape, "view": view, "reduce": reduce, "scan": scan, "matmul": matmul,
     "concatenate": concatenate, "update": update, "gather": gather, "scatter": scatter, "call": call,
+    "item": item, "kernel": kernel,
 }  # fmt: skip

@@ -99,7 +99,7 @@ def _is_worth_it(nodes: Sequence[Node], since: int, before: "Before") -> bool:
     """
     found = new_nodes(nodes, since)
     products = [node for node in found if node.operation == "matmul"]
-    is_plain = all(node.operation != "call" and not _is_scattered(node) for node in found)
+    is_plain = all(node.operation not in ("call", "scan") and not _is_scattered(node) for node in found)
     are_floats = all(np.dtype(one.dtype).kind == "f" for node in products for one in _sources(node, since))
     return is_plain and len(products) < 2 and are_floats and not before.is_for_sizes()
 
@@ -147,17 +147,15 @@ def _of_reference(
     whole = {name: as_whole(tracer, value) for name, value in values.items()}
     for name, value in numbers.items():
         look_at_number(tracer, attr, name, value.node)
-    told = Fields(
-        attr,
-        {**numbers, **whole, "check_data": lambda _: None, "wide": np.dtype(fields.get("dtype", "float64"))},
-    )
+    told = Fields(attr, {**numbers, **whole, "check_data": lambda _: None, "wide": np.float64})
     arrays = [Traced(tracer, View(Storage(node), node.shape)) for node in inputs]
-    logs, is_quiet = watched.logs, tracer.is_quiet
+    logs, is_quiet, picks = watched.logs, tracer.is_quiet, len(tracer.picks)
     watched.logs = ()
     try:
         foreign.traced_copy(implementation(type(attr), "refer").function)(told, *arrays, *results_of)
     finally:
         watched.logs, tracer.is_quiet = logs, is_quiet
+        del tracer.picks[picks:]  # what is not computed is looked at, see `look_at_indices`
     return [one.node for one in results_of]
 
 
