@@ -137,7 +137,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         try:
             check = Check(found, leaves, values) if is_checked else None
             with np.errstate(all="ignore") if found.alarm is None else heard.listening():
-                arrays = found.program.run([*leaves, *found.constants], values, None)
+                arrays = found.run(leaves, values)
             if check is not None:
                 check.compare(arrays, leaves, lambda: self._names(args, kwargs))
         except Exception as error:  # the plain function raises as it would, from where all was before
@@ -163,7 +163,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def _link(self, found: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Let calls like this one go without Python from now on, if they can; whether they do."""
-        form, function = (len(args), tuple(kwargs)), self.__wrapped__
+        form, function = (len(args), tuple(kwargs)), self.__jitkernels_traced__(self)
         if form in found.direct or len(found.direct) >= MOST_FORMS:
             return False
         with making:
@@ -175,7 +175,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             if _base is _Unlinked or self.config.sees_calls or type(function) not in direct.CALLABLES:
                 return False
             structure, leaves = self._structure(args, kwargs)
-            bound = self._signature.ordered(args, kwargs)
+            bound = self._ordered(args, kwargs)
             try:
                 call = direct.call_of(
                     function, structure, bound, self._signature.names, args, kwargs, found.constants

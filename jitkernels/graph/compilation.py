@@ -21,6 +21,7 @@ from jitkernels.graph.orders import order_of_store
 from jitkernels.graph.passes import optimised
 from jitkernels.graph.pieces import is_reshaped_input
 from jitkernels.graph.products import Product
+from jitkernels.graph.profile import Profile
 from jitkernels.graph.program import Program
 from jitkernels.graph.recomputing import Recomputing
 from jitkernels.graph.replacing import Replacing
@@ -57,6 +58,8 @@ def compiled(
     between = {program.words[id(node)]: node for node in program.made if id(node) not in outputs}
     for i, name in enumerate(program.symbols):
         program.symbols[name] = len(program.words) + i
+    if config.profile:
+        program.profile = Profile(word=len(program.words) + len(program.symbols) + 1)
     group: list[lifetimes.Unit] = []
     for unit in [*_in_memory(steps, program, arrays, between), ()]:
         single = unit[0] if unit and isinstance(unit[0], Single) else None
@@ -70,6 +73,8 @@ def compiled(
             group = []
         if single is not None:
             program.steps.append(single.node)
+            if program.profile is not None:
+                program.profile.clock(single.node)
     return program
 
 

@@ -12,7 +12,7 @@ from jitkernels.graph.emit import objects
 from jitkernels.graph.emit.call_arguments import TakenArguments
 from jitkernels.graph.emit.call_results import GivenResults
 from jitkernels.graph.emit.polls import INTERRUPTED
-from jitkernels.graph.emit.programs import REFUSED
+from jitkernels.graph.emit.programs import FULL, REFUSED
 from jitkernels.native import arenas
 
 LONG = 400_000
@@ -172,7 +172,8 @@ class Caller(TakenArguments, GivenResults):
             "  %worked = icmp eq i64 %status, 0",
             f"  br i1 %worked, label %{fine}, label %{failed}, !prof !9",
             f"{failed}:",
-            f"  %refused = icmp eq i64 %status, {REFUSED}",
+            f"  %without = and i64 %status, {~(FULL ^ REFUSED)}",
+            f"  %refused = icmp eq i64 %without, {REFUSED}",
             f"  %interrupted = icmp eq i64 %status, {INTERRUPTED}",  # for which Python has an exception
             "  %told = or i1 %refused, %interrupted",
             f"  br i1 %told, label %undo, label %{short_of}",
