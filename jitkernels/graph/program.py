@@ -101,6 +101,11 @@ class Program:
         inner: Any = np.ndarray([shape[i] for i in order], node.dtype, memory, begin)
         return inner.transpose(np.argsort(order))
 
+    def fits(self, values: Mapping[str, int]) -> bool:
+        """Whether it takes no more memory than it may, for some values of the symbols."""
+        limit = self.arena.limit
+        return limit is None or self.arena.places(limits.Values(values))[1] <= limit
+
     def _between(self, value: Callable[[Number], int]) -> dict[int, Any]:
         """New arrays between the steps, in one arena."""
         begins, total = self.arena.places(value)

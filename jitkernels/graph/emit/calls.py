@@ -41,6 +41,9 @@ class Caller(TakenArguments, GivenResults):
         for guard in self.guards:
             self._guard(guard)
         self._written_apart()
+        within = None if self.arena.limit is None else self._places()
+        if within is not None:
+            self.expect(self.new(f"icmp ule i64 {within[1]}, {self.arena.limit}"))
         outs = self._outs()
         self._lent()
         self._run()
