@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from jitkernels import machine
 from jitkernels.errors import GraphError
 from jitkernels.graph import cones, epilogues, guesses
-from jitkernels.graph.emit import polls, programs
+from jitkernels.graph.emit import polls, programs, shared_rounds
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
 from jitkernels.graph.emit.elements import FlowFunction
@@ -97,9 +97,12 @@ class Maker:
         self.texts.append(emitter.text())
         if emitter.swaps and SWAPPED not in self.texts:
             self.texts.append(SWAPPED)
-        if emitter.patience and polls.TEXT not in self.texts:
+        if (emitter.patience or emitter.shares) and polls.TEXT not in self.texts:
             self.texts.append(polls.TEXT)
             self.kernels += c_api.signals()
+        if emitter.shares and shared_rounds.TEXT not in self.texts:
+            self.texts.append(shared_rounds.TEXT)
+            self.kernels += shared_rounds.externals()
         self.calls.append(programs.Call(name, None, work_of(flow.node), refuses=True))
 
     def _made(self, nests: Sequence[Nest | Product | Flow]) -> Segment:

@@ -11,8 +11,7 @@ long as a segment. So two words of the context are the segment's (see `SEGMENT`)
 from jitkernels.graph.emit import lending, objects
 from jitkernels.graph.emit.call_arguments import TakenArguments
 from jitkernels.graph.emit.call_results import GivenResults
-from jitkernels.graph.emit.polls import INTERRUPTED
-from jitkernels.graph.emit.programs import REFUSED
+from jitkernels.graph.emit.polls import INTERRUPTED, REFUSED
 
 LONG = 400_000
 """Additions from which on other Python threads may run meanwhile: about 20 us."""

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from jitkernels.errors import BuildError
 from jitkernels.graph.emit.blocks import Function
+from jitkernels.graph.emit.polls import REFUSED
 from jitkernels.graph.extents import Number
 from jitkernels.native import openmp, passes
 from jitkernels.native.language import alone
@@ -19,10 +20,6 @@ from jitkernels.records import record
 
 LONG, OFTEN = 1500, 6
 """Characters of a function, and calls of it, from which on it stays one: LLVM would take too long for all copies."""
-
-
-REFUSED = 2
-"""The status of a segment that has written nothing, as NumPy refuses what it is given."""
 
 
 @record
