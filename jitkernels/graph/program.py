@@ -12,7 +12,7 @@ from jitkernels.errors import WorkspaceError
 from jitkernels.graph import cones, construct, extents, flows, interpreter, limits
 from jitkernels.graph.arena import Arena
 from jitkernels.graph.config import JitConfig
-from jitkernels.graph.emit import calls, interface, programs
+from jitkernels.graph.emit import calls, interface, polls, programs
 from jitkernels.graph.extents import Guard, Number
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
@@ -53,9 +53,9 @@ class Segment:
             status = floating_errors.heard(self._entry, frame.ctypes.data)
         except SystemError as error:  # which ctypes makes of an exception that a loop ended with
             raise error.__cause__ or error from None
-        if status == programs.FULL:
+        if status == polls.FULL:
             raise FullError
-        if status == programs.REFUSED:
+        if status == polls.REFUSED:
             raise IndexError("an index is out of bounds, or a number is none that Python's functions take")
         if status:
             raise WorkspaceError(vectorcall.NO_WORKSPACE)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from jitkernels import machine
 from jitkernels.errors import GraphError
 from jitkernels.graph import cones, epilogues, guesses
-from jitkernels.graph.emit import polls, programs
+from jitkernels.graph.emit import polls, programs, shared_rounds
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
 from jitkernels.graph.emit.clock import Clock
@@ -115,9 +115,12 @@ class Maker:
         self.flows.append(emitter.text())
         if emitter.swaps and SWAPPED not in self.flows:
             self.flows.append(SWAPPED)
-        if emitter.patience and polls.TEXT not in self.flows:
+        if (emitter.patience or emitter.shares) and polls.TEXT not in self.flows:
             self.flows.append(polls.TEXT)
             self.kernels += c_api.signals()
+        if emitter.shares and shared_rounds.TEXT not in self.flows:
+            self.flows.append(shared_rounds.TEXT)
+            self.kernels += shared_rounds.externals()
         self.calls.append(
             programs.Call(name, None, work_of(flow.node), refuses=True, clock=self._clock(flow))
         )
