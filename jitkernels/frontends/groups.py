@@ -81,9 +81,9 @@ def group_of(nest: Any) -> Group:
         changed_ones = [nest.node.inputs[place] for place in flows.changed(nest.node)]
         read = [one for one in nest.node.inputs if one.operation not in SILENT or one.operation == "input"]
         written = [*changed_ones, *(one for one in nest.items if not one.ndim)]
-        nodes = *inside(nest.node), nest.node
+        whole = *inside(nest.node), nest.node
         within = tuple(_nests_in(nest))
-        return Group(nest.node.operation, nodes, tuple(read), tuple(written), parts=(nest,), inner=within)
+        return Group(nest.node.operation, whole, tuple(read), tuple(written), parts=(nest,), inner=within)
     if not hasattr(nest, "stores"):
         return Group("product", (nest.node,), (nest.left, nest.right), (nest.node,), parts=(nest,))
     nodes: dict[int, Node] = {}

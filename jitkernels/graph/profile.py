@@ -27,6 +27,11 @@ class Taken:
     calls: int = 0
     arrays: Sequence[Any] = ()
 
+    @property
+    def whole(self) -> float:
+        """Seconds of all parts, those inside of others counted twice."""
+        return float(self.counters[:, 0].sum()) * seconds_of_tick()
+
     def seconds(self, part: int) -> float:
         return float(self.counters[part, 0]) * seconds_of_tick()
 
