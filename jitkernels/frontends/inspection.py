@@ -20,8 +20,8 @@ class JitStats:
     `kernels`: loop nests and products; `launches`: how many of them calls have started, and `cache_hits`: calls that
     found their code. Calls that go without Python count neither, unless the function has ``profile=True``.
     `arena_bytes`: what the arrays between kernels take, in the code where that is most, for the sizes that it was made
-    with; `arena_efficiency`: how much of that is needed at once, from 0 to 1. `times`: what each kernel took, with
-    ``profile=True``, by the sizes of calls.
+    with; `arena_efficiency`: how much of that is needed at once, from 0 to 1. `arena_high_water`: the most that it was
+    in code or call so far. `times`: what each kernel took, with ``profile=True``, by the sizes of calls.
     """
 
     compiles: int
@@ -32,6 +32,7 @@ class JitStats:
     cache_hits: int
     arena_bytes: int = 0
     arena_efficiency: float = 1.0
+    arena_high_water: int = 0
     times: tuple[KernelTime, ...] = ()
 
     def __str__(self) -> str:
@@ -55,6 +56,9 @@ def numbers(made: Sequence[Specialisation], hits: int) -> JitStats:
         cache_hits=hits,
         arena_bytes=largest.now,
         arena_efficiency=largest.bound / largest.now if largest.now else 1.0,
+        arena_high_water=max(
+            [largest.now, *(one.most_lent for spec in made for one in spec.direct.values() if one)]
+        ),
         times=times_of(one.program for one, _ in compiled),
     )
 

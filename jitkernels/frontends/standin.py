@@ -147,6 +147,8 @@ def stand_in(value: Any) -> Any:
         if value.__name__.partition(".")[0] == "numpy":
             return Module(value)
         return Mathematics() if value is math else value
+    if isinstance(value, types.BuiltinFunctionType):
+        value = SERVICES["stand-in"](value)
     try:
         is_known = value in CREATION or value in TABLE
     except TypeError:

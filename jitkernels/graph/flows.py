@@ -60,7 +60,7 @@ def may_refuse(flow: Node) -> bool:
     """Whether there are checks in a loop or branch, or kernels that may have no memory to work in."""
     inside = [one for region in regions_of(flow) for one in nodes_within(region)]
     return any(region.checks for node in (flow, *inside) for region in regions_of(node)) or any(
-        node.operation == "matmul" for node in inside
+        node.operation == "matmul" or "grows" in node.options for node in inside
     )
 
 
@@ -76,6 +76,28 @@ def base_of(node: Node) -> Node:
             node = node.inputs[0].inputs[place]
         else:
             return node
+
+
+def laid_in(node: Node, first: Node | None = None) -> Node:
+    """The array in whose memory flows and elements have left one; of these the `first`, where it is there."""
+    while node is not first and (node.operation == "scatter" or (is_result(node) and node.ndim)):
+        place = place_of_base(node) if node.operation == "item" else 0
+        if place is None:
+            return node
+        node = node.inputs[0] if node.operation == "scatter" else node.inputs[0].inputs[place]
+    return node
+
+
+def brought_home(node: Node, base: Node) -> Node:
+    """What a region makes of an array: a copy, where flows and elements have left it in the memory of another."""
+    return construct.copy(node) if is_direct(node) and laid_in(node, base) is not base else node
+
+
+def landed(node: Node, place: Node) -> Node:
+    """A value as one that code of a region can leave in the memory of a parameter."""
+    if not node.ndim or node is place or base_of(node) is place:
+        return brought_home(node, place) if node.ndim else node
+    return construct.copy(node) if is_direct(node) or base_of(node).operation == "parameter" else node
 
 
 def place_of_base(item: Node) -> int | None:

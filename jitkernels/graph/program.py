@@ -20,11 +20,15 @@ from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.profile import Profile
 from jitkernels.graph.reuse import memory_of
-from jitkernels.native import floating_errors, load, vectorcall
+from jitkernels.native import arenas, floating_errors, load, vectorcall
 from jitkernels.records import record
 
 LINE = 64
 """Bytes of a line of the caches."""
+
+
+class FullError(Exception):
+    """Loops write more down than there is room for."""
 
 
 @dataclass
@@ -51,6 +55,8 @@ class Segment:
             status = floating_errors.heard(self._entry, frame.ctypes.data)
         except SystemError as error:  # which ctypes makes of an exception that a loop ended with
             raise error.__cause__ or error from None
+        if status == programs.FULL:
+            raise FullError
         if status == programs.REFUSED:
             raise IndexError("an index is out of bounds, or a number is none that Python's functions take")
         if status:
@@ -100,7 +106,11 @@ class Program:
     def _between(self, value: Callable[[Number], int]) -> dict[int, Any]:
         """New arrays between the steps, in one arena."""
         begins, total = self.arena.places(value)
-        memory = aligned(total)
+        try:
+            memory = aligned(total)
+        except MemoryError:
+            arenas.release()
+            memory = aligned(total)
         at = {buffer.word: begin for buffer, begin in zip(self.arena.buffers, begins, strict=True)}
         return {
             id(node): self.empty(node, value, memory, at[self.words[id(node)]])
@@ -183,7 +193,7 @@ class Program:
         frame = self._frame(values)
         taken = None
         if self.profile is not None:
-            taken = self.profile.of(values, arrays)
+            taken = self.profile.of(values)
             frame[self.profile.word] = taken.counters.ctypes.data
         for step in self.steps:
             if isinstance(step, Node):
@@ -208,6 +218,8 @@ class Program:
             self._point(frame, known)
             step.run(frame)
             self._share(known)
+        if taken is not None and self.profile is not None:
+            self.profile.done(taken, arrays)
         results = [known[id(node)] for node in self.graph.outputs]
         if out is not None:
             for array, result in zip(out, results, strict=True):

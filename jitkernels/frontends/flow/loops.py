@@ -7,6 +7,7 @@ from jitkernels.frontends.flow import facts, hoisting, moving, ranges, rebinding
 from jitkernels.frontends.flow.along import Count
 from jitkernels.frontends.flow.branches import choose, keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.ints import as_int, plain
+from jitkernels.frontends.flow.remembering import Facts, Position
 from jitkernels.frontends.flow.state import (
     UNSET,
     State,
@@ -26,6 +27,7 @@ from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError, elementwise
 from jitkernels.graph.extents import is_moving
+from jitkernels.graph.flows import brought_home
 from jitkernels.graph.ir import Node
 from jitkernels.graph.regions import Closing, items, parameter
 
@@ -59,6 +61,24 @@ class Loop:
         self.hoped = dict(self.bounds)
         self.rebound: list[int] = []
         self.narrowed: set[int] = set()
+        self.position = Position(tracer, state.line)
+        self._recall(self.position.recall())
+
+    def _recall(self, facts: Facts | None) -> None:
+        """Begin with what was found in a round of the loop around."""
+        if facts is None:
+            return
+        for place, kind in enumerate(facts.kinds):
+            if is_number(kind) and self.kinds[place] is not None:
+                self.kinds[place] = joined(self.state.names[place], self.kinds[place], kind)
+                self.bounds.pop(place, None)
+        self.bounds |= facts.bounds
+        self.hoped = dict(self.bounds)
+        self.storages = list(facts.storages)
+        if facts.own == tuple(self.own):
+            for place in facts.rebound:
+                if rebinding.is_array(self.before[place]):
+                    self._rebind(place)
 
     def trace(self) -> None:
         """Make the node, and give the variables its results. Raises UnknownError where this cannot be."""
@@ -75,7 +95,7 @@ class Loop:
     def _traced(self) -> bool:
         """Trace a round; whether that is what all rounds are."""
         tracer, state, count = self.tracer, self.state, self.count
-        with Attempt(tracer) as attempt:
+        with Attempt(tracer) as attempt, self.position:
             parameters: list[Node] = []
             given: list[Any] = []
             if count is not None:
@@ -124,15 +144,24 @@ class Loop:
             outputs += rebinding.outputs(
                 [after[i] for i in self.rebound], parameters[rebound : rebound + len(self.rebound)]
             )
-            outputs += [storage.node for storage in self.storages]
+            homes = parameters[len(parameters) - len(self.storages) :]
+            outputs += [
+                brought_home(storage.node, home) for storage, home in zip(self.storages, homes, strict=True)
+            ]
         checks = attempt.checks[len(asked) :]
         hoisted = self._hoisted(attempt, parameters, [*outputs, *checks])
         if attempt.checks:  # see `branches.keep`
             parameters.append(parameter("bool", (), len(parameters)))
+        self.position.remember(self._facts())
         closing = Closing(parameters, attempt.start)
         closing.hoisted = hoisted
         self._made(closing, (condition, asked), (outputs, checks))
         return True
+
+    def _facts(self) -> Facts:
+        return Facts(
+            tuple(self.kinds), self.bounds, tuple(self.storages), tuple(self.rebound), tuple(self.own)
+        )
 
     def _hoisted(self, attempt: Attempt, parameters: list[Node], roots: list[Node]) -> dict[int, Node]:
         """What is read before the loop, once, as no round writes it."""

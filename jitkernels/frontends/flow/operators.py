@@ -35,8 +35,6 @@ SHORT, MOST_ROUNDS = 8, 4096
 """Rounds of a loop that are always, and at most, run one after another while tracing."""
 MOST_WRITTEN = 1000
 """Operations that all of them may have together: LLVM takes a millisecond or two for each."""
-MOST_DIFFERENTIATED = 256
-"""The same as the first, for loops that derivatives go through, which are made of single rounds alone."""
 
 
 def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any], state: State) -> None:
@@ -46,9 +44,7 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
         _run(tracer, values, test, body, state)
         return
     rounds = found.count.rounds
-    if tracer.differentiates and rounds is None and not tracer.depth and found.count.now is not None:
-        rounds = len(found.count.now)
-    if rounds is not None and rounds <= (MOST_DIFFERENTIATED if tracer.differentiates else SHORT):
+    if rounds is not None and rounds <= SHORT:
         _run(tracer, found, test, body, state)
         return
     try:

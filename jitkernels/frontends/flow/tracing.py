@@ -39,7 +39,7 @@ class Attempt:
 
     def hold(self, storage: Storage, node: Node) -> None:
         """Let a storage have another value in the region, that of a parameter."""
-        self.writes[id(storage)] = storage, storage.node
+        storage.log()
         storage.node = node
 
     def finish(self) -> None:

@@ -26,6 +26,8 @@ LONG, OFTEN = 1500, 6
 
 REFUSED = 2
 """The status of a segment that has written nothing, as NumPy refuses what it is given."""
+FULL = 6
+"""That of one whose loops write more down than there is room for: larger tapes will do."""
 
 
 @record
@@ -114,7 +116,7 @@ def segment_text(
 ) -> str:
     """LLVM IR of a segment.
 
-    It returns 0, `REFUSED`, `polls.INTERRUPTED`, or an odd number where a kernel had no memory to work in.
+    It returns 0, `REFUSED`, `FULL`, `polls.INTERRUPTED`, or an odd number where a kernel had no memory to work in.
     """
     function = Function(library, places)
     block = function.block
