@@ -33,8 +33,9 @@ LEAST_SHARE = 0.02
 FOR_KERNELS, FOR_CONFIGS = 0.4, 0.3
 """Which part of the time goes to kernels by themselves, and to the ways of compiling the whole; nests get the rest."""
 CONFIGS: tuple[Mapping[str, Any], ...] = (
-    {}, {"exact_sizes": True}, {"fuse_reduce": False}, {"max_fusion_size": 24}, {"opt_level": 2},
+    {}, {"fuse_reduce": False}, {"max_fusion_size": 24}, {"opt_level": 2}, {"exact_sizes": True},
 )  # fmt: skip
+"""The first one and the last one are tried however little time there is."""
 STEPS = (1, 2, 4)
 """Vectors that a nest may take at once."""
 SECONDS = 1.0
