@@ -76,7 +76,8 @@ def stays(unit: Unit, graph: Graph) -> bool:
     """Whether what comes before a unit stays before it, and so with what comes behind: not only results count."""
     checks = set(map(id, graph.checks))
     return any(
-        not isinstance(step, Nest | Product | KernelCall) or any(id(node) in checks for node in written_by(step))
+        not isinstance(step, Nest | Product | KernelCall)
+        or any(id(node) in checks for node in written_by(step))
         for step in unit
     )
 
