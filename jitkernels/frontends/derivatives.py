@@ -15,7 +15,7 @@ import numpy as np
 from jitkernels.errors import ArgumentTypeError, DerivativeError, shown
 from jitkernels.frontends import composed as _composed  # noqa: F401  # what NumPy's functions are then
 from jitkernels.frontends.jit import JitFunction
-from jitkernels.frontends.leaves import Leaves, Variables, lacking, matching, told
+from jitkernels.frontends.leaves import Leaves, Variables, around, lacking, matching, told
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer, current
 from jitkernels.graph import construct
@@ -139,7 +139,7 @@ def evaluated(text: str, function: Any, *args: Any, **kwargs: Any) -> Any:
     weights = [Node("positive", (zeros(one.dtype, one.shape),), one.dtype, one.shape) for one in outs.nodes()]
     pulled = variables.of(outs.nodes(), weights)
     try:
-        pushed = cotangents(pulled, tangents, weights)
+        pushed = cotangents(pulled, tangents, weights, around(tracer))
     except LackingError as error:
         raise lacking(tracer, about, error) from None
     return _with_aux(way, (result, outs.tree(result, pushed)), aux)

@@ -31,12 +31,17 @@ class Direct:
         self.kept, self.alarm = call, None if alarm is None else LinkedAlarm(alarm)
         self.code = load.placed_of(entry.source, cached=cached)
         self.segment = load.placed_of(entry.segment, cached=cached)
-        words = [*map(id, call.objects), self.segment.address, entry.most]
+        words = [*map(id, call.objects), self.segment.address, entry.most, 0]
         self.context = np.array(words, np.int64)
         address, context = self.code.address, self.context.ctypes.data
         self.link = call_table.link(address, context, call.count, call.watches, call.names, alarm=self.alarm)
         if self.alarm is not None:
             self.alarm.link = self.link
+
+    @property
+    def most_lent(self) -> int:
+        """The most bytes of memory between nests that a call was lent."""
+        return int(self.context[-1])
 
 
 NUMBERS = frozenset(

@@ -25,9 +25,14 @@ from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Guard, Scope
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.program import FullError
+from jitkernels.graph.serving import served
 from jitkernels.kept import kept_property
+from jitkernels.locks import making
 
 MANY_ELEMENTS = 2**62
+MORE_ROOM = 4
+"""How much longer tapes are made that are too short."""
 SECONDS_OF_PYTHON, SECONDS_OF_NUMPY, SECONDS_OF_ELEMENT = 40e-6, 1e-6, 0.5e-9
 """A call of compiled code by Python; a call of NumPy, and what it takes for each element more than compiled code."""
 SECONDS_OF_RESULT = 1e-6
@@ -44,11 +49,12 @@ class Specialisation:
 
     def __init__(self, tracer: Tracer) -> None:
         self.scope: Scope = tracer.scope
+        self.room = tracer.roomy[1] if tracer.roomy is not None else None
         self.guards: tuple[Guard, ...] = tuple(tracer.scope.guards.values())
         self.value_guards: tuple[ValueGuard, ...] = tuple(tracer.guards)
         self.bindings: tuple[Binding, ...] = tuple(tracer.bindings)
         self.constants: tuple[Any, ...] = tuple(tracer.constants)
-        self.direct: dict[Any, bool] = {}
+        self.direct: dict[Any, Any] = {}
         self.notes: tuple[str, ...] = tuple(tracer.notes)
         self.is_quiet, self.partial = tracer.is_quiet, frozenset(tracer.partial)
         self.graph: Graph | None = None
@@ -119,7 +125,7 @@ class Specialisation:
                 return None
         found: dict[str, int] = {}
         for symbol, leaf, kind, dimension in self.bindings:
-            value = leaves[leaf]
+            value = leaves[leaf] if leaf < len(leaves) else self.constants[leaf - len(leaves)]
             if kind == "extent":
                 found[symbol] = value.shape[dimension]
             elif kind == "stride":
@@ -127,6 +133,22 @@ class Specialisation:
             else:
                 found[symbol] = int(value) if kind == "value" else -int(value)
         return found if all(guard.holds(found) for guard in self.guards) else None
+
+    def run(self, leaves: Sequence[Any], values: dict[str, int]) -> list[Any]:
+        """The results of compiled code; where tapes are too short for its loops they are made longer, once for all."""
+        given = [*leaves, *self.constants]
+        if self.room is None:
+            return self.program.run(given, values)  # type: ignore[no-any-return]
+        before = [leaves[i].copy() for i in self.written]
+        while True:
+            try:
+                return self.program.run(given, values)  # type: ignore[no-any-return]
+            except FullError:
+                for i, array in zip(self.written, before, strict=True):
+                    leaves[i][...] = array
+                with making:
+                    self.room.resize(self.room.size * MORE_ROOM, refcheck=False)
+                values.update(self.values(leaves) or {})
 
     def tell(self, kinds: set[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Warn of what NumPy would, where kinds of floating-point errors were found."""
@@ -181,7 +203,9 @@ class Watch:
             gc.enable()
 
     def _called(self, frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and not self.refused and id(frame.f_globals) not in self._tables:
+        if event != "call" or captured.is_of_library(frame.f_code.co_filename):
+            return  # as nearly always
+        if not self.refused and id(frame.f_globals) not in self._tables:
             self.refused = captured.is_tracked(frame)
 
 
@@ -234,7 +258,8 @@ def _traced(tracer: Tracer, structure: Any) -> tuple[Graph, Any]:
     rebuilder.check()
     if watch.refused:
         raise UnknownError(watch.refused)
-    return outputs.planned(tracer, found, given)
+    graph, plan = outputs.planned(tracer, found, given)
+    return served(graph) if tracer.has_flows else graph, plan
 
 
 def _inputs(tracer: Tracer) -> list[Any]:

@@ -282,10 +282,10 @@ def map_of_split(given: Sequence[Number], wanted: Sequence[Number]) -> IndexMap 
     for extent in given:
         parts: list[int] = []
         count: Number = 1
-        while remaining and not same(count, extent):
+        while remaining and not _agree(count, extent):
             parts.append(remaining.pop(0))
             count = count * wanted[parts[-1]]
-        if not same(count, extent):
+        if not _agree(count, extent):
             return None
         steps: list[tuple[int, Number]] = []
         step: Number = 1
@@ -294,6 +294,14 @@ def map_of_split(given: Sequence[Number], wanted: Sequence[Number]) -> IndexMap 
             step = step * wanted[part]
         found.append((0, tuple(reversed(steps))))
     return None if remaining else tuple(found)
+
+
+def _agree(count: Number, extent: Number) -> bool:
+    """Whether a product of sizes is known to be another; where it has quotients, for calls for which that holds."""
+    if extents.known_same(count, extent):
+        return True
+    is_equal = extents.value_of(count) == extents.value_of(extent) and not extents.is_moving(count - extent)
+    return is_equal and extents.has_quotients(count) and bool(count == extent)
 
 
 def _quotient(total: Number, rest: Number, given: Sequence[Number], wanted: Sequence[Number]) -> Number:

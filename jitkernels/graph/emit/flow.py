@@ -15,7 +15,7 @@ from jitkernels.graph.emit.blocks import Register, llvm_type, memory_type
 from jitkernels.graph.emit.conversions import converted
 from jitkernels.graph.emit.elements import Elements, Place
 from jitkernels.graph.emit.elementwise import applied
-from jitkernels.graph.emit.programs import REFUSED
+from jitkernels.graph.emit.programs import FULL, REFUSED
 from jitkernels.graph.extents import is_moving, least_of, product
 from jitkernels.graph.flows import Flow, targets_of
 from jitkernels.graph.ir import Graph, Node
@@ -56,7 +56,7 @@ class FlowEmitter(Elements):
         """The functions: one that finds the arrays, and one that is told that they do not overlap."""
         node = self.flow.node
         self.numbers: dict[int, str] = {}
-        self.swaps, self.patience = False, ""
+        self.swaps, self.can_fill, self.patience = False, False, ""
         self.exits: dict[int, Any] = {}
         values: Values = {}
         for one in node.inputs:
@@ -79,6 +79,7 @@ class FlowEmitter(Elements):
                 body,
                 "  ret i64 0\nrefused:",
                 f"  ret i64 {REFUSED}",
+                *([f"full:\n  ret i64 {FULL}"] if self.can_fill else []),
                 *([f"interrupted:\n  ret i64 {polls.INTERRUPTED}"] if self.patience else []),
                 "}",
                 f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end) nounwind {{",
@@ -112,6 +113,7 @@ class FlowEmitter(Elements):
             case "item":
                 return given[0][node.options["index"]]
             case "bounded":
+                self.can_fill = self.can_fill or "grows" in node.options
                 return self._bounded(node, given[0])
             case "overflows":
                 return self._overflows(node.options["of"], *given)
@@ -160,7 +162,10 @@ class FlowEmitter(Elements):
         for call, product_node in group.calls:
             behind = self._unless_empty(product_node, group, frame) if product_node is not None else ""
             end = "1" if call.extent is None else self.function.extent(call.extent)
+            began = call.clock.start(self._new) if call.clock else ""
             status = self._new(f"call i64 @{call.name}(ptr {frame}, i64 0, i64 {end})")
+            if call.clock:
+                self.block.lines.append(call.clock.stop(began))
             self._refuse(Register(self._new(f"icmp ne i64 {status}, 0"), "bool"))  # a kernel had no memory
             if behind:
                 self.block.lines += [f"  br label %{behind}", f"{behind}:"]
