@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitkernels import machine
 from jitkernels.errors import NotUsableError
-from jitkernels.graph import checks, compilation, interpreter
+from jitkernels.graph import compilation, interpreter
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.extents import Scope
 from jitkernels.graph.ir import Graph
@@ -31,9 +31,7 @@ def _measured(*nest: Any) -> Any:
 def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Any:
     """An object with ``run(arrays, values, out)``, which gives outputs and does the writes."""
     if config.backend == "native":
-        made = compilation.compiled(graph, scope, config, _measured)
-        if checks.picks_in(made.graph) >= checks.picks_in(graph):
-            return made  # else numbers that NumPy would refuse might not be looked at
+        return compilation.compiled(graph, scope, config, _measured)
     return Interpreted(graph)
 
 

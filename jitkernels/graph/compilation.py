@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import GraphError
-from jitkernels.graph import construct, epilogues, flows, products
+from jitkernels.graph import checks, construct, epilogues, flows, products
 from jitkernels.graph.arena import planned
 from jitkernels.graph.bodies import bodies_of
-from jitkernels.graph.checks import checked
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.memory import Array
@@ -81,12 +80,13 @@ def _planned(
     graph: Graph, scope: Scope, config: JitConfig, *, in_flow: bool = False
 ) -> tuple[Program, list[epilogues.Step], dict[int, Array]]:
     """What is computed where, and where its results are."""
-    graph = products.lowered(optimised(graph, config))
-    if abs(config.opt_level) >= 3:
-        graph = products.lowered(
-            optimised(unrolled(graph), config)
-        )  # passes take its copies for what changes nothing
-    graph = flows.with_copies(checked(_with_own_results(graph)))
+    given = graph
+    graph = _simplified(given, config)
+    if checks.picks_in(graph) < checks.picks_in(given):
+        graph = _simplified(
+            checks.checked(given), config
+        )  # NumPy looks at numbers that nothing comes of, too
+    graph = flows.with_copies(checks.checked(_with_own_results(graph)))
     program = Program(graph, config)
     program.symbols = {name: 0 for name in scope.values if in_flow or name not in scope.moving}
     schedule = scheduled(
@@ -102,6 +102,15 @@ def _planned(
         steps = epilogues.brought_together(steps, schedule.shared)
     program.shared = schedule.shared
     return program, steps, _arrays(program, graph, steps, scope)
+
+
+def _simplified(graph: Graph, config: JitConfig) -> Graph:
+    """The graph as passes leave it."""
+    graph = products.lowered(optimised(graph, config))
+    if abs(config.opt_level) < 3:
+        return graph
+    # Passes take its copies for what changes nothing.
+    return products.lowered(optimised(unrolled(graph), config))
 
 
 def _arrays(
