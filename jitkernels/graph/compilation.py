@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import GraphError
-from jitkernels.graph import checks, construct, epilogues, flows, products
+from jitkernels.graph import checks, construct, epilogues, flows, kernel_calls, products
 from jitkernels.graph.arena import planned
 from jitkernels.graph.bodies import bodies_of
 from jitkernels.graph.config import JitConfig
@@ -13,6 +13,7 @@ from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.extents import Number, Scope
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.lifetimes import lifetimes
 from jitkernels.graph.limits import limit
 from jitkernels.graph.nests import Nest
@@ -59,9 +60,9 @@ def compiled(
         program.symbols[name] = len(program.words) + i
     if config.profile:
         program.profile = Profile(word=len(program.words) + len(program.symbols) + 1)
-    group: list[Nest | Product | Flow] = []
+    group: list[Nest | Product | Flow | KernelCall] = []
     for step in [*steps, None]:
-        if isinstance(step, Nest | Product | Flow):
+        if isinstance(step, Nest | Product | Flow | KernelCall):
             group.append(step)
             continue
         if isinstance(step, Single) and id(step.node) in program.reshaped:
@@ -83,10 +84,9 @@ def _planned(
     given = graph
     graph = _simplified(given, config)
     if checks.picks_in(graph) < checks.picks_in(given):
-        graph = _simplified(
-            checks.checked(given), config
-        )  # NumPy looks at numbers that nothing comes of, too
-    graph = flows.with_copies(checks.checked(_with_own_results(graph)))
+        # What comes to nothing is looked at all the same, as by NumPy.
+        graph = _simplified(checks.checked(given), config)
+    graph = kernel_calls.lowered(flows.with_copies(checks.checked(_with_own_results(graph))))
     program = Program(graph, config)
     program.symbols = {name: 0 for name in scope.values if in_flow or name not in scope.moving}
     schedule = scheduled(
@@ -96,7 +96,7 @@ def _planned(
         largest=config.max_fusion_size,
         most_inputs=config.max_inputs,
     )
-    results = [node for node in graph if flows.is_result(node)]
+    results = [node for node in graph if flows.is_result(node) or kernel_calls.is_result(node)]
     steps: list[epilogues.Step] = [_native(step, results) for step in schedule.steps]
     if abs(config.opt_level) >= 3:
         steps = epilogues.brought_together(steps, schedule.shared)
@@ -141,6 +141,12 @@ def _arrays(
                 )
                 if base is None:
                     program.made.append(node)
+            continue
+        if isinstance(step, KernelCall):
+            for node in step.items:
+                arrays[id(node)] = _array(program, node, construct.contiguous(node.shape))
+                known[id(node)] = arrays[id(node)].strides
+                program.made.append(node)
             continue
         if isinstance(step, Single | Product):
             node = step.node
@@ -230,6 +236,9 @@ def _native(step: Nest | Single, results: Sequence[Node]) -> epilogues.Step | Fl
     """A step as a kernel's product, if that is what it is and its operands lie in memory without gaps; or as a flow."""
     if isinstance(step, Single) and flows.is_flow(step.node):
         return Flow(step.node, [one for one in results if one.inputs[0] is step.node])
+    if isinstance(step, Single) and step.node.operation == "kernel":
+        found = kernel_calls.call_of(step.node, [one for one in results if one.inputs[0] is step.node])
+        return step if found is None else found
     if isinstance(step, Nest) or step.node.operation != "matmul":
         return step
     (left, right), turned = products.operands(step.node)

@@ -16,6 +16,7 @@ from jitkernels.graph.emit import calls, interface, programs
 from jitkernels.graph.extents import Guard, Number
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.profile import Profile
@@ -35,7 +36,7 @@ class Segment:
     `polls`: it asks for signals, and Python may run meanwhile.
     """
 
-    nests: list[Nest | Product | Flow] = field(repr=False)
+    nests: list[Nest | Product | Flow | KernelCall] = field(repr=False)
     source: programs.Fused
     work: Number
     cached: bool = True
@@ -231,6 +232,8 @@ class Program:
         written = False
         for nest in nests:
             targets = [store.target for store in nest.stores] if isinstance(nest, Nest) else [nest.node]
+            if isinstance(nest, KernelCall):
+                targets = nest.items
             if isinstance(nest, Flow):
                 targets = [nest.node.inputs[place] for place in flows.changed(nest.node)]
                 writes_here = any(id(memory_of(one, self.shared)) in given for one in targets)

@@ -19,6 +19,7 @@ from jitkernels.graph.emit.watched import WatchedLibrary
 from jitkernels.graph.extents import Extent, Scope
 from jitkernels.graph.flows import Flow, is_flow
 from jitkernels.graph.ir import Node
+from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program, Segment
@@ -46,7 +47,7 @@ class Maker:
     calls: list[programs.Call] = field(default_factory=list)
     kernels: list[External] = field(default_factory=list)
 
-    def segment(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
+    def segment(self, nests: Sequence[Nest | Product | Flow | KernelCall]) -> Segment:
         """Nests and products as one function. What a nest does for rows that a product hands on is part of that."""
         # What the body of a kernel calls is part of it: its externals are told before it is made.
         has_flows = any(map(is_flow, self.program.graph))  # of which nobody is warned
@@ -56,11 +57,14 @@ class Maker:
         self.shares = False
         waiting: Product | None = None
         for number, nest in enumerate(nests):
-            if isinstance(nest, Flow):
+            if isinstance(nest, Flow | KernelCall):
                 if waiting is not None:
                     self._product(waiting, f"nest{number}.before")
                     waiting = None
-                self._flow(nest, f"flow{number}")
+                if isinstance(nest, Flow):
+                    self._flow(nest, f"flow{number}")
+                else:
+                    self.kernel(nest, f"kernel{number}")
                 continue
             if isinstance(nest, Nest) and nest.is_empty:
                 continue
@@ -88,6 +92,8 @@ class Maker:
                 if isinstance(step, Product):
                     products[f"{name}.{number}.{place}"] = step.node
                     inner.product(step, f"{name}.{number}.{place}")
+                elif isinstance(step, KernelCall):
+                    inner.kernel(step, f"{name}.{number}.{place}")
                 elif isinstance(step, Nest):
                     inner.nest(step, f"{name}.{number}.{place}")
                 else:
@@ -107,7 +113,7 @@ class Maker:
             programs.Call(name, None, work_of(flow.node), refuses=True, clock=self._clock(flow))
         )
 
-    def _made(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
+    def _made(self, nests: Sequence[Nest | Product | Flow | KernelCall]) -> Segment:
         parallel = self.shares or any(
             not call.refuses and (isinstance(call.work, Extent) or call.work > WORK) for call in self.calls
         )
@@ -135,6 +141,14 @@ class Maker:
         self.texts.append(product.text(self._function(), self.arrays, name, kernel, after))
         clock = self._clock(product)
         self.calls.append(programs.Call(name, product.batches, product.work, clock=clock))
+
+    def kernel(self, call: KernelCall, name: str) -> None:
+        """The call of a kernel."""
+        external = call.kernel.external
+        assert external is not None, "chosen for it"
+        self.kernels.append(external)
+        self.texts.append(call.text(self._function(), self.arrays, name, external))
+        self.calls.append(programs.Call(name, None, call.work))
 
     def _nest(self, nest: Nest, name: str, product: Product | None) -> None:
         """The code of a nest, and its call, which a product behind which it comes may do for its rows."""
