@@ -313,7 +313,7 @@ def test_subgradients() -> None:
         (lambda x: np.sum(x > 0), np.ones(3), "expected a float as the result, got int64"),
         (lambda x: x * 1.0, 3, "argument 0: expected floats, in arrays or numbers, got the int 3"),
         (lambda x: np.sum(x * 1.0), np.arange(3), "argument 0: expected floats, in arrays or numbers, got int64"),
-        (lambda x: np.sum(np.sort(x)), np.ones(3), "there is none of numpy.sort, " + __file__),
+        (lambda x: np.sum(np.i0(x)), np.ones(3), "there is none of numpy.i0, " + __file__),
         (lambda x: np.sum(np.unique(x)), np.ones(3), "numpy.unique"),
     ],
 )  # fmt: skip

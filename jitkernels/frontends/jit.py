@@ -27,7 +27,7 @@ from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
 from jitkernels.locks import making
-from jitkernels.native import floating_errors, vectorcall
+from jitkernels.native import arenas, floating_errors, vectorcall
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,31 +163,31 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def _link(self, found: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Let calls like this one go without Python from now on, if they can; whether they do."""
-        form, function = (len(args), tuple(kwargs)), self.__wrapped__
+        form, function = (len(args), tuple(kwargs)), self.__jitkernels_traced__(self)
         if form in found.direct or len(found.direct) >= MOST_FORMS:
             return False
         with making:
             if form in found.direct:
                 return False
-            found.direct[form] = False
             if self._links.are_many:
                 self._unlink()
-                found.direct[form] = False
+            found.direct[form] = None
             if _base is _Unlinked or self.config.sees_calls or type(function) not in direct.CALLABLES:
                 return False
             structure, leaves = self._structure(args, kwargs)
-            bound = self._signature.ordered(args, kwargs)
+            bound = self._ordered(args, kwargs)
             try:
                 call = direct.call_of(
                     function, structure, bound, self._signature.names, args, kwargs, found.constants
                 )
                 entry = direct.entry_of(found, leaves, call) if call is not None else None
                 if call is not None and entry is not None:
-                    self._links.enter(direct.Direct(entry, call, found.alarm, cached=self.config.cache))
-                    found.direct[form] = True
+                    made = direct.Direct(entry, call, found.alarm, cached=self.config.cache)
+                    self._links.enter(made)
+                    found.direct[form] = made
             except JitKernelsError as error:
                 found.note_failure(error)
-            return found.direct[form]
+            return found.direct[form] is not None
 
     def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         result = self.__wrapped__(*args, **kwargs)
@@ -330,16 +330,16 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         return numbers([one for kept in list(self._specialisations.values()) for one in kept], self._hits)
 
     def release(self) -> None:
-        """Forget all code that was made."""
+        """Forget all code that was made, and let go of memory that is kept for calls, of other functions too."""
+        arenas.release()
         with making:
             self._specialisations = {}
             self._unlink()
 
     def _unlink(self) -> None:
         self._links.clear()
-        for kept in self._specialisations.values():
-            for one in kept:
-                one.direct = {}
+        for one in [one for kept in self._specialisations.values() for one in kept]:
+            one.direct = {}
 
 
 if _base is not _Unlinked:

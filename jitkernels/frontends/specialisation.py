@@ -54,7 +54,7 @@ class Specialisation:
         self.value_guards: tuple[ValueGuard, ...] = tuple(tracer.guards)
         self.bindings: tuple[Binding, ...] = tuple(tracer.bindings)
         self.constants: tuple[Any, ...] = tuple(tracer.constants)
-        self.direct: dict[Any, bool] = {}
+        self.direct: dict[Any, Any] = {}
         self.notes: tuple[str, ...] = tuple(tracer.notes)
         self.is_quiet, self.partial = tracer.is_quiet, frozenset(tracer.partial)
         self.graph: Graph | None = None
@@ -203,7 +203,9 @@ class Watch:
             gc.enable()
 
     def _called(self, frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and not self.refused and id(frame.f_globals) not in self._tables:
+        if event != "call" or captured.is_of_library(frame.f_code.co_filename):
+            return  # as nearly always
+        if not self.refused and id(frame.f_globals) not in self._tables:
             self.refused = captured.is_tracked(frame)
 
 

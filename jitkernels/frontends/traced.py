@@ -168,6 +168,9 @@ class Traced:
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
         return SERVICES["function"](self.tracer, function, arguments, keywords)
 
+    def __jitkernels_call__(self, row: Any, function: Any, arguments: Any, keywords: Any) -> Any:
+        return SERVICES["kernel"](self.tracer, row, function, arguments, keywords)
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise UnknownError(
             "code that NumPy does not pass on to arrays of other libraries asks for the values"

@@ -21,6 +21,7 @@ from jitkernels.graph.orders import order_of_store
 from jitkernels.graph.passes import optimised
 from jitkernels.graph.pieces import is_reshaped_input
 from jitkernels.graph.products import Product
+from jitkernels.graph.profile import Profile
 from jitkernels.graph.program import Program
 from jitkernels.graph.replacing import Replacing
 from jitkernels.graph.reuse import memory_of
@@ -57,6 +58,8 @@ def compiled(
     program.arena = planned(lifetimes(steps, arrays, between))
     for i, name in enumerate(program.symbols):
         program.symbols[name] = len(program.words) + i
+    if config.profile:
+        program.profile = Profile(word=len(program.words) + len(program.symbols) + 1)
     group: list[Nest | Product | Flow] = []
     for step in [*steps, None]:
         if isinstance(step, Nest | Product | Flow):
@@ -69,6 +72,8 @@ def compiled(
             group = []
         if isinstance(step, Single):
             program.steps.append(step.node)
+            if program.profile is not None:
+                program.profile.clock(step.node)
     return program
 
 

@@ -31,6 +31,11 @@ def constant(value: Any, dtype: str) -> Node:
     return Node("constant", (), dtype, (), {"value": number.item() if kind.kind != "f" else float(number)})
 
 
+def zeros(dtype: str, shape: Sequence[Number]) -> Node:
+    """An array of zeros."""
+    return broadcast_to(constant(0, dtype), shape)
+
+
 def extent(value: Number, dtype: str = "int64") -> Node:
     """An extent as a 0-d number."""
     if not isinstance(value, Extent):
@@ -220,6 +225,13 @@ def transpose(node: Node, axes: Sequence[int] | None = None) -> Node:
     return view(node, index_map, [node.shape[i] for i in order])
 
 
+def flip(node: Node, axis: int) -> Node:
+    """As `numpy.flip` of one dimension."""
+    index_map = identity_map(node.ndim)
+    index_map[axis] = (node.shape[axis] - 1, ((axis, -1),))
+    return view(node, tuple(index_map), node.shape)
+
+
 def expand_dims(node: Node, axes: Sequence[int]) -> Node:
     """New dimensions of one element; axes are those of the result."""
     total = node.ndim + len(axes)
@@ -270,10 +282,10 @@ def map_of_split(given: Sequence[Number], wanted: Sequence[Number]) -> IndexMap 
     for extent in given:
         parts: list[int] = []
         count: Number = 1
-        while remaining and not same(count, extent):
+        while remaining and not _agree(count, extent):
             parts.append(remaining.pop(0))
             count = count * wanted[parts[-1]]
-        if not same(count, extent):
+        if not _agree(count, extent):
             return None
         steps: list[tuple[int, Number]] = []
         step: Number = 1
@@ -282,6 +294,14 @@ def map_of_split(given: Sequence[Number], wanted: Sequence[Number]) -> IndexMap 
             step = step * wanted[part]
         found.append((0, tuple(reversed(steps))))
     return None if remaining else tuple(found)
+
+
+def _agree(count: Number, extent: Number) -> bool:
+    """Whether a product of sizes is known to be another; where it has quotients, for calls for which that holds."""
+    if extents.known_same(count, extent):
+        return True
+    is_equal = extents.value_of(count) == extents.value_of(extent) and not extents.is_moving(count - extent)
+    return is_equal and extents.has_quotients(count) and bool(count == extent)
 
 
 def _quotient(total: Number, rest: Number, given: Sequence[Number], wanted: Sequence[Number]) -> Number:

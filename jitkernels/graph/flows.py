@@ -10,7 +10,9 @@ from jitkernels.graph.operations import OPERATIONS
 from jitkernels.graph.regions import nodes_within, regions_of
 
 FLOWS = frozenset({"loop", "branch"})
-IN_NESTS = frozenset({"cast", "constant", "extent", "iota", "matmul", "reduce", "update", "view"})
+IN_NESTS = frozenset(
+    {"cast", "concatenate", "constant", "extent", "iota", "matmul", "reduce", "update", "view"}
+)
 """What nests and kernels of a region compute, beside what is elementwise."""
 NUMBERS = frozenset({"constant", "extent", "cast", "bounded", "overflows", "parameter", "item"})
 
@@ -78,9 +80,9 @@ def base_of(node: Node) -> Node:
             return node
 
 
-def laid_in(node: Node) -> Node:
-    """The array in whose memory one lies that loops, branches and single elements change; nests make others anew."""
-    while node.operation == "scatter" or is_result(node):
+def laid_in(node: Node, first: Node | None = None) -> Node:
+    """The array in whose memory flows and elements have left one; of these the `first`, where it is there."""
+    while node is not first and (node.operation == "scatter" or (is_result(node) and node.ndim)):
         place = place_of_base(node) if node.operation == "item" else 0
         if place is None:
             return node
@@ -88,14 +90,15 @@ def laid_in(node: Node) -> Node:
     return node
 
 
+def brought_home(node: Node, base: Node) -> Node:
+    """What a region makes of an array: a copy, where flows and elements have left it in the memory of another."""
+    return construct.copy(node) if is_direct(node) and laid_in(node, base) is not base else node
+
+
 def landed(node: Node, place: Node) -> Node:
     """A value as one that code of a region can leave in the memory of a parameter."""
-    if (
-        not node.ndim
-        or node is place
-        or (laid_in(node) is place if is_direct(node) else base_of(node) is place)
-    ):
-        return node
+    if not node.ndim or node is place or base_of(node) is place:
+        return brought_home(node, place) if node.ndim else node
     return construct.copy(node) if is_direct(node) or base_of(node).operation == "parameter" else node
 
 
@@ -162,7 +165,7 @@ def with_copies(graph: Graph) -> Graph:
                 one = node.inputs[place]
                 others = [other for other in read[id(one)] if other is not node]
                 alone = sum(other is node for other in read[id(one)]) == 1
-                is_given = one.operation == "input"
+                is_given = one.operation in ("input", "reshape")  # which may be an argument in another shape
                 own = id(one) in targets and not late if is_given else id(one) not in kept
                 if not (own and alone and all(id(other) in before for other in others)):
                     inputs[place] = construct.copy(inputs[place])

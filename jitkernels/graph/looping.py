@@ -11,7 +11,7 @@ from typing import Any
 
 from jitkernels.graph import construct, extents, limits
 from jitkernels.graph.cloning import reached, region, symbols_in
-from jitkernels.graph.construct import UnknownError, elementwise
+from jitkernels.graph.construct import UnknownError, elementwise, zeros
 from jitkernels.graph.extents import Number
 from jitkernels.graph.flows import landed, unsupported
 from jitkernels.graph.ir import Node, sorted_nodes
@@ -20,7 +20,6 @@ from jitkernels.graph.needs import Needs
 from jitkernels.graph.regions import items, parameter
 from jitkernels.graph.tapes import Position, Row, before_first, picked
 from jitkernels.graph.totals import Around, Totals
-from jitkernels.graph.transposes import zeros
 
 Pull = Callable[..., Totals]
 """The reverse pass: outputs, their cotangents, variables, where that is, and sums to begin with give all sums."""

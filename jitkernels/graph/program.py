@@ -3,6 +3,7 @@
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
+from jitkernels.graph.profile import Profile
 from jitkernels.graph.reuse import memory_of
-from jitkernels.native import floating_errors, load, vectorcall
+from jitkernels.native import arenas, floating_errors, load, vectorcall
 from jitkernels.records import record
 
 
@@ -87,6 +89,7 @@ class Program:
     shared: dict[int, Node] = field(default_factory=dict, repr=False)
     reshaped: dict[int, Node] = field(default_factory=dict, repr=False)
     arena: Arena = field(default_factory=Arena, repr=False)
+    profile: Profile | None = field(default=None, repr=False)
 
     def empty(self, node: Node, value: Callable[[Number], int], memory: Any = None, begin: int = 0) -> Any:
         """An array for a kept node, whose dimensions lie in the node's order: a new one, or in some memory."""
@@ -100,7 +103,11 @@ class Program:
     def _between(self, value: Callable[[Number], int]) -> dict[int, Any]:
         """New arrays between the steps, in one arena."""
         begins, total = self.arena.places(value)
-        memory = np.empty(total, np.uint8)
+        try:
+            memory = np.empty(total, np.uint8)
+        except MemoryError:
+            arenas.release()
+            memory = np.empty(total, np.uint8)
         at = {buffer.word: begin for buffer, begin in zip(self.arena.buffers, begins, strict=True)}
         return {
             id(node): self.empty(node, value, memory, at[self.words[id(node)]])
@@ -131,13 +138,20 @@ class Program:
         for node in self.made:
             if id(node) not in known:
                 known[id(node)] = self.empty(node, value)
-        frame = np.zeros(len(self.words) + len(self.symbols) + 1, np.int64)
+        frame = np.zeros(len(self.words) + len(self.symbols) + 2, np.int64)
+        taken = None
+        if self.profile is not None:
+            taken = self.profile.of(values, arrays)
+            frame[self.profile.word] = taken.counters.ctypes.data
         for name, word in self.symbols.items():
             frame[word] = values[name]
         for step in self.steps:
             if isinstance(step, Node):
                 given = [known[id(one)] for one in step.inputs]
+                began = perf_counter()
                 found = interpreter.of_node(step, given, value)
+                if taken is not None and self.profile is not None:
+                    self.profile.by_numpy(taken, step, perf_counter() - began)
                 if step.operation == "reshape" and (step in self.graph.outputs or self.graph.writes):
                     found = np.array(
                         found

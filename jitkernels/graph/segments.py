@@ -9,6 +9,7 @@ from jitkernels.graph import cones, epilogues, guesses
 from jitkernels.graph.emit import polls, programs
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
+from jitkernels.graph.emit.clock import Clock
 from jitkernels.graph.emit.elements import FlowFunction
 from jitkernels.graph.emit.flow import SWAPPED, FlowEmitter
 from jitkernels.graph.emit.memory import Array
@@ -41,6 +42,7 @@ class Maker:
     choose: Choose | None = None
     units: list[programs.Unit] | None = None
     texts: list[str] = field(default_factory=list)
+    flows: list[str] = field(default_factory=list)
     calls: list[programs.Call] = field(default_factory=list)
     kernels: list[External] = field(default_factory=list)
 
@@ -78,6 +80,7 @@ class Maker:
         for number, group in enumerate(
             group for body in flow.bodies.values() for _, group in body.stages if group
         ):
+            group.program.profile = self.program.profile
             inner = InnerMaker(group.arrays, group.program, self.scope, self.choose)
             inner.library = self.library
             products: dict[str, Node] = {}
@@ -94,20 +97,24 @@ class Maker:
             group.calls = [(call, products.get(call.name)) for call in inner.calls]
         function = FlowFunction(self.library, self.program.symbols, self.scope.moving)
         emitter = FlowEmitter(self.arrays, function, flow, name)
-        self.texts.append(emitter.text())
-        if emitter.swaps and SWAPPED not in self.texts:
-            self.texts.append(SWAPPED)
-        if emitter.patience and polls.TEXT not in self.texts:
-            self.texts.append(polls.TEXT)
+        self.flows.append(emitter.text())
+        if emitter.swaps and SWAPPED not in self.flows:
+            self.flows.append(SWAPPED)
+        if emitter.patience and polls.TEXT not in self.flows:
+            self.flows.append(polls.TEXT)
             self.kernels += c_api.signals()
-        self.calls.append(programs.Call(name, None, work_of(flow.node), refuses=True))
+        self.calls.append(
+            programs.Call(name, None, work_of(flow.node), refuses=True, clock=self._clock(flow))
+        )
 
     def _made(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
         parallel = self.shares or any(
             not call.refuses and (isinstance(call.work, Extent) or call.work > WORK) for call in self.calls
         )
         symbols, config = self.program.symbols, self.program.config
-        text = programs.segment_text(self.library, self.texts, self.calls, symbols, parallel=parallel)
+        text = programs.segment_text(
+            self.library, self.texts, self.flows, self.calls, symbols, parallel=parallel
+        )
         if abs(config.opt_level) < 2:  # every product is rounded before it is added to, as NumPy's are
             text = text.replace(" contract ", " ")
         has_flows = any(isinstance(one, Flow) for one in nests)
@@ -115,10 +122,10 @@ class Maker:
             text = text.replace(" contract ", " ")
         externals = *programs.externals(self.library, parallel=parallel), *dict.fromkeys(self.kernels)
         if self.units is not None:
-            self.units.append(programs.Unit(self.library, self.texts, self.calls))
+            self.units.append(programs.Unit(self.library, [*self.texts, *self.flows], self.calls))
         work = sum((call.work for call in self.calls), 0)
         source = programs.fused("fused", text, 64, externals, is_whole=has_flows)
-        return Segment([*nests], source, work, config.cache, polls.TEXT in self.texts)
+        return Segment([*nests], source, work, config.cache, polls.TEXT in self.flows)
 
     def _product(self, product: Product, name: str, kernel: External | None = None, after: str = "") -> None:
         """The call of a product's kernel; of the one that hands its rows on to a function, if that is given."""
@@ -126,7 +133,8 @@ class Maker:
         assert kernel is not None, "chosen for it"
         self.kernels.append(kernel)
         self.texts.append(product.text(self._function(), self.arrays, name, kernel, after))
-        self.calls.append(programs.Call(name, product.batches, product.work))
+        clock = self._clock(product)
+        self.calls.append(programs.Call(name, product.batches, product.work, clock=clock))
 
     def _nest(self, nest: Nest, name: str, product: Product | None) -> None:
         """The code of a nest, and its call, which a product behind which it comes may do for its rows."""
@@ -147,7 +155,8 @@ class Maker:
         self.texts.append(own)
         extent = None if loop is None else emitter.extents[loop]
         unit = emitter.lanes()[1] if loop == emitter.lane_loop else 1
-        self.calls.append(programs.Call(name, extent, nest.work, unit, checks))
+        clock = self._clock(nest)
+        self.calls.append(programs.Call(name, extent, nest.work, unit, checks, clock=clock))
 
     def _handing_on(self, product: Product, emitter: Emitter) -> External | None:
         """The kernel of a product that hands its rows on to a nest; None where a nest waits for all of them."""
@@ -178,6 +187,9 @@ class Maker:
             return emitter
         self.shares = True
         return BlockwiseEmitter(nest, self.arrays, self._function(), variant, name)
+
+    def _clock(self, part: Nest | Product | Flow) -> Clock | None:
+        return self.program.profile.clock(part) if self.program.profile is not None else None
 
     def _function(self) -> Function:
         return Function(self.library, self.program.symbols)

@@ -3,12 +3,11 @@
 from typing import Any
 
 from jitkernels.graph import construct
-from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.construct import UnknownError, zeros
 from jitkernels.graph.extents import Extent, Number, Scope
 from jitkernels.graph.ir import Node
 from jitkernels.graph.limits import limit
 from jitkernels.graph.regions import parameter
-from jitkernels.graph.transposes import zeros
 
 
 class Position:

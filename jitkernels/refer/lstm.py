@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from jitkernels.attrs.gates import activate
 from jitkernels.attrs.lstm import LSTMC1H1Attr, LSTMCtHtAttr
+from jitkernels.refer.gates import activate
 from jitkernels.registry import implements
 from jitkernels.signature import AnyArray
 

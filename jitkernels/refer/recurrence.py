@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from jitkernels.attrs.gates import activate
 from jitkernels.attrs.recurrence import GRUAttr, LSTMAttr
+from jitkernels.refer.gates import activate
 from jitkernels.registry import implements
 from jitkernels.signature import AnyArray
 

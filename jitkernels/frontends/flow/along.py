@@ -4,6 +4,8 @@ import builtins
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from jitkernels.frontends.flow.growing import Listed, is_grown
+from jitkernels.frontends.flow.ints import as_int, plain
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.whole import Whole, as_whole
 
@@ -45,11 +47,21 @@ def range_(function: Any, *limits: Any, **options: Any) -> Any:
     if options or function is not builtins.range or not any(type(one) in (Whole, Traced) for one in limits):
         return function(*limits, **options)
     step = limits[2] if len(limits) == 3 else 1
+    limits = tuple(as_python_int(one) for one in limits)
     if type(step) is not int or step == 0 or not 1 <= len(limits) <= 3 or not all(map(_is_int, limits)):
         return function(*limits)
     return Along(
         Count(0, limits[0], 1) if len(limits) == 1 else Count(limits[0], limits[1], step), lambda i: i
     )
+
+
+def as_python_int(value: Any) -> Any:
+    """What ``range`` makes of one of NumPy's ints that only the running code knows; others as they are."""
+    if type(value) is not Traced or value.is_weak or not value.is_scalar or value.dtype.kind not in "iu":
+        return value
+    if value.tracer.is_known(value.node) or value.dtype == "uint64":
+        return value
+    return plain(value.tracer, as_int(value.tracer, value))
 
 
 def _is_int(value: Any) -> bool:
@@ -59,9 +71,10 @@ def _is_int(value: Any) -> bool:
 def enumerate_(function: Any, values: Any, start: Any = 0) -> Any:
     """``enumerate(values, start)``."""
     inner = along(values) if function is builtins.enumerate and _is_int(start) else None
-    if inner is None:
+    if inner is None or inner.count.step not in (1, -1):
         return function(values, start)
-    return Along(inner.count, lambda i: (i + start, inner.at(i)))
+    begin, _, step = inner.count
+    return Along(inner.count, lambda i: ((i - begin if step == 1 else begin - i) + start, inner.at(i)))
 
 
 def zip_(function: Any, *values: Any, **options: Any) -> Any:
@@ -71,6 +84,15 @@ def zip_(function: Any, *values: Any, **options: Any) -> Any:
     if not found or len(found) < len(values) or not _are_alike([one.count for one in found]):
         return function(*values, **options)
     return Along(found[0].count, lambda i: tuple([one.at(i) for one in found]))
+
+
+def reversed_(function: Any, values: Any) -> Any:
+    """``reversed(values)``."""
+    inner = along(values) if function is builtins.reversed else None
+    if inner is None or inner.count.step not in (1, -1):
+        return function(values)
+    begin, end, step = inner.count
+    return Along(Count(end - step, begin - step, -step), inner.at)
 
 
 def _are_alike(counts: Sequence[Count]) -> bool:
@@ -83,6 +105,8 @@ def along(values: Any) -> Along | None:
         return values
     if type(values) is range:
         return Along(Count(values.start, values.stop, values.step), lambda i: i)
+    if type(values) is Listed and is_grown(values) and not values.is_growing:
+        return Along(Count(0, values.length, 1), values.item)
     if type(values) is Traced and values.ndim:
         return Along(Count(0, as_whole(values.tracer, values.extents[0]), 1), lambda i: values[i])
     return None

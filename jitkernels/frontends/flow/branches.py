@@ -24,7 +24,7 @@ from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.flows import unsupported
+from jitkernels.graph.flows import brought_home, unsupported
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.regions import Closing, items
 
@@ -107,7 +107,10 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
             for place, kind in enumerate(kinds)
             if is_number(kind)
         ]
-        roots += [side.nodes.get(key, one.node) for key, one in storages.items()]
+        roots += [
+            brought_home(side.nodes[key], one.node) if key in side.nodes else one.node
+            for key, one in storages.items()
+        ]
         roots += [construct.constant(False, "bool")] if is_risky else []
         made.append((closing.inside(roots), closing.inside(side.attempt.checks)))
     like = made[0][0]

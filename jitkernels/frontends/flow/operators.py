@@ -1,33 +1,44 @@
 """What rewritten functions call: Python's own control flow where the trace knows enough, else loops and branches."""
 
+import builtins
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
 from jitkernels.errors import TracingError
 from jitkernels.frontends.flow import numbers as _numbers  # noqa: F401  # the table of what traced functions call
-from jitkernels.frontends.flow.along import along, enumerate_, range_, zip_
-from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, value_of
+from jitkernels.frontends.flow.along import along, enumerate_, range_, reversed_, zip_
+from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, truth, value_of
+from jitkernels.frontends.flow.growing import GrowsError, Listed, finished
+from jitkernels.frontends.flow.ints import least
 from jitkernels.frontends.flow.loops import Loop, unrolled
-from jitkernels.frontends.flow.state import UNSET, State
+from jitkernels.frontends.flow.state import UNSET, State, dtype_of, joined, kind_of, node_of, number
+from jitkernels.frontends.standin import CALLED
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer, current, user_frame
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.ir import serial
+from jitkernels.graph.construct import UnknownError, elementwise
+from jitkernels.graph.ir import Node, serial
 
 __all__ = [
     "UNSET",
     "State",
     "and_",
     "both",
+    "chain",
     "chosen",
     "either",
     "enumerate_",
+    "extreme",
+    "finished",
+    "folded",
     "for_",
     "if_",
+    "listed",
     "not_",
     "or_",
     "range_",
+    "reversed_",
     "while_",
     "zip_",
 ]
@@ -48,7 +59,11 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
         _run(tracer, found, test, body, state)
         return
     try:
-        Loop(tracer, state, found.count, test, lambda i: body(found.at(i))).trace()
+        _grown(
+            tracer, lambda begins: Loop(tracer, state, found.count, test, begins(lambda i: body(found.at(i))))
+        )
+    except GrowsError:
+        raise
     except (UnknownError, TracingError) as error:
         place = _place(state.line)
         now = found.count.now
@@ -58,6 +73,37 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
             raise UnknownError(f"{place}: {error}") from None
         tracer.note(f"a loop is run round by round: {place}: {error}")
         _run(tracer, _within_patience(found, f"{place}: {error}"), test, body, state)
+
+
+def _grown(tracer: Tracer, loop: Callable[[Any], Loop]) -> None:
+    """Trace a loop, with memory for the lists that grow in it."""
+    lists: list[Listed] = []
+
+    def begins(body: Callable[..., Any]) -> Callable[..., Any]:
+        def begun(*given: Any) -> None:
+            for one in lists:
+                one.begin()
+            body(*given)
+
+        return begun
+
+    try:
+        while True:
+            try:
+                loop(begins).trace()
+                break
+            except GrowsError as error:
+                if tracer.depth != error.grown.depth:
+                    raise
+                error.grown.restore()
+                error.grown.back(tracer, error)
+                lists += [error.grown] if all(one is not error.grown for one in lists) else []
+        for one in lists:
+            one.end()
+    except BaseException:
+        for one in lists:
+            one.restore()
+        raise
 
 
 def _within_patience(values: Any, reason: str) -> Iterator[Any]:
@@ -171,12 +217,56 @@ def or_(one: Any, other: Callable[[], Any]) -> Any:
     return value_of(tracer, one, lambda: one, other)
 
 
+SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+    "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq,
+    "NotEq": operator.ne, "Is": operator.is_, "IsNot": operator.is_not,
+    "In": lambda one, other: one in other, "NotIn": lambda one, other: one not in other,
+}  # fmt: skip
+
+
+def chain(
+    join: Callable[[Any, Callable[[], Any]], Any],
+    left: Any,
+    first: tuple[str, Callable[[], Any]],
+    *others: Any,
+) -> Any:
+    """``left < first < ...``: signs, and what computes what stands behind them; `join` is `and_` or `both`."""
+    sign, later = first
+    right = later()
+    found = SIGNS[sign](left, right)
+    return join(found, lambda: chain(join, right, *others)) if others else found
+
+
+def folded(name: str, function: Any, ours: Callable[[], Any], plain: Callable[[], Any]) -> Any:
+    """``function(...)`` of a generator: by a loop if it is Python's function of that name."""
+    own = getattr(builtins, name)
+    return ours() if function is own or function is CALLED.get(own) else plain()
+
+
+def extreme(fold: str, value: Any, found: Any, some: Any) -> Any:
+    """The better of a value and what was found before, if there was some."""
+    if found is UNSET:
+        return value
+    tracer = current()
+    sign = operator.gt if fold == "max" else operator.lt
+    if tracer is None or (is_decided(some) and not some):
+        return value if not some or sign(value, found) else found
+    if is_decided(some):
+        return least(tracer, (found, value), sign)
+    kind = joined("an extreme", kind_of(value), kind_of(found))
+    better = elementwise("logical_or", as_bool(tracer, not_(some)).node, truth(tracer, sign(value, found)))
+    nodes = [node_of(tracer, one, kind) for one in (value, found)]
+    return number(tracer, Node("where", (better, *nodes), dtype_of(kind), ()), kind)
+
+
+def listed(*values: Any) -> list[Any]:
+    """``[...]``, which may grow."""
+    return [*values] if current() is None else Listed(values)
+
+
 def not_(value: Any) -> Any:
     """``not value``."""
     tracer = current()
     if tracer is None or is_decided(value):
         return not value
-    from jitkernels.frontends.flow.state import number
-    from jitkernels.graph.construct import elementwise
-
     return number(tracer, elementwise("logical_not", as_bool(tracer, value).node), bool)

@@ -19,13 +19,18 @@ from jitkernels.graph.regions import parameter
 
 def fits(before: Any, now: Any) -> bool:
     """Whether the array that a variable has can take the place of that which it had."""
-    if type(before) is not Traced or not before.ndim or not is_whole(now):
+    if not is_array(before) or not is_whole(now):
         return False
     if before.dtype != now.dtype or before.ndim != now.ndim:
         return False
     # Where their extents are the same in this call, the code is for calls in which they are.
     pairs = list(zip(before.extents, now.extents, strict=True))
     return all(extents.value_of(one) == extents.value_of(other) and one == other for one, other in pairs)
+
+
+def is_array(value: Any) -> bool:
+    """Whether a variable has an array."""
+    return type(value) is Traced and value.ndim > 0
 
 
 def is_whole(value: Any) -> bool:

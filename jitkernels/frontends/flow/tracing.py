@@ -36,17 +36,19 @@ class Attempt:
         self.tracer.checks, watched.logs = self._outer, self._logs
         for storage, node in self.writes.values():
             storage.node = node
+        for container, content in self._content:
+            if not _has(container, content):
+                _restore(container, content)
 
     def hold(self, storage: Storage, node: Node) -> None:
         """Let a storage have another value in the region, that of a parameter."""
-        self.writes[id(storage)] = storage, storage.node
+        storage.log()
         storage.node = node
 
     def finish(self) -> None:
         """Raise UnknownError where the region did what a graph cannot say."""
         for container, content in self._content:
-            now = _content(container)
-            if len(now) != len(content) or any(a is not b for a, b in zip(now, content, strict=True)):
+            if not _has(container, content):
                 raise UnknownError(f"a {type(container).__name__} is changed in a loop or branch")
 
     def has_written(self, storage: Storage) -> bool:
@@ -95,3 +97,20 @@ def _containers() -> list[Any]:
 
 def _content(container: Any) -> list[Any]:
     return [*container, *container.values()] if type(container) is dict else list(container)
+
+
+def _has(container: Any, content: list[Any]) -> bool:
+    now = _content(container)
+    return len(now) == len(content) and all(a is b for a, b in zip(now, content, strict=True))
+
+
+def _restore(container: Any, content: list[Any]) -> None:
+    if type(container) is list:
+        container[:] = content
+        return
+    container.clear()
+    if type(container) is set:
+        container.update(content)
+    else:
+        half = len(content) // 2
+        container.update(zip(content[:half], content[half:], strict=True))

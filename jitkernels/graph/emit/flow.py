@@ -162,7 +162,10 @@ class FlowEmitter(Elements):
         for call, product_node in group.calls:
             behind = self._unless_empty(product_node, group, frame) if product_node is not None else ""
             end = "1" if call.extent is None else self.function.extent(call.extent)
+            began = call.clock.start(self._new) if call.clock else ""
             status = self._new(f"call i64 @{call.name}(ptr {frame}, i64 0, i64 {end})")
+            if call.clock:
+                self.block.lines.append(call.clock.stop(began))
             self._refuse(Register(self._new(f"icmp ne i64 {status}, 0"), "bool"))  # a kernel had no memory
             if behind:
                 self.block.lines += [f"  br label %{behind}", f"{behind}:"]
