@@ -1,5 +1,6 @@
 """Derivatives that go through compiled loops, against differences: what is carried, written, left early and nested."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import jitkernels as jk
 PROGRAMS: dict[str, Any] = {}
 
 
-def program(*given: Any) -> Any:
+def program(*given: Any) -> Callable[[Any], Any]:
     """A program that gives a float, and its arguments; derivatives are by those that are floats."""
 
     def kept(function: Any) -> Any:
