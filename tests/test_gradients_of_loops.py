@@ -236,3 +236,20 @@ def test_numbers_of_rounds(rounds: Any) -> None:
     for function in (grown, counted):
         for x in (1.0, 2.0):  # both are homogeneous
             agree(jk.grad(function)(x, rounds), 2 * x * slope, 1e-10)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_forward(name: Any) -> None:
+    """Forward mode gives what the gradient says of a direction, and the value."""
+    function, given = PROGRAMS[name]
+    places = [i for i, one in enumerate(given) if not isinstance(one, int)]
+    value, found = jk.value_and_grad(function, argnums=tuple(places))(*given)
+    along = [np.random.default_rng(i).normal(size=np.shape(given[i])) for i in places]
+    along = [one if one.ndim else float(one) for one in along]
+
+    def of(*floats: Any) -> Any:
+        return function(*floats, *given[len(floats) :])
+
+    here, moved = jk.jvp(of, tuple(given[i] for i in places), tuple(along))
+    assert np.isclose(here, value, rtol=1e-12)
+    agree(moved, sum(np.sum(one * other) for one, other in zip(found, along, strict=True)), 1e-10)
