@@ -253,3 +253,17 @@ def test_forward(name: Any) -> None:
     here, moved = jk.jvp(of, tuple(given[i] for i in places), tuple(along))
     assert np.isclose(here, value, rtol=1e-12)
     agree(moved, sum(np.sum(one * other) for one, other in zip(found, along, strict=True)), 1e-10)
+
+
+@pytest.mark.parametrize("name", ["recurrence", "heated", "gauss_seidel", "newton", "jumping", "explicit"])
+def test_second_order(name: Any) -> None:
+    """Derivatives of gradients, backwards and forwards."""
+    function, (x, *others) = PROGRAMS[name]
+    weights = np.random.default_rng(7).normal(size=x.shape)
+
+    def first(one: Any) -> Any:
+        return np.sum(jk.grad(function)(one, *others) * weights)
+
+    expected = difference(lambda one: float(first(one)), x)
+    agree(jk.grad(first)(x), expected)
+    agree(jk.jvp(first, (x,), (weights,))[1], np.sum(expected * weights))
