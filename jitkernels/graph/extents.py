@@ -408,7 +408,11 @@ def _reduced(left: Number, right: Number) -> tuple[Number, Number]:
         return left, right
     for atom in (*next(iter(right.terms)),):
         terms = [one.terms for one in (left, right)]
-        if atom.operation or atom.text[0] != "n" or any(atom not in monomial for one in terms for monomial in one):
+        if (
+            atom.operation
+            or atom.text[0] != "n"
+            or any(atom not in monomial for one in terms for monomial in one)
+        ):
             continue
         left, right = (made(_without(one, atom), left.scope) for one in terms)
         if not (isinstance(left, Extent) and isinstance(right, Extent)):

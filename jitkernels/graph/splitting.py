@@ -89,7 +89,9 @@ def whole(extent: Number, symbols: Dimensions) -> Number:
             if atom.operation and _names(extents.made({(atom,): 1}, extent.scope), symbols):
                 raise UnknownError("a quotient of dimensions that are one")
             known = symbols.get(atom.text)
-            term = term * (extents.made({(atom,): 1}, extent.scope) if known is None else extents.product(known))
+            term = term * (
+                extents.made({(atom,): 1}, extent.scope) if known is None else extents.product(known)
+            )
         total = total + term
     return total
 
