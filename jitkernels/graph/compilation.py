@@ -88,9 +88,10 @@ def _in_memory(
     units = lifetimes.units_of(steps)
     uses = [lifetimes.use_of(unit, arrays) for unit in units]
     stays = {id(unit): lifetimes.stays(unit, program.graph) for unit in units}
-    order = ordered(uses, [*stays.values()], lifetimes.lifetimes(range(len(units)), uses, between))
+    inside = lifetimes.inside_of(units)
+    order = ordered(uses, [*stays.values()], lifetimes.lifetimes(range(len(units)), uses, between, inside))
     units, uses = [units[number] for number in order], [uses[number] for number in order]
-    buffers = lifetimes.lifetimes(range(len(units)), uses, between)
+    buffers = lifetimes.lifetimes(range(len(units)), uses, between, inside)
     program.arena, limit = planned(buffers), program.config.memory_limit
     if limit is None:
         return units

@@ -160,7 +160,7 @@ class FlowEmitter(Elements):
                 self._stored(at, value)
         for node in program.made:
             at = (
-                self._pointer(group.words[id(node)])
+                self._memory(group.words[id(node)], group)
                 if node.ndim
                 else self.function.variable(memory_type(node.dtype))
             )
@@ -188,6 +188,15 @@ class FlowEmitter(Elements):
         }
         for (target, _), given in zip(group.graph.writes, group.given[outputs:], strict=True):
             values[id(given)] = places[id(target)]  # also where nothing changes, and the program has no such write
+
+    def _memory(self, word: int, group: Group) -> str:
+        """The address of memory of a group, of which nothing is told where it is that of others at other times."""
+        if word not in group.sharing:
+            return self._pointer(word)
+        head = self.function.block
+        return self.function.new(
+            head, f"load ptr, ptr {self.function.new(head, f'getelementptr i64, ptr %frame, i64 {word}')}"
+        )
 
     def _unless_empty(self, node: Node, group: Group, frame: str) -> str:
         """Go round the call of a kernel that has nothing to sum in this round, to a label; the result is zeros then."""
