@@ -201,9 +201,12 @@ class Flattener:
             return "static", types.FunctionType, value
         found = captured.names_of(value.__code__)
         if found.refused:
-            raise UnknownError(found.refused)
+            raise UnknownError(f"{found.refused} ({value.__code__.co_filename}:{found.line})", is_placed=True)
         if found.assigns:
-            raise UnknownError(f"the function assigns to an attribute, {found.assigns!r}")
+            place = captured.place_of(value.__code__, found.assigns)
+            raise UnknownError(
+                f"the function assigns to an attribute, {found.assigns!r}{place}", is_placed=True
+            )
         cells = tuple([self.flatten(captured.cell_value(cell)) for cell in value.__closure__ or ()])
         keywords = {} if is_outermost else value.__kwdefaults__ or {}
         defaults = () if is_outermost else tuple([self.flatten(one) for one in value.__defaults__ or ()])
@@ -214,7 +217,10 @@ class Flattener:
         parts = []
         for name, one in bound.items():
             if id(one) in self._open:
-                raise UnknownError(f"{name} refers to itself")
+                place = captured.place_of(value.__code__, name)
+                raise UnknownError(
+                    f"{name!r} refers to itself, by recursion: write a loop{place}", is_placed=True
+                )
             parts.append((name, self.flatten(one)))
         read = tuple([(one.chain, self._read(one)) for one in attributes])
         return (

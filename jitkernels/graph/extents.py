@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from jitkernels.graph.unknown import UnknownError
 from jitkernels.records import record
 
 Number = Any
@@ -30,10 +31,6 @@ class Atom:
     operation: str = field(default="", compare=False)
     left: Number = field(default=0, compare=False)
     right: Number = field(default=0, compare=False)
-
-
-class UnknownError(Exception):
-    """No graph says this: NumPy has to compute it."""
 
 
 class Guard(NamedTuple):
@@ -408,7 +405,11 @@ def _reduced(left: Number, right: Number) -> tuple[Number, Number]:
         return left, right
     for atom in (*next(iter(right.terms)),):
         terms = [one.terms for one in (left, right)]
-        if atom.operation or atom.text[0] != "n" or any(atom not in monomial for one in terms for monomial in one):
+        if (
+            atom.operation
+            or atom.text[0] != "n"
+            or any(atom not in monomial for one in terms for monomial in one)
+        ):
             continue
         left, right = (made(_without(one, atom), left.scope) for one in terms)
         if not (isinstance(left, Extent) and isinstance(right, Extent)):

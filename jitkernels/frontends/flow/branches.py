@@ -6,6 +6,7 @@ from typing import Any
 from jitkernels.errors import TracingError
 from jitkernels.frontends.flow import facts, ranges
 from jitkernels.frontends.flow.state import (
+    KEEP,
     UNSET,
     State,
     Unset,
@@ -17,8 +18,10 @@ from jitkernels.frontends.flow.state import (
     merged,
     node_of,
     number,
+    told,
 )
 from jitkernels.frontends.flow.tracing import Attempt
+from jitkernels.frontends.places import line_of
 from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
@@ -59,7 +62,7 @@ class Side:
         try:
             with self.attempt, facts.Assumed(tracer, condition, truth=is_yes):
                 self._run(run)
-                self.attempt.finish()
+                self.attempt.finish(state.line)
                 self.values = before if self.raises else state.read()
                 self.nodes = {id(one): one.node for one in self.attempt.written()}
         finally:
@@ -89,7 +92,9 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
     for place, name in enumerate(state.names):
         found = [side.values[place] for side in alive]
         kinds.append(
-            None if all(one is before[place] for one in found) else _kind(name, found, before[place])
+            None
+            if all(one is before[place] for one in found)
+            else _kind(name, found, before[place], state.line)
         )
     storages: dict[int, Storage] = {}
     for side in sides:
@@ -159,16 +164,20 @@ def refuse_unsupported(tracer: Tracer, options: dict[str, Any]) -> None:
     tracer.has_flows = True
 
 
-def _kind(name: str, values: list[Any], before: Any) -> Any:
+def _kind(name: str, values: list[Any], before: Any, line: int) -> Any:
     """The kind of a variable behind a branch. What has a value on one side only has none, unless it is ours."""
     kinds = [kind_of(one) for one in values]
     if Unset in kinds and is_of_function(name):
         return Unset
     kind = kinds[0]
     for other in kinds[1:]:
-        kind = joined(name, kind, other)
+        kind = joined(name, kind, other, line)
     if kind is None and any(one is not before for one in values):
-        raise UnknownError(f"{name} is another array or object on each side of a branch")
+        raise UnknownError(
+            f"{told(name)} is another array or object on each side of a branch: {KEEP}, and write "
+            f"`np.where(condition, a, b)` or assign to elements",
+            line_of(name, line),
+        )
     return kind
 
 

@@ -9,6 +9,7 @@ from jitkernels.frontends.flow.branches import choose, keep, refuse_unsupported,
 from jitkernels.frontends.flow.ints import as_int, plain
 from jitkernels.frontends.flow.remembering import Facts, Position
 from jitkernels.frontends.flow.state import (
+    KEEP,
     UNSET,
     State,
     Unset,
@@ -19,8 +20,10 @@ from jitkernels.frontends.flow.state import (
     kind_of,
     node_of,
     number,
+    told,
 )
 from jitkernels.frontends.flow.tracing import Attempt
+from jitkernels.frontends.places import line_of
 from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import Tracer
@@ -90,7 +93,9 @@ class Loop:
             self.state.put(self.given)
             raise
         self.state.put(self.given)
-        raise UnknownError("the types of variables differ from round to round")
+        raise UnknownError(
+            "the types of variables differ from round to round: give each the one that it keeps"
+        )
 
     def _traced(self) -> bool:
         """Trace a round; whether that is what all rounds are."""
@@ -128,11 +133,11 @@ class Loop:
                 for one in parameters[first:]:
                     moving.note(tracer, one)
                 self.body(*given)
-            attempt.finish()
+            attempt.finish(state.line)
             for place in self.rebound:
                 # The first round has the array from before the loop, which others see being written to.
                 if not self.own[place] and attempt.has_written(values[place].view.storage):
-                    raise UnknownError(f"{state.names[place]} is written to, and another array after it")
+                    raise self._error(place, "is written to, and another array after it: take a copy before")
             after = state.read()
             if not self._is_settled(attempt, values, after, parameters[first:]):
                 return False
@@ -211,16 +216,23 @@ class Loop:
                     fits = fits and place in self.rebound
                     self._rebind(place)
                 elif now is not before and not (before is UNSET and not is_of_function(name)):
-                    raise UnknownError(f"{name} is another array or object in each round")
+                    raise self._error(
+                        place, f"is another array or object in each round: {KEEP}, or assign to its elements"
+                    )
                 kinds.append(kind)
                 continue
-            kinds.append(joined(name, kind, kind_of(now)))
+            kinds.append(joined(name, kind, kind_of(now), self.state.line))
             if kind is not Unset:
                 made = next(numbers)
                 fits = self._is_within(place, made, now) and fits
         fits = fits and kinds == self.kinds
         self.kinds = kinds
         return fits
+
+    def _error(self, place: int, text: str) -> UnknownError:
+        """What is told of a variable, with the line on which the loop changes it."""
+        name = self.state.names[place]
+        return UnknownError(f"{told(name)} {text}", line_of(name, self.state.line))
 
     def _is_rebound(self, place: int, now: Any) -> bool:
         """Whether a variable has another array now that can be carried: one made anew, or another variable's."""
@@ -305,21 +317,25 @@ class Loop:
             made = next(found)
             values[place] = number(tracer, made, kind)
             if self.before[place] is UNSET and is_of_function(self.state.names[place]):
-                self._at_least_one_round()
+                self._at_least_one_round(self.state.names[place])
             if kind is int:
                 self._after(place, made)
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
             if not self.own[place]:
-                self._at_least_one_round()  # else it is still an array that others have as well
+                self._at_least_one_round(
+                    self.state.names[place]
+                )  # else it is still an array that others have as well
         for storage, made in zip(self.storages, found, strict=True):
             storage.change(made)
         self.state.put(tuple(values))
 
-    def _at_least_one_round(self) -> None:
+    def _at_least_one_round(self, name: str) -> None:
         """Let Python raise where a variable has no value, as there was no round."""
         if self.count is None:
-            raise UnknownError("a variable that has a value only after a round of a loop")
+            raise UnknownError(
+                f"{name} may have no value after a loop: give it one before", line_of(name, self.state.line)
+            )
         begin, end, step = self.count
         one, other = (
             ranges.interval(self.tracer, limit) for limit in ((begin, end) if step > 0 else (end, begin))

@@ -4,6 +4,7 @@ import sys
 from types import FrameType
 from typing import Any, Self
 
+from jitkernels.frontends.places import line_of
 from jitkernels.frontends.storage import Storage, watched
 from jitkernels.frontends.tracer import Tracer, is_ours
 from jitkernels.graph.construct import UnknownError
@@ -42,12 +43,16 @@ class Attempt:
         storage.log()
         storage.node = node
 
-    def finish(self) -> None:
-        """Raise UnknownError where the region did what a graph cannot say."""
+    def finish(self, line: int) -> None:
+        """Raise UnknownError where the region, which begins at a line, did what a graph cannot say."""
         for container, content in self._content:
             now = _content(container)
             if len(now) != len(content) or any(a is not b for a, b in zip(now, content, strict=True)):
-                raise UnknownError(f"a {type(container).__name__} is changed in a loop or branch")
+                kind, name = type(container).__name__, name_of(container)
+                raise UnknownError(
+                    f"the {kind} {name!r} is changed in a loop or branch: take an array that is large enough",
+                    line_of(name, line),
+                )
 
     def has_written(self, storage: Storage) -> bool:
         """Whether the region has changed a storage."""
@@ -67,6 +72,18 @@ def variables() -> list[Any]:
             found += frame.f_locals.values()
         frame = frame.f_back
     return found
+
+
+def name_of(value: Any) -> str:
+    """The name of the variable of the functions around that has a value."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if not is_ours(frame.f_code.co_filename):
+            for name, one in frame.f_locals.items():
+                if one is value:
+                    return name
+        frame = frame.f_back
+    return ""
 
 
 def owners() -> list[Any]:

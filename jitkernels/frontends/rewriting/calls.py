@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from jitkernels.frontends.rewriting.jumps import STOPS, none_of
 from jitkernels.frontends.rewriting.liveness import STATE
 
-FLOW = "_jk_flow"
-"""The name by which rewritten functions know what their loops and branches call."""
+FLOW, PART = "_jk_flow", "_jk_part"
+"""The name by which rewritten functions know what their loops and branches call; that of their bodies, with numbers."""
 
 
 def of_flow(name: str) -> ast.expr:
@@ -180,7 +180,7 @@ class Calls:
         arguments = ast.arguments(
             posonlyargs=[], args=[ast.arg(name) for name in given], kwonlyargs=[], kw_defaults=[], defaults=[]
         )
-        return ast.FunctionDef(f"_jk_part{self.count}", arguments, body or [ast.Pass()], [])
+        return ast.FunctionDef(f"{PART}{self.count}", arguments, body or [ast.Pass()], [])
 
     def _call(
         self,
