@@ -87,7 +87,7 @@ def other_types(x: Any, n: Any) -> Any:
     return value
 
 
-@left("value of an expression", "np.where")
+@left("value of an expression", "shape (8)")
 def other_shapes(x: Any, n: Any) -> Any:
     y = x
     for i in range(n):
@@ -106,12 +106,12 @@ def other_dtypes(x: Any, n: Any) -> Any:
     return y
 
 
-@refused("what is returned")
+@refused("the result", "np.where")
 def returned_shapes(x: Any, n: Any) -> Any:
     for i in range(n):
         if x[i % 9] > 1.0:
-            return x[1:]  # here
-    return x
+            return x[1:]
+    return x  # here
 
 
 @left("a power")
@@ -163,8 +163,8 @@ def drawing(x: Any, n: Any) -> Any:
 @refused("'y'", "np.where")
 def array_of_a_branch(x: Any, n: Any) -> Any:
     y = x
-    if x[0] > 0.5:  # here
-        y = x[1:]
+    if x[0] > 0.5:
+        y = x[1:]  # here
     return y
 
 
@@ -183,13 +183,4 @@ def tried_as_values_say(x: Any, n: Any) -> Any:
                 s += 1.0
         except IndexError:
             break
-    return s
-
-
-@left("`:=`")
-def named_in_an_expression(x: Any, n: Any) -> Any:
-    s = 0.0
-    for i in range(n):
-        if (half := x[i % 9] * 0.5) > 0.25:  # here
-            s += half
     return s

@@ -44,6 +44,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("graph",),
     ("bundles",),
     ("frontends",),
+    ("named",),
     ("from_reference",),
     ("refer", "gen", "more"),
     ("",),

@@ -10,16 +10,20 @@ from jitkernels.frontends.tracer import NUMPY, is_ours, user_frame
 from jitkernels.graph.construct import UnknownError
 
 
+def place_of(error: BaseException, line: int = 0) -> str:
+    """The file and line of the function that an error is about. `line`: of the loop or branch that it is in."""
+    frame, at = _innermost(error.__traceback__)
+    at, frame = getattr(error, "line", 0) or at or line, frame or user_frame()
+    return f"{frame.f_code.co_filename}:{at}" if frame is not None and at else ""
+
+
 def placed(error: BaseException, line: int = 0) -> UnknownError:
     """An error that tells its file and line. `line`: of the loop or branch, where it was raised for all of this."""
     text = str(error)
     if isinstance(error, TracingError) or getattr(error, "is_placed", False):
         return UnknownError(text, is_placed=True)
-    frame, at = _innermost(error.__traceback__)
-    own = getattr(error, "line", 0)
-    at, frame = own or at or line, frame or user_frame()
-    place = f" ({frame.f_code.co_filename}:{at})" if frame is not None and at else ""
-    return UnknownError(f"{text}{place}", is_placed=True)
+    place = place_of(error, line)
+    return UnknownError(f"{text} ({place})" if place else text, is_placed=True)
 
 
 def line_of_def(code: CodeType) -> int:

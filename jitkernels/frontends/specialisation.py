@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from jitkernels.disk import say_once
-from jitkernels.errors import GraphError, TracingError
+from jitkernels.errors import GraphError, MemoryLimitError, TracingError
 from jitkernels.frontends import captured, outputs, programs
 from jitkernels.frontends.alarms import Alarm
 from jitkernels.frontends.arguments import FOREIGN, leaves_of, short_extents, strides_of
@@ -133,7 +133,9 @@ class Specialisation:
                 found[symbol] = value.strides[dimension] // value.itemsize
             else:
                 found[symbol] = int(value) if kind == "value" else -int(value)
-        return found if all(guard.holds(found) for guard in self.guards) else None
+        if not all(guard.holds(found) for guard in self.guards):
+            return None
+        return found if self.program is None or self.program.fits(found) else None
 
     def run(self, leaves: Sequence[Any], values: dict[str, int]) -> list[Any]:
         """The results of compiled code; where tapes are too short for its loops they are made longer, once for all."""
@@ -235,6 +237,8 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
         try:
             specialisation.program = programs.compiled(graph, tracer.scope, config)
             specialisation.guards = tuple(tracer.scope.guards.values())  # of what code was made for, too
+        except MemoryLimitError:
+            raise
         except Exception as error:  # noqa: BLE001  # a mistake of the compiler must not be one of the results
             if not isinstance(error, GraphError) or not tracer.has_flows:
                 specialisation.note_failure(error)

@@ -1,5 +1,6 @@
 """What traced code has in place of an array or a number: it does what NumPy's own would, and adds to the graph."""
 
+import importlib
 import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -169,7 +170,8 @@ class Traced:
         return SERVICES["function"](self.tracer, function, arguments, keywords)
 
     def __jitkernels_call__(self, row: Any, function: Any, arguments: Any, keywords: Any) -> Any:
-        return SERVICES["kernel"](self.tracer, row, function, arguments, keywords)
+        calls = importlib.import_module("jitkernels.named.calls")  # which knows what rows are
+        return calls.call(self.tracer, row, function, arguments, keywords)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise UnknownError(

@@ -80,10 +80,10 @@ class Tracer:
     `picks` are what picks elements by numbers, or places them: NumPy refuses those beside an array, used or not.
     `checks` are numbers that are true where the function raises instead.
     `partial` are operations that are done for all elements, and in NumPy for those that a mask chooses. `depth` is the
-    number of loops and branches around, `ranges`, `moves` and `implied` are what is known of ints in them, and `risky`
-    are results of those that may refuse. `around`, `found` and `traced` are the loops that are being traced, what was
-    found of loops, and how many rounds were traced. `differentiates`: in how many derivatives' functions the trace is.
-    `roomy` is how long tapes of loops of unknown length are, and an array of that length.
+    number of loops and branches around, `loops` the former, `ranges`, `moves` and `implied` are what is known of ints
+    in them, and `risky` are results of those that may refuse. `around`, `found` and `traced` are the loops that are
+    being traced, what was found of loops, and how many rounds were traced. `differentiates`: in how many derivatives'
+    functions the trace is. `roomy` is how long tapes of loops of unknown length are, and an array of that length.
     """
 
     def __init__(self, leaves: Sequence[Any]) -> None:
@@ -100,6 +100,7 @@ class Tracer:
         self.partial: set[str] = set()
         self.is_open, self.is_quiet = True, False
         self.depth, self.has_flows = 0, False
+        self.loops: list[Any] = []
         self.risky: list[Node] = []
         self.ranges: dict[int, Any] = {}
         self.moves: dict[int, Any] = {}

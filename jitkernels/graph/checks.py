@@ -17,6 +17,13 @@ from jitkernels.graph.ir import Graph, Node
 PICKS = frozenset({"gather", "scatter"})
 
 
+def checks_of(node: Node) -> list[Node]:
+    """What has to be looked at before a node picks elements, or places them."""
+    given, axis = node.inputs[1 if node.operation == "gather" else 2 :], node.options["axis"]
+    sizes = node.inputs[0].shape[axis:]
+    return [_is_beside(numbers, extent) for numbers, extent in zip(given, sizes, strict=False)]
+
+
 def checked(graph: Graph) -> Graph:
     """The graph with the checks that it needs."""
     found: dict[tuple[int, Any], Node] = {}

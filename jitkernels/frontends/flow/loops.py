@@ -5,7 +5,7 @@ from typing import Any
 
 from jitkernels.frontends.flow import facts, hoisting, moving, ranges, rebinding
 from jitkernels.frontends.flow.along import Count
-from jitkernels.frontends.flow.branches import choose, keep, refuse_unsupported, truth
+from jitkernels.frontends.flow.branches import keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.ints import as_int, plain
 from jitkernels.frontends.flow.remembering import Facts, Position
 from jitkernels.frontends.flow.state import (
@@ -27,9 +27,10 @@ from jitkernels.frontends.places import line_of
 from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import Tracer
+from jitkernels.frontends.whole import as_extent
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError, elementwise
-from jitkernels.graph.extents import is_moving
+from jitkernels.graph.extents import Number, is_moving
 from jitkernels.graph.flows import brought_home
 from jitkernels.graph.ir import Node
 from jitkernels.graph.regions import Closing, items, parameter
@@ -64,7 +65,10 @@ class Loop:
         self.hoped = dict(self.bounds)
         self.rebound: list[int] = []
         self.narrowed: set[int] = set()
-        self.position = Position(tracer, state.line)
+        self.depth, self.start, self.passes = tracer.depth + 1, 0, 0
+        self.rank: Any = None
+        self.lists: list[Any] = []
+        self.position = Position(tracer, state.line, state.names)
         self._recall(self.position.recall())
 
     def _recall(self, facts: Facts | None) -> None:
@@ -96,6 +100,33 @@ class Loop:
         raise UnknownError(
             "the types of variables differ from round to round: give each the one that it keeps"
         )
+
+    @property
+    def rounds(self) -> Number | None:
+        """How many rounds there are, as an extent; None where that is not known, or the loop may be left before."""
+        if self.count is None or self.test is not None:
+            return None
+        begin, end, step = self.count
+        if Traced in (type(begin), type(end)):
+            return None
+        found = as_extent(end - begin) if step > 0 else as_extent(begin - end)
+        if not ranges.guarded_at_least_zero(found):
+            return None
+        return found if abs(step) == 1 else (found + (abs(step) - 1)) // abs(step)
+
+    def _run(self, given: Sequence[Any]) -> None:
+        """A round."""
+        self.passes += 1
+        if self.count is not None:
+            begin, _, step = self.count
+            self.rank = given[0] - begin if step > 0 else begin - given[0]
+            if abs(step) != 1:
+                self.rank = self.rank // abs(step)
+        self.tracer.loops.append(self)
+        try:
+            self.body(*given)
+        finally:
+            self.tracer.loops.pop()
 
     def _traced(self) -> bool:
         """Trace a round; whether that is what all rounds are."""
@@ -132,9 +163,13 @@ class Loop:
             with facts.Assumed(tracer, condition, truth=True):
                 for one in parameters[first:]:
                     moving.note(tracer, one)
-                self.body(*given)
-            attempt.finish(state.line)
+                self.start = attempt.start
+                self.lists.clear()
+                self._run(given)
+            attempt.finish(state.entries, state.line)
             for place in self.rebound:
+                if self.lists and attempt.has_written(values[place].view.storage):
+                    raise UnknownError(f"{state.names[place]} is written to, and in a list")
                 # The first round has the array from before the loop, which others see being written to.
                 if not self.own[place] and attempt.has_written(values[place].view.storage):
                     raise self._error(place, "is written to, and another array after it: take a copy before")
@@ -305,7 +340,7 @@ class Loop:
         carried += [storage.node for storage in self.storages]
         carried += [construct.constant(False, "bool")] if is_risky else []
         refuse_unsupported(tracer, options)
-        node = Node("loop", [*limits, *carried, *closing.captured], "int64", (), options)
+        node = Node("loop", [*limits, *carried, *closing.taken], "int64", (), options)
         results = items(node, outputs)
         if is_risky:
             keep(tracer, results.pop())
@@ -322,6 +357,7 @@ class Loop:
                 self._after(place, made)
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
+            values[place].view.storage.doubts += [one.array.view.storage for one in self.lists]
             if not self.own[place]:
                 self._at_least_one_round(
                     self.state.names[place]
@@ -359,27 +395,3 @@ class Loop:
             is_down = start.is_down and ranges.are_same(bounds[1:], first[1:])
             move = ranges.Move(start.base, start.is_little and is_little, is_up, is_down)
             self.tracer.moves[id(made)] = made, move
-
-
-def unrolled(
-    tracer: Tracer, values: Any, test: Callable[[], Any] | None, body: Callable[..., Any], state: State
-) -> None:
-    """The rounds of a loop one after another, as Python runs it, each only if the loop is not left before."""
-    for given in values:
-        goes_on = True if test is None else test()
-        if type(goes_on) is Traced:
-            rest = iter(values)
-            choose(tracer, goes_on, lambda: _rounds(tracer, given, rest, test, body, state), _nothing, state)  # noqa: B023
-            return
-        if not goes_on:
-            return
-        body(given)
-
-
-def _rounds(tracer: Tracer, given: Any, rest: Any, test: Any, body: Any, state: State) -> None:
-    body(given)
-    unrolled(tracer, rest, test, body, state)
-
-
-def _nothing() -> None:
-    pass

@@ -9,7 +9,8 @@ import types
 from jitkernels.errors import BuildError
 from jitkernels.frontends.rewriting.calls import FLOW, PART, Calls, of_flow
 from jitkernels.frontends.rewriting.jumps import without_jumps
-from jitkernels.frontends.rewriting.liveness import NONE, before
+from jitkernels.frontends.rewriting.liveness import note_states
+from jitkernels.frontends.rewriting.simpler import Simpler
 from jitkernels.native.parsing import unproven
 
 REFUSED = (
@@ -32,7 +33,7 @@ def why_not(code: types.CodeType) -> str:
 @functools.lru_cache(maxsize=1024)
 def _rewritten(code: types.CodeType, file: str) -> tuple[types.CodeType | None, str]:
     """The code, or why there is none. Equal code may be in two files."""
-    if not any("JUMP" in step.opname or step.opname == "FOR_ITER" for step in dis.get_instructions(code)):
+    if not _jumps(code):
         return None, ""
     if "__class__" in code.co_freevars or FLOW in (*code.co_names, *code.co_varnames):
         return None, ""
@@ -42,6 +43,7 @@ def _rewritten(code: types.CodeType, file: str) -> tuple[types.CodeType | None, 
         ast.increment_lineno(tree, lines_before)
         if not _is_text_of(tree, code):
             return None, f"{head}: its text is not what Python runs ({file}:{code.co_firstlineno})"
+        Simpler().visit(tree)
         refused = next((one for one in ast.walk(tree) if isinstance(one, REFUSED)), None)
         if refused is not None:
             word = ":=" if isinstance(refused, ast.NamedExpr) else ast.unparse(refused).split()[0].rstrip(":")
@@ -50,11 +52,18 @@ def _rewritten(code: types.CodeType, file: str) -> tuple[types.CodeType | None, 
                 f"{head}, because of `{word}`: move it into another function ({file}:{refused.lineno})",
             )
         without_jumps(tree, of_flow("UNSET"))
-        before(tree.body, NONE)
+        note_states(tree.body)
         Calls().function(tree)
     except (BuildError, RecursionError) as error:
         return None, f"{head}: {error}"
     return _compiled(_bare(tree), code), ""
+
+
+def _jumps(code: types.CodeType) -> bool:
+    """Whether there are loops or branches in a function or what is written in it."""
+    return any(
+        "JUMP" in step.opname or step.opname == "FOR_ITER" for step in dis.get_instructions(code)
+    ) or any(map(_jumps, (one for one in code.co_consts if isinstance(one, types.CodeType))))
 
 
 def _bare(tree: ast.FunctionDef) -> ast.FunctionDef:

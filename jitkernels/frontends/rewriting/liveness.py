@@ -11,6 +11,8 @@ from jitkernels.frontends.rewriting.jumps import STOPS
 
 STATE, PASSING = "jk_state", "jk_passing"
 """The attributes of a loop or branch that has the names of its state, and of a statement that says what it reads."""
+STORED = "jk_stored"
+"""The attribute that has all names that are assigned in it."""
 SCOPES = ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 """Expressions with variables of their own."""
 Names = frozenset[str]
@@ -76,6 +78,21 @@ class Passing(NamedTuple):
 NOTHING = Passing(NONE, NONE)
 
 
+def note_states(body: Sequence[ast.stmt]) -> None:
+    """Note the states of the loops and branches of a function. What functions in it read may be read at any time."""
+    captured: set[str] = set()
+    for one in [inner for node in body for inner in ast.walk(node)]:
+        if isinstance(one, ast.FunctionDef | ast.Lambda):
+            captured |= read_in(one.body) - {
+                given.arg for given in ast.walk(one.args) if isinstance(given, ast.arg)
+            }
+    before(body, NONE)
+    for one in [inner for node in body for inner in ast.walk(node)]:
+        found = getattr(one, STORED, NONE) & captured
+        if found:
+            setattr(one, STATE, sorted({*getattr(one, STATE), *found}))
+
+
 def before(nodes: Sequence[ast.stmt], after: Names) -> Names:
     """The names that statements, or what comes after them, read of what was there before. States are noted."""
     for node in reversed(nodes):
@@ -129,12 +146,17 @@ def _note(node: ast.stmt, after: Names) -> None:
     match node:
         case ast.If():
             inside = before(node.body, after) | before(node.orelse, after)
-            setattr(node, STATE, sorted((stored_in(node.body) | stored_in(node.orelse)) & (after | inside)))
+            _set(node, stored_in(node.body) | stored_in(node.orelse), after | inside)
         case ast.While() | ast.For():
             target = stored_in(node.target) if isinstance(node, ast.For) else NONE
             # What is read at the beginning of a round may be what the round before has made.
             head = after | _asked(node) | (_passing_all(node.body).read - target)
             before(node.body, head)
-            setattr(node, STATE, sorted((stored_in(node.body) | target) & head))
+            _set(node, stored_in(node.body) | target, head)
         case ast.With():
             before(node.body, after)
+
+
+def _set(node: ast.stmt, stored: Names, live: Names) -> None:
+    setattr(node, STATE, sorted(stored & live))
+    setattr(node, STORED, stored)
