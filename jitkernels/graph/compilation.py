@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import GraphError
-from jitkernels.graph import construct, epilogues, flows, kernel_calls, products
+from jitkernels.graph import construct, epilogues, flows, kernel_calls, neighbours, products
 from jitkernels.graph.arena import planned
 from jitkernels.graph.bodies import bodies_of
 from jitkernels.graph.checks import checked
@@ -77,7 +77,7 @@ def _planned(
     graph: Graph, scope: Scope, config: JitConfig, *, in_flow: bool = False
 ) -> tuple[Program, list[epilogues.Step], dict[int, Array]]:
     """What is computed where, and where its results are."""
-    graph = products.lowered(optimised(graph, config))
+    graph = products.lowered(optimised(neighbours.decided(graph), config))
     if abs(config.opt_level) >= 3:
         graph = products.lowered(
             optimised(unrolled(graph), config)
