@@ -92,7 +92,7 @@ def _planned(
         largest=config.max_fusion_size,
         most_inputs=config.max_inputs,
     )
-    results = [node for node in graph if flows.is_result(node) or kernel_calls.is_result(node)]
+    results = [node for node in graph if flows.is_result(node) or flows.is_of_kernel(node)]
     steps: list[epilogues.Step] = [_native(step, results) for step in schedule.steps]
     if abs(config.opt_level) >= 3:
         steps = epilogues.brought_together(steps, schedule.shared)

@@ -4,6 +4,7 @@ The first is what fuses and is differentiated, the last what looks at each call 
 """
 
 import operator
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -51,6 +52,17 @@ def stand_in(function: Any) -> Any:
 
 def call(tracer: Tracer, row: Row, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """An everyday call in a trace. Raises what it raises elsewhere for such arguments."""
+    watching = sys.getprofile()  # what rows, kernels and references read is no part of the user's function
+    sys.setprofile(None)
+    try:
+        return _called_in_trace(tracer, row, function, arguments, named)
+    finally:
+        sys.setprofile(watching)
+
+
+def _called_in_trace(
+    tracer: Tracer, row: Row, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> Any:
     named = dict(named)
     out = named.pop("out", None)
     if out is None and len(arguments) == len(row.parameters().parameters) + 1:

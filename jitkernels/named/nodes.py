@@ -8,7 +8,7 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.whole import Whole, as_whole
-from jitkernels.graph import construct
+from jitkernels.graph import construct, extents
 from jitkernels.graph.ir import Node
 from jitkernels.graph.kernel_calls import NamedKernel
 from jitkernels.named.checks import Before, look_at_indices, look_at_number, names_rows, within
@@ -31,6 +31,10 @@ def kernel(
     except Exception:  # noqa: BLE001  # whatever the fields of a row are asked for
         before.restore()
         return None
+    shapes_of = [shapes.result_shape(a) for a, _ in form.results]
+    if all(any(extents.same(size, 0) for size in shape) for shape in shapes_of):
+        zeros = [construct.constant(0, a.dtype_in(fields)) for a, _ in form.results]
+        return [construct.broadcast_to(zero, shape) for zero, shape in zip(zeros, shapes_of, strict=True)]
     inputs = []
     for argument in form.present:
         node = construct.cast(shapes.nodes[argument.name], argument.dtype_in(fields))
@@ -46,7 +50,7 @@ def kernel(
     sizes = {name: value for name, value in shapes.values.items() if type(fields[name]) is int}
     sizes |= {name: value.extent for name, value in options.items() if type(value) is Whole}
     made = NamedKernel(form.attr, sizes, [*numbers])
-    asked = tuple((a.dtype_in(fields), shapes.result_shape(a)) for a, _ in form.results)
+    asked = tuple((a.dtype_in(fields), shape) for (a, _), shape in zip(form.results, shapes_of, strict=True))
     node = tracer.placed(
         Node(
             "kernel",
