@@ -293,8 +293,8 @@ def test_through_branches() -> None:
         agree(jk.grad(first_of)(x), difference(first_of, x))
 
 
-def test_long_loops_are_refused() -> None:
-    """A loop of unknown length has no derivative yet, which is said."""
+def test_loops_of_unknown_length() -> None:
+    """As many rounds back as there were."""
 
     def settled(x: Any) -> Any:
         total = x[0]
@@ -302,8 +302,7 @@ def test_long_loops_are_refused() -> None:
             total = total * 2.0
         return total
 
-    with pytest.raises(jk.DerivativeError, match="there is none of a loop"):
-        jk.grad(settled)(np.ones(3))
+    assert jk.grad(settled)(np.ones(3)).tolist() == [128.0, 0.0, 0.0]
 
 
 def test_subgradients() -> None:
@@ -326,7 +325,7 @@ def test_subgradients() -> None:
         (lambda x: np.sum(x > 0), np.ones(3), "expected a float as the result, got int64"),
         (lambda x: x * 1.0, 3, "argument 0: expected floats, in arrays or numbers, got the int 3"),
         (lambda x: np.sum(x * 1.0), np.arange(3), "argument 0: expected floats, in arrays or numbers, got int64"),
-        (lambda x: np.sum(np.sort(x)), np.ones(3), "there is none of numpy.sort, " + __file__),
+        (lambda x: np.sum(np.i0(x)), np.ones(3), "there is none of numpy.i0, " + __file__),
         (lambda x: np.sum(np.unique(x)), np.ones(3), "numpy.unique"),
     ],
 )  # fmt: skip

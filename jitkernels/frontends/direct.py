@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from jitkernels.frontends.alarms import Alarm, LinkedAlarm
+from jitkernels.frontends.captured import is_library
 from jitkernels.frontends.reaching import FUNCTION_PARTS, Reaching, UnreachableError, has_parts, sources
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.frontends.tracer import INT64
+from jitkernels.graph import extents
 from jitkernels.graph.emit.interface import Bound, Reach, Rebuilt, Whole
 from jitkernels.graph.emit.objects import Step
 from jitkernels.graph.program import Entry
@@ -30,12 +32,17 @@ class Direct:
         self.kept, self.alarm = call, None if alarm is None else LinkedAlarm(alarm)
         self.code = load.placed_of(entry.source, cached=cached)
         self.segment = load.placed_of(entry.segment, cached=cached)
-        words = [*map(id, call.objects), self.segment.address, entry.most]
+        words = [*map(id, call.objects), self.segment.address, entry.most, 0]
         self.context = np.array(words, np.int64)
         address, context = self.code.address, self.context.ctypes.data
         self.link = call_table.link(address, context, call.count, call.watches, call.names, alarm=self.alarm)
         if self.alarm is not None:
             self.alarm.link = self.link
+
+    @property
+    def most_lent(self) -> int:
+        """The most bytes of memory between nests that a call was lent."""
+        return int(self.context[-1])
 
 
 NUMBERS = frozenset(
@@ -149,6 +156,8 @@ def _watch_defaults(function: Any, call: Call) -> bool:
         if type(function) not in CALLABLES:
             return False
         function = function.func if type(function) is functools.partial else function.__func__
+    if is_library(function):
+        return False  # which calls another, whose defaults they are
     if not has_parts(function, FUNCTION_PARTS, (function.__defaults__, function.__kwdefaults__)):
         return False
     if function.__defaults__:
@@ -187,8 +196,14 @@ def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) 
         symbols = tuple(program.symbols) if plan.views else ()
         call.objects.append(plan.finisher(len(program.graph.outputs), symbols))
         rebuilt = Rebuilt(len(call.objects) - 1, plan.leaves, symbols)
+    # Sizes that are constants of the code are compared with these in any case.
+    guards = [
+        one
+        for one in specialisation.guards
+        if specialisation.scope.values.keys() >= {*extents.symbols_of(one.extent)}
+    ]
     entry: Entry | None = program.caller(
-        specialisation.guards,
+        guards,
         found,
         reach,
         word=len(call.objects),

@@ -2,6 +2,7 @@
 
 import types
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def _exported(
     config: JitConfig,
 ) -> Description:
     whole = [np.ascontiguousarray(one) if type(one) is np.ndarray and one.ndim else one for one in leaves]
-    made = specialisations.made(function, structure, whole, config)
+    made = specialisations.made(function, structure, whole, replace(config, profile=False))
     name = named(function)
     if made.graph is None:
         raise BundleError(f"{name} is left to NumPy: {made.reason}")

@@ -18,7 +18,6 @@ from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Extent, Number
 from jitkernels.graph.ir import Node
 from jitkernels.graph.layouts import order_like
-from jitkernels.graph.transposes import Deposit
 
 INVALID = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid "
@@ -101,9 +100,9 @@ def setitem(given: Traced, key: Any, value: Any) -> None:
 
 @serves("ufunc.at")
 def at_ufunc(tracer: Tracer, ufunc: Any, given: Any, key: Any, value: Any = None, /) -> None:
-    """``ufunc.at``, which takes equal indices one after another: sums and differences, by NumPy."""
+    """``ufunc.at``, which takes equal indices one after another: sums and differences."""
     picked = take_apart(given, key) if type(given) is Traced and ufunc in (np.add, np.subtract) else None
-    if picked is None or not picked.arrays or tracer.depth:
+    if picked is None or not picked.arrays or tracer.depth or given.dtype == "bool":
         raise UnknownError(f"numpy.{ufunc.__name__}.at")
     base, axis, indices = _gathered(given, picked)
     node = base.node
@@ -113,8 +112,10 @@ def at_ufunc(tracer: Tracer, ufunc: Any, given: Any, key: Any, value: Any = None
     values = assigned(tracer, value, node.dtype, shape)
     if ufunc is np.subtract:
         values = construct.elementwise("negative", values)
-    deposit = {"function": Deposit(axis)}
-    base.view.write(tracer.placed(Node("call", (node, values, *indices), node.dtype, node.shape, deposit)))
+    options = {"axis": axis, "adds": True}
+    made = Node("scatter", (node, values, *indices), node.dtype, node.shape, options)
+    tracer.picks.append(made)
+    base.view.write(made)
 
 
 def _refuse_in_loops(given: Traced, picked: Picked) -> None:

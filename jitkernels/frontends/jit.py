@@ -15,7 +15,7 @@ from jitkernels.errors import (
     WorkspaceError,
     shown,
 )
-from jitkernels.frontends import alarms, direct, links, programs
+from jitkernels.frontends import alarms, direct, links
 from jitkernels.frontends import filled as _filled  # noqa: F401  # the tables of what traced arrays do
 from jitkernels.frontends import specialisation as specialisations
 from jitkernels.frontends.arguments import Flattener, patterns, static
@@ -27,7 +27,7 @@ from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
 from jitkernels.locks import making
-from jitkernels.native import floating_errors, vectorcall
+from jitkernels.native import arenas, floating_errors, vectorcall
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,7 +137,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         try:
             check = Check(found, leaves, values) if is_checked else None
             with np.errstate(all="ignore") if found.alarm is None else heard.listening():
-                arrays = found.program.run([*leaves, *found.constants], values, None)
+                arrays = found.run(leaves, values)
             if check is not None:
                 check.compare(arrays, leaves, lambda: self._names(args, kwargs))
         except Exception as error:  # the plain function raises as it would, from where all was before
@@ -163,31 +163,31 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def _link(self, found: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Let calls like this one go without Python from now on, if they can; whether they do."""
-        form, function = (len(args), tuple(kwargs)), self.__wrapped__
+        form, function = (len(args), tuple(kwargs)), self.__jitkernels_traced__(self)
         if form in found.direct or len(found.direct) >= MOST_FORMS:
             return False
         with making:
             if form in found.direct:
                 return False
-            found.direct[form] = False
             if self._links.are_many:
                 self._unlink()
-                found.direct[form] = False
+            found.direct[form] = None
             if _base is _Unlinked or self.config.sees_calls or type(function) not in direct.CALLABLES:
                 return False
             structure, leaves = self._structure(args, kwargs)
-            bound = self._signature.ordered(args, kwargs)
+            bound = self._ordered(args, kwargs)
             try:
                 call = direct.call_of(
                     function, structure, bound, self._signature.names, args, kwargs, found.constants
                 )
                 entry = direct.entry_of(found, leaves, call) if call is not None else None
                 if call is not None and entry is not None:
-                    self._links.enter(direct.Direct(entry, call, found.alarm, cached=self.config.cache))
-                    found.direct[form] = True
+                    made = direct.Direct(entry, call, found.alarm, cached=self.config.cache)
+                    self._links.enter(made)
+                    found.direct[form] = made
             except JitKernelsError as error:
                 found.note_failure(error)
-            return found.direct[form]
+            return found.direct[form] is not None
 
     def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         result = self.__wrapped__(*args, **kwargs)
@@ -289,18 +289,16 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         names = argument_names(structure, self._signature.names) if structure is not None else []
         return drawn(self.__name__, found, names)
 
-    def tune(self, *args: P.args, **kwargs: P.kwargs) -> "tuple[Explanation, ...]":
-        """Measure the variants of each kernel that a call with such arguments runs, now, and keep what was best.
+    def tune(self, *args: Any, **kwargs: Any) -> "tuple[Explanation, ...]":
+        """Spend ``seconds=1.0`` on measuring how calls with such arguments run best, and keep what was best.
 
-        From then on code is made so, for sizes of this class, in this process and in others; what was made before is
-        forgotten. Returns what was measured. Raises NotUsableError where the call is left to NumPy, no kernel can be
-        measured by itself (what picks elements by numbers or writes to parts of arrays cannot), or measurements would
-        not be used.
+        Without arguments calls are those that were counted with ``profile=True``. From then on code is made so, in
+        this process and in others; what was made before is forgotten. Returns what was measured. Raises NotUsableError
+        where calls are left to NumPy or measurements would not be used, ArgumentError for a wrong time.
         """
-        self.release()  # code that serves these sizes may have been made of others, which would be measured
-        told = programs.tuned(self.__name__, self._looked_at(args, kwargs)[0], self.config)
-        self.release()
-        return told
+        from jitkernels.frontends import tuning
+
+        return tuning.tune(self, args, kwargs)
 
     def export(self, directory: "Path | str", /, *args: P.args, **kwargs: P.kwargs) -> "Description":
         """Write what becomes of such a call as a bundle: object file, C header, weights, examples in C and Python.
@@ -330,16 +328,16 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         return numbers([one for kept in list(self._specialisations.values()) for one in kept], self._hits)
 
     def release(self) -> None:
-        """Forget all code that was made."""
+        """Forget all code that was made, and let go of memory that is kept for calls, of other functions too."""
+        arenas.release()
         with making:
             self._specialisations = {}
             self._unlink()
 
     def _unlink(self) -> None:
         self._links.clear()
-        for kept in self._specialisations.values():
-            for one in kept:
-                one.direct = {}
+        for one in [one for kept in self._specialisations.values() for one in kept]:
+            one.direct = {}
 
 
 if _base is not _Unlinked:

@@ -180,9 +180,11 @@ class Reaching:
         inner = getattr(type(value), "__jitkernels_traced__", None)
         if inner is not None or kind == "function":
             self._step("same", step, word=self._word(value))
-            if kind != "function":
-                raise UnreachableError
-            self._function(structure, value if inner is None else inner(value))
+            called = value if inner is None else inner(value)
+            if kind == "function":
+                self._function(structure, called)
+            else:
+                self._look(self._held(called), structure, called)
         elif kind == "static":
             self._static(step, value)
         elif kind in (tuple, list, "named"):

@@ -46,12 +46,13 @@ class Function:
         tracer = current()
         if tracer is None:
             return self.function(*arguments, **keywords)
-        made = CREATION.get(self.function)
+        function, arguments, keywords = SERVICES["lists"](self.function, arguments, keywords)
+        made = CREATION.get(function)
         if made is not None:
             return made(tracer, *arguments, **keywords)
         if any(map(_is_traced, arguments)) or any(map(_is_traced, keywords.values())):
-            return SERVICES["function"](tracer, self.function, arguments, keywords)
-        return SERVICES["constants"](tracer, self.function(*arguments, **keywords))
+            return SERVICES["function"](tracer, function, arguments, keywords)
+        return SERVICES["constants"](tracer, function(*arguments, **keywords))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.function, name)
@@ -60,7 +61,7 @@ class Function:
 def _is_traced(value: Any) -> bool:
     if type(value) in (Traced, Whole):
         return True
-    return type(value) in (list, tuple) and any(map(_is_traced, value))
+    return isinstance(value, list | tuple) and any(map(_is_traced, value))
 
 
 class Module:

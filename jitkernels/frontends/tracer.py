@@ -19,6 +19,8 @@ from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Extent, Number, Scope
 from jitkernels.graph.ir import Node, sorted_nodes
 
+FIRST_ROOM = 64
+"""Rounds of loops of unknown length that are written down at first."""
 INT64 = range(-(2**63), 2**63)
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100, PTH120
 PROGRAMS = tuple(f"{PACKAGE}{folder}{os.sep}" for folder in ("benchmark", "contest"))
@@ -77,8 +79,10 @@ class Tracer:
     `picks` are what picks elements by numbers, or places them: NumPy refuses those beside an array, used or not.
     `checks` are numbers that are true where the function raises instead.
     `partial` are operations that are done for all elements, and in NumPy for those that a mask chooses. `depth` is the
-    number of loops and branches around, `ranges`, `moves` and `implied` are what is known of ints in them, and `risky`
-    are results of those that may refuse. `differentiates`: in how many derivatives' functions the trace is.
+    number of loops and branches around, `loops` the former, `ranges`, `moves` and `implied` are what is known of ints
+    in them, and `risky` are results of those that may refuse. `around`, `found` and `traced` are the loops that are
+    being traced, what was found of loops, and how many rounds were traced. `differentiates`: in how many derivatives'
+    functions the trace is. `roomy` is how long tapes of loops of unknown length are, and an array of that length.
     """
 
     def __init__(self, leaves: Sequence[Any]) -> None:
@@ -95,13 +99,17 @@ class Tracer:
         self.partial: set[str] = set()
         self.is_open, self.is_quiet = True, False
         self.depth, self.has_flows = 0, False
+        self.loops: list[Any] = []
         self.risky: list[Node] = []
         self.ranges: dict[int, Any] = {}
         self.moves: dict[int, Any] = {}
         self.limits: dict[int, Any] = {}
-        self.named = 0
+        self.named = self.traced = 0
+        self.around: list[Any] = []
+        self.found: dict[Any, Any] = {}
         self.implied: dict[int, Any] = {}
         self.differentiates = 0
+        self.roomy: Any = None
         self.places: dict[int, tuple[Node, str]] = {}
         self._values: dict[int, Any] = {}
 
@@ -142,6 +150,18 @@ class Tracer:
         self.leaves.append(copy)
         self.constants.append(copy)
         return node
+
+    def room(self) -> Extent:
+        """The length of tapes of loops of unknown length: that of an array, which grows where it is too little."""
+        if self.roomy is None:
+            length = self.scope.symbol(f"n{len(self.leaves)}r", FIRST_ROOM)
+            self.bindings.append(Binding(str(length), len(self.leaves), "extent", 0))
+            options = {"index": len(self.inputs), "strides": (1,)}
+            self.inputs.append(Node("input", (), "bool", (length,), options))
+            self.leaves.append(np.zeros(FIRST_ROOM, bool))
+            self.constants.append(self.leaves[-1])
+            self.roomy = length, self.leaves[-1]
+        return self.roomy[0]  # type: ignore[no-any-return]
 
     def value(self, node: Node) -> Any:
         """What a node is in the call that is traced."""

@@ -12,7 +12,7 @@ from typing import Any
 from jitkernels.errors import GraphError
 from jitkernels.graph import construct
 from jitkernels.graph.extents import Number
-from jitkernels.graph.flows import changed, is_direct, is_flow, place_of_base, targets_of
+from jitkernels.graph.flows import changed, is_direct, is_flow, laid_in, place_of_base, targets_of
 from jitkernels.graph.ir import Graph, Node, readers, sorted_nodes
 from jitkernels.graph.regions import COPIED
 
@@ -106,21 +106,9 @@ def _add(
     _refuse_late_reads(nodes, stages, into)
     for i, place in targets.items():
         output, base = graph.outputs[i], graph.inputs[place]
-        if output.ndim and is_direct(output) and _base(output) is not base:
+        if output.ndim and is_direct(output) and laid_in(output) is not base:
             raise GraphError("an array that is left in the memory of another")
     found[id(graph)] = body
-
-
-def _base(node: Node) -> Node:
-    while node.operation == "scatter" or (node.operation == "item" and node.ndim):
-        if node.operation == "item":
-            place = place_of_base(node)
-            if place is None:
-                return node
-            node = node.inputs[0].inputs[place]
-        else:
-            node = node.inputs[0]
-    return node
 
 
 def _strides_of(node: Node, strides: Mapping[int, Strides | None]) -> Strides | None:

@@ -6,6 +6,7 @@ A check is a node without dimensions that is true where a call is refused. It is
 it, and is the status of the code: then NumPy computes, which raises what it raises.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from jitkernels.graph import cones, construct, extents, ir
@@ -27,19 +28,35 @@ def checked(graph: Graph) -> Graph:
     """The graph with the checks that it needs."""
     found: dict[tuple[int, Any], Node] = {}
     for node in graph:
-        if node.operation == "gather":
-            given = node.inputs[1:]
-        elif node.operation == "scatter" and cones.changes(node):
-            given = node.inputs[2:]
-        else:
-            continue
-        axis = node.options["axis"]
-        for i, numbers in enumerate(given):
-            extent, numbers = node.inputs[0].shape[axis + i], _without_repeats(numbers)
-            if not _is_count(numbers, extent):
-                found.setdefault((id(numbers), extents.key_of(extent)), _is_beside(numbers, extent))
+        if node.operation == "gather" or (node.operation == "scatter" and cones.changes(node)):
+            found = _of(node) | found
     own = [node for node in graph.checks if node.operation != "constant" or node.options["value"]]
     return graph.remade(graph.outputs, graph.writes, dict.fromkeys((*own, *found.values())))
+
+
+def with_picks(graph: Graph, picks: Sequence[Node]) -> Graph:
+    """The graph with checks of what picks elements by numbers for nothing: NumPy refuses those that lie beside."""
+    nodes = list(graph)
+    inside = {id(node) for node in nodes}
+    lost = [node for node in picks if id(node) not in inside]
+    if not lost:
+        return graph
+    checked_anyway = {key for node in nodes if node.operation in PICKS for key in _of(node)}
+    own = {key: one for node in lost for key, one in _of(node).items() if key not in checked_anyway}
+    return graph.remade(graph.outputs, graph.writes, (*graph.checks, *own.values()))
+
+
+def _of(node: Node) -> dict[tuple[int, Any], Node]:
+    """What is refused of a node that picks or places elements, by the numbers and the extent."""
+    found: dict[tuple[int, Any], Node] = {}
+    if node.options.get("is_inside"):
+        return found
+    axis = node.options["axis"]
+    for i, numbers in enumerate(node.inputs[1 if node.operation == "gather" else 2 :]):
+        extent, numbers = node.inputs[0].shape[axis + i], _without_repeats(numbers)
+        if not _is_count(numbers, extent):
+            found[id(numbers), extents.key_of(extent)] = _is_beside(numbers, extent)
+    return found
 
 
 def picks_in(graph: Graph) -> int:

@@ -31,6 +31,11 @@ def constant(value: Any, dtype: str) -> Node:
     return Node("constant", (), dtype, (), {"value": number.item() if kind.kind != "f" else float(number)})
 
 
+def zeros(dtype: str, shape: Sequence[Number]) -> Node:
+    """An array of zeros."""
+    return broadcast_to(constant(0, dtype), shape)
+
+
 def extent(value: Number, dtype: str = "int64") -> Node:
     """An extent as a 0-d number."""
     if not isinstance(value, Extent):
@@ -218,6 +223,13 @@ def transpose(node: Node, axes: Sequence[int] | None = None) -> Node:
         raise ValueError("axes don't match array")
     index_map = tuple((0, ((order.index(i), 1),)) for i in range(node.ndim))
     return view(node, index_map, [node.shape[i] for i in order])
+
+
+def flip(node: Node, axis: int) -> Node:
+    """As `numpy.flip` of one dimension."""
+    index_map = identity_map(node.ndim)
+    index_map[axis] = (node.shape[axis] - 1, ((axis, -1),))
+    return view(node, tuple(index_map), node.shape)
 
 
 def expand_dims(node: Node, axes: Sequence[int]) -> Node:

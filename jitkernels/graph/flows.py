@@ -10,7 +10,9 @@ from jitkernels.graph.operations import OPERATIONS
 from jitkernels.graph.regions import nodes_within, regions_of
 
 FLOWS = frozenset({"loop", "branch"})
-IN_NESTS = frozenset({"cast", "constant", "extent", "iota", "kernel", "matmul", "reduce", "update", "view"})
+IN_NESTS = frozenset(
+    {"cast", "concatenate", "constant", "extent", "iota", "kernel", "matmul", "reduce", "update", "view"}
+)
 """What nests and kernels of a region compute, beside what is elementwise."""
 NUMBERS = frozenset({"constant", "extent", "cast", "bounded", "overflows", "parameter", "item"})
 
@@ -72,7 +74,7 @@ def may_refuse(flow: Node) -> bool:
     """Whether there are checks in a loop or branch, or kernels that may have no memory to work in."""
     inside = [one for region in regions_of(flow) for one in nodes_within(region)]
     return any(region.checks for node in (flow, *inside) for region in regions_of(node)) or any(
-        node.operation in ("matmul", "kernel") for node in inside
+        node.operation in ("matmul", "kernel") or "grows" in node.options for node in inside
     )
 
 
@@ -88,6 +90,28 @@ def base_of(node: Node) -> Node:
             node = node.inputs[0].inputs[place]
         else:
             return node
+
+
+def laid_in(node: Node, first: Node | None = None) -> Node:
+    """The array in whose memory flows and elements have left one; of these the `first`, where it is there."""
+    while node is not first and (node.operation == "scatter" or (is_result(node) and node.ndim)):
+        place = place_of_base(node) if node.operation == "item" else 0
+        if place is None:
+            return node
+        node = node.inputs[0] if node.operation == "scatter" else node.inputs[0].inputs[place]
+    return node
+
+
+def brought_home(node: Node, base: Node) -> Node:
+    """What a region makes of an array: a copy, where flows and elements have left it in the memory of another."""
+    return construct.copy(node) if is_direct(node) and laid_in(node, base) is not base else node
+
+
+def landed(node: Node, place: Node) -> Node:
+    """A value as one that code of a region can leave in the memory of a parameter."""
+    if not node.ndim or node is place or base_of(node) is place:
+        return brought_home(node, place) if node.ndim else node
+    return construct.copy(node) if is_direct(node) or base_of(node).operation == "parameter" else node
 
 
 def place_of_base(item: Node) -> int | None:
@@ -153,7 +177,7 @@ def with_copies(graph: Graph) -> Graph:
                 one = node.inputs[place]
                 others = [other for other in read[id(one)] if other is not node]
                 alone = sum(other is node for other in read[id(one)]) == 1
-                is_given = one.operation == "input"
+                is_given = one.operation in ("input", "reshape")  # which may be an argument in another shape
                 own = id(one) in targets and not late if is_given else id(one) not in kept
                 if not (own and alone and all(id(other) in before for other in others)):
                     inputs[place] = construct.copy(inputs[place])

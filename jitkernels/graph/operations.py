@@ -177,7 +177,11 @@ def _gather(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> A
 def _scatter(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
     array, values, *indices = inputs
     changed = np.array(array)
-    changed[(slice(None),) * node.options["axis"] + tuple(indices)] = values
+    key: Any = (slice(None),) * node.options["axis"] + tuple(indices)
+    if node.options.get("adds"):
+        np.add.at(changed, key, values)
+    else:
+        changed[key] = values
     return changed
 
 

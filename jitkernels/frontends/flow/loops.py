@@ -7,6 +7,7 @@ from jitkernels.frontends.flow import facts, hoisting, moving, ranges, rebinding
 from jitkernels.frontends.flow.along import Count
 from jitkernels.frontends.flow.branches import choose, keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.ints import as_int, plain
+from jitkernels.frontends.flow.remembering import Facts, Position
 from jitkernels.frontends.flow.state import (
     UNSET,
     State,
@@ -23,9 +24,11 @@ from jitkernels.frontends.flow.tracing import Attempt
 from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import Tracer
+from jitkernels.frontends.whole import as_extent
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError, elementwise
-from jitkernels.graph.extents import is_moving
+from jitkernels.graph.extents import Number, is_moving
+from jitkernels.graph.flows import brought_home
 from jitkernels.graph.ir import Node
 from jitkernels.graph.regions import Closing, items, parameter
 
@@ -59,6 +62,27 @@ class Loop:
         self.hoped = dict(self.bounds)
         self.rebound: list[int] = []
         self.narrowed: set[int] = set()
+        self.depth, self.start, self.passes = tracer.depth + 1, 0, 0
+        self.rank: Any = None
+        self.lists: list[Any] = []
+        self.position = Position(tracer, state.line)
+        self._recall(self.position.recall())
+
+    def _recall(self, facts: Facts | None) -> None:
+        """Begin with what was found in a round of the loop around."""
+        if facts is None:
+            return
+        for place, kind in enumerate(facts.kinds):
+            if is_number(kind) and self.kinds[place] is not None:
+                self.kinds[place] = joined(self.state.names[place], self.kinds[place], kind)
+                self.bounds.pop(place, None)
+        self.bounds |= facts.bounds
+        self.hoped = dict(self.bounds)
+        self.storages = list(facts.storages)
+        if facts.own == tuple(self.own):
+            for place in facts.rebound:
+                if rebinding.is_array(self.before[place]):
+                    self._rebind(place)
 
     def trace(self) -> None:
         """Make the node, and give the variables its results. Raises UnknownError where this cannot be."""
@@ -72,10 +96,37 @@ class Loop:
         self.state.put(self.given)
         raise UnknownError("the types of variables differ from round to round")
 
+    @property
+    def rounds(self) -> Number | None:
+        """How many rounds there are, as an extent; None where that is not known, or the loop may be left before."""
+        if self.count is None or self.test is not None:
+            return None
+        begin, end, step = self.count
+        if Traced in (type(begin), type(end)):
+            return None
+        found = as_extent(end - begin) if step > 0 else as_extent(begin - end)
+        if not ranges.guarded_at_least_zero(found):
+            return None
+        return found if abs(step) == 1 else (found + (abs(step) - 1)) // abs(step)
+
+    def _run(self, given: Sequence[Any]) -> None:
+        """A round."""
+        self.passes += 1
+        if self.count is not None:
+            begin, _, step = self.count
+            self.rank = given[0] - begin if step > 0 else begin - given[0]
+            if abs(step) != 1:
+                self.rank = self.rank // abs(step)
+        self.tracer.loops.append(self)
+        try:
+            self.body(*given)
+        finally:
+            self.tracer.loops.pop()
+
     def _traced(self) -> bool:
         """Trace a round; whether that is what all rounds are."""
         tracer, state, count = self.tracer, self.state, self.count
-        with Attempt(tracer) as attempt:
+        with Attempt(tracer) as attempt, self.position:
             parameters: list[Node] = []
             given: list[Any] = []
             if count is not None:
@@ -107,9 +158,13 @@ class Loop:
             with facts.Assumed(tracer, condition, truth=True):
                 for one in parameters[first:]:
                     moving.note(tracer, one)
-                self.body(*given)
-            attempt.finish()
+                self.start = attempt.start
+                self.lists.clear()
+                self._run(given)
+            attempt.finish(state.entries)
             for place in self.rebound:
+                if self.lists and attempt.has_written(values[place].view.storage):
+                    raise UnknownError(f"{state.names[place]} is written to, and in a list")
                 # The first round has the array from before the loop, which others see being written to.
                 if not self.own[place] and attempt.has_written(values[place].view.storage):
                     raise UnknownError(f"{state.names[place]} is written to, and another array after it")
@@ -124,15 +179,24 @@ class Loop:
             outputs += rebinding.outputs(
                 [after[i] for i in self.rebound], parameters[rebound : rebound + len(self.rebound)]
             )
-            outputs += [storage.node for storage in self.storages]
+            homes = parameters[len(parameters) - len(self.storages) :]
+            outputs += [
+                brought_home(storage.node, home) for storage, home in zip(self.storages, homes, strict=True)
+            ]
         checks = attempt.checks[len(asked) :]
         hoisted = self._hoisted(attempt, parameters, [*outputs, *checks])
         if attempt.checks:  # see `branches.keep`
             parameters.append(parameter("bool", (), len(parameters)))
+        self.position.remember(self._facts())
         closing = Closing(parameters, attempt.start)
         closing.hoisted = hoisted
         self._made(closing, (condition, asked), (outputs, checks))
         return True
+
+    def _facts(self) -> Facts:
+        return Facts(
+            tuple(self.kinds), self.bounds, tuple(self.storages), tuple(self.rebound), tuple(self.own)
+        )
 
     def _hoisted(self, attempt: Attempt, parameters: list[Node], roots: list[Node]) -> dict[int, Node]:
         """What is read before the loop, once, as no round writes it."""
@@ -264,7 +328,7 @@ class Loop:
         carried += [storage.node for storage in self.storages]
         carried += [construct.constant(False, "bool")] if is_risky else []
         refuse_unsupported(tracer, options)
-        node = Node("loop", [*limits, *carried, *closing.captured], "int64", (), options)
+        node = Node("loop", [*limits, *carried, *closing.taken], "int64", (), options)
         results = items(node, outputs)
         if is_risky:
             keep(tracer, results.pop())
@@ -281,6 +345,7 @@ class Loop:
                 self._after(place, made)
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
+            values[place].view.storage.doubts += [one.array.view.storage for one in self.lists]
             if not self.own[place]:
                 self._at_least_one_round()  # else it is still an array that others have as well
         for storage, made in zip(self.storages, found, strict=True):
