@@ -16,7 +16,7 @@ from jitkernels.graph.summing import summed_to
 from jitkernels.graph.terms import Term
 from jitkernels.graph.totals import Around, Totals
 
-SEVERAL = frozenset({"loop", "branch", "call"})
+SEVERAL = frozenset({"loop", "branch", "call", "kernel"})
 """What may have several results, of which each is an `item`."""
 
 
@@ -72,7 +72,7 @@ def pulled(
         if id(node) not in active or id(node) in known:
             continue
         try:
-            if id(node) in flows and node.operation == "call":
+            if id(node) in flows and node.operation in ("call", "kernel"):
                 _add_parts(totals, node, of_call(node, flows[id(node)]), active)
             elif id(node) in flows:
                 through = of_loop if node.operation == "loop" else of_branch

@@ -112,6 +112,18 @@ class Nest:
         return sum((part for part in parts if LITTLE * extents.value_of(part) >= most_now), 0)
 
     @property
+    def reads(self) -> list[tuple[Node, Number]]:
+        """The arrays that are read, and how many elements of each the loops come by."""
+        found: dict[int, tuple[Node, Number]] = {}
+        for cone in self.cones:
+            for key, leaf in cone.leaves.items():
+                places = cone.places[key].values()
+                steps = sum((self._steps(cone, cones.loops_of(place)) for place in places), 0)
+                if key not in found or extents.value_of(steps) > extents.value_of(found[key][1]):
+                    found[key] = leaf, steps
+        return [*found.values()]
+
+    @property
     def work_of_step(self) -> int:
         """Additions of four bytes that an element takes if every node is computed for it."""
         return self._additions(self.nodes)
