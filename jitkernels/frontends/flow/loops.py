@@ -340,7 +340,7 @@ class Loop:
         carried += [storage.node for storage in self.storages]
         carried += [construct.constant(False, "bool")] if is_risky else []
         refuse_unsupported(tracer, options)
-        node = Node("loop", [*limits, *carried, *closing.taken], "int64", (), options)
+        node = tracer.placed(Node("loop", [*limits, *carried, *closing.taken], "int64", (), options))
         results = items(node, outputs)
         if is_risky:
             keep(tracer, results.pop())
