@@ -1,4 +1,4 @@
-"""Derivatives by central differences in float64, extrapolated by Richardson's rule: right to 1e-9 of smooth functions."""
+"""Derivatives by central differences in float64, extrapolated by Richardson's rule: to 1e-9 of smooth functions."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ def extrapolated(values: Any) -> Any:
     return (64 * third - 20 * second + first) / 45
 
 
-def along(function: Any, arrays: Any, directions: Any) -> Any:
-    """How what a function of arrays gives changes along one direction of each."""
+def along(function: Any, arrays: Any, directions: Any, wide: float = 1.0) -> Any:
+    """How what a function of arrays gives changes along one direction of each; `wide` is of what is a difference itself."""
     found = []
-    for step in STEPS:
+    for step in (one * wide for one in STEPS):
         ahead, behind = (
             function(*(np.array(x + sign * step * u) for x, u in zip(arrays, directions, strict=True)))
             for sign in (1, -1)

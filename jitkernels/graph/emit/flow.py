@@ -169,7 +169,6 @@ class FlowEmitter(Elements):
             self._refuse(Register(self._new(f"icmp ne i64 {status}, 0"), "bool"))  # a kernel had no memory
             if behind:
                 self.block.lines += [f"  br label %{behind}", f"{behind}:"]
-        targets = [target for target, _ in program.graph.writes]
         outputs = len(program.graph.outputs)
         for node, given in zip(program.graph.outputs, group.given[:outputs], strict=True):
             if given.ndim:
@@ -178,9 +177,10 @@ class FlowEmitter(Elements):
             else:
                 values[id(given)] = self._loaded(self.numbers[id(node)], node.dtype)
         places = {
-            id(node): values[id(one)] for node, one in zip(program.graph.inputs, group.taken, strict=True)
+            id(node): values[id(one)] for node, one in zip(group.graph.inputs, group.taken, strict=True)
         }
-        for target, given in zip(targets, group.given[outputs:], strict=True):
+        # As they were before the passes, which leave out what an array has in it already.
+        for (target, _), given in zip(group.graph.writes, group.given[outputs:], strict=True):
             values[id(given)] = places[id(target)]
 
     def _unless_empty(self, node: Node, group: Group, frame: str) -> str:
