@@ -39,6 +39,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         *["functions", "results", "dispatch_table", "plain_calls", "options", "testing", "coverage"],
         *["docs", "measuring", "packing"],
     ),
+    ("ways",),
     ("ledger", "building"),
     ("earning",),
     ("graph",),

@@ -15,7 +15,7 @@ from jitkernels.errors import (
     WorkspaceError,
     shown,
 )
-from jitkernels.frontends import alarms, direct, links, programs
+from jitkernels.frontends import alarms, direct, links
 from jitkernels.frontends import filled as _filled  # noqa: F401  # the tables of what traced arrays do
 from jitkernels.frontends import specialisation as specialisations
 from jitkernels.frontends.arguments import Flattener, patterns, static
@@ -289,18 +289,16 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         names = argument_names(structure, self._signature.names) if structure is not None else []
         return drawn(self.__name__, found, names)
 
-    def tune(self, *args: P.args, **kwargs: P.kwargs) -> "tuple[Explanation, ...]":
-        """Measure the variants of each kernel that a call with such arguments runs, now, and keep what was best.
+    def tune(self, *args: Any, **kwargs: Any) -> "tuple[Explanation, ...]":
+        """Spend ``seconds=1.0`` on measuring how calls with such arguments run best, and keep what was best.
 
-        From then on code is made so, for sizes of this class, in this process and in others; what was made before is
-        forgotten. Returns what was measured. Raises NotUsableError where the call is left to NumPy, no kernel can be
-        measured by itself (what picks elements by numbers or writes to parts of arrays cannot), or measurements would
-        not be used.
+        Without arguments calls are those that were counted with ``profile=True``. From then on code is made so, in
+        this process and in others; what was made before is forgotten. Returns what was measured. Raises NotUsableError
+        where calls are left to NumPy or measurements would not be used, ArgumentError for a wrong time.
         """
-        self.release()  # code that serves these sizes may have been made of others, which would be measured
-        told = programs.tuned(self.__name__, self._looked_at(args, kwargs)[0], self.config)
-        self.release()
-        return told
+        from jitkernels.frontends import tuning
+
+        return tuning.tune(self, args, kwargs)
 
     def export(self, directory: "Path | str", /, *args: P.args, **kwargs: P.kwargs) -> "Description":
         """Write what becomes of such a call as a bundle: object file, C header, weights, examples in C and Python.

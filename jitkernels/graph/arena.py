@@ -24,12 +24,19 @@ MOST_TRIES, MANY = 200, 1000
 
 @dataclass
 class Buffer:
-    """An array between steps: its word in the frame, its bytes, and the first and the last step that need it."""
+    """An array between steps: its word in the frame, its bytes, and from which to which times it is needed."""
 
     word: int
     nbytes: Number
-    first: int
-    last: int
+    spans: tuple[tuple[int, int], ...]
+
+    @property
+    def first(self) -> int:
+        return self.spans[0][0]
+
+    @property
+    def last(self) -> int:
+        return max(last for _, last in self.spans)
 
     @property
     def now(self) -> int:
@@ -38,15 +45,19 @@ class Buffer:
 
     def meets(self, other: "Buffer") -> bool:
         """Whether both are needed at once."""
-        return self.first <= other.last and other.first <= self.last
+        return any(first <= end and begin <= last for first, last in self.spans for begin, end in other.spans)
 
 
 @dataclass
 class Arena:
-    """Buffers from the lowest to the highest, and for each the numbers of those that it has to lie above."""
+    """Buffers from the lowest to the highest, and for each the numbers of those that it has to lie above.
+
+    `limit`: bytes in all that it is for; calls that need more have another one.
+    """
 
     buffers: list[Buffer] = field(default_factory=list)
     above: list[tuple[int, ...]] = field(default_factory=list)
+    limit: int | None = None
 
     def places(self, value: Callable[[Number], int]) -> tuple[list[int], int]:
         """Where each buffer begins, and the bytes of the arena."""
@@ -72,8 +83,13 @@ def bound_of(buffers: Iterable[Buffer]) -> int:
     """The most bytes that are needed at once."""
     changes: dict[int, int] = {}
     for buffer in buffers:
-        changes[buffer.first] = changes.get(buffer.first, 0) + buffer.now
-        changes[buffer.last + 1] = changes.get(buffer.last + 1, 0) - buffer.now
+        now, reached = buffer.now, -1
+        for first, last in buffer.spans:
+            begin = max(first, reached + 1)
+            if begin <= last:
+                changes[begin] = changes.get(begin, 0) + now
+                changes[last + 1] = changes.get(last + 1, 0) - now
+                reached = last
     most = now = 0
     for time in sorted(changes):
         now += changes[time]
@@ -85,32 +101,29 @@ def planned(buffers: Sequence[Buffer]) -> Arena:
     """An arena for some buffers."""
     if not buffers:
         return Arena()
-    begins = _placed(buffers)
+    meeting = _meetings(buffers)
+    begins = _placed(buffers, meeting)
     order = sorted(range(len(buffers)), key=lambda i: (begins[i], buffers[i].first))
-    chosen = [buffers[i] for i in order]
-    lowest = [begins[i] for i in order]
-    first = np.array([one.first for one in chosen])
-    last = np.array([one.last for one in chosen])
+    number = {i: place for place, i in enumerate(order)}
     above: list[tuple[int, ...]] = []
     beneath: list[int] = []  # bits of all that a buffer lies above, of others or at once
-    for i, one in enumerate(chosen):
-        meeting = np.nonzero((first[:i] <= one.last) & (last[:i] >= one.first))[0]
+    for place, i in enumerate(order):
         direct: list[int] = []
         reached = 0
-        for j in sorted(meeting.tolist(), key=lambda j: -lowest[j]):
-            if not reached >> j & 1:
-                direct.append(j)
-                reached |= beneath[j] | 1 << j
+        lower = [j for j in meeting[i] if number[j] < place]
+        for j in sorted(lower, key=lambda j: (-begins[j], number[j])):
+            if not reached >> number[j] & 1:
+                direct.append(number[j])
+                reached |= beneath[number[j]] | 1 << number[j]
         above.append(tuple(direct))
         beneath.append(reached)
-    return Arena(chosen, above)
+    return Arena([buffers[i] for i in order], above)
 
 
-def _placed(buffers: Sequence[Buffer]) -> list[int]:
+def _placed(buffers: Sequence[Buffer], meeting: Sequence[Sequence[int]]) -> list[int]:
     """Where each buffer begins, by the sizes of now, in as little memory as is found."""
     count, bound = len(buffers), bound_of(buffers)
     size = [one.now for one in buffers]
-    meeting = _meetings(buffers)
     keys: list[Callable[[int], Any]] = [
         lambda i: (-size[i], buffers[i].first),
         lambda i: (-size[i] * (buffers[i].last - buffers[i].first + 1), buffers[i].first),
@@ -150,8 +163,9 @@ def _meetings(buffers: Sequence[Buffer]) -> list[list[int]]:
     for i in sorted(range(len(buffers)), key=lambda i: buffers[i].first):
         alive = [j for j in alive if buffers[j].last >= buffers[i].first]
         for j in alive:
-            found[i].append(j)
-            found[j].append(i)
+            if buffers[i].meets(buffers[j]):
+                found[i].append(j)
+                found[j].append(i)
         alive.append(i)
     return found
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import GraphError
-from jitkernels.graph import checks, construct, epilogues, flows, kernel_calls, products
+from jitkernels.graph import checks, construct, epilogues, flows, kernel_calls, lifetimes, products
 from jitkernels.graph.arena import planned
 from jitkernels.graph.bodies import bodies_of
 from jitkernels.graph.config import JitConfig
@@ -14,15 +14,16 @@ from jitkernels.graph.extents import Number, Scope
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.kernel_calls import KernelCall
-from jitkernels.graph.lifetimes import lifetimes
 from jitkernels.graph.limits import limit
 from jitkernels.graph.nests import Nest
+from jitkernels.graph.ordering import ordered
 from jitkernels.graph.orders import order_of_store
 from jitkernels.graph.passes import optimised
 from jitkernels.graph.pieces import is_reshaped_input
 from jitkernels.graph.products import Product
 from jitkernels.graph.profile import Profile
 from jitkernels.graph.program import Program
+from jitkernels.graph.recomputing import Recomputing
 from jitkernels.graph.replacing import Replacing
 from jitkernels.graph.reuse import memory_of
 from jitkernels.graph.schedule import Single, scheduled
@@ -55,26 +56,53 @@ def compiled(
     program, steps, arrays = _planned(graph, scope, config)
     outputs = {id(node) for node in program.graph.outputs}
     between = {program.words[id(node)]: node for node in program.made if id(node) not in outputs}
-    program.arena = planned(lifetimes(steps, arrays, between))
     for i, name in enumerate(program.symbols):
         program.symbols[name] = len(program.words) + i
     if config.profile:
         program.profile = Profile(word=len(program.words) + len(program.symbols) + 1)
-    group: list[Nest | Product | Flow | KernelCall] = []
-    for step in [*steps, None]:
-        if isinstance(step, Nest | Product | Flow | KernelCall):
-            group.append(step)
+    group: list[lifetimes.Unit] = []
+    for unit in [*_in_memory(steps, program, arrays, between), ()]:
+        single = unit[0] if unit and isinstance(unit[0], Single) else None
+        if unit and single is None:
+            group.append(unit)
             continue
-        if isinstance(step, Single) and id(step.node) in program.reshaped:
+        if single is not None and id(single.node) in program.reshaped:
             continue
         if group:
             program.steps.append(Maker(arrays, program, scope, choose, units).segment(group))
             group = []
-        if isinstance(step, Single):
-            program.steps.append(step.node)
+        if single is not None:
+            program.steps.append(single.node)
             if program.profile is not None:
-                program.profile.clock(step.node)
+                program.profile.clock(single.node)
     return program
+
+
+def _in_memory(
+    steps: Sequence[epilogues.Step], program: Program, arrays: dict[int, Array], between: dict[int, Node]
+) -> list[lifetimes.Unit]:
+    """What is done one after another, when it is planned where the arrays between lie.
+
+    Raises MemoryLimitError where that takes too much, whatever is computed again.
+    """
+    units = lifetimes.units_of(steps)
+    uses = [lifetimes.use_of(unit, arrays) for unit in units]
+    stays = {id(unit): lifetimes.stays(unit, program.graph) for unit in units}
+    order = ordered(uses, [*stays.values()], lifetimes.lifetimes(range(len(units)), uses, between))
+    units, uses = [units[number] for number in order], [uses[number] for number in order]
+    buffers = lifetimes.lifetimes(range(len(units)), uses, between)
+    program.arena, limit = planned(buffers), program.config.memory_limit
+    if limit is None:
+        return units
+    if program.arena.now > limit:
+        given = frozenset(program.words[id(node)] for node in program.graph.inputs)
+        work = [lifetimes.work_of(unit) for unit in units]
+        order, program.arena = Recomputing(
+            uses, work, [stays[id(unit)] for unit in units], given, buffers
+        ).within(limit)
+        units = [units[number] for number in order]
+    program.arena.limit = limit
+    return units
 
 
 def _planned(

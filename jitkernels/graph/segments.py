@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from jitkernels import machine
 from jitkernels.errors import GraphError
 from jitkernels.graph import cones, epilogues, guesses
-from jitkernels.graph.emit import polls, programs
+from jitkernels.graph.emit import polls, programs, shared_rounds
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
 from jitkernels.graph.emit.clock import Clock
@@ -20,10 +20,12 @@ from jitkernels.graph.extents import Extent, Scope
 from jitkernels.graph.flows import Flow, is_flow
 from jitkernels.graph.ir import Node
 from jitkernels.graph.kernel_calls import KernelCall
+from jitkernels.graph.lifetimes import Unit
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program, Segment
 from jitkernels.graph.rounds import work_of
+from jitkernels.graph.schedule import Single
 from jitkernels.native import c_api
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.sharing import WORK
@@ -47,37 +49,44 @@ class Maker:
     calls: list[programs.Call] = field(default_factory=list)
     kernels: list[External] = field(default_factory=list)
 
-    def segment(self, nests: Sequence[Nest | Product | Flow | KernelCall]) -> Segment:
-        """Nests and products as one function. What a nest does for rows that a product hands on is part of that."""
+    def segment(self, units: Sequence[Unit]) -> Segment:
+        """Nests and products as one function. What a nest does for rows that a product hands on is part of that.
+
+        What comes again is called again.
+        """
         # What the body of a kernel calls is part of it: its externals are told before it is made.
         has_flows = any(map(is_flow, self.program.graph))  # of which nobody is warned
         is_watched = self.units is None and bool(self.program.graph.writes) and not has_flows
         kind = WatchedLibrary if is_watched else Library
         self.library = kind(alone={} if self.units is None else None)
         self.shares = False
+        made: dict[int, list[programs.Call]] = {}
+        number = 0
+        for unit in units:
+            if id(unit) in made:
+                self.calls += made[id(unit)]
+                continue
+            before = len(self.calls)
+            self._unit(unit, number)
+            made[id(unit)] = self.calls[before:]
+            number += len(unit)
+        return self._made([step for unit in units for step in unit if not isinstance(step, Single)])
+
+    def _unit(self, unit: Unit, number: int) -> None:
+        """What is done at one time; `number` is that of its first step."""
         waiting: Product | None = None
-        for number, nest in enumerate(nests):
-            if isinstance(nest, Flow | KernelCall):
-                if waiting is not None:
-                    self._product(waiting, f"nest{number}.before")
-                    waiting = None
-                if isinstance(nest, Flow):
-                    self._flow(nest, f"flow{number}")
-                else:
-                    self.kernel(nest, f"kernel{number}")
-                continue
-            if isinstance(nest, Nest) and nest.is_empty:
-                continue
-            if isinstance(nest, Nest):
-                self._nest(nest, f"nest{number}", waiting)
+        for number, step in enumerate(unit, number):  # noqa: B020
+            if isinstance(step, Flow):
+                self._flow(step, f"flow{number}")
+            elif isinstance(step, KernelCall):
+                self.kernel(step, f"kernel{number}")
+            elif isinstance(step, Product):
+                waiting = step
+            elif isinstance(step, Nest) and not step.is_empty:
+                self._nest(step, f"nest{number}", waiting)
                 waiting = None
-                continue
-            if waiting is not None:
-                self._product(waiting, f"nest{number}.before")
-            waiting = nest
         if waiting is not None:
-            self._product(waiting, f"nest{len(nests)}.before")
-        return self._made(nests)
+            self._product(waiting, f"nest{number + 1}.before")
 
     def _flow(self, flow: Flow, name: str) -> None:
         """A loop or branch, which is called like a nest, and the nests in it."""
@@ -106,9 +115,12 @@ class Maker:
         self.flows.append(emitter.text())
         if emitter.swaps and SWAPPED not in self.flows:
             self.flows.append(SWAPPED)
-        if emitter.patience and polls.TEXT not in self.flows:
+        if (emitter.patience or emitter.shares) and polls.TEXT not in self.flows:
             self.flows.append(polls.TEXT)
             self.kernels += c_api.signals()
+        if emitter.shares and shared_rounds.TEXT not in self.flows:
+            self.flows.append(shared_rounds.TEXT)
+            self.kernels += shared_rounds.externals()
         self.calls.append(
             programs.Call(name, None, work_of(flow.node), refuses=True, clock=self._clock(flow))
         )
