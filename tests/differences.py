@@ -14,7 +14,7 @@ def extrapolated(values: Any) -> Any:
 
 
 def along(function: Any, arrays: Any, directions: Any, wide: float = 1.0) -> Any:
-    """How what a function of arrays gives changes along one direction of each; `wide` is of what is a difference itself."""
+    """How what a function of arrays gives changes along a direction of each; `wide` for differences of differences."""
     found = []
     for step in (one * wide for one in STEPS):
         ahead, behind = (
@@ -33,6 +33,11 @@ def gradient(function: Any, arrays: Any, number: int) -> Any:
         directions[number][place] = 1.0
         found[place] = along(function, [one.copy() for one in arrays], directions)
     return found
+
+
+def difference(function: Any, x: Any) -> Any:
+    """The gradient of a function of one array that gives a float."""
+    return gradient(function, [x], 0)
 
 
 def agree(found: Any, expected: Any, most: float = 1e-6, about: Any = "") -> None:

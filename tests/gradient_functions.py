@@ -53,12 +53,14 @@ FUNCTIONS: dict[Any, list[tuple[Any, Any]]] = {
     np.interp: [
         (lambda f: weighed(np.interp(np.linspace(-1, 4, 7), np.arange(4.0), f) ** 2), x[:4]),
         (lambda q: weighed(np.interp(q, np.arange(6.0), positive) ** 2), np.array([0.3, 1.7, 2.2, 4.9])),
-        (lambda q: weighed(np.interp(np.linspace(0.1, 2, 6), q, positive[:4]) ** 2), np.array([0.0, 0.75, 1.55, 2.2])),
+        (lambda q: weighed(np.interp(np.linspace(0.1, 2, 6), q, x[:4]) ** 2), np.array([0.0, 0.75, 1.55, 2.2])),
         (lambda f: weighed(np.interp(positive, np.arange(4.0), f, period=4.0)), x[:4]),
         (lambda f: weighed(np.interp(positive, np.arange(1.0), f) ** 2), x[:1]),
         (lambda f: weighed(np.interp(positive * 3, np.arange(6.0), f, left=-1.0, right=2.0)), x),
     ],
-    np.correlate: [(lambda x: weighed(np.correlate(x, x[:3], "same")), x), (lambda x: weighed(np.correlate(x[:2], x)), x)],
+    np.correlate: [
+        (lambda x: weighed(np.correlate(x, x[:3], "same")), x), (lambda x: weighed(np.correlate(x[:2], x)), x),
+    ],
     np.convolve: [
         (lambda x: weighed(np.convolve(x, x[:3])), x), (lambda x: weighed(np.convolve(x[:2], x, "same")), x),
     ],
@@ -98,7 +100,8 @@ FUNCTIONS: dict[Any, list[tuple[Any, Any]]] = {
     np.minimum.accumulate: [(lambda x: weighed(np.minimum.accumulate(x, axis=1) ** 2), table)],
     windows_of: [(lambda x: weighed(windows_of(x, 3) ** 2), x), (lambda x: weighed(windows_of(x, (2, 2)) ** 2), table)],
     np.take: [
-        (lambda x: weighed(np.take(x, [0, 1, 1, 4]) ** 2), x), (lambda x: weighed(np.take(x, [1, 0, 1], axis=1)), table),
+        (lambda x: weighed(np.take(x, [0, 1, 1, 4]) ** 2), x),
+        (lambda x: weighed(np.take(x, [1, 0, 1], axis=1)), table),
         (lambda x: weighed(x[[2, 0, 1]]), x), (lambda x: np.sum(x**2) + 0 * x[[2, 0, 1]][1], x),
         (lambda x: x[np.argmax(x)] ** 2, x), (lambda x: weighed(x[np.triu_indices(4)] ** 2), square),
         (lambda x: weighed(np.take_along_axis(x, np.argsort(x, axis=1), 1) ** 2), table),
@@ -106,14 +109,15 @@ FUNCTIONS: dict[Any, list[tuple[Any, Any]]] = {
     ],
     np.put_along_axis: [(scattered, x), (added_at, x), (filled, square)],
     np.prod: [
-        (np.prod, x), (lambda x: np.prod(x), np.array([0.0, 2.0, 3.0])), (lambda x: np.prod(x), np.array([0.0, 2.0, 0.0])),
+        (np.prod, x), (np.prod, np.array([0.0, 2.0, 3.0])), (np.prod, np.array([0.0, 2.0, 0.0])),
         (lambda x: weighed(np.prod(x, axis=(0, 2))), random.normal(size=(2, 3, 2))),
         (lambda x: weighed(np.cumprod(x)), np.array([0.5, 0.0, 2.0, 0.0, 3.0])),
     ],
     np.max: [(lambda x: np.max(x) ** 2, x), (lambda x: weighed(np.min(x, axis=1) ** 2), table), (np.ptp, x)],
     np.matmul: [
         (lambda x: weighed(x @ x @ x), square), (lambda x: weighed(x @ positive[:4]), square),
-        (lambda x: np.inner(x, x), x), (lambda x: np.vecdot(x, x), x), (lambda x: weighed(np.tensordot(x, x, 1)), square),
+        (lambda x: np.inner(x, x), x), (lambda x: np.vecdot(x, x), x),
+        (lambda x: weighed(np.tensordot(x, x, 1)), square),
         (lambda x: np.einsum("ij,kj->", x, x), table), (lambda x: weighed(np.linalg.matrix_power(x, 3)), square),
         (lambda x: weighed(np.linalg.multi_dot([x, symmetric, x])), square), (lambda x: np.trace(x @ x), square),
         (lambda x: weighed(np.matmul(np.stack([x, x]), x)), square), (lambda x: weighed(np.outer(x, x)), x),
@@ -133,8 +137,10 @@ FUNCTIONS: dict[Any, list[tuple[Any, Any]]] = {
         (lambda x: weighed(np.broadcast_to(x, (2, 6))[1:] ** 2), x),
     ],
     np.where: [
-        (lambda x: weighed(np.select([x > 1, x < 0], [x**2, x * 3], x)), x), (lambda x: weighed(np.clip(x, -0.5, 0.5)), x),
-        (lambda x: np.sum(x[x > 0] ** 2), x), (lambda x: weighed(np.nan_to_num(x) ** 2), x), (lambda x: np.nansum(x**2), x),
+        (lambda x: weighed(np.select([x > 1, x < 0], [x**2, x * 3], x)), x),
+        (lambda x: weighed(np.clip(x, -0.5, 0.5)), x),
+        (lambda x: np.sum(x[x > 0] ** 2), x), (lambda x: weighed(np.nan_to_num(x) ** 2), x),
+        (lambda x: np.nansum(x**2), x),
     ],
     np.var: [
         (lambda x: weighed(np.cov(x)), table), (lambda x: weighed(np.corrcoef(x)), table), (np.std, x),

@@ -1,9 +1,11 @@
 """Losses that people minimise, small and smooth where they are looked at: functions of float arrays, and the arrays."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+Program = Callable[..., Any]
 PROGRAMS: dict[str, tuple[Any, tuple[Any, ...]]] = {}
 """By name, functions that give floats or arrays, and arguments by all of which they have derivatives."""
 windows_of = np.lib.stride_tricks.sliding_window_view
@@ -24,10 +26,10 @@ SECOND = {
 """Those whose second derivatives are compiled in the tests; those of others NumPy computes, operation by operation."""
 
 
-def at(*arrays: Any) -> Any:
+def at(*arrays: Any) -> Callable[[Program], Program]:
     """Enter a program with its arguments."""
 
-    def enter(function: Any) -> Any:
+    def enter(function: Program) -> Program:
         PROGRAMS[function.__name__] = function, arrays
         return function
 
