@@ -91,7 +91,7 @@ def history(a: Any, n: Any) -> Any:
 
 def history_of_numbers(a: Any, n: Any) -> Any:
     found = [0.5]
-    for i in range(n):
+    for _ in range(n):
         found.append(found[-1] * 3.5 * (1 - found[-1]))
     s = 0.0
     for x in found:
@@ -256,6 +256,85 @@ def reshaped_before(a: Any, n: Any) -> Any:
     return b
 
 
+def entries(a: Any) -> Any:
+    found = {"sum": 0.0, "count": 0}
+    pair = [0.0, 1.0]
+    for x in a:
+        if x > 0.5:
+            found["sum"] += x
+            found["count"] += 1
+        pair[0] += x
+        pair[1] = pair[0] * 0.5 + pair[1]
+    return found["sum"] / found["count"], found, pair
+
+
+def arrays_in_entries(a: Any, n: Any) -> Any:
+    state = {"x": np.zeros_like(a), "v": np.ones_like(a), "k": 3}
+    for _ in range(n):
+        state["x"] = state["x"] + 0.125 * state["v"]
+        state["v"] = state["v"] - 0.125 * state["x"]
+    return state["x"], state["v"], state["k"]
+
+
+def chosen_arrays(a: Any, n: Any) -> Any:
+    x, y = np.zeros_like(a), np.ones_like(a)
+    for i in range(n):
+        if a[i] > 0.5:
+            x = x + a
+            y = x * 2
+        else:
+            y = y * 0.5
+            x = x - y
+        if a[i] > 0.75:
+            x, y = y, x
+    return x, y, x * 2 if x[0] > 0 else x - 1
+
+
+def chosen_before_use(a: Any) -> Any:
+    norm = a[0] + a[1]
+    if norm > 0.1:
+        a = a / norm
+    if a[2] > 100:
+        b = a * 2
+    elif a[2] > 0.1:
+        b = np.concatenate([a[1:], a[:1]])
+        b[0] = 7
+    else:
+        b = a - 1
+    b += 1
+    return b
+
+
+def early_array(a: Any) -> Any:
+    for i in range(len(a)):
+        if a[i] > 0.95:
+            return a * i
+    return a - 1
+
+
+def line_search(x: Any, n: Any) -> Any:
+    step, f = 1.0, x.max()
+    for _ in range(n):
+        new = x - step * 2 * x
+        found = np.abs(new).max()
+        if found < f:
+            x, f, step = new, found, step * 1.25
+        else:
+            step = step * 0.5
+    return x, f
+
+
+def all_places(m: Any) -> Any:
+    s = 0.0
+    for i, j in np.ndindex(m.shape):
+        s = s * 0.5 + m[i, j] * i
+    for place in np.ndindex(*m.shape):
+        s = s * 0.5 + m[place]
+    for (i, j), x in np.ndenumerate(m):
+        s = s * 0.5 + x * i - j
+    return s
+
+
 def _numbers(*shape: int) -> Callable[[], Any]:
     return lambda: np.random.default_rng(1).random(shape)
 
@@ -266,15 +345,20 @@ FORMS: dict[Callable[..., Any], tuple[Callable[[], Any], ...]] = {
         (
             comprehension, comprehension_of_range, list_of_numbers, sum_of_generator, sum_with_condition, any_all,
             extremes, next_of_generator, dict_of_constants, appended, backwards, enumerated_ranges, assigned_in_tests,
-            matched, starred, chained, else_of_loops, function_inside, variable_of_function_around,
+            matched, starred, chained, else_of_loops, function_inside, variable_of_function_around, entries,
+            chosen_before_use, early_array,
         ),
         (VECTOR,),
     ),
     **dict.fromkeys(
-        (nested_comprehension, comprehension_of_two, comprehension_of_rows, list_of_rows, appended_in_two, neighbours),
+        (nested_comprehension, comprehension_of_two, comprehension_of_rows, list_of_rows, appended_in_two, neighbours,
+         all_places),
         (MATRIX,),
     ),
-    **dict.fromkeys((history, history_of_numbers, shifted, padded, reshaped_before), (VECTOR, lambda: 30)),
+    **dict.fromkeys(
+        (history, history_of_numbers, shifted, padded, reshaped_before, arrays_in_entries, chosen_arrays, line_search),
+        (VECTOR, lambda: 30),
+    ),
     rolled: (MATRIX, lambda: 20),
     flags: (VECTOR, lambda: "up", lambda: None),
 }  # fmt: skip

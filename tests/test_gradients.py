@@ -293,19 +293,6 @@ def test_through_branches() -> None:
         agree(jk.grad(first_of)(x), difference(first_of, x))
 
 
-def test_long_loops_are_refused() -> None:
-    """A loop of unknown length has no derivative yet, which is said."""
-
-    def settled(x: Any) -> Any:
-        total = x[0]
-        while total < 100.0:
-            total = total * 2.0
-        return total
-
-    with pytest.raises(jk.DerivativeError, match="there is none of a loop"):
-        jk.grad(settled)(np.ones(3))
-
-
 def test_subgradients() -> None:
     """Ties are shared, as in JAX; nothing flows to what is not chosen."""
     assert jk.grad(lambda x: np.maximum(x, 1.0))(1.0) == 0.5

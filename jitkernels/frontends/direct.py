@@ -17,6 +17,7 @@ from jitkernels.frontends.captured import is_library
 from jitkernels.frontends.reaching import FUNCTION_PARTS, Reaching, UnreachableError, has_parts, sources
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.frontends.tracer import INT64
+from jitkernels.graph import extents
 from jitkernels.graph.emit.interface import Bound, Reach, Rebuilt, Whole
 from jitkernels.graph.emit.objects import Step
 from jitkernels.graph.program import Entry
@@ -195,8 +196,14 @@ def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) 
         symbols = tuple(program.symbols) if plan.views else ()
         call.objects.append(plan.finisher(len(program.graph.outputs), symbols))
         rebuilt = Rebuilt(len(call.objects) - 1, plan.leaves, symbols)
+    # Sizes that are constants of the code are compared with these in any case.
+    guards = [
+        one
+        for one in specialisation.guards
+        if specialisation.scope.values.keys() >= {*extents.symbols_of(one.extent)}
+    ]
     entry: Entry | None = program.caller(
-        specialisation.guards,
+        guards,
         found,
         reach,
         word=len(call.objects),

@@ -35,7 +35,7 @@ def is_python(function: Any) -> bool:
 
 
 def traced_copy(function: Any) -> Any:
-    """NumPy's own code, or that of a reference, which sees the stand-in of NumPy in place of what makes arrays of nothing."""
+    """NumPy's code, or a reference's, which sees the stand-in of NumPy in place of what makes arrays of nothing."""
     found = implementation(function)
     if found in _copies:
         return _copies[found]
@@ -50,7 +50,9 @@ def traced_copy(function: Any) -> Any:
 
 
 def _is_own(value: Any) -> bool:
-    return isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith((NUMPY, *REFERENCES))
+    return isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith(
+        (NUMPY, *REFERENCES)
+    )
 
 
 def _names(code: types.CodeType) -> set[str]:

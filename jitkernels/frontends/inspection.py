@@ -36,8 +36,12 @@ class JitStats:
     times: tuple[KernelTime, ...] = ()
 
     def __str__(self) -> str:
-        figures = [f"{name}: {value}" for name, value in vars(self).items() if name != "times"]
-        indented = [f"  {'  ' if one.inside else ''}{one}" for one in self.times]
+        figures = [
+            f"{name}: {round(value, 4) if isinstance(value, float) else value}"
+            for name, value in vars(self).items()
+            if name != "times"
+        ]
+        indented = [f"    {one.kernel}: {one.figures}" if one.inside else f"  {one}" for one in self.times]
         return "\n".join([", ".join(figures), *indented])
 
 

@@ -239,12 +239,6 @@ def reduceat_ufunc(tracer: Tracer, ufunc: Any, *arguments: Any, **keywords: Any)
     raise UnknownError(f"numpy.{ufunc.__name__}.reduceat")
 
 
-@serves("ufunc.at")
-def at_ufunc(tracer: Tracer, ufunc: Any, *arguments: Any, **keywords: Any) -> Any:
-    """``ufunc.at``, which takes equal indices one after another."""
-    raise UnknownError(f"numpy.{ufunc.__name__}.at")
-
-
 def _reduction(kind: str) -> Any:
     def reduce_(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,

@@ -3,7 +3,7 @@
 import gc
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any, Self
 
@@ -211,13 +211,23 @@ class Watch:
             self.refused = captured.is_tracked(frame)
 
 
-def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) -> Specialisation:
-    """Trace a function. Raises TracingError for what has to be written otherwise; plain code serves for all else."""
+def made(
+    function: Any,
+    structure: Any,
+    leaves: list[Any],
+    config: JitConfig,
+    variant: Mapping[str, Any] | None = None,
+) -> Specialisation:
+    """Trace a function. Raises TracingError for what has to be written otherwise; plain code serves for all else.
+
+    `variant`: how it is compiled; that which measured best if None.
+    """
     began = time.perf_counter()
+    exact = None
     tracer = Tracer(leaves)
     push(tracer)
     try:
-        graph, plan = _traced(tracer, structure)
+        graph, plan = _traced(tracer, structure, exact=config.exact_sizes)
     except TracingError:
         raise
     except UnknownError as error:
@@ -234,7 +244,13 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
         )
         specialisation.written = tuple(target.options["index"] for target, _ in graph.writes)
         try:
-            specialisation.program = programs.compiled(graph, tracer.scope, config)
+            how = programs.picked(graph, tracer.scope, config, variant)
+            if how is not None and how.config.exact_sizes > config.exact_sizes:
+                exact = how.config, how.variant
+            else:
+                specialisation.program = programs.compiled(graph, tracer.scope, config, how)
+            if how is not None and how.told:
+                specialisation.notes += (how.told,)
             specialisation.guards = tuple(tracer.scope.guards.values())  # of what code was made for, too
         except MemoryLimitError:
             raise
@@ -247,13 +263,15 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
                 specialisation.reason = str(error)
     finally:
         pop()
+    if exact is not None:
+        return made(function, structure, leaves, *exact)
     specialisation.seconds = time.perf_counter() - began
     specialisation.has_foreign = FOREIGN in leaves_of(structure[1:])
     return specialisation
 
 
-def _traced(tracer: Tracer, structure: Any) -> tuple[Graph, Any]:
-    given = _inputs(tracer)
+def _traced(tracer: Tracer, structure: Any, *, exact: bool) -> tuple[Graph, Any]:
+    given = _inputs(tracer, exact=exact)
     remaining = iter(given)
     rebuilder = Rebuilder(lambda _: next(remaining), stand_in, BUILTINS, operators)
     function, positional, keywords = (rebuilder.rebuild(one) for one in structure)
@@ -266,8 +284,8 @@ def _traced(tracer: Tracer, structure: Any) -> tuple[Graph, Any]:
     return served(graph) if tracer.has_flows else graph, plan
 
 
-def _inputs(tracer: Tracer) -> list[Any]:
-    """What stands for each leaf."""
+def _inputs(tracer: Tracer, *, exact: bool) -> list[Any]:
+    """What stands for each leaf; if `exact`, extents are numbers, and code is for these alone."""
     symbols: dict[int, Any] = {one: one for one in short_extents(tracer.leaves)}
     given: list[Any] = []
     for i, leaf in enumerate(tracer.leaves):
@@ -282,6 +300,7 @@ def _inputs(tracer: Tracer) -> list[Any]:
                 given.append(Traced(tracer, View(Storage(node), ()), is_scalar=True, is_weak=weak))
             continue
         shape = [_extent(tracer, symbols, i, d) for d in range(leaf.ndim)]
+        shape = [*map(int, shape)] if exact else shape
         is_c = leaf.flags.c_contiguous
         strides = c_strides(shape) if is_c else _strides(tracer, i, leaf, shape)
         node = Node("input", (), leaf.dtype.name, shape, {"index": i, "strides": strides})
@@ -289,6 +308,9 @@ def _inputs(tracer: Tracer) -> list[Any]:
         storage = Storage(node, i, is_c=True if is_c else None)
         storage.strides, storage.is_frozen = strides, not leaf.flags.writeable
         given.append(Traced(tracer, View(storage, shape)))
+    if exact:  # the guards stay, but nothing is computed from these any more
+        for binding in tracer.bindings:
+            tracer.scope.values.pop(binding.symbol if binding.kind == "extent" else "", None)
     return given
 
 

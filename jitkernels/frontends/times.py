@@ -9,6 +9,8 @@ import numpy as np
 from jitkernels.frontends.groups import Group, group_of, groups_of
 from jitkernels.graph import extents
 from jitkernels.graph.ir import Node
+from jitkernels.graph.nests import Nest
+from jitkernels.graph.products import Product
 from jitkernels.graph.profile import Profile, Taken
 
 FREE = frozenset({"input", "constant", "extent", "view", "cast", "reshape", "placed", "copy"})
@@ -141,13 +143,27 @@ def _work(group: Group, values: Mapping[str, int]) -> tuple[int, int]:
     if group.kind in ("loop", "branch"):
         return 0, 0
     try:
-        moved = sum(
-            _elements(node, values) * np.dtype(node.dtype).itemsize for node in (*group.reads, *group.writes)
-        )
+        moved = sum(_bytes(part, values) for part in group.parts)
         operations = sum(_operations(node, values) for node in group.nodes)
     except KeyError:  # a size that differs from round to round
         return 0, 0
     return moved, operations
+
+
+def _bytes(part: Any, values: Mapping[str, int]) -> int:
+    """What a run of a part reads and writes: of arrays that it needs a slice of, that slice."""
+    if isinstance(part, Nest):
+        stored = {id(store.cone.root): store.cone.root for store in part.stores}.values()
+        return sum(_size(node, values) for node in stored) + sum(
+            min(_size(leaf, values), extents.evaluated(steps, values) * np.dtype(leaf.dtype).itemsize)
+            for leaf, steps in part.reads
+        )
+    node = part.node if isinstance(part, Product) else part
+    return sum(_size(one, values) for one in (*node.inputs, node))
+
+
+def _size(node: Node, values: Mapping[str, int]) -> int:
+    return _elements(node, values) * np.dtype(node.dtype).itemsize
 
 
 def _operations(node: Node, values: Mapping[str, int]) -> int:

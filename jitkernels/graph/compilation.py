@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import GraphError
-from jitkernels.graph import construct, epilogues, flows, lifetimes, products
+from jitkernels.graph import checks, construct, epilogues, flows, kernel_calls, lifetimes, products
 from jitkernels.graph.arena import planned
 from jitkernels.graph.bodies import bodies_of
-from jitkernels.graph.checks import checked
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.extents import Number, Scope
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.limits import limit
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.ordering import ordered
@@ -110,12 +110,12 @@ def _planned(
     graph: Graph, scope: Scope, config: JitConfig, *, in_flow: bool = False
 ) -> tuple[Program, list[epilogues.Step], dict[int, Array]]:
     """What is computed where, and where its results are."""
-    graph = products.lowered(optimised(graph, config))
-    if abs(config.opt_level) >= 3:
-        graph = products.lowered(
-            optimised(unrolled(graph), config)
-        )  # passes take its copies for what changes nothing
-    graph = flows.with_copies(checked(_with_own_results(graph)))
+    given = graph
+    graph = _simplified(given, config)
+    if checks.picks_in(graph) < checks.picks_in(given):
+        # What comes to nothing is looked at all the same, as by NumPy.
+        graph = _simplified(checks.checked(given), config)
+    graph = kernel_calls.lowered(flows.with_copies(checks.checked(_with_own_results(graph))))
     program = Program(graph, config)
     program.symbols = {name: 0 for name in scope.values if in_flow or name not in scope.moving}
     schedule = scheduled(
@@ -125,12 +125,21 @@ def _planned(
         largest=config.max_fusion_size,
         most_inputs=config.max_inputs,
     )
-    results = [node for node in graph if flows.is_result(node)]
+    results = [node for node in graph if flows.is_result(node) or kernel_calls.is_result(node)]
     steps: list[epilogues.Step] = [_native(step, results) for step in schedule.steps]
     if abs(config.opt_level) >= 3:
         steps = epilogues.brought_together(steps, schedule.shared)
     program.shared = schedule.shared
     return program, steps, _arrays(program, graph, steps, scope)
+
+
+def _simplified(graph: Graph, config: JitConfig) -> Graph:
+    """The graph as passes leave it."""
+    graph = products.lowered(optimised(graph, config))
+    if abs(config.opt_level) < 3:
+        return graph
+    # Passes take its copies for what changes nothing.
+    return products.lowered(optimised(unrolled(graph), config))
 
 
 def _arrays(
@@ -161,6 +170,12 @@ def _arrays(
                 )
                 if base is None:
                     program.made.append(node)
+            continue
+        if isinstance(step, KernelCall):
+            for node in step.items:
+                arrays[id(node)] = _array(program, node, construct.contiguous(node.shape))
+                known[id(node)] = arrays[id(node)].strides
+                program.made.append(node)
             continue
         if isinstance(step, Single | Product):
             node = step.node
@@ -250,6 +265,9 @@ def _native(step: Nest | Single, results: Sequence[Node]) -> epilogues.Step | Fl
     """A step as a kernel's product, if that is what it is and its operands lie in memory without gaps; or as a flow."""
     if isinstance(step, Single) and flows.is_flow(step.node):
         return Flow(step.node, [one for one in results if one.inputs[0] is step.node])
+    if isinstance(step, Single) and step.node.operation == "kernel":
+        found = kernel_calls.call_of(step.node, [one for one in results if one.inputs[0] is step.node])
+        return step if found is None else found
     if isinstance(step, Nest) or step.node.operation != "matmul":
         return step
     (left, right), turned = products.operands(step.node)

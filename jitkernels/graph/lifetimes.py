@@ -18,6 +18,7 @@ from jitkernels.graph.epilogues import Step, read_by, written_by
 from jitkernels.graph.extents import Number
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.schedule import Single
@@ -76,14 +77,15 @@ def stays(unit: Unit, graph: Graph) -> bool:
     """Whether what comes before a unit stays before it, and so with what comes behind: not only results count."""
     checks = set(map(id, graph.checks))
     return any(
-        not isinstance(step, Nest | Product) or any(id(node) in checks for node in written_by(step))
+        not isinstance(step, Nest | Product | KernelCall)
+        or any(id(node) in checks for node in written_by(step))
         for step in unit
     )
 
 
 def work_of(unit: Unit) -> int:
     """Additions, about, in the call that was traced."""
-    return sum(extents.value_of(step.work) for step in unit if isinstance(step, Nest | Product))
+    return sum(extents.value_of(step.work) for step in unit if isinstance(step, Nest | Product | KernelCall))
 
 
 def spans_of(order: Sequence[int], uses: Sequence[Use]) -> dict[int, list[tuple[int, int]]]:

@@ -28,7 +28,7 @@ def of_call(node: Node, given: Given) -> Sequence[Node | None]:
     rule = RULES.get(getattr(function, "function", None))
     if rule is None or not isinstance(function, Called):
         name = node.options.get("name") or getattr(function, "__name__", "function")
-        raise UnknownError(f"numpy.{name}")
+        raise UnknownError(f"{'jk' if node.operation == 'kernel' else 'numpy'}.{name}")
     arguments = function.parameters()
     operands = {
         name: node.inputs[one.number] if type(one) is Hole else one for name, one in arguments.items()

@@ -27,6 +27,11 @@ class Taken:
     calls: int = 0
     arrays: Sequence[Any] = ()
 
+    @property
+    def whole(self) -> float:
+        """Seconds of all parts, those inside of others counted twice."""
+        return float(self.counters[:, 0].sum()) * seconds_of_tick()
+
     def seconds(self, part: int) -> float:
         return float(self.counters[part, 0]) * seconds_of_tick()
 
@@ -53,7 +58,7 @@ class Profile:
         self.parts.append(part)
         return len(self.parts) - 1
 
-    def of(self, values: Mapping[str, int], arrays: Sequence[Any]) -> Taken:
+    def of(self, values: Mapping[str, int]) -> Taken:
         """What a call of some sizes adds to."""
         key = tuple(values.values())
         found = self.by_sizes.get(key)
@@ -62,9 +67,12 @@ class Profile:
                 del self.by_sizes[min(self.by_sizes, key=lambda one: self.by_sizes[one].calls)]
             found = Taken(dict(values), np.zeros((max(len(self.parts), 1), 2), np.int64))
             self.by_sizes[key] = found
-        found.calls += 1
-        found.arrays = arrays
         return found
+
+    def done(self, taken: Taken, arrays: Sequence[Any]) -> None:
+        """Count a call, and keep what it was given."""
+        taken.calls += 1
+        taken.arrays = arrays
 
     def by_numpy(self, taken: Taken, part: Any, seconds: float) -> None:
         """Add what NumPy took for a node."""

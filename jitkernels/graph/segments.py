@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from jitkernels import machine
 from jitkernels.errors import GraphError
 from jitkernels.graph import cones, epilogues, guesses
-from jitkernels.graph.emit import polls, programs
+from jitkernels.graph.emit import polls, programs, shared_rounds
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
 from jitkernels.graph.emit.clock import Clock
@@ -19,6 +19,7 @@ from jitkernels.graph.emit.watched import WatchedLibrary
 from jitkernels.graph.extents import Extent, Scope
 from jitkernels.graph.flows import Flow, is_flow
 from jitkernels.graph.ir import Node
+from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.lifetimes import Unit
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
@@ -77,6 +78,8 @@ class Maker:
         for number, step in enumerate(unit, number):  # noqa: B020
             if isinstance(step, Flow):
                 self._flow(step, f"flow{number}")
+            elif isinstance(step, KernelCall):
+                self.kernel(step, f"kernel{number}")
             elif isinstance(step, Product):
                 waiting = step
             elif isinstance(step, Nest) and not step.is_empty:
@@ -98,6 +101,8 @@ class Maker:
                 if isinstance(step, Product):
                     products[f"{name}.{number}.{place}"] = step.node
                     inner.product(step, f"{name}.{number}.{place}")
+                elif isinstance(step, KernelCall):
+                    inner.kernel(step, f"{name}.{number}.{place}")
                 elif isinstance(step, Nest):
                     inner.nest(step, f"{name}.{number}.{place}")
                 else:
@@ -110,14 +115,17 @@ class Maker:
         self.flows.append(emitter.text())
         if emitter.swaps and SWAPPED not in self.flows:
             self.flows.append(SWAPPED)
-        if emitter.patience and polls.TEXT not in self.flows:
+        if (emitter.patience or emitter.shares) and polls.TEXT not in self.flows:
             self.flows.append(polls.TEXT)
             self.kernels += c_api.signals()
+        if emitter.shares and shared_rounds.TEXT not in self.flows:
+            self.flows.append(shared_rounds.TEXT)
+            self.kernels += shared_rounds.externals()
         self.calls.append(
             programs.Call(name, None, work_of(flow.node), refuses=True, clock=self._clock(flow))
         )
 
-    def _made(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
+    def _made(self, nests: Sequence[Nest | Product | Flow | KernelCall]) -> Segment:
         parallel = self.shares or any(
             not call.refuses and (isinstance(call.work, Extent) or call.work > WORK) for call in self.calls
         )
@@ -145,6 +153,14 @@ class Maker:
         self.texts.append(product.text(self._function(), self.arrays, name, kernel, after))
         clock = self._clock(product)
         self.calls.append(programs.Call(name, product.batches, product.work, clock=clock))
+
+    def kernel(self, call: KernelCall, name: str) -> None:
+        """The call of a kernel."""
+        external = call.kernel.external
+        assert external is not None, "chosen for it"
+        self.kernels.append(external)
+        self.texts.append(call.text(self._function(), self.arrays, name, external))
+        self.calls.append(programs.Call(name, None, call.work))
 
     def _nest(self, nest: Nest, name: str, product: Product | None) -> None:
         """The code of a nest, and its call, which a product behind which it comes may do for its rows."""

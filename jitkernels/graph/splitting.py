@@ -75,7 +75,7 @@ def _in_options(value: Any, symbols: Dimensions) -> bool:
 def _sizes(extent: Number, symbols: Dimensions) -> tuple[Number, ...]:
     """The extents that there are in place of one."""
     name = extents.bare(extent)
-    return symbols[name] if name in symbols else (whole(extent, symbols),)
+    return symbols[name] if name is not None and name in symbols else (whole(extent, symbols),)
 
 
 def whole(extent: Number, symbols: Dimensions) -> Number:

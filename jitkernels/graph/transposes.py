@@ -196,4 +196,5 @@ def call(node: Node, cotangent: Node) -> Sequence[Node | None]:
 TRANSPOSES: dict[str, Transpose] = {
     "where": where, "cast": cast, "reshape": reshape, "view": view, "reduce": reduce, "scan": scan, "matmul": matmul,
     "concatenate": concatenate, "update": update, "gather": gather, "scatter": scatter, "call": call,
+    "kernel": call,
 }  # fmt: skip

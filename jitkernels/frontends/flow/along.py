@@ -1,13 +1,18 @@
 """What loops go along: ranges, arrays, ``enumerate`` and ``zip`` of these, whose length only the running code knows."""
 
 import builtins
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from jitkernels.frontends.flow import ranges
 from jitkernels.frontends.flow.growing import Listed, is_grown
 from jitkernels.frontends.flow.ints import as_int, plain
+from jitkernels.frontends.standin import CALLED
 from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.whole import Whole, as_whole
+from jitkernels.frontends.whole import Whole, as_extent, as_whole
 
 
 class Count(NamedTuple):
@@ -93,6 +98,39 @@ def reversed_(function: Any, values: Any) -> Any:
         return function(values)
     begin, end, step = inner.count
     return Along(Count(end - step, begin - step, -step), inner.at)
+
+
+def places(shape: Sequence[Any], at: Callable[[tuple[Any, ...]], Any]) -> Along | None:
+    """All places of arrays of a shape, the last index first; None for a shape that is known, or a number."""
+    sizes = [*shape]
+    tracers = [one.tracer for one in sizes if type(one) is Whole]
+    if not tracers or not all(map(_is_int, sizes)) or Traced in map(type, sizes):
+        return None
+
+    def place(i: Any) -> Any:
+        found: list[Any] = []
+        for number, size in reversed([*enumerate(sizes)]):
+            one = i % size if number else i
+            if type(one) is Traced:
+                ranges.note(one.tracer, one.node, (0, as_extent(size) - 1))
+            found.insert(0, one)
+            i = i // size
+        return at(tuple(found))
+
+    return Along(Count(0, math.prod(sizes), 1), place)
+
+
+def _ndindex(*shape: Any) -> Any:
+    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+    return places(sizes, lambda place: place) or np.ndindex(*shape)
+
+
+def _ndenumerate(array: Any) -> Any:
+    found = places(array.shape, lambda place: (place, array[place])) if type(array) is Traced else None
+    return found or np.ndenumerate(array)
+
+
+CALLED.update({np.ndindex: _ndindex, np.ndenumerate: _ndenumerate})
 
 
 def _are_alike(counts: Sequence[Count]) -> bool:

@@ -161,7 +161,7 @@ class Loop:
                 self.start = attempt.start
                 self.lists.clear()
                 self._run(given)
-            attempt.finish()
+            attempt.finish(state.entries)
             for place in self.rebound:
                 if self.lists and attempt.has_written(values[place].view.storage):
                     raise UnknownError(f"{state.names[place]} is written to, and in a list")
@@ -328,7 +328,7 @@ class Loop:
         carried += [storage.node for storage in self.storages]
         carried += [construct.constant(False, "bool")] if is_risky else []
         refuse_unsupported(tracer, options)
-        node = Node("loop", [*limits, *carried, *closing.captured], "int64", (), options)
+        node = Node("loop", [*limits, *carried, *closing.taken], "int64", (), options)
         results = items(node, outputs)
         if is_risky:
             keep(tracer, results.pop())

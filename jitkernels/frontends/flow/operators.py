@@ -13,7 +13,9 @@ from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, trut
 from jitkernels.frontends.flow.growing import GrowsError, Listed, finished
 from jitkernels.frontends.flow.ints import least
 from jitkernels.frontends.flow.loops import Loop, unrolled
+from jitkernels.frontends.flow.sides import SidesError
 from jitkernels.frontends.flow.state import UNSET, State, dtype_of, joined, kind_of, node_of, number
+from jitkernels.frontends.flow.tracing import ChangesError
 from jitkernels.frontends.standin import CALLED
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer, current, user_frame
@@ -46,6 +48,12 @@ SHORT, MOST_ROUNDS = 8, 4096
 """Rounds of a loop that are always, and at most, run one after another while tracing."""
 MOST_WRITTEN = 1000
 """Operations that all of them may have together: LLVM takes a millisecond or two for each."""
+CURE = (
+    "expected numbers, or arrays of one dtype and shape, where the condition is known only when the compiled code "
+    "runs. Write `np.where(condition, a, b)` for a choice between elements, or take the branch outside of the "
+    "compiled function"
+)
+"""What to do about the sides of a branch."""
 
 
 def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any], state: State) -> None:
@@ -60,7 +68,9 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
         return
     try:
         _grown(
-            tracer, lambda begins: Loop(tracer, state, found.count, test, begins(lambda i: body(found.at(i))))
+            tracer,
+            state,
+            lambda state, begins: Loop(tracer, state, found.count, test, begins(lambda i: body(found.at(i)))),
         )
     except GrowsError:
         raise
@@ -75,8 +85,8 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
         _run(tracer, _within_patience(found, f"{place}: {error}"), test, body, state)
 
 
-def _grown(tracer: Tracer, loop: Callable[[Any], Loop]) -> None:
-    """Trace a loop, with memory for the lists that grow in it."""
+def _grown(tracer: Tracer, state: State, loop: Callable[[State, Any], Loop]) -> None:
+    """Trace a loop, with memory for the lists that grow in it, and what it changes in others."""
     lists: list[Listed] = []
 
     def begins(body: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,8 +100,10 @@ def _grown(tracer: Tracer, loop: Callable[[Any], Loop]) -> None:
     try:
         while True:
             try:
-                loop(begins).trace()
+                loop(state, begins).trace()
                 break
+            except ChangesError as error:
+                state = state.with_entries(error.container, error.keys)
             except GrowsError as error:
                 if tracer.depth != error.grown.depth:
                     raise
@@ -139,7 +151,7 @@ def while_(test: Callable[[], Any], body: Callable[[], Any], state: State) -> No
             body()
         return
     try:
-        Loop(tracer, state, None, test, body).trace()
+        _grown(tracer, state, lambda state, begins: Loop(tracer, state, None, test, begins(body)))
     except (UnknownError, TracingError) as error:
         place = _place(state.line)
         if tracer.depth:
@@ -159,12 +171,25 @@ def if_(test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) 
         (yes if test else no)()
         return
     try:
-        choose(tracer, test, yes, no, state)
+        _chosen(tracer, test, yes, no, state)
+    except SidesError as error:
+        raise TracingError(f"{_place(state.line)}: {error}: {CURE}") from None
     except UnknownError as error:
         if not tracer.depth:
             tracer.note(f"{_place(state.line)}: {error}")
             bool(test)  # which raises what says where this is
         raise
+
+
+def _chosen(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) -> None:
+    """Trace a branch, with what it changes in lists and dicts."""
+    while True:
+        try:
+            choose(tracer, test, yes, no, state)
+        except ChangesError as error:
+            state = state.with_entries(error.container, error.keys)
+        else:
+            return
 
 
 def chosen(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:

@@ -11,8 +11,7 @@ long as a segment. So three words of the context are the segment's (see `SEGMENT
 from jitkernels.graph.emit import objects
 from jitkernels.graph.emit.call_arguments import TakenArguments
 from jitkernels.graph.emit.call_results import GivenResults
-from jitkernels.graph.emit.polls import INTERRUPTED
-from jitkernels.graph.emit.programs import FULL, REFUSED
+from jitkernels.graph.emit.polls import FULL, INTERRUPTED, REFUSED
 from jitkernels.native import arenas
 
 LONG = 400_000

@@ -14,6 +14,7 @@ from jitkernels.errors import BuildError
 from jitkernels.graph.emit import clock
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.clock import Clock
+from jitkernels.graph.emit.polls import REFUSED
 from jitkernels.graph.extents import Number
 from jitkernels.native import openmp, passes
 from jitkernels.native.language import alone
@@ -27,11 +28,6 @@ LONG, OFTEN = 1500, 6
 NESTS, MANY = "; what is written as it should run:\n", 100_000
 """What stands before nests that go through the passes that they need alone; the characters from which on they do."""
 _HEAD = re.compile(r"^define (i64 @\S+\(ptr [^)]*\))", re.MULTILINE)
-
-REFUSED = 2
-"""The status of a segment that has written nothing, as NumPy refuses what it is given."""
-FULL = 6
-"""That of one whose loops write more down than there is room for: larger tapes will do."""
 
 
 @record
