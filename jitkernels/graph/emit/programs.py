@@ -29,6 +29,7 @@ NESTS, MANY = "; what is written as it should run:\n", 100_000
 """What stands before nests that go through the passes that they need alone; the characters from which on they do."""
 _HEAD = re.compile(r"^define (i64 @\S+\(ptr [^)]*\))", re.MULTILINE)
 
+
 @record
 class Fused:
     """The source of a segment: LLVM IR whose ``@entry`` becomes the symbol of the source.
