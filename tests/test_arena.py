@@ -21,7 +21,7 @@ def buffers(seed: int) -> list[Buffer]:
     lasts = chosen.geometric(chosen.choice([0.2, 0.5, 0.9]), count)
     sizes = 64 * (1 + chosen.permutation(int(chosen.choice([2, 8, 300])) * count)[:count])
     return [
-        Buffer(i, int(size), int(begin), int(begin + last - 1))
+        Buffer(i, int(size), ((int(begin), int(begin + last - 1)),))
         for i, (size, begin, last) in enumerate(zip(sizes, first, lasts, strict=True))
     ]
 
@@ -35,7 +35,7 @@ def overlaps(arena: Arena, sizes: dict[int, int]) -> list[tuple[Buffer, Buffer]]
         (one, other)
         for i, (one, begin, end) in enumerate(places)
         for other, low, high in places[:i]
-        if one.first <= other.last and other.first <= one.last and begin < high and low < end
+        if one.meets(other) and begin < high and low < end
     ]
 
 
@@ -58,13 +58,13 @@ def test_nothing_overlaps_for_any_sizes() -> None:
 
 
 def test_overlaps_are_seen() -> None:
-    one, other = Buffer(0, 64, 0, 3), Buffer(1, 128, 3, 4)
+    one, other = Buffer(0, 64, ((0, 3),)), Buffer(1, 128, ((3, 4),))
     assert overlaps(Arena([one, other], [(), ()]), {64: 64, 128: 128})
     assert not overlaps(Arena([one, other], [(), (0,)]), {64: 64, 128: 128})
 
 
 def test_many_buffers_are_planned_in_time() -> None:
-    given = [Buffer(i, 64 * (1 + i % 7), i, i + 2 + i % 3) for i in range(5000)]
+    given = [Buffer(i, 64 * (1 + i % 7), ((i, i + 2 + i % 3),)) for i in range(5000)]
     arena = planned(given)
     assert bound_of(given) <= arena.now <= 2 * bound_of(given)
 

@@ -1,6 +1,7 @@
 """Loops and branches in compiled functions: results, types, written arguments and errors are those of plain Python."""
 # ruff: noqa: PERF401, B007  # as people write it
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -236,15 +237,42 @@ def test_reasons_are_told() -> None:
     assert f"{__file__}:" in told
 
 
-def test_choices_between_arrays_are_refused() -> None:
+def test_choices_that_code_cannot_make() -> None:
     def chosen(x: Any) -> Any:
-        total = x.sum()
-        if total > 0:
+        if x.sum() > 0:
             return x
         return -x
 
-    with pytest.raises(TracingError, match="'total'"):
-        jk.jit(chosen)(array(3))
+    def cut(x: Any) -> Any:
+        if x.sum() > 0:
+            return x[1:] * 2
+        return -x
+
+    def asked(x: Any) -> Any:
+        if x.sum() > 0:
+            return x > 1
+        return -x
+
+    def either(x: Any) -> Any:
+        if x.sum() > 0:
+            return x * 2
+        return None
+
+    agree(chosen, lambda: array(3), plain=True)  # which may be the argument itself
+    for function, told in (
+        (
+            cut,
+            "the result is an array of dtype float64 and shape (2) on one side of a branch and an array of",
+        ),
+        (asked, "the result is an array of dtype bool and shape (3) on one side"),
+        (
+            either,
+            "the result is an array of dtype float64 and shape (3) on one side of a branch and None on the other",
+        ),
+    ):
+        with pytest.raises(TracingError, match=re.escape(told)) as caught:
+            jk.jit(function)(array(3))
+        assert f"{__file__}:" in str(caught.value)
 
 
 def test_other_threads_run_during_long_loops() -> None:

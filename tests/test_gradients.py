@@ -293,19 +293,6 @@ def test_through_branches() -> None:
         agree(jk.grad(first_of)(x), difference(first_of, x))
 
 
-def test_long_loops_are_refused() -> None:
-    """A loop of unknown length has no derivative yet, which is said."""
-
-    def settled(x: Any) -> Any:
-        total = x[0]
-        while total < 100.0:
-            total = total * 2.0
-        return total
-
-    with pytest.raises(jk.DerivativeError, match="there is none of a loop"):
-        jk.grad(settled)(np.ones(3))
-
-
 def test_subgradients() -> None:
     """Ties are shared, as in JAX; nothing flows to what is not chosen."""
     assert jk.grad(lambda x: np.maximum(x, 1.0))(1.0) == 0.5
@@ -326,7 +313,7 @@ def test_subgradients() -> None:
         (lambda x: np.sum(x > 0), np.ones(3), "expected a float as the result, got int64"),
         (lambda x: x * 1.0, 3, "argument 0: expected floats, in arrays or numbers, got the int 3"),
         (lambda x: np.sum(x * 1.0), np.arange(3), "argument 0: expected floats, in arrays or numbers, got int64"),
-        (lambda x: np.sum(np.sort(x)), np.ones(3), "there is none of numpy.sort, " + __file__),
+        (lambda x: np.sum(np.i0(x)), np.ones(3), "there is none of numpy.i0, " + __file__),
         (lambda x: np.sum(np.unique(x)), np.ones(3), "numpy.unique"),
     ],
 )  # fmt: skip

@@ -45,6 +45,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("graph",),
     ("bundles",),
     ("frontends",),
+    ("named",),
     ("from_reference",),
     ("refer", "gen", "more"),
     ("",),

@@ -85,7 +85,9 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     form = form_of(row, given_values(row, arguments, named))
     attr, arrays = form.attr, form.arrays
     wanted = {array.name: array for array in attr.signature().arrays}
-    inputs = [flat(kernel, a, arrays[a.name], form.lead, wanted[a.name], len(form.trail)) for a in form.present]
+    inputs = [
+        flat(kernel, a, arrays[a.name], form.lead, wanted[a.name], len(form.trail)) for a in form.present
+    ]
     is_narrow = attr.fields().get(DTYPE) == bfloat16.NAME
     narrow = bfloat16.foreign_among(arrays.values()) if is_narrow else None
     shapes = [shape for _, shape in form.results]
@@ -105,7 +107,7 @@ def given_values(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[
 
 
 def form_of(row: "type[KernelAttr]", values: dict[str, Any]) -> Form:
-    """What the parameters of a call tell, for which no array is copied, but for integers and masks that are repeated."""
+    """What the parameters of a call tell; no array of floats is copied for it, but for masks that are repeated."""
     kernel = row.kernel_type.name.lower()
     present = _present(kernel, row, values)
     known = row.known_fields()

@@ -100,7 +100,7 @@ def moved_axis(
     return arrays | shifted, lambda result: np.moveaxis(result, -1, place)
 
 
-def fixed_of(argument: Argument, array: AnyArray) -> int:
+def fixed_of(argument: Argument, array: Any) -> int:
     """How many of an array's dimensions, or a node's, are neither leading nor trailing ones."""
     own = argument.fixed
     short = own and own[-1].optional and not argument.spreads and array.ndim == len(own) - 1

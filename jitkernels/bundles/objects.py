@@ -16,6 +16,7 @@ define void @PyGILState_Release(i32 %state) { ret void }
 define i32 @PyErr_CheckSignals() { ret i32 0 }
 define ptr @PyEval_SaveThread() { ret ptr null }
 define void @PyEval_RestoreThread(ptr %state) { ret void }
+define i64 @PyThread_get_thread_ident() { ret i64 0 }
 """
 """What long loops ask for signals, where there is no Python that could raise for one."""
 OF_SYSTEM = (*LIBC, "sched_yield")

@@ -193,9 +193,8 @@ def around(function: types.FunctionType) -> dict[str, Any]:
 
 
 def is_tracked(frame: types.FrameType) -> str:
-    """What a function that is called in a trace reads and no later call would look at again; nothing if nothing."""
-    name = frame.f_code.co_filename
-    if name.startswith("<frozen") or _is_of_library(name) or _is_importing(frame):
+    """What a function of users that a trace calls reads, and no later call would look at again; nothing if nothing."""
+    if _is_importing(frame):
         return ""
     if str(frame.f_globals.get("__name__")).partition(".")[0] == "numpy":
         return ""
@@ -245,10 +244,12 @@ def refuse_module(module: types.ModuleType) -> None:
 
 def is_library(function: types.FunctionType) -> bool:
     """Whether a function comes from NumPy or Python's own library: it is called as it is."""
-    return _is_of_library(function.__code__.co_filename)
+    return is_of_library(function.__code__.co_filename)
 
 
-def _is_of_library(file: str) -> bool:
-    if file.startswith(NUMPY) or is_ours(file):
+@functools.cache
+def is_of_library(file: str) -> bool:
+    """Whether code of a file is NumPy's, Python's own library's or ours."""
+    if file.startswith((NUMPY, "<frozen")) or is_ours(file):
         return True
     return file.startswith(STANDARD) and not file.startswith(OTHERS)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.frontends.alarms import Alarm, LinkedAlarm
+from jitkernels.frontends.captured import is_library
 from jitkernels.frontends.reaching import FUNCTION_PARTS, Reaching, UnreachableError, has_parts, sources
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.frontends.tracer import INT64
@@ -155,6 +156,8 @@ def _watch_defaults(function: Any, call: Call) -> bool:
         if type(function) not in CALLABLES:
             return False
         function = function.func if type(function) is functools.partial else function.__func__
+    if is_library(function):
+        return False  # which calls another, whose defaults they are
     if not has_parts(function, FUNCTION_PARTS, (function.__defaults__, function.__kwdefaults__)):
         return False
     if function.__defaults__:

@@ -13,6 +13,7 @@ from jitkernels.frontends.standin import stand_in
 from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import NUMPY, PACKAGE, Tracer
 from jitkernels.frontends.whole import Whole
+from jitkernels.graph.calling import Called, Hole, described
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Node
 from jitkernels.graph.scalars import is_known
@@ -34,7 +35,7 @@ def is_python(function: Any) -> bool:
 
 
 def traced_copy(function: Any) -> Any:
-    """NumPy's own code, or that of a reference, which sees the stand-in of NumPy in place of what makes arrays of nothing."""
+    """NumPy's code, or a reference's, which sees the stand-in of NumPy in place of what makes arrays of nothing."""
     found = implementation(function)
     if found in _copies:
         return _copies[found]
@@ -49,52 +50,13 @@ def traced_copy(function: Any) -> Any:
 
 
 def _is_own(value: Any) -> bool:
-    return isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith((NUMPY, *REFERENCES))
+    return isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith(
+        (NUMPY, *REFERENCES)
+    )
 
 
 def _names(code: types.CodeType) -> set[str]:
     return {name for one in captured.codes(code) for name in one.co_names}
-
-
-class Called:
-    """A call of a function with arrays put where they belong; what it gives is as it was when it was traced."""
-
-    def __init__(self, function: Any, arguments: Any, keywords: Any, kinds: list[Any]) -> None:
-        self.function, self.arguments, self.keywords, self.kinds = function, arguments, keywords, kinds
-        self.expected: tuple[tuple[str, tuple[int, ...]], ...] = ()
-        self.__name__ = getattr(function, "__name__", "function")
-
-    def __call__(self, *arrays: Any) -> Any:
-        given = [
-            array if kind == "array" else array[()] if kind == "scalar" else kind(array)
-            for array, kind in zip(map(np.asarray, arrays), self.kinds, strict=True)
-        ]
-        found = self.function(*_filled(self.arguments, given), **_filled(self.keywords, given))
-        if self.expected and _described(found) != self.expected:
-            raise UnknownError(f"numpy.{self.__name__} gave something else than when it was traced")
-        return found
-
-
-class _Hole:
-    """Where an array goes."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-
-def _filled(value: Any, arrays: list[Any]) -> Any:
-    if type(value) is _Hole:
-        return arrays[value.number]
-    if isinstance(value, tuple | list):
-        return type(value)(_filled(one, arrays) for one in value)
-    if isinstance(value, dict):
-        return {name: _filled(one, arrays) for name, one in value.items()}
-    return value
-
-
-def _described(found: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    listed = found if isinstance(found, tuple) else (found,)
-    return tuple((one.dtype.name, one.shape) for one in listed)
 
 
 def emptied(
@@ -111,7 +73,7 @@ def emptied(
                 int(extent)
             nodes.append(value.node)
             kinds.append(value.python or ("scalar" if value.is_scalar else "array"))
-            return _Hole(len(nodes) - 1)
+            return Hole(len(nodes) - 1)
         if type(value) is Whole:
             return int(value)
         if type(value) is str and value in ("K", "A"):
@@ -147,7 +109,7 @@ def computed(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords
         not is_known(one.dtype) for one in listed
     ):
         raise UnknownError(f"numpy.{name}")
-    call.expected = _described(found)
+    call.expected = described(found)
     tracer.note(f"numpy.{name} is computed by NumPy, for these shapes")
     first = listed[0]
     node = tracer.placed(Node("call", nodes, first.dtype.name, first.shape, {"function": call}))

@@ -9,6 +9,7 @@ import numpy as np
 from jitkernels.graph import extents, flows
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.regions import nodes_within, regions_of
 
 SILENT = frozenset({"input", "constant", "extent"})
@@ -81,9 +82,11 @@ def group_of(nest: Any) -> Group:
         changed_ones = [nest.node.inputs[place] for place in flows.changed(nest.node)]
         read = [one for one in nest.node.inputs if one.operation not in SILENT or one.operation == "input"]
         written = [*changed_ones, *(one for one in nest.items if not one.ndim)]
-        whole = *inside(nest.node), nest.node
+        found = *inside(nest.node), nest.node
         within = tuple(_nests_in(nest))
-        return Group(nest.node.operation, whole, tuple(read), tuple(written), parts=(nest,), inner=within)
+        return Group(nest.node.operation, found, tuple(read), tuple(written), parts=(nest,), inner=within)
+    if isinstance(nest, KernelCall):
+        return Group("kernel", (nest.node,), nest.node.inputs, tuple(nest.items), parts=(nest,))
     if not hasattr(nest, "stores"):
         return Group("product", (nest.node,), (nest.left, nest.right), (nest.node,), parts=(nest,))
     nodes: dict[int, Node] = {}
@@ -125,6 +128,8 @@ def label(node: Node) -> str:
             function = node.options["function"]
             function = getattr(function, "func", function)
             return f"numpy.{getattr(function, '__name__', 'call')}"
+        case "kernel":
+            return f"jk.{node.options['function'].__name__}"
         case "constant":
             return f"{node.options['value']}"
         case "extent":

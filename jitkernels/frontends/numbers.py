@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.frontends.flow.growing import Listed
 from jitkernels.frontends.flow.ints import as_int, plain, truncated
 from jitkernels.frontends.standin import CALLED
 from jitkernels.frontends.tables import METHODS, serves
@@ -160,7 +161,7 @@ def _extent_of(node: Node) -> Number | None:
 
 def _float(value: Any = 0.0) -> Any:
     if type(value) is Traced and not value.extents and value.dtype.kind in "fiub":
-        return value if value.is_weak else weak(value.tracer, fresh(value.tracer, value.node, is_scalar=True))
+        return value if value.python is float else weak(value.tracer, value)
     return weak(value.tracer, value) if type(value) is Whole else float(value)
 
 
@@ -203,7 +204,7 @@ def _of_code(value: Any) -> Any:
 def _len(value: Any) -> Any:
     if type(value) is Traced and value.ndim:
         return as_whole(value.tracer, value.extents[0])
-    return len(value)
+    return value.length if type(value) is Listed else len(value)
 
 
 def _of_type(kind: Any) -> Callable[..., Any]:

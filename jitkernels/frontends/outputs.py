@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
+from jitkernels.frontends.flow.growing import Listed
 from jitkernels.frontends.storage import Storage, View
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.whole import Whole
-from jitkernels.graph import construct, extents
+from jitkernels.graph import checks, construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.operations import region_of
@@ -115,6 +116,8 @@ class _Planner:
             return self._whole(value)
         if value is None or isinstance(value, IMMUTABLE):
             return lambda _: value
+        if type(value) is Listed:
+            return self._listed(value)
         if type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._sequence(value)
         if type(value) is dict:
@@ -123,6 +126,18 @@ class _Planner:
         if dataclasses.is_dataclass(value):
             return self._dataclass(value)
         raise UnknownError(f"a result of type {type(value).__name__}")
+
+    def _listed(self, value: Listed) -> Make:
+        """A list, whose elements may be the rows of an array."""
+        if value.array is None:
+            return self._sequence([*value])
+        number, storage = self.output(value.array.node, value.array), value.array.view.storage
+        self._lies(number, storage)
+        if isinstance(value.kind, type):
+            return lambda known: known.arrays[number].tolist()
+        if value.kind is not None:
+            return lambda known: list(known.arrays[number])
+        return lambda known: [row.copy() for row in known.arrays[number]]
 
     def _sequence(self, value: Any) -> Make:
         parts = [self.make(one) for one in value]
@@ -244,6 +259,8 @@ def _repeated(kind: Any, parts: Sequence[Make], first: Sequence[int], known: Kno
 
 
 def _children(value: Any) -> Sequence[Any]:
+    if type(value) is Listed and value.array is not None:
+        return [value.array]
     if isinstance(value, list | tuple):
         return value
     if type(value) is dict:
@@ -283,15 +300,13 @@ def planned(tracer: Tracer, found: Any, given: Sequence[Any]) -> tuple[Graph, Pl
         used = {id(node) for node in graph}
         lost = [one for one in tracer.risky if id(one.inputs[0]) not in used]
         if lost:  # what they refuse is refused, used or not
-            checks = (*tracer.checks, *lost)
+            refusing = (*tracer.checks, *lost)
             graph = graph.remade(
-                graph.outputs, graph.writes, (reduce(partial(construct.elementwise, "logical_or"), checks),)
+                graph.outputs, graph.writes, (reduce(partial(construct.elementwise, "logical_or"), refusing),)
             )
     if tracer.has_flows and leaked(graph):
         raise UnknownError("a value of the inside of a loop is used outside of it")
-    if tracer.picks and not {id(node) for node in tracer.picks} <= {id(node) for node in graph}:
-        raise UnknownError("elements picked by numbers, which may lie beside the array, and used for nothing")
-    return graph, _plan(planner, make, found)
+    return checks.with_picks(graph, tracer.picks), _plan(planner, make, found)
 
 
 def _plan(planner: _Planner, make: Make, found: Any) -> Plan:

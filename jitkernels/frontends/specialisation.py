@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from jitkernels.disk import say_once
-from jitkernels.errors import GraphError, TracingError
+from jitkernels.errors import GraphError, MemoryLimitError, TracingError
 from jitkernels.frontends import captured, outputs, programs
 from jitkernels.frontends.alarms import Alarm
 from jitkernels.frontends.arguments import FOREIGN, leaves_of, short_extents, strides_of
@@ -132,7 +132,9 @@ class Specialisation:
                 found[symbol] = value.strides[dimension] // value.itemsize
             else:
                 found[symbol] = int(value) if kind == "value" else -int(value)
-        return found if all(guard.holds(found) for guard in self.guards) else None
+        if not all(guard.holds(found) for guard in self.guards):
+            return None
+        return found if self.program is None or self.program.fits(found) else None
 
     def run(self, leaves: Sequence[Any], values: dict[str, int]) -> list[Any]:
         """The results of compiled code; where tapes are too short for its loops they are made longer, once for all."""
@@ -203,7 +205,9 @@ class Watch:
             gc.enable()
 
     def _called(self, frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and not self.refused and id(frame.f_globals) not in self._tables:
+        if event != "call" or captured.is_of_library(frame.f_code.co_filename):
+            return  # as nearly always
+        if not self.refused and id(frame.f_globals) not in self._tables:
             self.refused = captured.is_tracked(frame)
 
 
@@ -248,6 +252,8 @@ def made(
             if how is not None and how.told:
                 specialisation.notes += (how.told,)
             specialisation.guards = tuple(tracer.scope.guards.values())  # of what code was made for, too
+        except MemoryLimitError:
+            raise
         except Exception as error:  # noqa: BLE001  # a mistake of the compiler must not be one of the results
             if not isinstance(error, GraphError) or not tracer.has_flows:
                 specialisation.note_failure(error)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.errors import TracingError
+from jitkernels.frontends.frozen import in_lines
 from jitkernels.frontends.storage import c_strides
 from jitkernels.graph import construct, interpreter
 from jitkernels.graph.construct import UnknownError
@@ -79,10 +80,10 @@ class Tracer:
     `picks` are what picks elements by numbers, or places them: NumPy refuses those beside an array, used or not.
     `checks` are numbers that are true where the function raises instead.
     `partial` are operations that are done for all elements, and in NumPy for those that a mask chooses. `depth` is the
-    number of loops and branches around, `ranges`, `moves` and `implied` are what is known of ints in them, and `risky`
-    are results of those that may refuse. `around`, `found` and `traced` are the loops that are being traced, what was
-    found of loops, and how many rounds were traced. `differentiates`: in how many derivatives' functions the trace is.
-    `roomy` is how long tapes of loops of unknown length are, and an array of that length.
+    number of loops and branches around, `loops` the former, `ranges`, `moves` and `implied` are what is known of ints
+    in them, and `risky` are results of those that may refuse. `around`, `found` and `traced` are the loops that are
+    being traced, what was found of loops, and how many rounds were traced. `differentiates`: in how many derivatives'
+    functions the trace is. `roomy` is how long tapes of loops of unknown length are, and an array of that length.
     """
 
     def __init__(self, leaves: Sequence[Any]) -> None:
@@ -92,6 +93,7 @@ class Tracer:
         self.guards: dict[ValueGuard, None] = {}
         self.bindings: list[Binding] = []
         self.constants: list[Any] = []
+        self._frozen: dict[Any, tuple[Any, bytes, Node]] = {}
         self.made: dict[int, tuple[Any, Any]] = {}
         self.notes: dict[str, None] = {}
         self.picks: list[Node] = []
@@ -99,6 +101,7 @@ class Tracer:
         self.partial: set[str] = set()
         self.is_open, self.is_quiet = True, False
         self.depth, self.has_flows = 0, False
+        self.loops: list[Any] = []
         self.risky: list[Node] = []
         self.ranges: dict[int, Any] = {}
         self.moves: dict[int, Any] = {}
@@ -137,7 +140,7 @@ class Tracer:
 
     def constant_array(self, array: Any) -> Node:
         """A concrete array as one more input, of a shape that is part of the code."""
-        copy = np.array(array, order="C")
+        copy = in_lines(array)
         node = Node(
             "input",
             (),
@@ -161,6 +164,15 @@ class Tracer:
             self.constants.append(self.leaves[-1])
             self.roomy = length, self.leaves[-1]
         return self.roomy[0]  # type: ignore[no-any-return]
+
+    def frozen_array(self, array: Any) -> Node:
+        """A static array, or what follows from some: one constant, however often the function names it."""
+        key, content = (array.ctypes.data, array.shape, array.strides, array.dtype), array.tobytes()
+        if (
+            key not in self._frozen or self._frozen[key][1] != content
+        ):  # what was made may be changed in place
+            self._frozen[key] = array, content, self.constant_array(array)
+        return self._frozen[key][2]
 
     def value(self, node: Node) -> Any:
         """What a node is in the call that is traced."""

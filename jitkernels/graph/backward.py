@@ -6,16 +6,18 @@ import numpy as np
 
 from jitkernels.graph import construct
 from jitkernels.graph.branching import of_branch
-from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.construct import UnknownError, zeros
 from jitkernels.graph.ir import Node, sorted_nodes
+from jitkernels.graph.linear_algebra import of_call
 from jitkernels.graph.looping import of_loop
 from jitkernels.graph.operations import OPERATIONS
+from jitkernels.graph.serving import once
+from jitkernels.graph.summing import summed_to
 from jitkernels.graph.terms import Term
 from jitkernels.graph.totals import Around, Totals
-from jitkernels.graph.transposes import summed_to, zeros
 
-SEVERAL = frozenset({"loop", "branch"})
-"""What has several results, of which each is an `item`."""
+SEVERAL = frozenset({"loop", "branch", "call", "kernel"})
+"""What may have several results, of which each is an `item`."""
 
 
 class LackingError(Exception):
@@ -38,7 +40,9 @@ def cotangents(
 
     Raises LackingError where something between has no derivative.
     """
-    totals = pulled(outputs, given, variables, around)
+    new = once([*outputs, *variables])
+    variables = [new[id(one)] for one in variables]
+    totals = pulled([new[id(one)] for one in outputs], given, variables, around)
     return [totals.of(one) or zeros(one.dtype, one.shape) for one in variables]
 
 
@@ -52,8 +56,9 @@ def pulled(
     """The cotangents of all nodes; `begun` are sums that are there before, by the ids of variables."""
     nodes = sorted_nodes(outputs)
     active = {id(one) for one in variables}
+    several = {id(node.inputs[0]) for node in nodes if node.operation == "item"}
     for node in nodes:
-        if any(id(one) in active for one in node.inputs) and (is_float(node) or node.operation in SEVERAL):
+        if any(id(one) in active for one in node.inputs) and (is_float(node) or id(node) in several):
             active.add(id(node))
     totals = Totals(in_place=around.in_place)
     for one in variables:
@@ -67,7 +72,9 @@ def pulled(
         if id(node) not in active or id(node) in known:
             continue
         try:
-            if id(node) in flows:
+            if id(node) in flows and node.operation in ("call", "kernel"):
+                _add_parts(totals, node, of_call(node, flows[id(node)]), active)
+            elif id(node) in flows:
                 through = of_loop if node.operation == "loop" else of_branch
                 through(node, flows[id(node)], active, around, pulled, totals)
             elif totals.has(node):
@@ -82,15 +89,19 @@ def pulled(
                         else construct.elementwise("add", before[index], cotangent)
                     )
                     continue
-                for one, part in zip(node.inputs, _pulled(node, cotangent, active), strict=True):
-                    if part is not None and id(one) in active:
-                        totals.add(one, part)
+                _add_parts(totals, node, cotangents_of_node(node, cotangent, active), active)
         except UnknownError as error:
             raise LackingError(str(error), node) from None
     return totals
 
 
-def _pulled(node: Node, cotangent: Node, active: set[int]) -> Sequence[Node | None]:
+def _add_parts(totals: Totals, node: Node, parts: Sequence[Node | None], active: set[int]) -> None:
+    for one, part in zip(node.inputs, parts, strict=True):
+        if part is not None and id(one) in active:
+            totals.add(one, part)
+
+
+def cotangents_of_node(node: Node, cotangent: Node, active: set[int]) -> Sequence[Node | None]:
     """What flows to each input of a node."""
     operation = OPERATIONS[node.operation]
     if operation.transpose is not None:

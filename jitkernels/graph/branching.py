@@ -9,7 +9,7 @@ from typing import Any
 
 from jitkernels.graph import construct
 from jitkernels.graph.cloning import reached, region
-from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.construct import UnknownError, zeros
 from jitkernels.graph.extents import is_moving
 from jitkernels.graph.flows import landed, unsupported
 from jitkernels.graph.ir import Graph, Node, sorted_nodes
@@ -18,7 +18,6 @@ from jitkernels.graph.needs import Needs
 from jitkernels.graph.regions import items, parameter
 from jitkernels.graph.tapes import before_first
 from jitkernels.graph.totals import Around, Totals
-from jitkernels.graph.transposes import zeros
 
 SIDES = ("yes", "no")
 

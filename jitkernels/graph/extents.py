@@ -157,9 +157,6 @@ class Extent:
                 return quotient if operation == "floordiv" else 0
         if right == 0:
             raise ZeroDivisionError("integer division or modulo by zero")
-        left, right = _reduced(left, right)
-        if right == 1:
-            return left if operation == "floordiv" else 0
         return opaque(operation, left, right, self.scope)
 
     def value_now(self) -> int:
@@ -270,23 +267,6 @@ def is_moving(extent: Number) -> bool:
 def same(one: Number, other: Number) -> bool:
     """Whether two extents are equal for all values of their symbols; nothing is guarded."""
     return bool(key_of(one) == key_of(other))
-
-
-def known_same(one: Number, other: Number) -> bool:
-    """Whether two extents are equal in all calls that the code is for; nothing more is guarded."""
-    if same(one, other):
-        return True
-    apart = one - other
-    if not isinstance(apart, Extent):
-        return False
-    guards = apart.scope.guards
-    return (apart.key, "==") in guards or ((apart * -1).key, "==") in guards
-
-
-def has_quotients(extent: Number) -> bool:
-    """Whether an extent is made of quotients of others."""
-    terms = terms_of(extent)
-    return any(atom.operation == "floordiv" for monomial in terms for atom in monomial)
 
 
 def same_shape(one: Iterable[Number], other: Iterable[Number]) -> bool:
@@ -400,28 +380,6 @@ def made(terms: dict[Monomial, int], scope: Scope) -> Number:
     if set(left) == {()}:
         return left[()]
     return Extent(left, scope)
-
-
-def _reduced(left: Number, right: Number) -> tuple[Number, Number]:
-    """A quotient without the sizes that are factors of all of it."""
-    if not (isinstance(left, Extent) and isinstance(right, Extent) and len(right.terms) == 1):
-        return left, right
-    for atom in (*next(iter(right.terms)),):
-        terms = [one.terms for one in (left, right)]
-        if atom.operation or atom.text[0] != "n" or any(atom not in monomial for one in terms for monomial in one):
-            continue
-        left, right = (made(_without(one, atom), left.scope) for one in terms)
-        if not (isinstance(left, Extent) and isinstance(right, Extent)):
-            break
-    return left, right
-
-
-def _without(terms: dict[Monomial, int], atom: Atom) -> dict[Monomial, int]:
-    found = {}
-    for monomial, count in terms.items():
-        place = monomial.index(atom)
-        found[(*monomial[:place], *monomial[place + 1 :])] = count
-    return found
 
 
 def opaque(operation: str, left: Number, right: Number, scope: Scope) -> Number:

@@ -10,7 +10,9 @@ from jitkernels.graph.operations import OPERATIONS
 from jitkernels.graph.regions import nodes_within, regions_of
 
 FLOWS = frozenset({"loop", "branch"})
-IN_NESTS = frozenset({"cast", "constant", "extent", "iota", "matmul", "reduce", "update", "view"})
+IN_NESTS = frozenset(
+    {"cast", "concatenate", "constant", "extent", "iota", "matmul", "reduce", "update", "view"}
+)
 """What nests and kernels of a region compute, beside what is elementwise."""
 NUMBERS = frozenset({"constant", "extent", "cast", "bounded", "overflows", "parameter", "item"})
 
@@ -163,7 +165,7 @@ def with_copies(graph: Graph) -> Graph:
                 one = node.inputs[place]
                 others = [other for other in read[id(one)] if other is not node]
                 alone = sum(other is node for other in read[id(one)]) == 1
-                is_given = one.operation == "input"
+                is_given = one.operation in ("input", "reshape")  # which may be an argument in another shape
                 own = id(one) in targets and not late if is_given else id(one) not in kept
                 if not (own and alone and all(id(other) in before for other in others)):
                     inputs[place] = construct.copy(inputs[place])

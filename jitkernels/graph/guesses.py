@@ -49,6 +49,8 @@ def is_stencil(nest: Nest) -> bool:
 
 def unroll(nest: Nest, arrays: Mapping[int, Array]) -> int:
     """How many vectors a step takes."""
+    if any(cones.adds(store.cone.root) for store in nest.stores):
+        return 1  # lanes take their turns
     is_long = bool(nest.rows) and extents.value_of(extents.product(nest.columns)) >= LONG_ROWS
     cost = nest.cost_of_columns if is_long else nest.cost
     reduces = any(cone.reductions for cone in nest.cones)

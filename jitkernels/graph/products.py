@@ -253,8 +253,12 @@ class Product:
 
 
 def factors(nodes: Iterable[Node]) -> set[int]:
-    """What has to be in memory for the products among nodes, by their ids."""
-    return {id(one) for node in nodes if node.operation == "matmul" for one in operands(node)[0]}
+    """What has to be in memory, row by row, for the products and kernels among nodes, by their ids."""
+    found: set[int] = set()
+    for node in nodes:
+        if node.operation in ("matmul", "kernel"):
+            found |= {id(one) for one in (operands(node)[0] if node.operation == "matmul" else node.inputs)}
+    return found
 
 
 def operands(node: Node) -> tuple[tuple[Node, Node], tuple[bool, bool]]:

@@ -12,10 +12,11 @@ from jitkernels.errors import WorkspaceError
 from jitkernels.graph import cones, construct, extents, flows, interpreter, limits
 from jitkernels.graph.arena import Arena
 from jitkernels.graph.config import JitConfig
-from jitkernels.graph.emit import calls, interface, programs
+from jitkernels.graph.emit import calls, interface, polls, programs
 from jitkernels.graph.extents import Guard, Number
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.profile import Profile
@@ -38,7 +39,7 @@ class Segment:
     `polls`: it asks for signals, and Python may run meanwhile.
     """
 
-    nests: list[Nest | Product | Flow] = field(repr=False)
+    nests: list[Nest | Product | Flow | KernelCall] = field(repr=False)
     source: programs.Fused
     work: Number
     cached: bool = True
@@ -55,9 +56,9 @@ class Segment:
             status = floating_errors.heard(self._entry, frame.ctypes.data)
         except SystemError as error:  # which ctypes makes of an exception that a loop ended with
             raise error.__cause__ or error from None
-        if status == programs.FULL:
+        if status == polls.FULL:
             raise FullError
-        if status == programs.REFUSED:
+        if status == polls.REFUSED:
             raise IndexError("an index is out of bounds, or a number is none that Python's functions take")
         if status:
             raise WorkspaceError(vectorcall.NO_WORKSPACE)
@@ -102,6 +103,11 @@ class Program:
             return np.ndarray(shape, node.dtype, memory, begin)
         inner: Any = np.ndarray([shape[i] for i in order], node.dtype, memory, begin)
         return inner.transpose(np.argsort(order))
+
+    def fits(self, values: Mapping[str, int]) -> bool:
+        """Whether it takes no more memory than it may, for some values of the symbols."""
+        limit = self.arena.limit
+        return limit is None or self.arena.places(limits.Values(values))[1] <= limit
 
     def _between(self, value: Callable[[Number], int]) -> dict[int, Any]:
         """New arrays between the steps, in one arena."""
@@ -278,6 +284,8 @@ class Program:
         written = False
         for nest in nests:
             targets = [store.target for store in nest.stores] if isinstance(nest, Nest) else [nest.node]
+            if isinstance(nest, KernelCall):
+                targets = nest.items
             if isinstance(nest, Flow):
                 targets = [nest.node.inputs[place] for place in flows.changed(nest.node)]
                 writes_here = any(id(memory_of(one, self.shared)) in given for one in targets)

@@ -64,7 +64,7 @@ class Closing:
 
     def __init__(self, parameters: Sequence[Node], start: int) -> None:
         self.parameters, self.start = list(parameters), start
-        self.captured: list[Node] = []
+        self.taken: list[Node] = []
         self.hoisted: dict[int, Node] = {}
         self._new: dict[int, Node] = {id(one): one for one in parameters}
         self._kept: list[Node] = []
@@ -78,9 +78,9 @@ class Closing:
                 if id(node) in self._new:
                     continue
                 if id(node) in self.hoisted:
-                    self._new[id(node)] = self._captured(self.hoisted[id(node)])
+                    self._new[id(node)] = self.captured(self.hoisted[id(node)])
                 elif node.serial < self.start:
-                    self._new[id(node)] = node if node.operation in COPIED else self._captured(node)
+                    self._new[id(node)] = node if node.operation in COPIED else self.captured(node)
                 elif expanded:
                     self._new[id(node)] = node.with_inputs([self._new[id(one)] for one in node.inputs])
                 else:
@@ -90,16 +90,17 @@ class Closing:
                 self._kept.append(node)
         return [self._new[id(root)] for root in roots]
 
-    def _captured(self, node: Node) -> Node:
-        self.captured.append(node)
-        made = parameter(node.dtype, node.shape, len(self.parameters) + len(self.captured) - 1)
+    def captured(self, node: Node) -> Node:
+        """The region's input that a node is."""
+        self.taken.append(node)
+        made = parameter(node.dtype, node.shape, len(self.parameters) + len(self.taken) - 1)
         self._kept.append(made)
         self._new[id(node)] = made
         return made
 
     def graph(self, outputs: Sequence[Node], checks: Sequence[Node]) -> Graph:
         """A region, once all roots of all regions of the node are `inside`."""
-        inputs = [*self.parameters, *(self._new[id(one)] for one in self.captured)]
+        inputs = [*self.parameters, *(self._new[id(one)] for one in self.taken)]
         return Graph(tuple(inputs), tuple(outputs), checks=tuple(dict.fromkeys(checks)))
 
 

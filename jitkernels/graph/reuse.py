@@ -54,9 +54,16 @@ def shared_memory(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node
         elif id(node) in targets and id(node) in made and id(node) not in outputs:
             target = targets[id(node)]
             fits = id(node) not in factors or products.is_dense(target)
+            # Parts of an array are written one after another, whatever the later ones read.
+            parts = made[id(node)]
+            fits = fits and (len(parts) == 1 or not any(_reads(cone, target, shared) for cone, _ in parts))
             if last_read.get(id(target), -1) <= position and target not in shared.values() and fits:
                 shared[id(node)] = target
     return shared
+
+
+def _reads(cone: Cone, memory: Node, shared: dict[int, Node]) -> bool:
+    return any(memory_of(leaf, shared) is memory for leaf in cone.leaves.values())
 
 
 def _read(node: Node) -> tuple[Node, ...]:

@@ -75,7 +75,7 @@ def _in_options(value: Any, symbols: Dimensions) -> bool:
 def _sizes(extent: Number, symbols: Dimensions) -> tuple[Number, ...]:
     """The extents that there are in place of one."""
     name = extents.bare(extent)
-    return symbols[name] if name in symbols else (whole(extent, symbols),)
+    return symbols[name] if name is not None and name in symbols else (whole(extent, symbols),)
 
 
 def whole(extent: Number, symbols: Dimensions) -> Number:
@@ -89,7 +89,9 @@ def whole(extent: Number, symbols: Dimensions) -> Number:
             if atom.operation and _names(extents.made({(atom,): 1}, extent.scope), symbols):
                 raise UnknownError("a quotient of dimensions that are one")
             known = symbols.get(atom.text)
-            term = term * (extents.made({(atom,): 1}, extent.scope) if known is None else extents.product(known))
+            term = term * (
+                extents.made({(atom,): 1}, extent.scope) if known is None else extents.product(known)
+            )
         total = total + term
     return total
 

@@ -8,7 +8,6 @@ from jitkernels.graph.extents import Extent, Number, Scope
 from jitkernels.graph.ir import Node
 from jitkernels.graph.limits import limit
 from jitkernels.graph.regions import parameter
-from jitkernels.graph.transposes import zeros
 
 
 class Position:
@@ -62,7 +61,9 @@ def moving_symbol(scope: Scope, most: Number) -> Extent:
 
 def before_first(like: Node, *, is_open: bool) -> Node:
     """A tape, or a position on tapes, before the first round: `is_open` where loops around say what that is."""
-    return parameter(like.dtype, like.shape, 0) if is_open else zeros(like.dtype, like.shape)
+    if is_open:
+        return parameter(like.dtype, like.shape, 0)
+    return construct.unwritten(like.dtype, like.shape) if like.ndim else construct.constant(0, like.dtype)
 
 
 def picked(array: Node, index: Node) -> Node:

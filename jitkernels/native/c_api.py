@@ -22,6 +22,7 @@ C_API = (
 )  # fmt: skip
 SIGNALS = (
     "PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyEval_SaveThread", "PyEval_RestoreThread",
+    "PyThread_get_thread_ident",
 )  # fmt: skip
 """What long loops ask whether somebody wants them to end by."""
 METHOD = "_PyObject_GetMethod"
@@ -98,6 +99,11 @@ def externals() -> tuple[External, ...]:
 def signals() -> tuple[External, ...]:
     """What code with long loops links to."""
     return tuple(link(name, _c_api(name)) for name in SIGNALS)
+
+
+def yielding() -> tuple[External, ...]:
+    """What code links to that waits for other threads."""
+    return (link("sched_yield", _libc("sched_yield")),)
 
 
 def link(name: str, address: Callable[[], int]) -> External:

@@ -9,6 +9,7 @@ from jitkernels.graph import special
 from jitkernels.registry import implements
 from jitkernels.signature import AnyArray
 
+
 @implements(MatMulEpilogueAttr)
 def matmul_epilogue(attr: MatMulEpilogueAttr, a: AnyArray, b: AnyArray, *rest: AnyArray) -> None:
     *bias, c = rest

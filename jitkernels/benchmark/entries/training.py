@@ -21,6 +21,8 @@ from jitkernels.tuning.timer import Timing, measure
 OURS, UNFUSED, NUMPY, EAGER, COMPILED = "jit", "level 0", "numpy", "torch", "torch.compile"
 PROMISED = {UNFUSED: 1.15, EAGER: 1.5, COMPILED: 1.5}
 LAYERS, ROWS, STEPS = (784, 256, 128, 10), 64, 20
+FIRST = np.float32(1)
+"""The number of the first step."""
 Step = Callable[[int], Any]
 
 

@@ -1,4 +1,4 @@
-"""Functions of some two hundred lines with thirty and more branches and loops, as people write them, and arguments."""
+"""Functions of some two hundred lines with thirty and more branches and loops, as people write them, and deep loops."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.benchmark.long_functions.arrays import arrays
+from jitkernels.benchmark.long_functions.deep import four_deep, six_deep
 from jitkernels.benchmark.long_functions.helped import helped
 from jitkernels.benchmark.long_functions.nests import nests
 from jitkernels.benchmark.long_functions.particles import particles
@@ -27,5 +28,7 @@ FUNCTIONS: dict[Callable[..., Any], Callable[[], tuple[Any, ...]]] = {
     particles: lambda: (60 * _random(100), _random(100) - 0.5, 60, 20),
     nests: lambda: (_random(2, 3, 12, 14), _random(4, 3, 3, 3) - 0.5, _random(4), 4 * _random(16, 16)),
     helped: lambda: (_random(12, 3), _random(12, 3) - 0.5, np.cumsum(_random(20)), _random(20), 40),
+    four_deep: lambda: (_random(6), _random(7)[:6].copy(), 6),
+    six_deep: lambda: (_random(3), _random(4)[:3].copy(), 3),
 }
 """The functions, and what makes their arguments, new arrays each time."""

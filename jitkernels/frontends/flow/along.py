@@ -1,11 +1,18 @@
 """What loops go along: ranges, arrays, ``enumerate`` and ``zip`` of these, whose length only the running code knows."""
 
 import builtins
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from jitkernels.frontends.flow import ranges
+from jitkernels.frontends.flow.growing import Listed, is_grown
+from jitkernels.frontends.flow.ints import as_int, plain
+from jitkernels.frontends.standin import CALLED
 from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.whole import Whole, as_whole
+from jitkernels.frontends.whole import Whole, as_extent, as_whole
 
 
 class Count(NamedTuple):
@@ -45,11 +52,21 @@ def range_(function: Any, *limits: Any, **options: Any) -> Any:
     if options or function is not builtins.range or not any(type(one) in (Whole, Traced) for one in limits):
         return function(*limits, **options)
     step = limits[2] if len(limits) == 3 else 1
+    limits = tuple(as_python_int(one) for one in limits)
     if type(step) is not int or step == 0 or not 1 <= len(limits) <= 3 or not all(map(_is_int, limits)):
         return function(*limits)
     return Along(
         Count(0, limits[0], 1) if len(limits) == 1 else Count(limits[0], limits[1], step), lambda i: i
     )
+
+
+def as_python_int(value: Any) -> Any:
+    """What ``range`` makes of one of NumPy's ints that only the running code knows; others as they are."""
+    if type(value) is not Traced or value.is_weak or not value.is_scalar or value.dtype.kind not in "iu":
+        return value
+    if value.tracer.is_known(value.node) or value.dtype == "uint64":
+        return value
+    return plain(value.tracer, as_int(value.tracer, value))
 
 
 def _is_int(value: Any) -> bool:
@@ -59,9 +76,10 @@ def _is_int(value: Any) -> bool:
 def enumerate_(function: Any, values: Any, start: Any = 0) -> Any:
     """``enumerate(values, start)``."""
     inner = along(values) if function is builtins.enumerate and _is_int(start) else None
-    if inner is None:
+    if inner is None or inner.count.step not in (1, -1):
         return function(values, start)
-    return Along(inner.count, lambda i: (i + start, inner.at(i)))
+    begin, _, step = inner.count
+    return Along(inner.count, lambda i: ((i - begin if step == 1 else begin - i) + start, inner.at(i)))
 
 
 def zip_(function: Any, *values: Any, **options: Any) -> Any:
@@ -71,6 +89,48 @@ def zip_(function: Any, *values: Any, **options: Any) -> Any:
     if not found or len(found) < len(values) or not _are_alike([one.count for one in found]):
         return function(*values, **options)
     return Along(found[0].count, lambda i: tuple([one.at(i) for one in found]))
+
+
+def reversed_(function: Any, values: Any) -> Any:
+    """``reversed(values)``."""
+    inner = along(values) if function is builtins.reversed else None
+    if inner is None or inner.count.step not in (1, -1):
+        return function(values)
+    begin, end, step = inner.count
+    return Along(Count(end - step, begin - step, -step), inner.at)
+
+
+def places(shape: Sequence[Any], at: Callable[[tuple[Any, ...]], Any]) -> Along | None:
+    """All places of arrays of a shape, the last index first; None for a shape that is known, or a number."""
+    sizes = [*shape]
+    tracers = [one.tracer for one in sizes if type(one) is Whole]
+    if not tracers or not all(map(_is_int, sizes)) or Traced in map(type, sizes):
+        return None
+
+    def place(i: Any) -> Any:
+        found: list[Any] = []
+        for number, size in reversed([*enumerate(sizes)]):
+            one = i % size if number else i
+            if type(one) is Traced:
+                ranges.note(one.tracer, one.node, (0, as_extent(size) - 1))
+            found.insert(0, one)
+            i = i // size
+        return at(tuple(found))
+
+    return Along(Count(0, math.prod(sizes), 1), place)
+
+
+def _ndindex(*shape: Any) -> Any:
+    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+    return places(sizes, lambda place: place) or np.ndindex(*shape)
+
+
+def _ndenumerate(array: Any) -> Any:
+    found = places(array.shape, lambda place: (place, array[place])) if type(array) is Traced else None
+    return found or np.ndenumerate(array)
+
+
+CALLED.update({np.ndindex: _ndindex, np.ndenumerate: _ndenumerate})
 
 
 def _are_alike(counts: Sequence[Count]) -> bool:
@@ -83,6 +143,8 @@ def along(values: Any) -> Along | None:
         return values
     if type(values) is range:
         return Along(Count(values.start, values.stop, values.step), lambda i: i)
+    if type(values) is Listed and is_grown(values) and not values.is_growing:
+        return Along(Count(0, values.length, 1), values.item)
     if type(values) is Traced and values.ndim:
         return Along(Count(0, as_whole(values.tracer, values.extents[0]), 1), lambda i: values[i])
     return None

@@ -5,6 +5,7 @@ from typing import Any
 
 from jitkernels.errors import TracingError
 from jitkernels.frontends.flow import facts, ranges
+from jitkernels.frontends.flow.sides import Sides, sides_of
 from jitkernels.frontends.flow.state import (
     UNSET,
     State,
@@ -54,13 +55,14 @@ class Side:
     ) -> None:
         self.attempt = Attempt(tracer)
         self.raises = False
-        self.bases: list[Node | None] = []
+        self.arrays: list[Any] = []
         before = state.read()
         try:
             with self.attempt, facts.Assumed(tracer, condition, truth=is_yes):
                 self._run(run)
-                self.attempt.finish()
+                self.attempt.finish(state.entries)
                 self.values = before if self.raises else state.read()
+                self.arrays = [one.node if type(one) is Traced else None for one in self.values]
                 self.nodes = {id(one): one.node for one in self.attempt.written()}
         finally:
             state.put(before)
@@ -91,6 +93,7 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
         kinds.append(
             None if all(one is before[place] for one in found) else _kind(name, found, before[place])
         )
+    _refuse_shared(kinds)
     storages: dict[int, Storage] = {}
     for side in sides:
         storages |= {id(one): one for one in side.storages()}
@@ -108,6 +111,13 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
             if is_number(kind)
         ]
         roots += [
+            kind.nothing()
+            if side.raises or side.values[place] is UNSET
+            else construct.copy(side.arrays[place])
+            for place, kind in enumerate(kinds)
+            if type(kind) is Sides
+        ]
+        roots += [
             brought_home(side.nodes[key], one.node) if key in side.nodes else one.node
             for key, one in storages.items()
         ]
@@ -116,27 +126,33 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
     like = made[0][0]
     if not like:
         return
-    captured = closing.inside([one.node for one in storages.values()])
+    captured = [closing.captured(kind.nothing()) for kind in kinds if type(kind) is Sides]
+    captured += closing.inside([one.node for one in storages.values()])
     options: dict[str, Any] = {
         name: closing.graph(*one) for name, one in zip(("yes", "no"), made, strict=True)
     }
     places = [one.options["index"] for one in captured]
     options["bases"] = (*[-1] * (len(like) - len(places) - is_risky), *places, *[-1] * is_risky)
     refuse_unsupported(tracer, options)
-    node = Node("branch", (condition, *closing.captured), "int64", (), options)
+    node = Node("branch", (condition, *closing.taken), "int64", (), options)
     results = items(node, like)
     if is_risky:
         keep(tracer, results.pop())
     remaining = iter(results)
     after = list(before)
+    waiting: list[tuple[int, Sides]] = []
     for place, kind in enumerate(kinds):
         if kind is Unset:
             after[place] = UNSET
+        elif type(kind) is Sides:
+            waiting.append((place, kind))
         elif kind is not None:
             item = next(remaining)
             after[place] = number(tracer, item, kind)
             if kind is int:
                 _bounds(tracer, item, [side.values[place] for side in alive])
+    for place, one in waiting:
+        after[place] = one.after(tracer, next(remaining), before, start)
     for storage, item in zip(storages.values(), remaining, strict=True):
         storage.change(item)
     state.put(tuple(after))
@@ -164,12 +180,21 @@ def _kind(name: str, values: list[Any], before: Any) -> Any:
     kinds = [kind_of(one) for one in values]
     if Unset in kinds and is_of_function(name):
         return Unset
+    if None in kinds and any(one is not before for one in values):
+        return sides_of(name, values)
     kind = kinds[0]
     for other in kinds[1:]:
         kind = joined(name, kind, other)
-    if kind is None and any(one is not before for one in values):
-        raise UnknownError(f"{name} is another array or object on each side of a branch")
     return kind
+
+
+def _refuse_shared(kinds: list[Any]) -> None:
+    """Raise UnknownError where two variables have one array on a side: writing to one would change the other."""
+    chosen = [kind.values for kind in kinds if type(kind) is Sides]
+    for side in zip(*chosen, strict=False):
+        storages = [one.view.storage for one in side if type(one) is Traced]
+        if len({id(one) for one in storages}) < len(storages):
+            raise UnknownError("two variables have one array on a side of a branch")
 
 
 def _bounds(tracer: Tracer, item: Node, values: list[Any]) -> None:

@@ -24,9 +24,10 @@ from jitkernels.frontends.flow.tracing import Attempt
 from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import Tracer
+from jitkernels.frontends.whole import as_extent
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError, elementwise
-from jitkernels.graph.extents import is_moving
+from jitkernels.graph.extents import Number, is_moving
 from jitkernels.graph.flows import brought_home
 from jitkernels.graph.ir import Node
 from jitkernels.graph.regions import Closing, items, parameter
@@ -61,6 +62,9 @@ class Loop:
         self.hoped = dict(self.bounds)
         self.rebound: list[int] = []
         self.narrowed: set[int] = set()
+        self.depth, self.start, self.passes = tracer.depth + 1, 0, 0
+        self.rank: Any = None
+        self.lists: list[Any] = []
         self.position = Position(tracer, state.line)
         self._recall(self.position.recall())
 
@@ -91,6 +95,33 @@ class Loop:
             raise
         self.state.put(self.given)
         raise UnknownError("the types of variables differ from round to round")
+
+    @property
+    def rounds(self) -> Number | None:
+        """How many rounds there are, as an extent; None where that is not known, or the loop may be left before."""
+        if self.count is None or self.test is not None:
+            return None
+        begin, end, step = self.count
+        if Traced in (type(begin), type(end)):
+            return None
+        found = as_extent(end - begin) if step > 0 else as_extent(begin - end)
+        if not ranges.guarded_at_least_zero(found):
+            return None
+        return found if abs(step) == 1 else (found + (abs(step) - 1)) // abs(step)
+
+    def _run(self, given: Sequence[Any]) -> None:
+        """A round."""
+        self.passes += 1
+        if self.count is not None:
+            begin, _, step = self.count
+            self.rank = given[0] - begin if step > 0 else begin - given[0]
+            if abs(step) != 1:
+                self.rank = self.rank // abs(step)
+        self.tracer.loops.append(self)
+        try:
+            self.body(*given)
+        finally:
+            self.tracer.loops.pop()
 
     def _traced(self) -> bool:
         """Trace a round; whether that is what all rounds are."""
@@ -127,9 +158,13 @@ class Loop:
             with facts.Assumed(tracer, condition, truth=True):
                 for one in parameters[first:]:
                     moving.note(tracer, one)
-                self.body(*given)
-            attempt.finish()
+                self.start = attempt.start
+                self.lists.clear()
+                self._run(given)
+            attempt.finish(state.entries)
             for place in self.rebound:
+                if self.lists and attempt.has_written(values[place].view.storage):
+                    raise UnknownError(f"{state.names[place]} is written to, and in a list")
                 # The first round has the array from before the loop, which others see being written to.
                 if not self.own[place] and attempt.has_written(values[place].view.storage):
                     raise UnknownError(f"{state.names[place]} is written to, and another array after it")
@@ -293,7 +328,7 @@ class Loop:
         carried += [storage.node for storage in self.storages]
         carried += [construct.constant(False, "bool")] if is_risky else []
         refuse_unsupported(tracer, options)
-        node = Node("loop", [*limits, *carried, *closing.captured], "int64", (), options)
+        node = Node("loop", [*limits, *carried, *closing.taken], "int64", (), options)
         results = items(node, outputs)
         if is_risky:
             keep(tracer, results.pop())
@@ -310,6 +345,7 @@ class Loop:
                 self._after(place, made)
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
+            values[place].view.storage.doubts += [one.array.view.storage for one in self.lists]
             if not self.own[place]:
                 self._at_least_one_round()  # else it is still an array that others have as well
         for storage, made in zip(self.storages, found, strict=True):

@@ -1,33 +1,46 @@
 """What rewritten functions call: Python's own control flow where the trace knows enough, else loops and branches."""
 
+import builtins
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
 from jitkernels.errors import TracingError
 from jitkernels.frontends.flow import numbers as _numbers  # noqa: F401  # the table of what traced functions call
-from jitkernels.frontends.flow.along import along, enumerate_, range_, zip_
-from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, value_of
+from jitkernels.frontends.flow.along import along, enumerate_, range_, reversed_, zip_
+from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, truth, value_of
+from jitkernels.frontends.flow.growing import GrowsError, Listed, finished
+from jitkernels.frontends.flow.ints import least
 from jitkernels.frontends.flow.loops import Loop, unrolled
-from jitkernels.frontends.flow.state import UNSET, State
+from jitkernels.frontends.flow.sides import SidesError
+from jitkernels.frontends.flow.state import UNSET, State, dtype_of, joined, kind_of, node_of, number
+from jitkernels.frontends.flow.tracing import ChangesError
+from jitkernels.frontends.standin import CALLED
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer, current, user_frame
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.ir import serial
+from jitkernels.graph.construct import UnknownError, elementwise
+from jitkernels.graph.ir import Node, serial
 
 __all__ = [
     "UNSET",
     "State",
     "and_",
     "both",
+    "chain",
     "chosen",
     "either",
     "enumerate_",
+    "extreme",
+    "finished",
+    "folded",
     "for_",
     "if_",
+    "listed",
     "not_",
     "or_",
     "range_",
+    "reversed_",
     "while_",
     "zip_",
 ]
@@ -35,6 +48,12 @@ SHORT, MOST_ROUNDS = 8, 4096
 """Rounds of a loop that are always, and at most, run one after another while tracing."""
 MOST_WRITTEN = 1000
 """Operations that all of them may have together: LLVM takes a millisecond or two for each."""
+CURE = (
+    "expected numbers, or arrays of one dtype and shape, where the condition is known only when the compiled code "
+    "runs. Write `np.where(condition, a, b)` for a choice between elements, or take the branch outside of the "
+    "compiled function"
+)
+"""What to do about the sides of a branch."""
 
 
 def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any], state: State) -> None:
@@ -48,7 +67,13 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
         _run(tracer, found, test, body, state)
         return
     try:
-        Loop(tracer, state, found.count, test, lambda i: body(found.at(i))).trace()
+        _grown(
+            tracer,
+            state,
+            lambda state, begins: Loop(tracer, state, found.count, test, begins(lambda i: body(found.at(i)))),
+        )
+    except GrowsError:
+        raise
     except (UnknownError, TracingError) as error:
         place = _place(state.line)
         now = found.count.now
@@ -58,6 +83,39 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
             raise UnknownError(f"{place}: {error}") from None
         tracer.note(f"a loop is run round by round: {place}: {error}")
         _run(tracer, _within_patience(found, f"{place}: {error}"), test, body, state)
+
+
+def _grown(tracer: Tracer, state: State, loop: Callable[[State, Any], Loop]) -> None:
+    """Trace a loop, with memory for the lists that grow in it, and what it changes in others."""
+    lists: list[Listed] = []
+
+    def begins(body: Callable[..., Any]) -> Callable[..., Any]:
+        def begun(*given: Any) -> None:
+            for one in lists:
+                one.begin()
+            body(*given)
+
+        return begun
+
+    try:
+        while True:
+            try:
+                loop(state, begins).trace()
+                break
+            except ChangesError as error:
+                state = state.with_entries(error.container, error.keys)
+            except GrowsError as error:
+                if tracer.depth != error.grown.depth:
+                    raise
+                error.grown.restore()
+                error.grown.back(tracer, error)
+                lists += [error.grown] if all(one is not error.grown for one in lists) else []
+        for one in lists:
+            one.end()
+    except BaseException:
+        for one in lists:
+            one.restore()
+        raise
 
 
 def _within_patience(values: Any, reason: str) -> Iterator[Any]:
@@ -93,7 +151,7 @@ def while_(test: Callable[[], Any], body: Callable[[], Any], state: State) -> No
             body()
         return
     try:
-        Loop(tracer, state, None, test, body).trace()
+        _grown(tracer, state, lambda state, begins: Loop(tracer, state, None, test, begins(body)))
     except (UnknownError, TracingError) as error:
         place = _place(state.line)
         if tracer.depth:
@@ -113,12 +171,25 @@ def if_(test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) 
         (yes if test else no)()
         return
     try:
-        choose(tracer, test, yes, no, state)
+        _chosen(tracer, test, yes, no, state)
+    except SidesError as error:
+        raise TracingError(f"{_place(state.line)}: {error}: {CURE}") from None
     except UnknownError as error:
         if not tracer.depth:
             tracer.note(f"{_place(state.line)}: {error}")
             bool(test)  # which raises what says where this is
         raise
+
+
+def _chosen(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) -> None:
+    """Trace a branch, with what it changes in lists and dicts."""
+    while True:
+        try:
+            choose(tracer, test, yes, no, state)
+        except ChangesError as error:
+            state = state.with_entries(error.container, error.keys)
+        else:
+            return
 
 
 def chosen(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
@@ -171,12 +242,56 @@ def or_(one: Any, other: Callable[[], Any]) -> Any:
     return value_of(tracer, one, lambda: one, other)
 
 
+SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+    "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq,
+    "NotEq": operator.ne, "Is": operator.is_, "IsNot": operator.is_not,
+    "In": lambda one, other: one in other, "NotIn": lambda one, other: one not in other,
+}  # fmt: skip
+
+
+def chain(
+    join: Callable[[Any, Callable[[], Any]], Any],
+    left: Any,
+    first: tuple[str, Callable[[], Any]],
+    *others: Any,
+) -> Any:
+    """``left < first < ...``: signs, and what computes what stands behind them; `join` is `and_` or `both`."""
+    sign, later = first
+    right = later()
+    found = SIGNS[sign](left, right)
+    return join(found, lambda: chain(join, right, *others)) if others else found
+
+
+def folded(name: str, function: Any, ours: Callable[[], Any], plain: Callable[[], Any]) -> Any:
+    """``function(...)`` of a generator: by a loop if it is Python's function of that name."""
+    own = getattr(builtins, name)
+    return ours() if function is own or function is CALLED.get(own) else plain()
+
+
+def extreme(fold: str, value: Any, found: Any, some: Any) -> Any:
+    """The better of a value and what was found before, if there was some."""
+    if found is UNSET:
+        return value
+    tracer = current()
+    sign = operator.gt if fold == "max" else operator.lt
+    if tracer is None or (is_decided(some) and not some):
+        return value if not some or sign(value, found) else found
+    if is_decided(some):
+        return least(tracer, (found, value), sign)
+    kind = joined("an extreme", kind_of(value), kind_of(found))
+    better = elementwise("logical_or", as_bool(tracer, not_(some)).node, truth(tracer, sign(value, found)))
+    nodes = [node_of(tracer, one, kind) for one in (value, found)]
+    return number(tracer, Node("where", (better, *nodes), dtype_of(kind), ()), kind)
+
+
+def listed(*values: Any) -> list[Any]:
+    """``[...]``, which may grow."""
+    return [*values] if current() is None else Listed(values)
+
+
 def not_(value: Any) -> Any:
     """``not value``."""
     tracer = current()
     if tracer is None or is_decided(value):
         return not value
-    from jitkernels.frontends.flow.state import number
-    from jitkernels.graph.construct import elementwise
-
     return number(tracer, elementwise("logical_not", as_bool(tracer, value).node), bool)

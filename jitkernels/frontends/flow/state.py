@@ -49,6 +49,24 @@ class State:
         line: int,
     ) -> None:
         self.names, self.read, self.put, self.line = names, read, put, line
+        self.entries: tuple[tuple[Any, Any], ...] = ()
+
+    def with_entries(self, container: Any, keys: Sequence[Any]) -> "State":
+        """The state with what a list or dict has at some places, which a loop or branch changes as well."""
+        own = len(self.names)
+
+        def read() -> tuple[Any, ...]:
+            return (*self.read(), *(container[key] for key in keys))
+
+        def put(values: tuple[Any, ...]) -> None:
+            self.put(values[:own])
+            for key, one in zip(keys, values[own:], strict=True):
+                container[key] = one
+
+        named = tuple(f"{type(container).__name__}[{key!r}]" for key in keys)
+        found = State((*self.names, *named), read, put, self.line)
+        found.entries = (*self.entries, *((container, key) for key in keys))
+        return found
 
 
 def kind_of(value: Any) -> Kind:
@@ -70,7 +88,7 @@ def kind_of(value: Any) -> Kind:
 
 def is_number(kind: Kind) -> bool:
     """Whether what a variable holds is a number, whose value goes from round to round."""
-    return kind is not None and kind is not Unset
+    return isinstance(kind, type | str) and kind is not Unset
 
 
 def is_of_function(name: str) -> bool:

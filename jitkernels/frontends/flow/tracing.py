@@ -1,6 +1,7 @@
 """One region while it is traced: what it writes and checks is its own, and undone behind it."""
 
 import sys
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any, Self
 
@@ -8,6 +9,14 @@ from jitkernels.frontends.storage import Storage, watched
 from jitkernels.frontends.tracer import Tracer, is_ours
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Node, serial
+
+
+class ChangesError(UnknownError):
+    """A region gives other values to some places in a list or dict."""
+
+    def __init__(self, container: Any, keys: list[Any]) -> None:
+        super().__init__(f"a {type(container).__name__} is changed in a loop or branch")
+        self.container, self.keys = container, keys
 
 
 class Attempt:
@@ -36,18 +45,27 @@ class Attempt:
         self.tracer.checks, watched.logs = self._outer, self._logs
         for storage, node in self.writes.values():
             storage.node = node
+        for container, content in self._content:
+            if _changed(container, content) != []:
+                _restore(container, content)
 
     def hold(self, storage: Storage, node: Node) -> None:
         """Let a storage have another value in the region, that of a parameter."""
         storage.log()
         storage.node = node
 
-    def finish(self) -> None:
-        """Raise UnknownError where the region did what a graph cannot say."""
+    def finish(self, entries: Sequence[tuple[Any, Any]] = ()) -> None:
+        """Raise UnknownError where the region did what a graph cannot say.
+
+        ChangesError where it gave other values to places in a container than those `entries`.
+        """
         for container, content in self._content:
-            now = _content(container)
-            if len(now) != len(content) or any(a is not b for a, b in zip(now, content, strict=True)):
+            keys = _changed(container, content)
+            if keys is None:
                 raise UnknownError(f"a {type(container).__name__} is changed in a loop or branch")
+            known = [key for one, key in entries if one is container]
+            if any(key not in known for key in keys):
+                raise ChangesError(container, [key for key in keys if key not in known])
 
     def has_written(self, storage: Storage) -> bool:
         """Whether the region has changed a storage."""
@@ -95,3 +113,28 @@ def _containers() -> list[Any]:
 
 def _content(container: Any) -> list[Any]:
     return [*container, *container.values()] if type(container) is dict else list(container)
+
+
+def _changed(container: Any, content: list[Any]) -> list[Any] | None:
+    """The places at which a container has another value than it had; None where it has other places."""
+    now = _content(container)
+    if len(now) != len(content):
+        return None
+    first = len(now) // 2 if type(container) is dict else 0
+    if any(a is not b for a, b in zip(now[:first], content, strict=False)):
+        return None
+    keys = now[:first] if type(container) is dict else range(len(now))
+    found = [key for key, a, b in zip(keys, now[first:], content[first:], strict=True) if a is not b]
+    return None if found and type(container) is set else found
+
+
+def _restore(container: Any, content: list[Any]) -> None:
+    if type(container) is list:
+        container[:] = content
+        return
+    container.clear()
+    if type(container) is set:
+        container.update(content)
+    else:
+        half = len(content) // 2
+        container.update(zip(content[:half], content[half:], strict=True))

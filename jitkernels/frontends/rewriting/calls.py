@@ -11,10 +11,13 @@ of comparisons are calls too, as an array of a trace has no truth.
 """
 
 import ast
+import copy
 from collections.abc import Sequence
+from typing import Any
 
-from jitkernels.frontends.rewriting.jumps import STOPS, none_of
-from jitkernels.frontends.rewriting.liveness import STATE
+from jitkernels.frontends.rewriting import comprehensions
+from jitkernels.frontends.rewriting.jumps import STOPS, none_of, without_jumps
+from jitkernels.frontends.rewriting.liveness import STATE, note_states
 
 FLOW = "_jk_flow"
 """The name by which rewritten functions know what their loops and branches call."""
@@ -36,7 +39,14 @@ def _later(node: ast.expr) -> ast.expr:
 
 
 class Expressions(ast.NodeTransformer):
-    """Rewrites what asks for truth inside of an expression. Of a test nothing but its truth counts."""
+    """Rewrites what asks for truth inside of an expression. Of a test nothing but its truth counts.
+
+    `calls` makes the functions that comprehensions become, which are to stand before the statement.
+    """
+
+    def __init__(self, calls: "Calls") -> None:
+        self.calls = calls
+        self.is_inside = self.grows = False
 
     def test(self, node: ast.expr) -> ast.expr:
         """A condition."""
@@ -48,6 +58,8 @@ class Expressions(ast.NodeTransformer):
                 return found
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return _called("not_", self.test(operand))
+            case ast.Compare(ops=[_, _, *_]):
+                return self._chain(node, "both")
         return self.visit(node)  # type: ignore[no-any-return]
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
@@ -64,21 +76,73 @@ class Expressions(ast.NodeTransformer):
         return _called("not_", node.operand) if isinstance(node.op, ast.Not) else node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        self.generic_visit(node)
-        return _called("chosen", node.test, _later(node.body), _later(node.orelse))
+        test = self.test(node.test)
+        return _called("chosen", test, _later(self.visit(node.body)), _later(self.visit(node.orelse)))
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        if len(node.ops) > 1:
+            return self._chain(node, "and_")
         self.generic_visit(node)
-        inner = node.comparators[:-1]
-        if not inner or not all(isinstance(one, ast.Name | ast.Constant) for one in inner):
+        return node
+
+    def _chain(self, node: ast.Compare, joined: str) -> ast.expr:
+        """``a < b < c``, of which each is computed once, and no more than it takes."""
+        self.generic_visit(node)
+        parts: list[ast.expr] = [
+            ast.Tuple([ast.Constant(type(sign).__name__), _later(one)], ast.Load())
+            for sign, one in zip(node.ops, node.comparators, strict=True)
+        ]
+        return _called("chain", of_flow(joined), node.left, *parts)
+
+    def visit(self, node: ast.AST) -> Any:
+        """The node rewritten."""
+        if isinstance(node, ast.Lambda | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            return self._inside(node)
+        return super().visit(node)
+
+    def _inside(self, node: ast.AST) -> ast.AST:
+        """What has variables of its own, which functions that stand before the statement do not know."""
+        before, self.is_inside = self.is_inside, True
+        self.generic_visit(node)
+        self.is_inside = before
+        return node
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        if self.is_inside or not _is_plain(node):
+            return self._inside(node)
+        given = self.along(node.generators[0].iter)
+        made = comprehensions.of_list(node, self.calls.name(), _called("listed"), of_flow("finished"))
+        return ast.Call(self.calls.hoisted(made), [given], [])
+
+    def visit_List(self, node: ast.List) -> ast.AST:
+        self.generic_visit(node)
+        return _called("listed", *node.elts) if isinstance(node.ctx, ast.Load) and self.grows else node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if self.is_inside or not comprehensions.is_fold(node) or not _is_plain(node.args[0]):
+            self.generic_visit(node)
             return node
-        ends = [node.left, *node.comparators]
-        found: ast.expr | None = None
-        for place in reversed(range(len(node.ops))):
-            one = ast.Compare(ends[place], [node.ops[place]], [ends[place + 1]])
-            found = one if found is None else _called("and_", one, _later(found))
-        assert found is not None, "a comparison has an operator"
-        return found
+        inner, *others = node.args
+        assert isinstance(node.func, ast.Name), "a fold"
+        assert isinstance(inner, ast.ListComp | ast.GeneratorExp), "a fold"
+        plain = copy.deepcopy(node)
+        given = [self.along(inner.generators[0].iter), *map(self.visit, others)]
+        fold = node.func.id
+        made = comprehensions.of_fold(inner, self.calls.name(), fold, of_flow("UNSET"), of_flow("extreme"))
+        ours = ast.Call(self.calls.hoisted(made), given, [])
+        return _called("folded", ast.Constant(fold), node.func, _later(ours), _later(plain))
+
+    def along(self, node: ast.expr) -> ast.expr:
+        """What a loop goes along."""
+        made: ast.expr = self.visit(node)
+        return Builtins().visit(made) if isinstance(made, ast.Call) else made
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether a comprehension assigns to nothing but its own variables."""
+    return not any(
+        isinstance(one, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom) for one in ast.walk(node)
+    )
 
 
 class Builtins(ast.NodeTransformer):
@@ -91,7 +155,7 @@ class Builtins(ast.NodeTransformer):
         return node
 
 
-ALONG = ("range", "enumerate", "zip")
+ALONG = ("range", "enumerate", "zip", "reversed")
 """Functions of Python whose results loops go along."""
 
 
@@ -100,11 +164,32 @@ class Calls:
 
     def __init__(self) -> None:
         self.count = 0
+        self.waiting: list[ast.stmt] = []
+        self.appended: set[str] = set()
+
+    def name(self) -> str:
+        """A new name for a function."""
+        self.count += 1
+        return f"_jk_part{self.count}"
+
+    def hoisted(self, made: ast.FunctionDef) -> ast.expr:
+        """A function that is to stand before the statement that is being rewritten; what calls it."""
+        self.inner(made)
+        self.waiting.append(made)
+        return ast.Name(made.name, ast.Load())
+
+    def inner(self, made: ast.FunctionDef) -> None:
+        """Rewrite a function inside of the function."""
+        without_jumps(made, of_flow("UNSET"))
+        note_states(made.body)
+        self.function(made)
 
     def function(self, tree: ast.FunctionDef) -> None:
         """A function whose states are noted."""
+        outside, self.appended = self.appended, _appended(tree)
         parameters = {one.arg for one in ast.walk(tree.args) if isinstance(one, ast.arg)}
         tree.body = self.scope(tree.body, parameters)
+        self.appended = outside
 
     def scope(self, nodes: Sequence[ast.stmt], known: set[str]) -> list[ast.stmt]:
         """The body of a function in which some names are variables already: others get no value at first."""
@@ -122,7 +207,10 @@ class Calls:
         made: list[ast.stmt] = []
         used: set[str] = set()
         for node in nodes:
+            before, self.waiting = self.waiting, []
             found = self.statement(node, used)
+            found = [*self.waiting, *found]
+            self.waiting = before
             for one in found:
                 ast.copy_location(one, node)
             made += found
@@ -134,7 +222,7 @@ class Calls:
                 state = getattr(node, STATE)
                 used.update(state)
                 yes, no = self._body(node.body, state), self._body(node.orelse, state)
-                return self._call("if_", node, [Expressions().test(test)], [yes, no], state)
+                return self._call("if_", node, [Expressions(self).test(test)], [yes, no], state)
             case ast.While(test=test):
                 state = getattr(node, STATE)
                 used.update(state)
@@ -143,28 +231,34 @@ class Calls:
                 if stops:
                     asked = ast.BoolOp(ast.And(), [none_of(stops), test])
                 return self._call(
-                    "while_", node, [_later(Expressions().test(asked))], [self._body(node.body, state)], state
+                    "while_",
+                    node,
+                    [_later(Expressions(self).test(asked))],
+                    [self._body(node.body, state)],
+                    state,
                 )
             case ast.For():
                 return self._for(node, used)
             case ast.With():
                 body, inside = self.statements(node.body)
                 used |= inside
-                return [ast.With([Expressions().visit(one) for one in node.items], body)]
+                return [ast.With([Expressions(self).visit(one) for one in node.items], body)]
             case ast.FunctionDef():
+                self.inner(node)
                 return [node]
-        return [Expressions().visit(node)]
+        expressions = Expressions(self)
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.List()):
+                expressions.grows = name in self.appended
+        return [expressions.visit(node)]
 
     def _for(self, node: ast.For, used: set[str]) -> list[ast.stmt]:
         state, stops = getattr(node, STATE), getattr(node, STOPS)
         used.update(state)
         given = ast.Assign([node.target], ast.Name("_jk_given", ast.Load()))
         body = self._body([ast.copy_location(given, node), *node.body], state, ["_jk_given"])
-        along: ast.expr = Expressions().visit(node.iter)
-        match along:
-            case ast.Call():
-                along = Builtins().visit(along)
-        goes_on: ast.expr = _later(Expressions().test(none_of(stops))) if stops else ast.Constant(None)
+        along = Expressions(self).along(node.iter)
+        goes_on: ast.expr = _later(Expressions(self).test(none_of(stops))) if stops else ast.Constant(None)
         return self._call("for_", node, [along, goes_on], [body], state)
 
     def _body(
@@ -176,11 +270,10 @@ class Calls:
         return self._function([*shared, *made] or [ast.Pass()], given)
 
     def _function(self, body: list[ast.stmt], given: Sequence[str] = ()) -> ast.FunctionDef:
-        self.count += 1
         arguments = ast.arguments(
             posonlyargs=[], args=[ast.arg(name) for name in given], kwonlyargs=[], kw_defaults=[], defaults=[]
         )
-        return ast.FunctionDef(f"_jk_part{self.count}", arguments, body or [ast.Pass()], [])
+        return ast.FunctionDef(self.name(), arguments, body or [ast.Pass()], [])
 
     def _call(
         self,
@@ -211,6 +304,17 @@ class Calls:
         ]
         where = node.iter if isinstance(node, ast.For) else node.test  # which errors are to name
         return [*functions, ast.Expr(ast.copy_location(_called(name, *passed), where))]
+
+
+def _appended(tree: ast.FunctionDef) -> set[str]:
+    """The variables whose method `append` is called in a loop."""
+    found = set()
+    for loop in ast.walk(tree):
+        for one in ast.walk(loop) if isinstance(loop, ast.For) else ():
+            match one:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append")):
+                    found.add(name)
+    return found
 
 
 def _is_text(node: ast.stmt) -> bool:

@@ -9,8 +9,9 @@ import types
 from jitkernels.errors import BuildError
 from jitkernels.frontends.rewriting.calls import FLOW, Calls, of_flow
 from jitkernels.frontends.rewriting.jumps import without_jumps
-from jitkernels.frontends.rewriting.liveness import NONE, before
-from jitkernels.native.parsing import syntax_of
+from jitkernels.frontends.rewriting.liveness import note_states
+from jitkernels.frontends.rewriting.simpler import Simpler
+from jitkernels.native.parsing import unproven
 
 REFUSED = (
     ast.Try, ast.TryStar, ast.Match, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global,
@@ -27,22 +28,30 @@ def rewritten(code: types.CodeType) -> types.CodeType | None:
 @functools.lru_cache(maxsize=1024)
 def _rewritten(code: types.CodeType, _: str) -> types.CodeType | None:
     """Equal code may be in two files."""
-    if not any("JUMP" in step.opname or step.opname == "FOR_ITER" for step in dis.get_instructions(code)):
+    if not _jumps(code):
         return None
     if "__class__" in code.co_freevars or FLOW in (*code.co_names, *code.co_varnames):
         return None
     try:
-        found, lines_before = syntax_of(code)
-        tree = copy.deepcopy(found)
-        if any(isinstance(one, REFUSED) for one in ast.walk(tree)) or not _is_text_of(tree, code):
+        tree, lines_before = unproven(code)
+        if not _is_text_of(tree, code):
+            return None
+        Simpler().visit(tree)
+        if any(isinstance(one, REFUSED) for one in ast.walk(tree)):
             return None
         without_jumps(tree, of_flow("UNSET"))
-        before(tree.body, NONE)
+        note_states(tree.body)
         Calls().function(tree)
     except (BuildError, RecursionError):
         return None
-    ast.increment_lineno(ast.fix_missing_locations(tree), lines_before)
-    return _compiled(_bare(tree), code)
+    return _compiled(_bare(tree), code, lines_before=lines_before)
+
+
+def _jumps(code: types.CodeType) -> bool:
+    """Whether there are loops or branches in a function or what is written in it."""
+    return any(
+        "JUMP" in step.opname or step.opname == "FOR_ITER" for step in dis.get_instructions(code)
+    ) or any(map(_jumps, (one for one in code.co_consts if isinstance(one, types.CodeType))))
 
 
 def _bare(tree: ast.FunctionDef) -> ast.FunctionDef:
@@ -55,18 +64,21 @@ def _bare(tree: ast.FunctionDef) -> ast.FunctionDef:
             argument.annotation = None
     bare.args.defaults = [ast.Constant(None) for _ in bare.args.defaults]
     bare.args.kw_defaults = [one and ast.Constant(None) for one in bare.args.kw_defaults]
-    return ast.fix_missing_locations(bare)
+    return bare
 
 
-def _compiled(tree: ast.FunctionDef, code: types.CodeType, *imported: str) -> types.CodeType:
+def _compiled(
+    tree: ast.FunctionDef, code: types.CodeType, *imported: str, lines_before: int = 0
+) -> types.CodeType:
     """The code of a function in place of another one, with the same variables from around; some names are imported."""
     names = [ast.arg(name) for name in code.co_freevars]
     arguments = ast.arguments(posonlyargs=[], args=names, kwonlyargs=[], kw_defaults=[], defaults=[])
     around = ast.copy_location(ast.FunctionDef("around", arguments, [tree], []), tree)
     body: list[ast.stmt] = [*(ast.Import([ast.alias(name)]) for name in imported), around]
-    made = compile(
-        ast.fix_missing_locations(ast.Module(body, [])), code.co_filename, "exec", dont_inherit=True
-    )
+    module = ast.fix_missing_locations(ast.Module(body, []))
+    if lines_before:
+        ast.increment_lineno(module, lines_before)
+    made = compile(module, code.co_filename, "exec", dont_inherit=True)
     return _inside(_inside(made, "around"), code.co_name)
 
 

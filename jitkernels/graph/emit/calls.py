@@ -11,8 +11,7 @@ long as a segment. So three words of the context are the segment's (see `SEGMENT
 from jitkernels.graph.emit import objects
 from jitkernels.graph.emit.call_arguments import TakenArguments
 from jitkernels.graph.emit.call_results import GivenResults
-from jitkernels.graph.emit.polls import INTERRUPTED
-from jitkernels.graph.emit.programs import FULL, REFUSED
+from jitkernels.graph.emit.polls import FULL, INTERRUPTED, REFUSED
 from jitkernels.native import arenas
 
 LONG = 400_000
@@ -41,6 +40,9 @@ class Caller(TakenArguments, GivenResults):
         for guard in self.guards:
             self._guard(guard)
         self._written_apart()
+        within = None if self.arena.limit is None else self._places()
+        if within is not None:
+            self.expect(self.new(f"icmp ule i64 {within[1]}, {self.arena.limit}"))
         outs = self._outs()
         self._lent()
         self._run()

@@ -10,13 +10,13 @@ from typing import Any
 
 from jitkernels.graph import conflicts, leaving
 from jitkernels.graph.bodies import Group
-from jitkernels.graph.emit import polls
+from jitkernels.graph.emit import polls, shared_rounds
 from jitkernels.graph.emit.blocks import Register, llvm_type, memory_type
 from jitkernels.graph.emit.conversions import converted
-from jitkernels.graph.emit.elements import Elements, Place
+from jitkernels.graph.emit.elements import Elements, FlowFunction, Place
 from jitkernels.graph.emit.elementwise import applied
-from jitkernels.graph.emit.programs import FULL, REFUSED
-from jitkernels.graph.extents import is_moving, least_of, product
+from jitkernels.graph.emit.polls import FULL, REFUSED
+from jitkernels.graph.extents import Number, is_moving, least_of, product
 from jitkernels.graph.flows import Flow, targets_of
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.native.language.types import NUMBERS
@@ -51,13 +51,19 @@ class FlowEmitter(Elements):
 
     flow: Flow
     name: str
+    part: Node | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.numbers: dict[int, str] = {}
+        self.swaps, self.can_fill, self.patience, self.shares = False, False, "", False
+        self.depth = 0
+        self.exits: dict[int, Any] = {}
+        self.parts: list[str] = []
 
     def text(self) -> str:
         """The functions: one that finds the arrays, and one that is told that they do not overlap."""
         node = self.flow.node
-        self.numbers: dict[int, str] = {}
-        self.swaps, self.can_fill, self.patience = False, False, ""
-        self.exits: dict[int, Any] = {}
         values: Values = {}
         for one in node.inputs:
             values[id(one)] = self._given(one)
@@ -75,12 +81,13 @@ class FlowEmitter(Elements):
             passed += f", ptr %array{word}"
         return "\n".join(
             [
+                *self.parts,
                 f"define internal i64 @{self.name}.inside(ptr noalias readonly %frame{arguments}) noinline nounwind {{",
                 body,
                 "  ret i64 0\nrefused:",
                 f"  ret i64 {REFUSED}",
                 *([f"full:\n  ret i64 {FULL}"] if self.can_fill else []),
-                *([f"interrupted:\n  ret i64 {polls.INTERRUPTED}"] if self.patience else []),
+                *([f"interrupted:\n  ret i64 {polls.INTERRUPTED}"] if self.patience or self.shares else []),
                 "}",
                 f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end) nounwind {{",
                 *found,
@@ -154,7 +161,7 @@ class FlowEmitter(Elements):
                 self._stored(at, value)
         for node in program.made:
             at = (
-                self._pointer(group.words[id(node)])
+                self._memory(group.words[id(node)], group)
                 if node.ndim
                 else self.function.variable(memory_type(node.dtype))
             )
@@ -170,7 +177,6 @@ class FlowEmitter(Elements):
             self._refuse(Register(self._new(f"icmp ne i64 {status}, 0"), "bool"))  # a kernel had no memory
             if behind:
                 self.block.lines += [f"  br label %{behind}", f"{behind}:"]
-        targets = [target for target, _ in program.graph.writes]
         outputs = len(program.graph.outputs)
         for node, given in zip(program.graph.outputs, group.given[:outputs], strict=True):
             if given.ndim:
@@ -179,10 +185,19 @@ class FlowEmitter(Elements):
             else:
                 values[id(given)] = self._loaded(self.numbers[id(node)], node.dtype)
         places = {
-            id(node): values[id(one)] for node, one in zip(program.graph.inputs, group.taken, strict=True)
+            id(node): values[id(one)] for node, one in zip(group.graph.inputs, group.taken, strict=True)
         }
-        for target, given in zip(targets, group.given[outputs:], strict=True):
-            values[id(given)] = places[id(target)]
+        for (target, _), given in zip(group.graph.writes, group.given[outputs:], strict=True):
+            values[id(given)] = places[id(target)]  # also where nothing changes, and the program has no such write
+
+    def _memory(self, word: int, group: Group) -> str:
+        """The address of memory of a group, of which nothing is told where it is that of others at other times."""
+        if word not in group.sharing:
+            return self._pointer(word)
+        head = self.function.block
+        return self.function.new(
+            head, f"load ptr, ptr {self.function.new(head, f'getelementptr i64, ptr %frame, i64 {word}')}"
+        )
 
     def _unless_empty(self, node: Node, group: Group, frame: str) -> str:
         """Go round the call of a kernel that has nothing to sum in this round, to a label; the result is zeros then."""
@@ -203,7 +218,50 @@ class FlowEmitter(Elements):
 
     def _flow(self, node: Node, values: Values) -> list[Any]:
         given = [values[id(one)] for one in node.inputs]
-        return self._loop(node, given) if node.operation == "loop" else self._branch(node, given, values)
+        if node.operation == "branch":
+            return self._branch(node, given, values)
+        bodies, work = self.flow.bodies, None
+        if self.part is None:
+            work = shared_rounds.work(node, bodies, is_outermost=not self.depth)
+        if work is not None:
+            return self._shared(node, given, work)
+        self.depth += 1
+        found = self._loop(node, given)
+        self.depth -= 1
+        return found
+
+    def _shared(self, node: Node, given: list[Any], work: Number) -> list[Any]:
+        """A loop whose rounds threads share."""
+        name = f"{self.name}.part{len(self.parts)}"
+        rounds = shared_rounds.SharedRounds(self, node, given, name)
+        values, _ = rounds.inside()
+        function = FlowFunction(self.function.library, self.function.places, self.function.moving)
+        part = FlowEmitter(self.arrays, function, self.flow, name, part=node)
+        for number, symbol in enumerate(rounds.moving):
+            function.let(symbol, f"%symbol{number}")
+        part._loop(node, values)
+        body = "\n".join([*function.memory, *function.block.lines, *part.block.lines])
+        status = rounds.call(work)
+        self.parts += rounds.texts(body, polls_inside=bool(part.patience))
+        self.shares = True
+        self._end_with(status)
+        first = 3
+        carried = given[first : first + node.options["carried"]]
+        outputs = node.options["body"].outputs
+        return [
+            self._number(output) if isinstance(one, Register) and output.operation == "constant" else one
+            for one, output in zip(carried, outputs, strict=True)
+        ]
+
+    def _end_with(self, status: str) -> None:
+        """Leave where a part of a loop was refused, or interrupted."""
+        bad, onwards = self.function.label(), self.function.label()
+        fine = self._new(f"icmp eq i64 {status}, 0")
+        self.block.lines += [f"  br i1 {fine}, label %{onwards}, label %{bad}, !prof !7", f"{bad}:"]
+        bit = self._new(f"and i64 {status}, {polls.INTERRUPTED}")
+        told = self._new(f"icmp ne i64 {bit}, 0")
+        self.block.lines.append(f"  br i1 {told}, label %interrupted, label %refused")
+        self.block.lines.append(f"{onwards}:")
 
     def _loop(self, node: Node, given: list[Any]) -> list[Any]:
         """A loop whose conditions stand at its end, and once before it."""
@@ -314,7 +372,8 @@ class FlowEmitter(Elements):
             f"{ask}:",
             f"  store i64 {polls.PATIENCE}, ptr {self.patience}",
         ]
-        raised = self._new("call i1 @jk_interrupted()")
+        asked = "@jk_interrupted()" if self.part is None else "@jk_interrupted_there(ptr %words)"
+        raised = self._new(f"call i1 {asked}")
         self.block.lines += [f"  br i1 {raised}, label %interrupted, label %{onwards}", f"{onwards}:"]
 
     def _held(self, array: Place) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jitkernels.attrs.binding import Form
-from jitkernels.attrs.roles import AXIS, SHAPE, inputs_of, wholes_of
+from jitkernels.attrs.roles import AXIS, SHAPE, inputs_of, spread_of, wholes_of
 from jitkernels.attrs.shaping import behind_of, fixed_of, from_end
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
@@ -30,11 +30,12 @@ class KernelShapes:
         for argument in form.present:
             if argument.along is not None:
                 nodes[argument.name] = _along(argument, nodes, form.present)
-        behind = len(form.trail)
-        spread = [a for a in form.present if a.spreads]
-        self.lead = form.lead if SHAPE in self.row.options else construct.broadcast_shapes(
-            [n.shape[: n.ndim - fixed_of(a, n) - behind_of(a, behind)] for a in spread for n in [nodes[a.name]]]  # type: ignore[arg-type]
-        )
+        behind, leads = len(form.trail), []
+        for argument in form.present:
+            node, own = nodes[argument.name], behind_of(argument, behind)
+            if argument.spreads:
+                leads.append(node.shape[: node.ndim - fixed_of(argument, node) - own])
+        self.lead = form.lead if SHAPE in self.row.options else construct.broadcast_shapes(leads)
         trailing = next((nodes[a.name] for a in form.present if a.trailing is not None), None)
         self.trail = () if trailing is None or not behind else trailing.shape[trailing.ndim - behind :]
         self.nodes = {a.name: self._spread(a, nodes[a.name]) for a in form.present}
@@ -46,7 +47,9 @@ class KernelShapes:
     def _axis(self, given: Mapping[str, Node], options: Mapping[str, Any]) -> int:
         if self.form.behind is None:
             return -1
-        first = next(a.name for a in inputs_of(self.row) if a.name in given and any(e.spread for e in a.extents))
+        first = next(
+            a.name for a in inputs_of(self.row) if a.name in given and any(e.spread for e in a.extents)
+        )
         return from_end(self.row.__name__, first, given[first].ndim, options[AXIS])
 
     def _moved(self, argument: Argument, node: Node) -> Node:
@@ -60,21 +63,27 @@ class KernelShapes:
 
     def _spread(self, argument: Argument, node: Node) -> Node:
         """An input with all leading dimensions, and with one of one element for an extent that may be left out."""
-        fixed = fixed_of(argument, node) + behind_of(argument, len(self.form.trail))  # type: ignore[arg-type]
+        fixed = fixed_of(argument, node) + behind_of(argument, len(self.form.trail))
         if argument.spreads:
             node = construct.broadcast_to(node, (*self.lead, *node.shape[node.ndim - fixed :]))
-        if fixed_of(argument, node) < len(argument.fixed) and not argument.spreads:  # type: ignore[arg-type]
+        if fixed_of(argument, node) < len(argument.fixed) and not argument.spreads:
             node = construct.expand_dims(node, [node.ndim])
         return node
 
     def _symbols(self) -> dict[str, Number]:
-        """The value of each symbol. Raises UnknownError for shapes that do not fit, which only another call can have."""
+        """The value of each symbol. Raises UnknownError for shapes that do not fit."""
         attr, values = self.form.attr, {name: getattr(self.form.attr, name) for name in wholes_of(self.row)}
         sizes = {name: self._sizes(argument, self.nodes[name]) for name, argument in self._present()}
+        if SHAPE in self.row.options:
+            values |= dict.fromkeys(spread_of(self.row), extents.product(self.lead))
         for plain in (True, False):
             for name, argument in self._present():
                 for extent, size in zip(argument.extents, sizes[name], strict=True):
-                    if extent.is_plain == plain and len(extent.symbols) == 1 and extent.symbols[0] not in values:
+                    if (
+                        extent.is_plain == plain
+                        and len(extent.symbols) == 1
+                        and extent.symbols[0] not in values
+                    ):
                         values[extent.symbols[0]] = (size - extent.more) // extent.factor
         for name, argument in self._present():
             for extent, size in zip(argument.extents, sizes[name], strict=True):

@@ -1,0 +1,167 @@
+"""Loops whose rounds can be run in any order, and so by several threads: none reads or writes what another one writes.
+
+That is so where nothing but arrays goes from round to round, and all that is read or written of each of them lies, in
+one of its dimensions, at ``factor * count + offset``, the same for all: then each round has rows of its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jitkernels.graph.extents import Number, same
+from jitkernels.graph.flows import is_direct
+from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.leaving import is_constant
+from jitkernels.graph.regions import nodes_within, regions_of
+from jitkernels.records import record
+
+
+@record
+class Row:
+    """An index that another round does not have: so many times the count, and an offset."""
+
+    factor: int
+    offset: Number
+
+
+class _DependentError(Exception):
+    """A round may need what another one does."""
+
+
+Known = dict[int, Any]
+"""What nodes are, by their ids: a `Row`, the number of an array that the loop carries, or nothing of interest."""
+
+
+class _Reader:
+    """Goes through a round and notes in which dimensions each array is accessed by rows."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, list[tuple[int, Row]]] = {}
+
+    def region(self, graph: Graph, given: Sequence[Any]) -> list[Any]:
+        """What the outputs of a region are, for what its inputs are."""
+        known: Known = {
+            id(node): one for node, one in zip(graph.inputs, given, strict=True) if one is not None
+        }
+        for node in graph:
+            if id(node) not in known:
+                found = self._node(node, known)
+                if found is not None:
+                    known[id(node)] = found
+        return [known.get(id(node)) for node in graph.outputs]
+
+    def _node(self, node: Node, known: Known) -> Any:
+        if not is_direct(node):
+            raise _DependentError
+        given = [known.get(id(one)) for one in node.inputs]
+        match node.operation:
+            case "parameter" | "constant" | "extent":
+                return None
+            case "loop":
+                return self._loop(node, given)
+            case "branch":
+                return self._branch(node, given)
+            case "item":
+                return given[0][node.options["index"]] if isinstance(given[0], list) else None
+            case "gather":
+                self._access(given[0], given[1:])
+                return None
+            case "scatter":
+                self._access(given[0], given[2:])
+                return given[0]
+            case "add" | "subtract" | "multiply":
+                return _combined(node, given)
+            case "bounded":
+                return None if node.options["counts_back"] else given[0]
+            case "cast":
+                return given[0] if node.dtype == "int64" else None
+        if any(type(one) is int for one in given):
+            raise _DependentError
+        return None
+
+    def _access(self, array: Any, places: Sequence[Any]) -> None:
+        if array is None:
+            return
+        rows = [(i, one) for i, one in enumerate(places) if isinstance(one, Row)]
+        before = self.rows.setdefault(array, rows)
+        self.rows[array] = [one for one in before if any(_are_same(one, other) for other in rows)]
+        if not self.rows[array]:
+            raise _DependentError
+
+    def _loop(self, node: Node, given: list[Any]) -> list[Any]:
+        counts, many = node.options["counts"], node.options["carried"]
+        first = 3 if counts else 0
+        carried = [one if type(one) is int else None for one in given[first : first + many]]
+        inside = [*([None] if counts else []), *carried, *given[first + many :]]
+        self.region(node.options["condition"], inside)
+        after = self.region(node.options["body"], inside)
+        if [one if type(one) is int else None for one in after] != carried:
+            raise _DependentError
+        return carried
+
+    def _branch(self, node: Node, given: list[Any]) -> list[Any]:
+        sides = [
+            [one if type(one) is int else None for one in self.region(node.options[name], given[1:])]
+            for name in ("yes", "no")
+        ]
+        if sides[0] != sides[1]:
+            raise _DependentError
+        return sides[0]
+
+
+def _are_same(one: tuple[int, Row], other: tuple[int, Row]) -> bool:
+    (first, row), (second, own) = one, other
+    return first == second and row.factor == own.factor and same(row.offset, own.offset)
+
+
+def _combined(node: Node, given: Sequence[Any]) -> Row | None:
+    """What a sum, difference or product with a number that all rounds have is; None for all else."""
+    one, other = given
+    if node.dtype != "int64" or isinstance(one, Row) == isinstance(other, Row):
+        return None
+    row, number = (one, _number(node.inputs[1])) if isinstance(one, Row) else (other, _number(node.inputs[0]))
+    if number is None:
+        return None
+    if node.operation == "add":
+        return Row(row.factor, row.offset + number)
+    if node.operation == "multiply":
+        known = type(number) is int and number != 0
+        return Row(row.factor * int(number), row.offset * number) if known else None
+    return Row(row.factor, row.offset - number) if row is one else Row(-row.factor, number - row.offset)
+
+
+def _number(node: Node) -> Number | None:
+    if node.operation == "constant":
+        return int(node.options["value"])
+    found: Number | None = node.options["extent"] if node.operation == "extent" else None
+    return found
+
+
+def is_independent(loop: Node, bodies: Mapping[int, Any]) -> bool:
+    """Whether the rounds of a loop can be run in any order, without nests, which have memory that all share."""
+    options = loop.options
+    if loop.operation != "loop" or not options["counts"]:
+        return False
+    if not is_constant(options["condition"].outputs[0], value=True) or options["condition"].checks:
+        return False
+    if loop.inputs[2].operation != "constant" or loop.inputs[2].options["value"] != 1:
+        return False
+    body, many = options["body"], options["carried"]
+    regions = [body, *(one for node in nodes_within(body) for one in regions_of(node))]
+    if any(group for one in regions for _, group in bodies[id(one)].stages):
+        return False
+    arrays = [i if loop.inputs[3 + i].ndim else None for i in range(many)]
+    if not any(one is not None for one in arrays):
+        return False
+    for i, one in enumerate(arrays):
+        if (
+            one is None
+            and body.outputs[i] is not body.inputs[1 + i]
+            and body.outputs[i].operation != "constant"
+        ):
+            return False
+    reader = _Reader()
+    try:
+        after = reader.region(body, [Row(1, 0), *arrays, *[None] * (len(body.inputs) - 1 - many)])
+    except _DependentError:
+        return False
+    return all(a == b for a, b in zip(after, arrays, strict=True) if b is not None)
