@@ -293,18 +293,6 @@ def test_through_branches() -> None:
         agree(jk.grad(first_of)(x), difference(first_of, x))
 
 
-def test_loops_of_unknown_length() -> None:
-    """As many rounds back as there were."""
-
-    def settled(x: Any) -> Any:
-        total = x[0]
-        while total < 100.0:
-            total = total * 2.0
-        return total
-
-    assert jk.grad(settled)(np.ones(3)).tolist() == [128.0, 0.0, 0.0]
-
-
 def test_subgradients() -> None:
     """Ties are shared, as in JAX; nothing flows to what is not chosen."""
     assert jk.grad(lambda x: np.maximum(x, 1.0))(1.0) == 0.5

@@ -1,8 +1,8 @@
 """Derivatives of NumPy functions: `grad`, `value_and_grad`, `vjp`, `jvp`.
 
 The function is traced with fresh variables in place of what it is differentiated by, and the reverse pass adds its
-nodes to the same graph, so that both are compiled as one function. A directional derivative is the reverse pass of the
-reverse pass, which is linear in the cotangent; what only served to get there is dead code.
+nodes to the same graph, so that both are compiled as one function. A directional derivative goes forward with the
+function, and keeps nothing.
 """
 
 import functools
@@ -19,10 +19,10 @@ from jitkernels.frontends.leaves import Leaves, Variables, around, lacking, matc
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer, current
 from jitkernels.graph import construct
-from jitkernels.graph.backward import LackingError, cotangents, is_float
+from jitkernels.graph.backward import LackingError, is_float
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import zeros
-from jitkernels.graph.ir import Node
+from jitkernels.graph.forward import tangents
 
 MOST_KEPT = 256
 
@@ -135,11 +135,9 @@ def evaluated(text: str, function: Any, *args: Any, **kwargs: Any) -> Any:
         weights = matching(tracer, about, given, outs.found, "cotangents")
         parts = variables.of(outs.nodes(), weights)
         return _with_aux(way, (result, variables.tree(primals, parts)), aux)
-    tangents = matching(tracer, about, given, variables.found, "tangents")
-    weights = [Node("positive", (zeros(one.dtype, one.shape),), one.dtype, one.shape) for one in outs.nodes()]
-    pulled = variables.of(outs.nodes(), weights)
+    along = matching(tracer, about, given, variables.found, "tangents")
     try:
-        pushed = cotangents(pulled, tangents, weights, around(tracer))
+        pushed = tangents(outs.nodes(), along, variables.nodes(), around(tracer))
     except LackingError as error:
         raise lacking(tracer, about, error) from None
     return _with_aux(way, (result, outs.tree(result, pushed)), aux)

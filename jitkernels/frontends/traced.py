@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitkernels.errors import TracingError
+from jitkernels.frontends.frozen import Frozen
 from jitkernels.frontends.storage import Storage, View
 from jitkernels.frontends.tables import METHODS, SERVICES, TABLE
 from jitkernels.frontends.tracer import Tracer, refuse
@@ -353,8 +354,10 @@ def traced(tracer: Tracer, value: Any) -> Traced:
 
 def known_array(tracer: Tracer, array: Any) -> Node:
     """The node of a concrete array. Raises UnknownError for one that the function was not seen to make."""
-    if not is_known(array.dtype) or type(array) is not np.ndarray:
+    if not is_known(array.dtype) or type(array) not in (np.ndarray, Frozen):
         raise UnknownError(f"an array of dtype {array.dtype}")
+    if type(array) is Frozen:
+        return tracer.frozen_array(array)
     if id(array) not in tracer.made:
         raise UnknownError("an array that is no argument, global or closure variable of the function")
     return tracer.constant_array(array)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.errors import TracingError
+from jitkernels.frontends.frozen import in_lines
 from jitkernels.frontends.storage import c_strides
 from jitkernels.graph import construct, interpreter
 from jitkernels.graph.construct import UnknownError
@@ -92,6 +93,7 @@ class Tracer:
         self.guards: dict[ValueGuard, None] = {}
         self.bindings: list[Binding] = []
         self.constants: list[Any] = []
+        self._frozen: dict[Any, tuple[Any, bytes, Node]] = {}
         self.made: dict[int, tuple[Any, Any]] = {}
         self.notes: dict[str, None] = {}
         self.picks: list[Node] = []
@@ -138,7 +140,7 @@ class Tracer:
 
     def constant_array(self, array: Any) -> Node:
         """A concrete array as one more input, of a shape that is part of the code."""
-        copy = np.array(array, order="C")
+        copy = in_lines(array)
         node = Node(
             "input",
             (),
@@ -162,6 +164,15 @@ class Tracer:
             self.constants.append(self.leaves[-1])
             self.roomy = length, self.leaves[-1]
         return self.roomy[0]  # type: ignore[no-any-return]
+
+    def frozen_array(self, array: Any) -> Node:
+        """A static array, or what follows from some: one constant, however often the function names it."""
+        key, content = (array.ctypes.data, array.shape, array.strides, array.dtype), array.tobytes()
+        if (
+            key not in self._frozen or self._frozen[key][1] != content
+        ):  # what was made may be changed in place
+            self._frozen[key] = array, content, self.constant_array(array)
+        return self._frozen[key][2]
 
     def value(self, node: Node) -> Any:
         """What a node is in the call that is traced."""

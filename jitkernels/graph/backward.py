@@ -11,6 +11,7 @@ from jitkernels.graph.ir import Node, sorted_nodes
 from jitkernels.graph.linear_algebra import of_call
 from jitkernels.graph.looping import of_loop
 from jitkernels.graph.operations import OPERATIONS
+from jitkernels.graph.serving import once
 from jitkernels.graph.summing import summed_to
 from jitkernels.graph.terms import Term
 from jitkernels.graph.totals import Around, Totals
@@ -39,7 +40,9 @@ def cotangents(
 
     Raises LackingError where something between has no derivative.
     """
-    totals = pulled(outputs, given, variables, around)
+    new = once([*outputs, *variables])
+    variables = [new[id(one)] for one in variables]
+    totals = pulled([new[id(one)] for one in outputs], given, variables, around)
     return [totals.of(one) or zeros(one.dtype, one.shape) for one in variables]
 
 
@@ -86,7 +89,7 @@ def pulled(
                         else construct.elementwise("add", before[index], cotangent)
                     )
                     continue
-                _add_parts(totals, node, _pulled(node, cotangent, active), active)
+                _add_parts(totals, node, cotangents_of_node(node, cotangent, active), active)
         except UnknownError as error:
             raise LackingError(str(error), node) from None
     return totals
@@ -98,7 +101,7 @@ def _add_parts(totals: Totals, node: Node, parts: Sequence[Node | None], active:
             totals.add(one, part)
 
 
-def _pulled(node: Node, cotangent: Node, active: set[int]) -> Sequence[Node | None]:
+def cotangents_of_node(node: Node, cotangent: Node, active: set[int]) -> Sequence[Node | None]:
     """What flows to each input of a node."""
     operation = OPERATIONS[node.operation]
     if operation.transpose is not None:

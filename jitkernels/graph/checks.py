@@ -31,7 +31,7 @@ def checked(graph: Graph) -> Graph:
         if node.operation == "gather" or (node.operation == "scatter" and cones.changes(node)):
             found = _of(node) | found
     own = [node for node in graph.checks if node.operation != "constant" or node.options["value"]]
-    return graph.remade(graph.outputs, graph.writes, dict.fromkeys((*own, *found.values())))
+    return graph.remade(graph.outputs, graph.writes, _distinct([*own, *found.values()]))
 
 
 def with_picks(graph: Graph, picks: Sequence[Node]) -> Graph:
@@ -61,14 +61,21 @@ def _of(node: Node) -> dict[tuple[int, Any], Node]:
 
 def picks_in(graph: Graph) -> int:
     """How many different nodes pick elements by numbers, or place them."""
-    if not any(node.operation in PICKS for node in graph):
-        return 0
+    picks = [node for node in graph if node.operation in PICKS and not node.options.get("is_inside")]
+    return len(_distinct(picks))
+
+
+def _distinct(nodes: list[Node]) -> list[Node]:
+    """Nodes without those that compute what others do."""
+    if len(nodes) < 2:
+        return nodes
     numbers: dict[int, int] = {}
     known: dict[Any, int] = {}
-    for node in graph:
+    for node in ir.sorted_nodes(nodes):
         key = ir.key_of(node, tuple(numbers[id(one)] for one in node.inputs))
-        numbers[id(node)] = known.setdefault(key if node.inputs else id(node), len(known))
-    return len({numbers[id(node)] for node in graph if node.operation in PICKS})
+        is_given = node.operation in ("input", "parameter")
+        numbers[id(node)] = known.setdefault(id(node) if is_given else key, len(known))
+    return list({numbers[id(node)]: node for node in nodes}.values())
 
 
 def _is_beside(numbers: Node, extent: Number) -> Node:

@@ -4,10 +4,18 @@ from collections.abc import Sequence
 
 from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import GraphError
-from jitkernels.graph import construct, epilogues, flows, kernel_calls, lifetimes, neighbours, products
+from jitkernels.graph import (
+    checks,
+    construct,
+    epilogues,
+    flows,
+    kernel_calls,
+    lifetimes,
+    neighbours,
+    products,
+)
 from jitkernels.graph.arena import planned
 from jitkernels.graph.bodies import bodies_of
-from jitkernels.graph.checks import checked
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.memory import Array
@@ -89,9 +97,10 @@ def _in_memory(
     units = lifetimes.units_of(steps)
     uses = [lifetimes.use_of(unit, arrays) for unit in units]
     stays = {id(unit): lifetimes.stays(unit, program.graph) for unit in units}
-    order = ordered(uses, [*stays.values()], lifetimes.lifetimes(range(len(units)), uses, between))
+    inside = lifetimes.inside_of(units)
+    order = ordered(uses, [*stays.values()], lifetimes.lifetimes(range(len(units)), uses, between, inside))
     units, uses = [units[number] for number in order], [uses[number] for number in order]
-    buffers = lifetimes.lifetimes(range(len(units)), uses, between)
+    buffers = lifetimes.lifetimes(range(len(units)), uses, between, inside)
     program.arena, limit = planned(buffers), program.config.memory_limit
     if limit is None:
         return units
@@ -110,12 +119,12 @@ def _planned(
     graph: Graph, scope: Scope, config: JitConfig, *, in_flow: bool = False
 ) -> tuple[Program, list[epilogues.Step], dict[int, Array]]:
     """What is computed where, and where its results are."""
-    graph = products.lowered(optimised(neighbours.decided(graph), config))
-    if abs(config.opt_level) >= 3:
-        graph = products.lowered(
-            optimised(unrolled(graph), config)
-        )  # passes take its copies for what changes nothing
-    graph = kernel_calls.lowered(flows.with_copies(checked(_with_own_results(graph))))
+    given = neighbours.decided(graph)
+    graph = _simplified(given, config)
+    if checks.picks_in(graph) < checks.picks_in(given):
+        # What comes to nothing is looked at all the same, as by NumPy.
+        graph = _simplified(checks.checked(given), config)
+    graph = kernel_calls.lowered(flows.with_copies(checks.checked(_with_own_results(graph))))
     program = Program(graph, config)
     program.symbols = {name: 0 for name in scope.values if in_flow or name not in scope.moving}
     schedule = scheduled(
@@ -131,6 +140,15 @@ def _planned(
         steps = epilogues.brought_together(steps, schedule.shared)
     program.shared = schedule.shared
     return program, steps, _arrays(program, graph, steps, scope)
+
+
+def _simplified(graph: Graph, config: JitConfig) -> Graph:
+    """The graph as passes leave it."""
+    graph = products.lowered(optimised(graph, config))
+    if abs(config.opt_level) < 3:
+        return graph
+    # Passes take its copies for what changes nothing.
+    return products.lowered(optimised(unrolled(graph), config))
 
 
 def _arrays(

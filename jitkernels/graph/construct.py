@@ -13,7 +13,7 @@ import numpy as np
 from jitkernels.graph import extents
 from jitkernels.graph.extents import Extent, Number, same
 from jitkernels.graph.extents import UnknownError as UnknownError
-from jitkernels.graph.ir import Node
+from jitkernels.graph.ir import Node, serial
 from jitkernels.graph.scalars import DTYPES, SCALARS
 
 Operand = Any
@@ -34,6 +34,16 @@ def constant(value: Any, dtype: str) -> Node:
 def zeros(dtype: str, shape: Sequence[Number]) -> Node:
     """An array of zeros."""
     return broadcast_to(constant(0, dtype), shape)
+
+
+def unwritten(dtype: str, shape: Sequence[Number]) -> Node:
+    """An array whose elements nobody reads before they are written; it is no other's memory."""
+    return broadcast_to(Node("constant", (), dtype, (), {"value": 0, "unwritten": serial()}), shape)
+
+
+def is_unwritten(node: Node) -> bool:
+    """Whether a node is such an array."""
+    return node.operation == "view" and "unwritten" in node.inputs[0].options
 
 
 def extent(value: Number, dtype: str = "int64") -> Node:

@@ -68,8 +68,17 @@ class Parts:
             return found
         return limits.largest(found, 1)
 
-    def again(self, more: Sequence[tuple[Node, Node, Node]], inner: Around) -> list[Node]:
-        """The results of the loop that carries more: triples of first value, parameter, and value behind a round."""
+    def again(
+        self,
+        more: Sequence[tuple[Node, Node, Node]],
+        inner: Around,
+        taken: Sequence[tuple[Node, Node]] = (),
+    ) -> list[Node]:
+        """The results of the loop that carries more: triples of first value, parameter, and value behind a round.
+
+        `taken`: what it takes from around beside what the loop takes, with its parameters.
+        """
+        others = [own for own, _ in taken]
         firsts, given, outputs = ([one[i] for one in more] for i in range(3))
         condition, body = self.node.options["condition"], self.body
         at = len(self.count) + len(self.own)
@@ -77,10 +86,12 @@ class Parts:
             "counts": self.node.options["counts"],
             "carried": len(self.carried) + len(more),
             "condition": region(
-                [*condition.inputs[:at], *given, *condition.inputs[at:]], condition.outputs, condition.checks
+                [*condition.inputs[:at], *given, *condition.inputs[at:], *others],
+                condition.outputs,
+                condition.checks,
             ),
             "body": region(
-                [*self.count, *self.own, *given, *self.taken],
+                [*self.count, *self.own, *given, *self.taken, *others],
                 [*body.outputs, *outputs],
                 body.checks,
                 inner.replaced(sorted_nodes([*body.roots, *outputs])),
@@ -88,7 +99,11 @@ class Parts:
             "rounds": inner.own_rounds,
             "serves": body,
         }
-        made = Node("loop", [*self.limits, *self.carried, *firsts, *self.captured], "int64", (), options)
+        missing = unsupported(options["body"])
+        if missing:
+            raise UnknownError(f"a loop, whose rounds would need {missing} in them")
+        inputs = [*self.limits, *self.carried, *firsts, *self.captured, *(one for _, one in taken)]
+        made = Node("loop", inputs, "int64", (), options)
         return items(made, [*self.carried, *firsts])
 
 

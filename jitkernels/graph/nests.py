@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.graph import cones, extents, products
+from jitkernels.graph import cones, construct, extents, products
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.directions import Directions
@@ -54,7 +54,10 @@ class Nest:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to compute, whatever the sizes are."""
-        return all(any(extents.same(extent, 0) for extent in cone.root.shape) for cone in self.cones)
+        return all(
+            construct.is_unwritten(cone.root) or any(extents.same(extent, 0) for extent in cone.root.shape)
+            for cone in self.cones
+        )
 
     @property
     def cost(self) -> float:

@@ -12,12 +12,12 @@ from jitkernels.graph.regions import REGIONS, regions_of
 
 def served(graph: Graph) -> Graph:
     """The graph in which each loop and branch is run once."""
-    new = _remade(graph.roots)
+    new = once(graph.roots)
     return remade_of(graph, lambda node: new[id(node)])
 
 
-def _remade(roots: Iterable[Node]) -> dict[int, Node]:
-    """What becomes of each node."""
+def once(roots: Iterable[Node]) -> dict[int, Node]:
+    """What becomes of all that roots are made of, by ids, where each loop and branch is run once."""
     nodes = sorted_nodes(roots)
     serving = {id(node.options["serves"]): node for node in nodes if "serves" in node.options}
     new: dict[int, Node] = {}

@@ -3,7 +3,7 @@
 from typing import Any
 
 from jitkernels.graph import construct
-from jitkernels.graph.construct import UnknownError, zeros
+from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Extent, Number, Scope
 from jitkernels.graph.ir import Node
 from jitkernels.graph.limits import limit
@@ -61,7 +61,9 @@ def moving_symbol(scope: Scope, most: Number) -> Extent:
 
 def before_first(like: Node, *, is_open: bool) -> Node:
     """A tape, or a position on tapes, before the first round: `is_open` where loops around say what that is."""
-    return parameter(like.dtype, like.shape, 0) if is_open else zeros(like.dtype, like.shape)
+    if is_open:
+        return parameter(like.dtype, like.shape, 0)
+    return construct.unwritten(like.dtype, like.shape) if like.ndim else construct.constant(0, like.dtype)
 
 
 def picked(array: Node, index: Node) -> Node:

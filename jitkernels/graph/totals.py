@@ -68,7 +68,7 @@ class Totals:
     def add(self, node: Node, part: Node) -> None:
         """Add what flows to a node."""
         self._alive += [node, part]
-        if self.in_place and node.ndim and _is_deposit(part):
+        if node.ndim and _is_deposit(part) and (self.in_place or part.operation == "scatter"):
             self._few.setdefault(id(node), []).append(part)
             return
         before = self._dense.get(id(node))

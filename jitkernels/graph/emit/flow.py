@@ -160,7 +160,7 @@ class FlowEmitter(Elements):
                 self._stored(at, value)
         for node in program.made:
             at = (
-                self._pointer(group.words[id(node)])
+                self._memory(group.words[id(node)], group)
                 if node.ndim
                 else self.function.variable(memory_type(node.dtype))
             )
@@ -176,7 +176,6 @@ class FlowEmitter(Elements):
             self._refuse(Register(self._new(f"icmp ne i64 {status}, 0"), "bool"))  # a kernel had no memory
             if behind:
                 self.block.lines += [f"  br label %{behind}", f"{behind}:"]
-        targets = [target for target, _ in program.graph.writes]
         outputs = len(program.graph.outputs)
         for node, given in zip(program.graph.outputs, group.given[:outputs], strict=True):
             if given.ndim:
@@ -185,10 +184,21 @@ class FlowEmitter(Elements):
             else:
                 values[id(given)] = self._loaded(self.numbers[id(node)], node.dtype)
         places = {
-            id(node): values[id(one)] for node, one in zip(program.graph.inputs, group.taken, strict=True)
+            id(node): values[id(one)] for node, one in zip(group.graph.inputs, group.taken, strict=True)
         }
-        for target, given in zip(targets, group.given[outputs:], strict=True):
-            values[id(given)] = places[id(target)]
+        for (target, _), given in zip(group.graph.writes, group.given[outputs:], strict=True):
+            values[id(given)] = places[
+                id(target)
+            ]  # also where nothing changes, and the program has no such write
+
+    def _memory(self, word: int, group: Group) -> str:
+        """The address of memory of a group, of which nothing is told where it is that of others at other times."""
+        if word not in group.sharing:
+            return self._pointer(word)
+        head = self.function.block
+        return self.function.new(
+            head, f"load ptr, ptr {self.function.new(head, f'getelementptr i64, ptr %frame, i64 {word}')}"
+        )
 
     def _unless_empty(self, node: Node, group: Group, frame: str) -> str:
         """Go round the call of a kernel that has nothing to sum in this round, to a label; the result is zeros then."""
