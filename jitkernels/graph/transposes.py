@@ -187,7 +187,20 @@ def scatter(node: Node, cotangent: Node) -> Sequence[Node | None]:
         given = (cotangent, zeros(values.dtype, values.shape), *indices)
         hidden = Node("scatter", given, node.dtype, node.shape, node.options)
     picked = _picked(cotangent, indices, node.options["axis"])
+    if hidden is not cotangent and indices[0].ndim:
+        picked = elementwise("where", _stays(node, indices, picked), picked, 0.0)
     return hidden, summed_to(picked, values.shape), *[None] * len(indices)
+
+
+def _stays(node: Node, indices: Sequence[Node], values: Node) -> Node:
+    """Whether each of the values is the last one that is written to its place."""
+    axis, shape = node.options["axis"], construct.broadcast_shapes([one.shape for one in indices])
+    count = extents.product(shape)
+    numbers = construct.reshape(Node("iota", (), "int64", (count,), {"axis": 0}), shape)
+    room = zeros("int64", node.shape[axis : axis + len(indices)])
+    last = Node("scatter", (room, numbers, *indices), "int64", room.shape, {"axis": 0})
+    found = elementwise("equal", _picked(last, indices, 0), numbers)
+    return construct.expand_dims(found, [i for i in range(values.ndim) if not axis <= i < axis + len(shape)])
 
 
 def _picked(array: Node, indices: Sequence[Node], axis: int) -> Node:
