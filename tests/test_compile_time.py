@@ -38,7 +38,7 @@ def test_rounds_are_few(depth: int, tmp_path: Any, monkeypatch: pytest.MonkeyPat
     file = tmp_path / f"nested{depth}.py"
     file.write_text(nested(depth))
     names: dict[str, Any] = {}
-    exec(compile(file.read_text(), str(file), "exec"), names)  # noqa: S102
+    exec(compile(file.read_text(), str(file), "exec"), names)
     monkeypatch.setattr(remembering, "MOST_TRACED", 4 * depth)
     function = names["function"]
     assert "loop" in str(jk.jit(function).explain(np.arange(5.0), 0, 2))

@@ -11,6 +11,9 @@ from processes import python
 
 import jitkernels as jk
 from jitkernels.frontends import specialisation
+from jitkernels.graph.arena import Arena
+from jitkernels.graph.extents import evaluated, value_of
+from jitkernels.graph.program import Program
 from jitkernels.testing import guarded_arenas
 
 EVERY = every_program()
@@ -23,10 +26,13 @@ FEW = {"whole.floyd_warshall", "whole.gauss_seidel", "whole.bodies"}
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("both", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_every_program_between_pages(part: int, both: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Page behind at level 3, before at level 0, or by turns: results are the same, and no call ends the process."""
+    """Page behind at level 3, before at level 0, or by turns: results are the same, and no call ends the process.
+
+    What is needed at once lies apart, and what lies nowhere else takes no more than is needed at once.
+    """
     for name in ("SECONDS_OF_PYTHON", "SECONDS_OF_RESULT"):
         monkeypatch.setattr(specialisation, name, 0.0)
-    lent = 0
+    lent, plans = 0, []
     chosen = [one for one in sorted(EVERY.items()) if one[0] not in FEW][part::PARTS]
     for number, (_, (function, make)) in enumerate(chosen):
         given = make()
@@ -39,7 +45,34 @@ def test_every_program_between_pages(part: int, both: bool, monkeypatch: pytest.
                     found = compiled(*arguments), arguments
                     same(found, expected)
             lent += seen.pieces
+            plans += [plan for plan in _plans(compiled) if plan.buffers]
     assert lent >= 10
+    assert all(plan.now <= 1.1 * plan.bound for plan in plans)
+    assert sum(plan.now == plan.bound for plan in plans) >= 0.8 * len(plans)
+    assert not any(map(_overlaps, plans))
+
+
+def _plans(compiled: Any) -> list[Arena]:
+    programs = [one.program for kept in compiled._specialisations.values() for one in kept]
+    return [one.arena for one in programs if isinstance(one, Program)]
+
+
+def _overlaps(plan: Arena) -> bool:
+    """Whether arrays lie in memory of others that are needed at once, for the sizes now and for some others."""
+
+    def grown(extent: Any) -> int:
+        scope = getattr(extent, "scope", None)
+        return int(evaluated(extent, {name: 3 * n + 1 for name, n in scope.values.items()} if scope else {}))
+
+    for value in (value_of, grown):
+        begins, _ = plan.places(value)
+        places = [
+            (begin, begin + value(one.nbytes), one) for one, begin in zip(plan.buffers, begins, strict=True)
+        ]
+        for i, (low, high, one) in enumerate(places):
+            if any(begin < high and low < end and one.meets(other) for begin, end, other in places[:i]):
+                return True
+    return False
 
 
 PLANTED = """

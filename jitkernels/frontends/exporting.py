@@ -25,6 +25,7 @@ def exported(
     function: Any,
     taken_apart: Callable[[], tuple[Any, list[Any], list[str]]],
     config: JitConfig,
+    static_names: tuple[str, ...] = (),
 ) -> Description:
     """Write the bundle; `taken_apart` gives the structure of a call, its leaves and their names.
 
@@ -36,7 +37,7 @@ def exported(
             structure, leaves, names = taken_apart()
         except UnknownError as error:
             raise BundleError(f"{named(function)} is left to NumPy: {error}") from None
-        return _exported(directory, function, structure, leaves, names, config)
+        return _exported(directory, function, structure, leaves, names, config, static_names)
 
 
 def named(function: Any) -> str:
@@ -52,6 +53,7 @@ def _exported(
     leaves: Sequence[Any],
     names: Sequence[str],
     config: JitConfig,
+    static_names: tuple[str, ...],
 ) -> Description:
     whole = [np.ascontiguousarray(one) if type(one) is np.ndarray and one.ndim else one for one in leaves]
     made = specialisations.made(function, structure, whole, replace(config, profile=False))
@@ -66,7 +68,7 @@ def _exported(
         )
     values = made.values(whole)
     assert values is not None, "traced for these"
-    flattener = Flattener()
+    flattener = Flattener(static_names)
     if type(function) is types.FunctionType:
         flattener.function(function)
     given = _given(made, whole, names, len(flattener.leaves))

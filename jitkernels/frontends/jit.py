@@ -18,8 +18,7 @@ from jitkernels.errors import (
 from jitkernels.frontends import alarms, direct, links
 from jitkernels.frontends import filled as _filled  # noqa: F401  # the tables of what traced arrays do
 from jitkernels.frontends import specialisation as specialisations
-from jitkernels.frontends.arguments import Flattener, patterns, static
-from jitkernels.frontends.captured import Constant
+from jitkernels.frontends.arguments import Flattener, constant, patterns
 from jitkernels.frontends.checked import Check
 from jitkernels.frontends.outputs import Known, given_to
 from jitkernels.frontends.signatures import Signature
@@ -228,17 +227,14 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def _structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
         positional, named = self._ordered(args, kwargs)
-        flattener = Flattener()
+        flattener = Flattener(self.static_argnames)
         part = self._traced_part(flattener)
         statics = self._signature.statics
         parts = [
-            ("static", None, Constant(static(one), one)) if i in statics else flattener.flatten(one)
-            for i, one in enumerate(positional)
+            constant(one) if i in statics else flattener.flatten(one) for i, one in enumerate(positional)
         ]
         named_parts = [
-            ("static", None, Constant(static(one), one))
-            if name in self.static_argnames
-            else flattener.flatten(one)
+            constant(one) if name in self.static_argnames else flattener.flatten(one)
             for name, one in named.items()
         ]
         structure = part, (tuple, tuple(parts)), (dict, tuple(named), tuple(named_parts))
@@ -312,7 +308,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         def taken_apart() -> tuple[Any, list[Any], list[str]]:
             return *self._structure(args, kwargs), self._names(args, kwargs)
 
-        return exported(directory, self.__wrapped__, taken_apart, self.config)
+        return exported(directory, self.__wrapped__, taken_apart, self.config, self.static_argnames)
 
     def _looked_at(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         kwargs = {name: one for name, one in kwargs.items() if name != "out" or self._takes_out}
@@ -372,7 +368,8 @@ def jit(
 ) -> Any:
     """Compile a NumPy function: ``@jit``, or with keywords, which are those of `JitConfig` besides these.
 
-    `static_argnames` are parameters whose values are constants of the code, which is made anew for each.
+    `static_argnames` are parameters, or names that the function refers to, whose values are constants of the code,
+    which is made anew for each. Arrays among them may not be changed in place: what is made of them is made once.
 
     Where NumPy would warn of floating-point errors, the plain function is run once more, for its warnings: not each
     time where they were shown before. Of what overwrites arguments, arithmetic alone is warned of. Where

@@ -122,7 +122,9 @@ class Reaching:
     def _named(self, table: dict[str, Any], name: str, part: Any) -> None:
         """What stands in a table under a name: for good, or an array or number, which may be another each time."""
         value = table[name]
-        if type(part) is not Leaf and (part[0] == "static" or type(value) is types.FunctionType):
+        is_changed = type(value) in (list, tuple, dict)  # maybe, in itself
+        is_static = type(part) is not Leaf and part[0] == "static" and not is_changed
+        if is_static or (type(part) is not Leaf and type(value) is types.FunctionType):
             self._table(table).names[name] = value
             if part[0] == "function":
                 self._function(part, value)
@@ -217,7 +219,11 @@ class Reaching:
                 self._static(self._step("value", step, word=self._word(_own(value, key))), one)
         elif type(value) in EQUAL or (type(value) is float and value and value == value):
             self._step("equal", step, word=self._word(value))
-        elif isinstance(value, SAME) or (type(value) is types.FunctionType and is_library(value)):
+        elif (
+            isinstance(value, SAME)
+            or type(value) is np.ndarray
+            or (type(value) is types.FunctionType and is_library(value))
+        ):
             self._step("same", step, word=self._word(value))
         else:
             raise UnreachableError

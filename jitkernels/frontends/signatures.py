@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.errors import ArgumentError
+from jitkernels.frontends.captured import names_of
 
 
 class Signature:
@@ -31,10 +32,12 @@ class Signature:
         self.names = tuple(one.name for one in parameters if one.kind in ordinary)
         self.is_plain = all(one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for one in parameters)
         self.defaults = {one.name: one.default for one in parameters if one.default is not one.empty}
-        unknown = [name for name in static_argnames if name not in self.signature.parameters]
+        known = {*self.signature.parameters, *_referred(function)}
+        unknown = [name for name in static_argnames if name not in known]
         if unknown:
             raise ArgumentError(
-                f"static_argnames: expected names of parameters of the function, got {', '.join(unknown)}"
+                "static_argnames: expected names of parameters of the function, or of what it refers to, got "
+                f"{', '.join(unknown)}"
             )
         self.statics = frozenset(i for i, name in enumerate(self.names) if name in static_argnames)
 
@@ -61,6 +64,12 @@ class Signature:
         if not isinstance(self.function, np.ufunc):  # whose parameters exclude one another, None or not
             bound.apply_defaults()
         return bound.args, bound.kwargs
+
+
+def _referred(function: Any) -> tuple[str, ...]:
+    """The globals and the variables around it that a function refers to."""
+    code = getattr(function, "__code__", None)
+    return (*names_of(code).names, *code.co_freevars) if code is not None else ()
 
 
 def _defaults_of(function: Any) -> tuple[Any, Any]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from jitkernels.frontends.callees import is_called
 from jitkernels.frontends.captured import Same
+from jitkernels.frontends.frozen import frozen
 from jitkernels.frontends.tables import SERVICES, TABLE
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import current
@@ -154,7 +155,7 @@ def stand_in(value: Any) -> Any:
     try:
         is_known = value in CREATION or value in TABLE
     except TypeError:
-        return value
+        return frozen(value)
     return Function(value) if is_known and not isinstance(value, np.ufunc | type) else value
 
 

@@ -9,6 +9,7 @@ orders (largest first, longest first, as they come), and if the best is above th
 needed at once, the arrays at the top are moved to the front of the order, again and again.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,11 +25,15 @@ MOST_TRIES, MANY = 200, 1000
 
 @dataclass
 class Buffer:
-    """An array between steps: its word in the frame, its bytes, and from which to which times it is needed."""
+    """An array between steps: its word in the frame, its bytes, and from which to which times it is needed.
+
+    `within`: of what is needed at one time alone, while a loop or branch runs, from which to which of its steps.
+    """
 
     word: int
     nbytes: Number
     spans: tuple[tuple[int, int], ...]
+    within: tuple[int, int] | None = None
 
     @property
     def first(self) -> int:
@@ -45,7 +50,13 @@ class Buffer:
 
     def meets(self, other: "Buffer") -> bool:
         """Whether both are needed at once."""
-        return any(first <= end and begin <= last for first, last in self.spans for begin, end in other.spans)
+        if self.within is not None and other.within is not None and self.spans == other.spans:
+            return _overlap(self.within, other.within)
+        return any(_overlap(one, span) for one in self.spans for span in other.spans)
+
+
+def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one[0] <= other[1] and other[0] <= one[1]
 
 
 @dataclass
@@ -81,20 +92,42 @@ class Arena:
 
 def bound_of(buffers: Iterable[Buffer]) -> int:
     """The most bytes that are needed at once."""
+    return max(needed_at(buffers).values(), default=0)
+
+
+def needed_at(buffers: Iterable[Buffer]) -> dict[int, int]:
+    """By times at which that changes: the bytes that are needed from then on."""
     changes: dict[int, int] = {}
+    inside: dict[int, list[Buffer]] = {}
     for buffer in buffers:
-        now, reached = buffer.now, -1
-        for first, last in buffer.spans:
-            begin = max(first, reached + 1)
-            if begin <= last:
-                changes[begin] = changes.get(begin, 0) + now
-                changes[last + 1] = changes.get(last + 1, 0) - now
-                reached = last
-    most = now = 0
-    for time in sorted(changes):
-        now += changes[time]
-        most = max(most, now)
-    return most
+        if buffer.within is None:
+            _add(changes, buffer.spans, buffer.now)
+        else:
+            inside.setdefault(buffer.first, []).append(buffer)
+    for time, own in inside.items():
+        steps: dict[int, int] = {}
+        for buffer in own:
+            _add(steps, [buffer.within or (0, 0)], buffer.now)
+        _add(changes, [(time, time)], max(_sums(steps).values()))
+    return _sums(changes)
+
+
+def _add(changes: dict[int, int], spans: Iterable[tuple[int, int]], nbytes: int) -> None:
+    """Note of something when it is needed and when no longer; spans may overlap."""
+    reached = -1
+    for first, last in spans:
+        begin = max(first, reached + 1)
+        if begin <= last:
+            changes[begin] = changes.get(begin, 0) + nbytes
+            changes[last + 1] = changes.get(last + 1, 0) - nbytes
+            reached = last
+
+
+def _sums(changes: dict[int, int]) -> dict[int, int]:
+    """What changes have come to at each time."""
+    return dict(
+        zip(sorted(changes), itertools.accumulate(changes[time] for time in sorted(changes)), strict=True)
+    )
 
 
 def planned(buffers: Sequence[Buffer]) -> Arena:

@@ -6,6 +6,7 @@ loop carries is written where it was, all else that is read later has memory of 
 
 import heapq
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +25,7 @@ class Group:
     """Arrays that are computed at once. `taken` are the nodes of the region that its inputs are, `given` its outputs'.
 
     `program`, `steps` and `arrays` are how it is compiled, `words` the outer frame's words of its memory by the ids of
-    what is made there.
+    what is made there, and `sharing` those whose memory others have at other times.
     """
 
     graph: Graph
@@ -36,6 +37,7 @@ class Group:
     arrays: Any = None
     calls: Any = ()
     words: dict[int, int] = field(default_factory=dict)
+    sharing: AbstractSet[int] = frozenset()
 
 
 @dataclass

@@ -4,7 +4,16 @@ from collections.abc import Sequence
 
 from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import GraphError
-from jitkernels.graph import checks, construct, epilogues, flows, kernel_calls, lifetimes, products
+from jitkernels.graph import (
+    checks,
+    construct,
+    epilogues,
+    flows,
+    kernel_calls,
+    lifetimes,
+    neighbours,
+    products,
+)
 from jitkernels.graph.arena import planned
 from jitkernels.graph.bodies import bodies_of
 from jitkernels.graph.config import JitConfig
@@ -88,9 +97,10 @@ def _in_memory(
     units = lifetimes.units_of(steps)
     uses = [lifetimes.use_of(unit, arrays) for unit in units]
     stays = {id(unit): lifetimes.stays(unit, program.graph) for unit in units}
-    order = ordered(uses, [*stays.values()], lifetimes.lifetimes(range(len(units)), uses, between))
+    inside = lifetimes.inside_of(units)
+    order = ordered(uses, [*stays.values()], lifetimes.lifetimes(range(len(units)), uses, between, inside))
     units, uses = [units[number] for number in order], [uses[number] for number in order]
-    buffers = lifetimes.lifetimes(range(len(units)), uses, between)
+    buffers = lifetimes.lifetimes(range(len(units)), uses, between, inside)
     program.arena, limit = planned(buffers), program.config.memory_limit
     if limit is None:
         return units
@@ -109,7 +119,7 @@ def _planned(
     graph: Graph, scope: Scope, config: JitConfig, *, in_flow: bool = False
 ) -> tuple[Program, list[epilogues.Step], dict[int, Array]]:
     """What is computed where, and where its results are."""
-    given = graph
+    given = neighbours.decided(graph)
     graph = _simplified(given, config)
     if checks.picks_in(graph) < checks.picks_in(given):
         # What comes to nothing is looked at all the same, as by NumPy.
@@ -124,7 +134,7 @@ def _planned(
         largest=config.max_fusion_size,
         most_inputs=config.max_inputs,
     )
-    results = [node for node in graph if flows.is_result(node) or kernel_calls.is_result(node)]
+    results = [node for node in graph if flows.is_result(node) or flows.is_of_kernel(node)]
     steps: list[epilogues.Step] = [_native(step, results) for step in schedule.steps]
     if abs(config.opt_level) >= 3:
         steps = epilogues.brought_together(steps, schedule.shared)

@@ -53,7 +53,7 @@ def _of_node(
         return found, _elementwise(node, values, doubts, found)
     if node.operation == "item":
         return found, _of_call(found, doubts[0] is None or not np.isinf(doubts[0]).any())
-    if node.operation == "call":
+    if node.operation in ("call", "kernel"):
         return found, np.zeros(()) if exact and type(found) in (tuple, list) else _of_call(found, exact)
     if node.operation in STEADY:
         if exact:

@@ -61,7 +61,7 @@ def pushed(outputs: Sequence[Node], moves: Mapping[int, Node], around: Around) -
                 move = _moved(node, found, around)
                 if move is not None:
                     found[id(node)] = move
-        except UnknownError as error:
+        except (UnknownError, LackingError) as error:
             raise LackingError(str(error), node) from None
     return [found.get(id(one)) for one in outputs]
 

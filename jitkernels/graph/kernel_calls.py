@@ -15,9 +15,10 @@ from jitkernels.errors import BuildError, NotUsableError
 from jitkernels.graph import construct, extents
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.extents import Number, UnknownError
+from jitkernels.graph.extents import Number
 from jitkernels.graph.ir import Graph, Node, transformed
 from jitkernels.graph.products import is_dense
+from jitkernels.graph.unknown import UnknownError
 from jitkernels.kept import kept_property
 from jitkernels.native.source import External
 
@@ -73,7 +74,7 @@ class NamedKernel:
             if not known[name].is_size:
                 continue
             if value > getattr(largest, name) or (extents.value_of(value) == 1 and value != 1):
-                raise AssertionError("a class that does not hold its member")
+                raise UnknownError("sizes of another class")
 
 
 @dataclass
@@ -114,11 +115,6 @@ class KernelCall:
         status = function.new(block, f"call i64 @{external.symbol}({', '.join(passed)})")
         head = f"define internal i64 @{name}(ptr %frame, i64 %begin, i64 %end) noinline nounwind"
         return "\n".join([f"{head} {{", *function.memory, *block.lines, f"  ret i64 {status}", "}"])
-
-
-def is_result(node: Node) -> bool:
-    """Whether a node is one of the results of a kernel."""
-    return node.operation == "item" and node.inputs[0].operation == "kernel"
 
 
 def lowered(graph: Graph) -> Graph:

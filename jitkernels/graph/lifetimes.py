@@ -4,6 +4,7 @@ What is done at one time is a unit: a step, or a product and the nest behind it,
 may come again (see `recomputing`); what it writes is not needed between the last that reads it and then.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -103,7 +104,49 @@ def spans_of(order: Sequence[int], uses: Sequence[Use]) -> dict[int, list[tuple[
     return found
 
 
-def lifetimes(order: Sequence[int], uses: Sequence[Use], made: Mapping[int, Node]) -> list[Buffer]:
-    """When the arrays are needed that are `made` at words of the frame."""
+def lifetimes(
+    order: Sequence[int],
+    uses: Sequence[Use],
+    made: Mapping[int, Node],
+    inside: Mapping[int, tuple[int, int]] | None = None,
+) -> list[Buffer]:
+    """When the arrays are needed that are `made` at words of the frame; for `inside` see `inside_of`."""
     spans = spans_of(order, uses)
-    return [Buffer(word, bytes_of(node), tuple(spans[word])) for word, node in made.items() if word in spans]
+    return [
+        Buffer(word, bytes_of(node), tuple(spans[word]), (inside or {}).get(word))
+        for word, node in made.items()
+        if word in spans
+    ]
+
+
+def inside_of(units: Sequence[Unit]) -> dict[int, tuple[int, int]]:
+    """By words: of the steps inside of a loop or branch, the first and the last that need what no other ones need.
+
+    What is made and needed in one stage of a round alone is made anew in the next round. Groups are told which of
+    their words may have memory of others.
+    """
+    found: dict[int, tuple[int, int]] = {}
+    for flow in (step for unit in units for step in unit if isinstance(step, Flow)):
+        groups = [group for body in flow.bodies.values() for _, group in body.stages if group]
+        spans: dict[int, tuple[int, int]] = {}
+        steps = itertools.count()
+        for group in groups:
+            lasting = {group.arrays[id(node)].word for node in group.program.graph.outputs}
+            words = {
+                group.program.words[id(node)]: group.words[id(node)]
+                for node in group.program.made
+                if id(node) in group.words and group.program.words[id(node)] not in lasting
+            }
+            for number, step in zip(steps, group.steps, strict=False):
+                use = use_of((step,), group.arrays)
+                for word in (use.reads | use.writes) & words.keys():
+                    spans[words[word]] = spans.get(words[word], (number, number))[0], number
+        apart = {
+            word: (first, last)
+            for word, (first, last) in spans.items()
+            if any(begin > last or end < first for begin, end in spans.values())
+        }
+        for group in groups:
+            group.sharing = apart.keys() & set(group.words.values())
+        found |= apart
+    return found

@@ -9,6 +9,7 @@ least memory in need; and where that is no better in all, everything stays as it
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from jitkernels.graph.arena import Buffer, bound_of
 from jitkernels.graph.lifetimes import Use, spans_of
@@ -16,15 +17,15 @@ from jitkernels.graph.lifetimes import Use, spans_of
 
 def ordered(uses: Sequence[Use], stays: Sequence[bool], buffers: Sequence[Buffer]) -> list[int]:
     """The numbers of units in an order for which no more is needed at once than for the one that they have."""
-    size = {one.word: one.now for one in buffers}
     before = list(range(len(uses)))
-    after = _by_need(uses, _waits(uses, stays), size)
-    return min(before, after, key=lambda order: _most(order, uses, size))
+    after = _by_need(uses, _waits(uses, stays), {one.word: one.now for one in buffers})
+    return min(before, after, key=lambda order: bound_of(needed_in(order, uses, buffers)))
 
 
-def _most(order: Sequence[int], uses: Sequence[Use], size: Mapping[int, int]) -> int:
+def needed_in(order: Sequence[int], uses: Sequence[Use], buffers: Sequence[Buffer]) -> list[Buffer]:
+    """The same arrays, which are needed when units are done in some order."""
     spans = spans_of(order, uses)
-    return bound_of(Buffer(word, size[word], tuple(found)) for word, found in spans.items() if word in size)
+    return [replace(one, spans=tuple(spans[one.word])) for one in buffers]
 
 
 def _waits(uses: Sequence[Use], stays: Sequence[bool]) -> list[set[int]]:

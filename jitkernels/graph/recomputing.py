@@ -13,12 +13,12 @@ program: the same code, so that results are the same to the last bit. Rules:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from jitkernels.errors import MemoryLimitError
-from jitkernels.graph.arena import Arena, Buffer, planned
+from jitkernels.graph.arena import Arena, Buffer, needed_at, planned
 from jitkernels.graph.lifetimes import Use, spans_of
 
 MOST_TRIED = 24
@@ -78,7 +78,7 @@ class Recomputing:
         for _ in range(MOST_CHANGES):
             live = self._live(order)
             if max(live, default=0) <= aim:
-                arena = self._arena(order)
+                arena = planned(self._needed_in(order))
                 if arena.now <= limit:
                     order, arena = self._without_needless(order, arena, limit)
                     return [turn.unit for turn in order], arena
@@ -89,7 +89,7 @@ class Recomputing:
             if changed is None:
                 break
             order = changed
-        needed = self._arena(order).now
+        needed = planned(self._needed_in(order)).now
         raise MemoryLimitError(
             f"memory_limit: the arrays between kernels need {needed:,} bytes for these sizes, with all computed again"
             f" that may be; the limit is {limit:,} bytes"
@@ -100,25 +100,16 @@ class Recomputing:
             self._known = order, spans_of([turn.unit for turn in order], self.uses)
         return self._known[1]
 
-    def _arena(self, order: Order) -> Arena:
+    def _needed_in(self, order: Order) -> list[Buffer]:
         spans = self._spans(order)
-        return planned([Buffer(one.word, one.nbytes, tuple(spans[one.word])) for one in self.buffers])
+        return [replace(one, spans=tuple(spans[one.word])) for one in self.buffers]
 
     def _live(self, order: Order) -> list[int]:
         """The bytes that are needed at each time."""
-        changes = [0] * (len(order) + 3)
-        spans = self._spans(order)
-        for word, size in self.size.items():
-            reached = -1
-            for first, last in spans[word]:
-                begin = max(first, reached + 1)
-                if begin <= last:
-                    changes[begin] += size
-                    changes[last + 1] -= size
-                    reached = last
-        now, found = 0, []
-        for change in changes[:-1]:
-            now += change
+        changes, now = needed_at(self._needed_in(order)), 0
+        found = []
+        for time in range(len(order) + 2):
+            now = changes.get(time, now)
             found.append(now)
         return found
 
@@ -226,7 +217,7 @@ class Recomputing:
             last = len(order) - 1 - order[::-1].index(turn)
             tried = [*order[:last], *order[last + 1 :]]
             if max(self._live(tried), default=0) <= limit:
-                found = self._arena(tried)
+                found = planned(self._needed_in(tried))
                 if found.now <= limit:
                     order, arena = tried, found
         return order, arena

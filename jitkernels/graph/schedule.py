@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jitkernels.graph import cones, extents, flows, kernel_calls, products
+from jitkernels.graph import cones, extents, flows, products
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.directions import Directions
 from jitkernels.graph.extents import Number
@@ -205,7 +205,7 @@ def _grouped(
     step_of: dict[int, int] = {}
     barrier = looked = -1
     for node in roots:
-        if flows.is_result(node) or kernel_calls.is_result(node):
+        if flows.is_result(node) or flows.is_of_kernel(node):
             step_of[id(node)] = step_of[id(node.inputs[0])]
             continue
         if id(node) not in made:

@@ -127,15 +127,13 @@ def _map(node: Node, symbols: Dimensions) -> construct.IndexMap:
 
 
 def _aligned(old: Node, new: Node, shape: Sequence[Number], symbols: Dimensions) -> Node:
-    """An operand with a dimension of one element for each that its one of one element is broadcast along."""
+    """An operand whose one element along what is split is one along each dimension that there is in place of it."""
     missing = len(shape) - old.ndim
-    added: list[int] = []
-    count = 0
+    kept: list[Number] = []
     for extent, full in zip(old.shape, shape[missing:], strict=True):
-        sizes, wide = _sizes(extent, symbols), _sizes(full, symbols)
-        added += range(count + len(sizes), count + len(wide))
-        count += max(len(sizes), len(wide))
-    return construct.expand_dims(new, added) if added else new
+        sizes = _sizes(extent, symbols)
+        kept += sizes if extents.same(extent, full) else (sizes[0],) * len(_sizes(full, symbols))
+    return construct.reshape(new, kept)
 
 
 def _axes(node: Node, symbols: Dimensions) -> dict[str, Any]:

@@ -4,6 +4,7 @@ The first is what fuses and is differentiated, the last what looks at each call 
 """
 
 import operator
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from jitkernels.frontends.whole import Whole
 from jitkernels.graph import extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Node
-from jitkernels.named.inlining import inlined
+from jitkernels.named.inlining import has_own_code, inlined
 from jitkernels.named.nodes import kernel
 from jitkernels.named.shapes import KernelShapes
 
@@ -51,6 +52,17 @@ def stand_in(function: Any) -> Any:
 
 def call(tracer: Tracer, row: Row, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """An everyday call in a trace. Raises what it raises elsewhere for such arguments."""
+    watching = sys.getprofile()  # what rows, kernels and references read is no part of the user's function
+    sys.setprofile(None)
+    try:
+        return _called_in_trace(tracer, row, function, arguments, named)
+    finally:
+        sys.setprofile(watching)
+
+
+def _called_in_trace(
+    tracer: Tracer, row: Row, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> Any:
     named = dict(named)
     out = named.pop("out", None)
     if out is None and len(arguments) == len(row.parameters().parameters) + 1:
@@ -62,11 +74,14 @@ def call(tracer: Tracer, row: Row, function: Any, arguments: tuple[Any, ...], na
     plain = {name: _default(tracer, row, name, value) for name, value in options.items()}
     form = binding.form_of(row, values | plain | {name: _nothing(value) for name, value in given.items()})
     shapes = KernelShapes(form, {name: traced(tracer, value).node for name, value in given.items()}, plain)
-    is_exact = _are_exact(shapes, given)
-    nodes = inlined(tracer, shapes, options) if given and is_exact else None
-    if nodes is None and is_exact:
-        nodes = kernel(tracer, shapes, options)
-    if nodes is None:
+    nodes = None
+    if _are_exact(shapes, given):
+        nodes = inlined(tracer, shapes, options) if given else None
+        is_best = nodes is not None and (tracer.differentiates or tracer.depth or has_own_code(row))
+        nodes = nodes if is_best else kernel(tracer, shapes, options, nodes) or nodes
+    if nodes is not None:
+        nodes = [shapes.as_asked(a, node) for (a, _), node in zip(form.results, nodes, strict=True)]
+    else:
         called = {**options, **{name: given.get(name) for name in values if name not in options}}
         nodes = _called(tracer, shapes, function, called)
     if out is not None:

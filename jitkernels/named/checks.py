@@ -40,19 +40,21 @@ class Before:
         return any(abs(one.terms.get((), 0)) > 1 and ((-one).key, "==") not in self.extents for one in new)
 
 
-def look_at_indices(tracer: Tracer, argument: Argument, node: Node, shapes: KernelShapes) -> bool:
-    """Let the everyday function refuse numbers that name nothing; whether these may name nothing."""
+def names_rows(argument: Argument) -> bool:
+    """Whether an input is of numbers that have to name something in another."""
+    return argument.dtype is not None and isinstance(argument.domain[1], str)
+
+
+def look_at_indices(tracer: Tracer, argument: Argument, node: Node, shapes: KernelShapes) -> None:
+    """Let the everyday function refuse numbers that name nothing."""
     low, high = argument.domain
-    if argument.dtype is None or not isinstance(high, str):
-        return False
-    last = construct.extent(shapes.values[high])
+    last = construct.extent(shapes.values[str(high)])
     outside = construct.elementwise(
         "logical_or",
         construct.elementwise("less", node, int(low)),
         construct.elementwise("greater_equal", node, last),
     )
     tracer.checks.append(construct.reduce("any", outside, [*range(node.ndim)]))
-    return True
 
 
 def within(argument: Argument, node: Node, shapes: KernelShapes) -> Node:

@@ -4,11 +4,11 @@ Variables are memory of their own, which LLVM puts in registers. A region's node
 of an array is read before the next one is written over it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jitkernels.graph import leaving
+from jitkernels.graph import conflicts, leaving
 from jitkernels.graph.bodies import Group
 from jitkernels.graph.emit import polls, shared_rounds
 from jitkernels.graph.emit.blocks import Register, llvm_type, memory_type
@@ -96,9 +96,10 @@ class FlowEmitter(Elements):
             ]
         )
 
-    def _region(self, graph: Graph, given: Sequence[Any]) -> list[Any]:
-        """What a region gives for its inputs."""
+    def _region(self, graph: Graph, given: Sequence[Any], known: Values | None = None) -> list[Any]:
+        """What a region gives for its inputs; some of its nodes may be known."""
         values: Values = {id(one): value for one, value in zip(graph.inputs, given, strict=True)}
+        values.update(known or {})
         checks = {id(one) for one in graph.checks}
         for nodes, group in self.flow.bodies[id(graph)].stages:
             for node in nodes:
@@ -160,7 +161,7 @@ class FlowEmitter(Elements):
                 self._stored(at, value)
         for node in program.made:
             at = (
-                self._pointer(group.words[id(node)])
+                self._memory(group.words[id(node)], group)
                 if node.ndim
                 else self.function.variable(memory_type(node.dtype))
             )
@@ -187,7 +188,18 @@ class FlowEmitter(Elements):
             id(node): values[id(one)] for node, one in zip(group.graph.inputs, group.taken, strict=True)
         }
         for (target, _), given in zip(group.graph.writes, group.given[outputs:], strict=True):
-            values[id(given)] = places[id(target)]  # also where nothing changes, and the program has no such write
+            values[id(given)] = places[
+                id(target)
+            ]  # also where nothing changes, and the program has no such write
+
+    def _memory(self, word: int, group: Group) -> str:
+        """The address of memory of a group, of which nothing is told where it is that of others at other times."""
+        if word not in group.sharing:
+            return self._pointer(word)
+        head = self.function.block
+        return self.function.new(
+            head, f"load ptr, ptr {self.function.new(head, f'getelementptr i64, ptr %frame, i64 {word}')}"
+        )
 
     def _unless_empty(self, node: Node, group: Group, frame: str) -> str:
         """Go round the call of a kernel that has nothing to sum in this round, to a label; the result is zeros then."""
@@ -264,7 +276,6 @@ class FlowEmitter(Elements):
             self._variable(one) if isinstance(one, Register) else self._held(one) if i in moving else ""
             for i, one in enumerate(carried)
         ]
-        inside, after = self.function.label(), self.function.label()
         counter = self._variable(given[0]) if counts else ""
 
         def inputs() -> list[Any]:
@@ -272,43 +283,79 @@ class FlowEmitter(Elements):
             count = [self._get(counter, "int64")] if counts else []
             return [*count, *now, *captured]
 
-        def go_on(target: str) -> None:
+        def go_on(target: str, after: str, end: str) -> None:
             if counts:
                 sign = "sgt" if given[2].text.startswith("-") else "slt"
                 here = self._get(counter, "int64")
-                more = self._new(f"icmp {sign} i64 {here.text}, {given[1].text}")
+                more = self._new(f"icmp {sign} i64 {here.text}, {end}")
                 asked = self.function.label()
                 self.block.lines += [f"  br i1 {more}, label %{asked}, label %{after}", f"{asked}:"]
             (found,) = self._region(options["condition"], inputs())
             self.block.lines.append(f"  br i1 {found.text}, label %{target}, label %{after}")
 
-        go_on(inside)
-        self.block.lines.append(f"{inside}:")
-        now = inputs()
         body = options["body"]
-        for one, value in zip(body.inputs, now, strict=False):
-            if "symbol" in one.options:
-                self.function.let(one.options["symbol"], value.text)
         stages = self.flow.bodies[id(body)].stages
         last = None if any(group for _, group in stages) else leaving.last_branch(node, stages[0][0])
-        if last is not None:
-            self.exits[id(last)] = node, places, after
-        results = self._region(body, now)
-        for at, one in zip(places, results, strict=True):
-            if at and isinstance(one, Place):
-                self.block.lines.append(f"  store ptr {one.pointer}, ptr {at}")
-            elif at:
-                self._set(at, one)
-        if counts:
-            self._set(counter, Register(self._new(f"add nsw i64 {now[0].text}, {given[2].text}"), "int64"))
-        self._poll(polls.weight(node, self.flow.bodies[id(body)]))
-        go_on(inside)
-        self.block.lines.append(f"{after}:")
+        for end, reads in self._parts(node, given, moving):
+            before, inside, after = (self.function.label() for _ in range(3))
+            go_on(before, after, end)
+            self.block.lines.append(f"{before}:")
+            known = dict(zip(map(id, body.inputs), inputs(), strict=True)) if reads else {}
+            read = {id(one): self._read_before(one, known) for one in reads}
+            self.block.lines += [f"  br label %{inside}", f"{inside}:"]
+            now = inputs()
+            for one, value in zip(body.inputs, now, strict=False):
+                if "symbol" in one.options:
+                    self.function.let(one.options["symbol"], value.text)
+            if last is not None:
+                self.exits[id(last)] = node, places, after
+            results = self._region(body, now, read)
+            for at, one in zip(places, results, strict=True):
+                if at and isinstance(one, Place):
+                    self.block.lines.append(f"  store ptr {one.pointer}, ptr {at}")
+                elif at:
+                    self._set(at, one)
+            if counts:
+                self._set(
+                    counter, Register(self._new(f"add nsw i64 {now[0].text}, {given[2].text}"), "int64")
+                )
+            self._poll(polls.weight(node, self.flow.bodies[id(body)]))
+            go_on(inside, after, end)
+            self.block.lines.append(f"{after}:")
         self._home([places[i] for i in sorted(moving)], [carried[i] for i in sorted(moving)], node, moving)
         return [
             self._get(at, one.dtype) if at and isinstance(one, Register) else one
             for at, one in zip(places, carried, strict=True)
         ]
+
+    def _parts(
+        self, node: Node, given: list[Any], moving: Collection[int]
+    ) -> list[tuple[str, Sequence[Node]]]:
+        """Where the parts of a loop end one after another, and what is read once for all rounds of each."""
+        found = conflicts.of(node, moving)
+        if found is None:
+            return [(given[1].text if node.options["counts"] else "", ())]
+        begin, end = given[0].text, given[1].text
+        places = [id(one) for one in node.options["body"].inputs]
+        index = given[places.index(id(found.index)) + 2].text
+        at = self._limited("slt", index, end)
+        at = self._limited("sgt", at, begin)
+        behind = self._limited("slt", self._new(f"add i64 {at}, 1"), end)
+        return [(at, found.reads), (behind, ()), (end, found.reads)]
+
+    def _limited(self, sign: str, one: str, other: str) -> str:
+        """The smaller of two, or the larger."""
+        return self._new(f"select i1 {self._new(f'icmp {sign} i64 {one}, {other}')}, i64 {one}, i64 {other}")
+
+    def _read_before(self, node: Node, known: Values) -> Register:
+        """An element of an array that has not changed yet."""
+        array = node.inputs[0]
+        while id(array) not in known:
+            array = array.inputs[0]  # a version of it: they share memory
+        indices = [
+            self._number(one) if one.operation == "constant" else known[id(one)] for one in node.inputs[1:]
+        ]
+        return self._loaded(self._element(known[id(array)], indices), node.dtype)
 
     def _poll(self, weight: int) -> None:
         """Leave if somebody has pressed Ctrl-C, which is asked once in a while."""
