@@ -50,7 +50,7 @@ class Specialisation:
 
     def __init__(self, tracer: Tracer) -> None:
         self.scope: Scope = tracer.scope
-        self.room = tracer.roomy[1] if tracer.roomy is not None else None
+        self.room: Any = tracer.roomy[1] if tracer.roomy is not None else None
         self.guards: tuple[Guard, ...] = tuple(tracer.scope.guards.values())
         self.value_guards: tuple[ValueGuard, ...] = tuple(tracer.guards)
         self.bindings: tuple[Binding, ...] = tuple(tracer.bindings)
@@ -170,7 +170,7 @@ class Specialisation:
         """What is raised for more rounds than there is memory for; later calls begin with short tapes again."""
         self.room.resize(FIRST_ROOM, refcheck=False)
         return WorkspaceError(
-            f"a derivative through a loop of more than {length // MORE_ROOM} rounds: expected memory for what each needs"
+            f"a derivative of a loop of more than {length // MORE_ROOM} rounds: expected memory for what each needs"
         )
 
     def tell(self, kinds: set[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
