@@ -1,4 +1,4 @@
-"""Derivatives by central differences in float64, extrapolated by Richardson's rule: right to 1e-9 of smooth functions."""
+"""Derivatives by central differences in float64, extrapolated by Richardson's rule: to 1e-9 of smooth functions."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ def extrapolated(values: Any) -> Any:
     return (64 * third - 20 * second + first) / 45
 
 
-def along(function: Any, arrays: Any, directions: Any) -> Any:
-    """How what a function of arrays gives changes along one direction of each."""
+def along(function: Any, arrays: Any, directions: Any, wide: float = 1.0) -> Any:
+    """How what a function of arrays gives changes along a direction of each; `wide` for differences of differences."""
     found = []
-    for step in STEPS:
+    for step in (one * wide for one in STEPS):
         ahead, behind = (
             function(*(np.array(x + sign * step * u) for x, u in zip(arrays, directions, strict=True)))
             for sign in (1, -1)
@@ -33,6 +33,11 @@ def gradient(function: Any, arrays: Any, number: int) -> Any:
         directions[number][place] = 1.0
         found[place] = along(function, [one.copy() for one in arrays], directions)
     return found
+
+
+def difference(function: Any, x: Any) -> Any:
+    """The gradient of a function of one array that gives a float."""
+    return gradient(function, [x], 0)
 
 
 def agree(found: Any, expected: Any, most: float = 1e-6, about: Any = "") -> None:

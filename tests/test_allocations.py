@@ -8,41 +8,15 @@ from pathlib import Path
 import pytest
 from processes import python
 
-COUNTER = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <sys/types.h>
-
-static volatile long count;
-extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
-extern void *__libc_memalign(size_t, size_t);
-
-static void one(void) { __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED); }
-long counted(void) { return count; }
-void *malloc(size_t size) { one(); return __libc_malloc(size); }
-void *calloc(size_t n, size_t size) { one(); return __libc_calloc(n, size); }
-void *realloc(void *p, size_t size) { one(); return __libc_realloc(p, size); }
-void *memalign(size_t a, size_t size) { one(); return __libc_memalign(a, size); }
-void *aligned_alloc(size_t a, size_t size) { return memalign(a, size); }
-int posix_memalign(void **place, size_t a, size_t size) { *place = memalign(a, size); return *place ? 0 : 12; }
-void *mmap(void *at, size_t size, int may, int how, int file, off_t from) {
-    static void *(*own)(void *, size_t, int, int, int, off_t);
-    if (!own) own = dlsym(RTLD_NEXT, "mmap");
-    one();
-    return own(at, size, may, how, file, from);
-}
-"""
-
 CALLS = """
 import ctypes
 import numpy as np
 import jitkernels as jk
 from jitkernels.benchmark import whole_programs
 
-counted = ctypes.CDLL(None).counted
 random = np.random.default_rng(0)
+
+calls = ctypes.CDLL(None).jk_allocations
 
 def network(width, layers, rows):
     weights = [random.normal(size=(width, width)).astype("f4") / width for _ in range(layers)]
@@ -72,6 +46,7 @@ cases = {
     "product": (lambda x: np.tanh(x @ x.T) @ x, (x,)),
     "loop": (smoothed, (random.random(5000), 30)),
     "lstm": (whole_programs.lstm, whole_programs.PROGRAMS[whole_programs.lstm]()),
+    "derivative": (jk.grad(loss), (random.random((64, 20)), x)),
     "gradient": (lambda w, x: jk.grad(loss)(w, x), (random.random((64, 20)), x)),
 }
 counts = {}
@@ -85,18 +60,18 @@ for name, (function, given) in cases.items():
     for _ in range(5):
         call()
     rounds = [None] * 100
-    before = counted()
+    before = calls()
     for _ in rounds:
         pass
-    nothing, before = counted() - before, counted()
+    nothing, before = calls() - before, calls()
     for _ in rounds:
         call()
-    counts[name] = counted() - before - nothing
+    counts[name] = calls() - before - nothing
     assert np.array_equal(out, expected), name
-before = counted()
+before = calls()
 for _ in rounds:
     np.empty(3)
-assert counted() - before >= 100, "nothing is counted"
+assert calls() - before >= 100, "nothing is counted"
 print(counts)
 """
 
@@ -105,11 +80,8 @@ def test_nothing_is_allocated(tmp_path: Path) -> None:
     compiler = shutil.which("cc")
     if compiler is None or platform.libc_ver()[0] != "glibc":
         pytest.skip("there is no C compiler, or another C library than GNU's")
-    (tmp_path / "counter.c").write_text(COUNTER)
-    library = tmp_path / "counter.so"
-    build = [compiler, "-O1", "-shared", "-fPIC", "-o", str(library), str(tmp_path / "counter.c"), "-ldl"]
-    built = subprocess.run(build, capture_output=True, text=True, check=False)
-    if built.returncode:
-        pytest.skip(f"the counter cannot be built: {built.stderr}")
-    told = python(CALLS, LD_PRELOAD=str(library), PYTHONMALLOC="malloc", JITKERNELS_NUM_THREADS="1")
+    library = str(tmp_path / "allocations.so")
+    source = str(Path(__file__).with_name("allocations.c"))
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    told = python(CALLS, LD_PRELOAD=library, PYTHONMALLOC="malloc", JITKERNELS_NUM_THREADS="1")
     assert set(eval(told).values()) == {0}, told

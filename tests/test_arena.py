@@ -8,9 +8,12 @@ from jitted import array, same
 from random_graphs import Maker
 
 import jitkernels as jk
+from jitkernels.benchmark import resident
+from jitkernels.benchmark.suite import Line, Settings, benchmarks
 from jitkernels.graph import compilation
 from jitkernels.graph.arena import Arena, Buffer, bound_of, planned
 from jitkernels.graph.config import JitConfig
+from jitkernels.tuning.timer import Timing
 
 
 def buffers(seed: int) -> list[Buffer]:
@@ -87,6 +90,30 @@ def test_arenas_of_random_graphs(level: int, monkeypatch: pytest.MonkeyPatch) ->
     assert len(sizes) > 5
     assert all(now <= 1.1 * bound for now, bound in sizes)
     assert sum(now == bound for now, bound in sizes) >= 0.8 * len(sizes)
+
+
+def test_figures_are_told_and_judged() -> None:
+    entry = benchmarks()["arena"]
+    parts = "lstm", "jacobi", "softmax", "training step"
+    lines = list(entry.run(Settings([], "ci", 1e-4, 1, peers=False, parts=parts)))
+    assert {line.case for line in lines} == {*parts}
+    assert entry.verdict(lines).holds
+    for others in ([1.0, 1.0, 1.05, 1.05, 1.0], [1.0] * 8 + [1.2]):
+        wrong = [Line("level 3", "a", {}, figures={"x least": ratio}) for ratio in others]
+        assert entry.verdict(wrong).holds is False
+    step = {name: Timing(seconds, 0.0) for name, seconds in (("jit", 1.0), ("torch", 2.0))}
+    for most, holds in ((3.0, True), (0.5, False)):
+        figures = {"losses differ": 0.0, "jit MB": 1.0, "torch MB": most}
+        line = Line("training", "a", step, "jit", figures=figures)
+        assert benchmarks()["training"].verdict([line]).holds is holds
+
+
+def test_pages_are_counted() -> None:
+    if not resident.is_told():
+        pytest.skip("the system does not tell")
+    before = resident.now()
+    array(1_000_000).sum()
+    assert resident.most() - before > 7_000_000
 
 
 def chain(a: Any, b: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_gradients import agree, difference
+from differences import agree, difference
 
 import jitkernels as jk
 

@@ -41,9 +41,9 @@ def test_pages_are_not_asked_for_again() -> None:
 
 @pytest.mark.parametrize("words", [arenas.ON_STACK // 8, arenas.MOST // 8])
 def test_sizes_around_those_that_are_kept(words: int) -> None:
-    compiled = jk.jit(smoothed)
-    for size in (words - 24, words - 8, 5, words, 9, words - 16):
-        for _ in range(2):
+    compiled, is_large = jk.jit(smoothed), words > 1_000_000
+    for size in (words - 8, words) if is_large else (words - 24, words - 8, 5, words, 9, words - 16):
+        for _ in range(1 + (not is_large)):
             u = np.arange(size) % 7.0
             expected = u.copy()
             smoothed(expected)
@@ -243,19 +243,36 @@ def test_threads_in_one_function_and_its_gradient() -> None:
     def loss(w: Any, x: Any) -> Any:
         return np.mean(np.tanh(np.tanh(x @ w) @ w) ** 2)
 
-    compiled, derived, wrong = jk.jit(loss), jk.jit(jk.grad(loss)), []
+    def looped(w: Any, x: Any) -> Any:
+        for _ in range(12):
+            x = np.tanh(x @ w) + x[::-1] / 2
+        return x
+
+    functions = jk.jit(loss), jk.jit(lambda w, x: jk.grad(loss)(w, x)), jk.jit(jk.grad(loss)), jk.jit(looped)
+    wrong: list[int] = []
     given = [(array(n, n, seed=n) / n, array(64, n, seed=n + 1)) for n in (40, 64, 96, 100)]
-    expected = [(compiled(*one), derived(*one)) for one in given]
+    expected = [[function(*one) for function in functions] for one in given]
+    same(expected[1][3], looped(*given[1]))
 
     def run(number: int) -> None:
         for i in range(40):
             at = (number + i) % len(given)
-            value, gradient = compiled(*given[at]), derived(*given[at])
-            if value != expected[at][0] or not np.array_equal(gradient, expected[at][1]):
-                wrong.append(number)
+            for function, right in zip(functions, expected[at], strict=True):
+                if not np.array_equal(function(*given[at]), right):
+                    wrong.append(number)
 
     _at_once([threading.Thread(target=run, args=(number,)) for number in range(8)])
     assert not wrong
+
+
+def test_threads_that_come_and_go_keep_little() -> None:
+    compiled = jk.jit(smoothed)
+    compiled(np.ones(50_000))
+    arenas.release()
+    before = arenas.held()
+    for _ in range(100):
+        _at_once([threading.Thread(target=compiled, args=(np.ones(50_000),))])
+    assert arenas.held() - before <= arenas.LOOKED_AT * 500_000
 
 
 def _at_once(threads: list[threading.Thread]) -> None:

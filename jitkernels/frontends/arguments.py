@@ -206,9 +206,12 @@ class Flattener:
             return "static", types.FunctionType, value
         found = captured.names_of(value.__code__)
         if found.refused:
-            raise UnknownError(found.refused)
+            raise UnknownError(f"{found.refused} ({value.__code__.co_filename}:{found.line})", is_placed=True)
         if found.assigns:
-            raise UnknownError(f"the function assigns to an attribute, {found.assigns!r}")
+            place = captured.place_of(value.__code__, found.assigns)
+            raise UnknownError(
+                f"the function assigns to an attribute, {found.assigns!r}{place}", is_placed=True
+            )
         statics = self._static_names if is_outermost else ()
         around = captured.around(value)
         cells = tuple([self._referred(one, name in statics) for name, one in around.items()])
@@ -221,7 +224,10 @@ class Flattener:
         parts = []
         for name, one in bound.items():
             if id(one) in self._open:
-                raise UnknownError(f"{name} refers to itself")
+                place = captured.place_of(value.__code__, name)
+                raise UnknownError(
+                    f"{name!r} refers to itself, by recursion: write a loop{place}", is_placed=True
+                )
             parts.append((name, self._referred(one, name in statics)))
         read = tuple([(one.chain, self._read(one)) for one in attributes])
         return (

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from jitkernels.frontends.alarms import Alarm, LinkedAlarm
-from jitkernels.frontends.captured import is_library
 from jitkernels.frontends.reaching import FUNCTION_PARTS, Reaching, UnreachableError, has_parts, sources
+from jitkernels.frontends.signatures import Signature
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.frontends.tracer import INT64
 from jitkernels.graph import extents
@@ -109,18 +109,21 @@ def call_of(
     function: Any,
     structure: Any,
     bound: tuple[tuple[Any, ...], dict[str, Any]],
-    names: Sequence[str],
+    signature: Signature,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     constants: Sequence[Any],
 ) -> Call | None:
-    """How calls like one reach their arguments, of which these are the names; None where they are for Python."""
+    """How calls like one reach their arguments, and what is called; None where they are for Python.
+
+    The signature is that of the function, or of what it is made of: whose defaults are arguments.
+    """
     made = Call(len(args), tuple(kwargs))
     positional, named = bound
     reaching = Reaching()
     part, (_, parts), (_, keywords, named_parts) = structure
     listed = [
-        *zip([*names, *[""] * len(parts)], parts, positional, strict=False),
+        *zip([*signature.names, *[""] * len(parts)], parts, positional, strict=False),
         *zip(keywords, named_parts, named.values(), strict=True),
     ]
     defaults = False
@@ -139,7 +142,7 @@ def call_of(
         reaching.finish()
     except UnreachableError:
         return None
-    if defaults and not _watch_defaults(function, made):
+    if defaults and not _watch_defaults(signature.function, made):
         return None
     made.objects = [*reaching.context, *constants]
     made.places = [*reaching.leaves, *given, *(~(len(reaching.context) + i) for i in range(len(constants)))]
@@ -156,8 +159,6 @@ def _watch_defaults(function: Any, call: Call) -> bool:
         if type(function) not in CALLABLES:
             return False
         function = function.func if type(function) is functools.partial else function.__func__
-    if is_library(function):
-        return False  # which calls another, whose defaults they are
     if not has_parts(function, FUNCTION_PARTS, (function.__defaults__, function.__kwdefaults__)):
         return False
     if function.__defaults__:

@@ -177,7 +177,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             bound = self._ordered(args, kwargs)
             try:
                 call = direct.call_of(
-                    function, structure, bound, self._signature.names, args, kwargs, found.constants
+                    function, structure, bound, self._signature, args, kwargs, found.constants
                 )
                 entry = direct.entry_of(found, leaves, call) if call is not None else None
                 if call is not None and entry is not None:

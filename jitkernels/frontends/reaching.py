@@ -72,10 +72,10 @@ class Reaching:
         if structure[0] == "static":
             return  # of NumPy, Python's library or this package, where no name is bound anew
         _, _, _, cells, defaults, keywords, names, read = structure
-        self._defaults(function, defaults, keywords)
         around = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         for cell, part in zip(around.values(), cells, strict=True):
             self._look(self._step("cell", word=self._word(cell)), part, cell.cell_contents)
+        self._defaults(function, defaults, keywords)  # behind the cells, as where arguments are taken apart
         table = function.__globals__
         for name in names_of(function.__code__).names:
             if name not in table:  # one of Python's own, until there is a global of this name

@@ -13,12 +13,12 @@ class Signature:
     """The parameters of a function: brings the arguments of a call into one order."""
 
     def __init__(self, function: Any, static_argnames: tuple[str, ...]) -> None:
-        self._function, self._static_argnames = function, static_argnames
+        self.function, self._static_argnames = function, static_argnames
         self._read()
 
     def _read(self) -> None:
         """Look at the function, whose defaults may have become others."""
-        function, static_argnames = self._function, self._static_argnames
+        function, static_argnames = self.function, self._static_argnames
         self._defaults = _defaults_of(function)
         self.signature: inspect.Signature | None = None
         try:
@@ -53,7 +53,7 @@ class Signature:
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional arguments, defaults among them, and keyword ones. Raises TypeError as the call would."""
         if any(
-            one is not other for one, other in zip(_defaults_of(self._function), self._defaults, strict=True)
+            one is not other for one, other in zip(_defaults_of(self.function), self._defaults, strict=True)
         ):
             self._read()
         if self.signature is None:
@@ -61,7 +61,7 @@ class Signature:
         if self.is_plain and not kwargs and len(args) == len(self.names):
             return args, kwargs
         bound = self.signature.bind(*args, **kwargs)
-        if not isinstance(self._function, np.ufunc):  # whose parameters exclude one another, None or not
+        if not isinstance(self.function, np.ufunc):  # whose parameters exclude one another, None or not
             bound.apply_defaults()
         return bound.args, bound.kwargs
 

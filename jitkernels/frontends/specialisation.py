@@ -15,6 +15,7 @@ from jitkernels.frontends import captured, outputs, programs
 from jitkernels.frontends.alarms import Alarm
 from jitkernels.frontends.arguments import FOREIGN, leaves_of, short_extents, strides_of
 from jitkernels.frontends.flow import operators
+from jitkernels.frontends.places import placed
 from jitkernels.frontends.rebuilt import Rebuilder
 from jitkernels.frontends.standin import BUILTINS, stand_in
 from jitkernels.frontends.storage import Storage, View, c_strides
@@ -232,10 +233,10 @@ def made(
         raise
     except UnknownError as error:
         specialisation = Specialisation(tracer)
-        specialisation.reason = str(error)
+        specialisation.reason = str(placed(error))
     except Exception as error:  # noqa: BLE001  # the plain function raises it again, or does what tracing could not
         specialisation = Specialisation(tracer)
-        specialisation.reason = f"tracing raised {type(error).__name__}: {error}"
+        specialisation.reason = f"tracing raised {type(error).__name__}: {placed(error)}"
     else:
         specialisation = Specialisation(tracer)
         specialisation.graph, specialisation.plan = graph, plan
@@ -277,7 +278,7 @@ def _traced(tracer: Tracer, structure: Any, *, exact: bool) -> tuple[Graph, Any]
     function, positional, keywords = (rebuilder.rebuild(one) for one in structure)
     with Watch(rebuilder.tables) as watch:
         found = function(*positional, **keywords)
-    rebuilder.check()
+    rebuilder.check(getattr(function, "__code__", None), positional, keywords)
     if watch.refused:
         raise UnknownError(watch.refused)
     graph, plan = outputs.planned(tracer, found, given)

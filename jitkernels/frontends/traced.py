@@ -11,7 +11,7 @@ from jitkernels.errors import TracingError
 from jitkernels.frontends.frozen import Frozen
 from jitkernels.frontends.storage import Storage, View
 from jitkernels.frontends.tables import METHODS, SERVICES, TABLE
-from jitkernels.frontends.tracer import Tracer, refuse
+from jitkernels.frontends.tracer import Tracer, no_operand, refuse
 from jitkernels.frontends.whole import Whole, as_whole
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
@@ -349,7 +349,7 @@ def traced(tracer: Tracer, value: Any) -> Traced:
         return fresh(tracer, scalar_node(np.asarray(value)[()]))
     if isinstance(value, list | tuple):
         return SERVICES["stacked"](tracer, value)  # type: ignore[no-any-return]
-    raise UnknownError(f"an operand of type {type(value).__name__}")
+    raise no_operand(value)
 
 
 def known_array(tracer: Tracer, array: Any) -> Node:

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.errors import TracingError
-from jitkernels.frontends.frozen import in_lines
+from jitkernels.frontends.frozen import in_lines, shared_copy
+from jitkernels.frontends.rewriting.code import why_not
 from jitkernels.frontends.storage import c_strides
 from jitkernels.graph import construct, interpreter
 from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Extent, Number, Scope
+from jitkernels.graph.extents import Extent, Number, Scope, same
 from jitkernels.graph.ir import Node, sorted_nodes
 
 FIRST_ROOM = 64
@@ -140,7 +141,9 @@ class Tracer:
 
     def constant_array(self, array: Any) -> Node:
         """A concrete array as one more input, of a shape that is part of the code."""
-        copy = in_lines(array)
+        return self._constant(in_lines(array))
+
+    def _constant(self, copy: Any) -> Node:
         node = Node(
             "input",
             (),
@@ -171,7 +174,7 @@ class Tracer:
         if (
             key not in self._frozen or self._frozen[key][1] != content
         ):  # what was made may be changed in place
-            self._frozen[key] = array, content, self.constant_array(array)
+            self._frozen[key] = array, content, self._constant(shared_copy(array))
         return self._frozen[key][2]
 
     def value(self, node: Node) -> Any:
@@ -179,6 +182,8 @@ class Tracer:
         for one in self.inputs:
             self._values.setdefault(id(one), (one, np.asarray(self.leaves[one.options["index"]])))
         for one in sorted_nodes([node]):
+            if one.operation == "parameter":
+                raise UnknownError("a value is asked for that differs from round to round")
             if id(one) not in self._values:
                 given = [self._values[id(other)][1] for other in one.inputs]
                 with np.errstate(all="ignore"):
@@ -243,6 +248,10 @@ def refuse(what: Any) -> None:
     frame = user_frame()
     if frame is None or frame.f_code.co_filename.startswith(NUMPY):
         raise UnknownError("NumPy's own code asks for a value")
+    if getattr(what, "ndim", 0) and not all(same(one, 1) for one in what.extents):
+        raise UnknownError("the truth of an array with more than one element is ambiguous")
+    if why_not(frame.f_code):
+        raise UnknownError(why_not(frame.f_code), is_placed=True)
     expression = _expression(frame)
     names = [
         name for name, value in frame.f_locals.items() if value is what or _is_in(name, value, expression)
@@ -286,6 +295,12 @@ def user_frame() -> FrameType | None:
     while frame is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
+
+
+def no_operand(value: Any) -> UnknownError:
+    """What is raised for an operand that no code is made for; a variable that has no value yet raises another error."""
+    getattr(value, "__array__", None)
+    return UnknownError(f"an operand of type {type(value).__name__}")
 
 
 def constant(value: Any) -> Node:

@@ -90,7 +90,7 @@ def pulled(
                     )
                     continue
                 _add_parts(totals, node, cotangents_of_node(node, cotangent, active), active)
-        except UnknownError as error:
+        except (UnknownError, LackingError) as error:
             raise LackingError(str(error), node) from None
     return totals
 

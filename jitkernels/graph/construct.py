@@ -12,9 +12,9 @@ import numpy as np
 
 from jitkernels.graph import extents
 from jitkernels.graph.extents import Extent, Number, same
-from jitkernels.graph.extents import UnknownError as UnknownError
 from jitkernels.graph.ir import Node, serial
 from jitkernels.graph.scalars import DTYPES, SCALARS
+from jitkernels.graph.unknown import UnknownError as UnknownError
 
 Operand = Any
 """A `Node`, or a Python int, float or bool, which takes part in promotion as NumPy has it (NEP 50)."""

@@ -11,7 +11,20 @@ from jitkernels.graph.regions import nodes_within, regions_of
 
 FLOWS = frozenset({"loop", "branch"})
 IN_NESTS = frozenset(
-    {"cast", "concatenate", "constant", "extent", "iota", "kernel", "matmul", "reduce", "update", "view"}
+    {
+        "cast",
+        "concatenate",
+        "constant",
+        "extent",
+        "iota",
+        "kernel",
+        "matmul",
+        "reduce",
+        "reshape",
+        "scan",
+        "update",
+        "view",
+    }
 )
 """What nests and kernels of a region compute, beside what is elementwise."""
 NUMBERS = frozenset({"constant", "extent", "cast", "bounded", "overflows", "parameter", "item"})

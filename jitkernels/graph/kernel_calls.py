@@ -15,9 +15,10 @@ from jitkernels.errors import BuildError, NotUsableError
 from jitkernels.graph import construct, extents
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.extents import Number, UnknownError
+from jitkernels.graph.extents import Number
 from jitkernels.graph.ir import Graph, Node, transformed
 from jitkernels.graph.products import is_dense
+from jitkernels.graph.unknown import UnknownError
 from jitkernels.kept import kept_property
 from jitkernels.native.source import External
 

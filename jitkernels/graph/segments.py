@@ -196,7 +196,7 @@ class Maker:
         found = self.choose(nest, self.arrays, self.scope, nest.cost, unroll) if self.choose else None
         # What follows a product reads what is in the cache, maybe in the place of its result.
         stream = 0 if follows else guesses.stream(nest)
-        own = found or Variant(min(64, machine.target().vector_bytes), unroll, stream)
+        own = found or self._guess(nest) or Variant(min(64, machine.target().vector_bytes), unroll, stream)
         nest.variant = f"{own.unroll} x {own.vector_bytes} bytes" + (", measured" if found else "")
         return Variant(
             own.vector_bytes,
@@ -206,6 +206,10 @@ class Maker:
             is_delicate=self.units is None and _is_delicate(nest, program),
             any_size=self.units is not None,
         )
+
+    def _guess(self, nest: Nest) -> Variant | None:  # noqa: ARG002  # of those in loops
+        """A variant for where a nest is; None where it follows from what the nest computes."""
+        return None
 
     def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
         emitter = Emitter(nest, self.arrays, self._function(), variant, name)
@@ -230,6 +234,17 @@ class InnerMaker(Maker):
 
     def product(self, product: Product, name: str) -> None:
         self._product(product, name)
+
+    def _guess(self, nest: Nest) -> Variant | None:
+        """What it reads is in the caches since the last round: vectors that lie in two lines are what takes time.
+
+        Of short sums it is what is left of a row.
+        """
+        widest, is_short = machine.target().vector_bytes, nest.row_now * nest.widest < guesses.SHORT_BYTES
+        reduces = any(cone.reductions for cone in nest.cones)
+        if reduces if is_short else guesses.is_stencil(nest):
+            return Variant(min(32, widest), 1)
+        return None
 
     def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
         return Emitter(nest, self.arrays, self._function(), variant, name)

@@ -100,7 +100,8 @@ class Totals:
 def _is_deposit(part: Node) -> bool:
     """Whether a part is zero but for an element, or for a slice."""
     if part.operation == "scatter":
-        return is_zeros(part.inputs[0]) and all(not one.ndim for one in part.inputs[1:])
+        is_one = not part.options.get("adds")
+        return is_one and is_zeros(part.inputs[0]) and all(not one.ndim for one in part.inputs[1:])
     return part.operation == "update" and is_zeros(part.inputs[0])
 
 

@@ -96,7 +96,14 @@ def _from_outermost(pair: Any, cotangent: Node) -> int:
 def _is_split(steps: Any, shape: Sequence[Any]) -> bool:
     """Whether dimensions are one dimension taken apart, without gaps but for those of the whole."""
     ordered = sorted(steps, key=lambda pair: abs(extents.value_of(pair[1])))
-    return all(same(further[1], step * shape[own]) for (own, step), further in itertools.pairwise(ordered))
+    return all(
+        _are_equal(further[1], step * shape[own]) for (own, step), further in itertools.pairwise(ordered)
+    )
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Whether extents are equal, if only in calls like the one that is traced."""
+    return same(one, other) or (extents.value_of(one) == extents.value_of(other) and bool(one == other))
 
 
 def _is_all(start: Any, steps: Any, shape: Sequence[Any], extent: Any) -> bool:
@@ -107,7 +114,7 @@ def _is_all(start: Any, steps: Any, shape: Sequence[Any], extent: Any) -> bool:
         return same(extent, 1)
     count = extents.product(shape[own] for own, _ in steps)
     ordered = sorted(steps, key=lambda pair: extents.value_of(pair[1]))
-    return same(count, extent) and same(ordered[0][1], 1) and _is_split(steps, shape)
+    return _are_equal(count, extent) and same(ordered[0][1], 1) and _is_split(steps, shape)
 
 
 def reduce(node: Node, cotangent: Node) -> Sequence[Node | None]:
@@ -180,7 +187,20 @@ def scatter(node: Node, cotangent: Node) -> Sequence[Node | None]:
         given = (cotangent, zeros(values.dtype, values.shape), *indices)
         hidden = Node("scatter", given, node.dtype, node.shape, node.options)
     picked = _picked(cotangent, indices, node.options["axis"])
+    if hidden is not cotangent and indices[0].ndim:
+        picked = elementwise("where", _stays(node, indices, picked), picked, 0.0)
     return hidden, summed_to(picked, values.shape), *[None] * len(indices)
+
+
+def _stays(node: Node, indices: Sequence[Node], values: Node) -> Node:
+    """Whether each of the values is the last one that is written to its place."""
+    axis, shape = node.options["axis"], construct.broadcast_shapes([one.shape for one in indices])
+    count = extents.product(shape)
+    numbers = construct.reshape(Node("iota", (), "int64", (count,), {"axis": 0}), shape)
+    room = zeros("int64", node.shape[axis : axis + len(indices)])
+    last = Node("scatter", (room, numbers, *indices), "int64", room.shape, {"axis": 0})
+    found = elementwise("equal", _picked(last, indices, 0), numbers)
+    return construct.expand_dims(found, [i for i in range(values.ndim) if not axis <= i < axis + len(shape)])
 
 
 def _picked(array: Node, indices: Sequence[Node], axis: int) -> Node:

@@ -26,7 +26,7 @@ COMBINED = {
 
 
 Known = dict[object, tuple[Node, Node]]
-"""Nodes at places: what they are there, and the nodes. Of chains of reductions each would be made again for the next."""
+"""Nodes at places: what they are there, and the nodes. In chains each would be made again for all behind."""
 
 
 def unrolled(graph: Graph) -> Graph:

@@ -5,10 +5,11 @@ from typing import Any
 
 from jitkernels.frontends.flow import facts, hoisting, moving, ranges, rebinding
 from jitkernels.frontends.flow.along import Count
-from jitkernels.frontends.flow.branches import choose, keep, refuse_unsupported, truth
+from jitkernels.frontends.flow.branches import keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.ints import as_int, plain
 from jitkernels.frontends.flow.remembering import Facts, Position
 from jitkernels.frontends.flow.state import (
+    KEEP,
     UNSET,
     State,
     Unset,
@@ -19,8 +20,10 @@ from jitkernels.frontends.flow.state import (
     kind_of,
     node_of,
     number,
+    told,
 )
 from jitkernels.frontends.flow.tracing import Attempt
+from jitkernels.frontends.places import line_of
 from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import Tracer
@@ -65,7 +68,7 @@ class Loop:
         self.depth, self.start, self.passes = tracer.depth + 1, 0, 0
         self.rank: Any = None
         self.lists: list[Any] = []
-        self.position = Position(tracer, state.line)
+        self.position = Position(tracer, state.line, state.names)
         self._recall(self.position.recall())
 
     def _recall(self, facts: Facts | None) -> None:
@@ -94,7 +97,9 @@ class Loop:
             self.state.put(self.given)
             raise
         self.state.put(self.given)
-        raise UnknownError("the types of variables differ from round to round")
+        raise UnknownError(
+            "the types of variables differ from round to round: give each the one that it keeps"
+        )
 
     @property
     def rounds(self) -> Number | None:
@@ -161,13 +166,13 @@ class Loop:
                 self.start = attempt.start
                 self.lists.clear()
                 self._run(given)
-            attempt.finish(state.entries)
+            attempt.finish(state.entries, state.line)
             for place in self.rebound:
                 if self.lists and attempt.has_written(values[place].view.storage):
                     raise UnknownError(f"{state.names[place]} is written to, and in a list")
                 # The first round has the array from before the loop, which others see being written to.
                 if not self.own[place] and attempt.has_written(values[place].view.storage):
-                    raise UnknownError(f"{state.names[place]} is written to, and another array after it")
+                    raise self._error(place, "is written to, and another array after it: take a copy before")
             after = state.read()
             if not self._is_settled(attempt, values, after, parameters[first:]):
                 return False
@@ -246,16 +251,23 @@ class Loop:
                     fits = fits and place in self.rebound
                     self._rebind(place)
                 elif now is not before and not (before is UNSET and not is_of_function(name)):
-                    raise UnknownError(f"{name} is another array or object in each round")
+                    raise self._error(
+                        place, f"is another array or object in each round: {KEEP}, or assign to its elements"
+                    )
                 kinds.append(kind)
                 continue
-            kinds.append(joined(name, kind, kind_of(now)))
+            kinds.append(joined(name, kind, kind_of(now), self.state.line))
             if kind is not Unset:
                 made = next(numbers)
                 fits = self._is_within(place, made, now) and fits
         fits = fits and kinds == self.kinds
         self.kinds = kinds
         return fits
+
+    def _error(self, place: int, text: str) -> UnknownError:
+        """What is told of a variable, with the line on which the loop changes it."""
+        name = self.state.names[place]
+        return UnknownError(f"{told(name)} {text}", line_of(name, self.state.line))
 
     def _is_rebound(self, place: int, now: Any) -> bool:
         """Whether a variable has another array now that can be carried: one made anew, or another variable's."""
@@ -328,7 +340,7 @@ class Loop:
         carried += [storage.node for storage in self.storages]
         carried += [construct.constant(False, "bool")] if is_risky else []
         refuse_unsupported(tracer, options)
-        node = Node("loop", [*limits, *carried, *closing.taken], "int64", (), options)
+        node = tracer.placed(Node("loop", [*limits, *carried, *closing.taken], "int64", (), options))
         results = items(node, outputs)
         if is_risky:
             keep(tracer, results.pop())
@@ -340,22 +352,26 @@ class Loop:
             made = next(found)
             values[place] = number(tracer, made, kind)
             if self.before[place] is UNSET and is_of_function(self.state.names[place]):
-                self._at_least_one_round()
+                self._at_least_one_round(self.state.names[place])
             if kind is int:
                 self._after(place, made)
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
             values[place].view.storage.doubts += [one.array.view.storage for one in self.lists]
             if not self.own[place]:
-                self._at_least_one_round()  # else it is still an array that others have as well
+                self._at_least_one_round(
+                    self.state.names[place]
+                )  # else it is still an array that others have as well
         for storage, made in zip(self.storages, found, strict=True):
             storage.change(made)
         self.state.put(tuple(values))
 
-    def _at_least_one_round(self) -> None:
+    def _at_least_one_round(self, name: str) -> None:
         """Let Python raise where a variable has no value, as there was no round."""
         if self.count is None:
-            raise UnknownError("a variable that has a value only after a round of a loop")
+            raise UnknownError(
+                f"{name} may have no value after a loop: give it one before", line_of(name, self.state.line)
+            )
         begin, end, step = self.count
         one, other = (
             ranges.interval(self.tracer, limit) for limit in ((begin, end) if step > 0 else (end, begin))
@@ -379,27 +395,3 @@ class Loop:
             is_down = start.is_down and ranges.are_same(bounds[1:], first[1:])
             move = ranges.Move(start.base, start.is_little and is_little, is_up, is_down)
             self.tracer.moves[id(made)] = made, move
-
-
-def unrolled(
-    tracer: Tracer, values: Any, test: Callable[[], Any] | None, body: Callable[..., Any], state: State
-) -> None:
-    """The rounds of a loop one after another, as Python runs it, each only if the loop is not left before."""
-    for given in values:
-        goes_on = True if test is None else test()
-        if type(goes_on) is Traced:
-            rest = iter(values)
-            choose(tracer, goes_on, lambda: _rounds(tracer, given, rest, test, body, state), _nothing, state)  # noqa: B023
-            return
-        if not goes_on:
-            return
-        body(given)
-
-
-def _rounds(tracer: Tracer, given: Any, rest: Any, test: Any, body: Any, state: State) -> None:
-    body(given)
-    unrolled(tracer, rest, test, body, state)
-
-
-def _nothing() -> None:
-    pass

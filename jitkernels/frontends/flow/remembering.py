@@ -41,13 +41,13 @@ class Around:
 class Position:
     """Where a loop stands in a trace: the loops around it, and how many there were before it in their rounds."""
 
-    def __init__(self, tracer: Tracer, line: int) -> None:
+    def __init__(self, tracer: Tracer, line: int, names: tuple[str, ...]) -> None:
         self.tracer = tracer
         self.since = serial()
         if not tracer.around:
             tracer.around.append(Around(0, 0))
         tracer.around[-1].inner += 1
-        self.path = (*(one.inner for one in tracer.around), line)
+        self.path = (*(one.inner for one in tracer.around), line, names)
 
     def __enter__(self) -> Self:
         """A round of the loop."""

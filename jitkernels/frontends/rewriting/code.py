@@ -7,7 +7,7 @@ import functools
 import types
 
 from jitkernels.errors import BuildError
-from jitkernels.frontends.rewriting.calls import FLOW, Calls, of_flow
+from jitkernels.frontends.rewriting.calls import FLOW, PART, Calls, of_flow
 from jitkernels.frontends.rewriting.jumps import without_jumps
 from jitkernels.frontends.rewriting.liveness import note_states
 from jitkernels.frontends.rewriting.simpler import Simpler
@@ -22,29 +22,41 @@ REFUSED = (
 
 def rewritten(code: types.CodeType) -> types.CodeType | None:
     """The code for a trace; None for what has no loops and branches, or cannot be read or rewritten."""
-    return _rewritten(code, code.co_filename)
+    return _rewritten(code, code.co_filename)[0]
+
+
+def why_not(code: types.CodeType) -> str:
+    """What keeps the loops and branches of a function from being rewritten, where it is; nothing where they are."""
+    return "" if code.co_name.startswith(PART) else _rewritten(code, code.co_filename)[1]
 
 
 @functools.lru_cache(maxsize=1024)
-def _rewritten(code: types.CodeType, _: str) -> types.CodeType | None:
-    """Equal code may be in two files."""
+def _rewritten(code: types.CodeType, file: str) -> tuple[types.CodeType | None, str]:
+    """The code, or why there is none. Equal code may be in two files."""
     if not _jumps(code):
-        return None
+        return None, ""
     if "__class__" in code.co_freevars or FLOW in (*code.co_names, *code.co_varnames):
-        return None
+        return None, ""
+    head = f"loops and branches of {code.co_name} are run as they are traced"
     try:
         tree, lines_before = unproven(code)
+        ast.increment_lineno(tree, lines_before)
         if not _is_text_of(tree, code):
-            return None
+            return None, f"{head}: its text is not what Python runs ({file}:{code.co_firstlineno})"
         Simpler().visit(tree)
-        if any(isinstance(one, REFUSED) for one in ast.walk(tree)):
-            return None
+        refused = next((one for one in ast.walk(tree) if isinstance(one, REFUSED)), None)
+        if refused is not None:
+            word = ":=" if isinstance(refused, ast.NamedExpr) else ast.unparse(refused).split()[0].rstrip(":")
+            return (
+                None,
+                f"{head}, because of `{word}`: move it into another function ({file}:{refused.lineno})",
+            )
         without_jumps(tree, of_flow("UNSET"))
         note_states(tree.body)
         Calls().function(tree)
-    except (BuildError, RecursionError):
-        return None
-    return _compiled(_bare(tree), code, lines_before=lines_before)
+    except (BuildError, RecursionError) as error:
+        return None, f"{head}: {error}"
+    return _compiled(_bare(tree), code), ""
 
 
 def _jumps(code: types.CodeType) -> bool:
@@ -67,17 +79,13 @@ def _bare(tree: ast.FunctionDef) -> ast.FunctionDef:
     return bare
 
 
-def _compiled(
-    tree: ast.FunctionDef, code: types.CodeType, *imported: str, lines_before: int = 0
-) -> types.CodeType:
+def _compiled(tree: ast.FunctionDef, code: types.CodeType, *imported: str) -> types.CodeType:
     """The code of a function in place of another one, with the same variables from around; some names are imported."""
     names = [ast.arg(name) for name in code.co_freevars]
     arguments = ast.arguments(posonlyargs=[], args=names, kwonlyargs=[], kw_defaults=[], defaults=[])
     around = ast.copy_location(ast.FunctionDef("around", arguments, [tree], []), tree)
     body: list[ast.stmt] = [*(ast.Import([ast.alias(name)]) for name in imported), around]
     module = ast.fix_missing_locations(ast.Module(body, []))
-    if lines_before:
-        ast.increment_lineno(module, lines_before)
     made = compile(module, code.co_filename, "exec", dont_inherit=True)
     return _inside(_inside(made, "around"), code.co_name)
 

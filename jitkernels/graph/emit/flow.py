@@ -4,19 +4,19 @@ Variables are memory of their own, which LLVM puts in registers. A region's node
 of an array is read before the next one is written over it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jitkernels.graph import leaving
-from jitkernels.graph.bodies import Group
+from jitkernels.graph import conflicts, leaving
 from jitkernels.graph.emit import polls, shared_rounds
-from jitkernels.graph.emit.blocks import Register, llvm_type, memory_type
+from jitkernels.graph.emit.blocks import Register, llvm_type
 from jitkernels.graph.emit.conversions import converted
-from jitkernels.graph.emit.elements import Elements, FlowFunction, Place
+from jitkernels.graph.emit.elements import FlowFunction, Place
 from jitkernels.graph.emit.elementwise import applied
+from jitkernels.graph.emit.group_calls import GroupCalls, Values
 from jitkernels.graph.emit.polls import FULL, REFUSED
-from jitkernels.graph.extents import Number, is_moving, least_of, product
+from jitkernels.graph.extents import Number, product
 from jitkernels.graph.flows import Flow, targets_of
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.native.language.types import NUMBERS
@@ -41,12 +41,10 @@ done:
   ret void
 }"""
 """Swaps the contents of two arrays that are the same one, or do not overlap."""
-Values = dict[int, Any]
-"""What nodes are, by their ids: a `Register`, a `Place`, or a list of these."""
 
 
 @dataclass
-class FlowEmitter(Elements):
+class FlowEmitter(GroupCalls):
     """Writes the function of one loop or branch."""
 
     flow: Flow
@@ -55,7 +53,6 @@ class FlowEmitter(Elements):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.numbers: dict[int, str] = {}
         self.swaps, self.can_fill, self.patience, self.shares = False, False, "", False
         self.depth = 0
         self.exits: dict[int, Any] = {}
@@ -96,9 +93,10 @@ class FlowEmitter(Elements):
             ]
         )
 
-    def _region(self, graph: Graph, given: Sequence[Any]) -> list[Any]:
-        """What a region gives for its inputs."""
+    def _region(self, graph: Graph, given: Sequence[Any], known: Values | None = None) -> list[Any]:
+        """What a region gives for its inputs; some of its nodes may be known."""
         values: Values = {id(one): value for one, value in zip(graph.inputs, given, strict=True)}
+        values.update(known or {})
         checks = {id(one) for one in graph.checks}
         for nodes, group in self.flow.bodies[id(graph)].stages:
             for node in nodes:
@@ -132,90 +130,6 @@ class FlowEmitter(Elements):
             case "loop" | "branch":
                 return self._flow(node, values)
         return applied(self.function, self.block, node.operation, given, node.dtype)
-
-    def _nests(self, group: Group, values: Values) -> None:
-        """Call the nests of a group, which have a frame of their own."""
-        program = group.program
-        frame = self.function.variable(f"[{len(program.words) + len(program.symbols) + 1} x i64]")
-
-        fixed = {*self.pointers.values()}
-
-        def keep(word: int, kind: str, text: str, *, moves: bool = False) -> None:
-            head = self.block if moves else self.function.block
-            at = self.function.new(head, f"getelementptr i64, ptr {frame}, i64 {word}")
-            head.lines.append(f"  store {kind} {text}, ptr {at}")
-
-        for name, word in program.symbols.items():
-            if name not in self.function.moving:
-                keep(word, "i64", self.function.extent_of(name))
-            elif name in self.function.variables:  # others are of other loops
-                keep(word, "i64", self.function.current(name), moves=True)
-        for node, taken in zip(program.graph.inputs, group.taken, strict=True):
-            value = values[id(taken)]
-            if isinstance(value, Place):
-                keep(program.words[id(node)], "ptr", value.pointer, moves=value.pointer not in fixed)
-            else:
-                at = self.function.variable(memory_type(value.dtype))
-                keep(program.words[id(node)], "ptr", at)
-                self._stored(at, value)
-        for node in program.made:
-            at = (
-                self._memory(group.words[id(node)], group)
-                if node.ndim
-                else self.function.variable(memory_type(node.dtype))
-            )
-            self.numbers[id(node)] = at
-            keep(program.words[id(node)], "ptr", at)
-        for call, product_node in group.calls:
-            behind = self._unless_empty(product_node, group, frame) if product_node is not None else ""
-            end = "1" if call.extent is None else self.function.extent(call.extent)
-            began = call.clock.start(self._new) if call.clock else ""
-            status = self._new(f"call i64 @{call.name}(ptr {frame}, i64 0, i64 {end})")
-            if call.clock:
-                self.block.lines.append(call.clock.stop(began))
-            self._refuse(Register(self._new(f"icmp ne i64 {status}, 0"), "bool"))  # a kernel had no memory
-            if behind:
-                self.block.lines += [f"  br label %{behind}", f"{behind}:"]
-        outputs = len(program.graph.outputs)
-        for node, given in zip(program.graph.outputs, group.given[:outputs], strict=True):
-            if given.ndim:
-                array = group.arrays[id(node)]
-                values[id(given)] = Place(self._pointer(group.words[id(node)]), array.strides, node.dtype)
-            else:
-                values[id(given)] = self._loaded(self.numbers[id(node)], node.dtype)
-        places = {
-            id(node): values[id(one)] for node, one in zip(group.graph.inputs, group.taken, strict=True)
-        }
-        for (target, _), given in zip(group.graph.writes, group.given[outputs:], strict=True):
-            values[id(given)] = places[
-                id(target)
-            ]  # also where nothing changes, and the program has no such write
-
-    def _memory(self, word: int, group: Group) -> str:
-        """The address of memory of a group, of which nothing is told where it is that of others at other times."""
-        if word not in group.sharing:
-            return self._pointer(word)
-        head = self.function.block
-        return self.function.new(
-            head, f"load ptr, ptr {self.function.new(head, f'getelementptr i64, ptr %frame, i64 {word}')}"
-        )
-
-    def _unless_empty(self, node: Node, group: Group, frame: str) -> str:
-        """Go round the call of a kernel that has nothing to sum in this round, to a label; the result is zeros then."""
-        sizes = product([*node.inputs[0].shape, node.shape[-1]])
-        if not is_moving(sizes) or (least_of(sizes) or 0) > 0:
-            return ""
-        some, none, behind = (self.function.label() for _ in range(3))
-        more = self._new(f"icmp sgt i64 {self.function.extent(sizes)}, 0")
-        self.block.lines += [f"  br i1 {more}, label %{some}, label %{none}", f"{none}:"]
-        at = self._new(f"getelementptr i64, ptr {frame}, i64 {group.arrays[id(node)].word}")
-        pointer = self._new(f"load ptr, ptr {at}")
-        size = self.function.extent(product(node.shape) * NUMBERS[node.dtype].size)
-        name = "llvm.memset.p0.i64"
-        self.function.library.declare(name, "void", ["ptr", "i8", "i64", "i1"])
-        self.block.lines.append(f"  call void @{name}(ptr {pointer}, i8 0, i64 {size}, i1 false)")
-        self.block.lines += [f"  br label %{behind}", f"{some}:"]
-        return behind
 
     def _flow(self, node: Node, values: Values) -> list[Any]:
         given = [values[id(one)] for one in node.inputs]
@@ -275,7 +189,6 @@ class FlowEmitter(Elements):
             self._variable(one) if isinstance(one, Register) else self._held(one) if i in moving else ""
             for i, one in enumerate(carried)
         ]
-        inside, after = self.function.label(), self.function.label()
         counter = self._variable(given[0]) if counts else ""
 
         def inputs() -> list[Any]:
@@ -283,43 +196,79 @@ class FlowEmitter(Elements):
             count = [self._get(counter, "int64")] if counts else []
             return [*count, *now, *captured]
 
-        def go_on(target: str) -> None:
+        def go_on(target: str, after: str, end: str) -> None:
             if counts:
                 sign = "sgt" if given[2].text.startswith("-") else "slt"
                 here = self._get(counter, "int64")
-                more = self._new(f"icmp {sign} i64 {here.text}, {given[1].text}")
+                more = self._new(f"icmp {sign} i64 {here.text}, {end}")
                 asked = self.function.label()
                 self.block.lines += [f"  br i1 {more}, label %{asked}, label %{after}", f"{asked}:"]
             (found,) = self._region(options["condition"], inputs())
             self.block.lines.append(f"  br i1 {found.text}, label %{target}, label %{after}")
 
-        go_on(inside)
-        self.block.lines.append(f"{inside}:")
-        now = inputs()
         body = options["body"]
-        for one, value in zip(body.inputs, now, strict=False):
-            if "symbol" in one.options:
-                self.function.let(one.options["symbol"], value.text)
         stages = self.flow.bodies[id(body)].stages
         last = None if any(group for _, group in stages) else leaving.last_branch(node, stages[0][0])
-        if last is not None:
-            self.exits[id(last)] = node, places, after
-        results = self._region(body, now)
-        for at, one in zip(places, results, strict=True):
-            if at and isinstance(one, Place):
-                self.block.lines.append(f"  store ptr {one.pointer}, ptr {at}")
-            elif at:
-                self._set(at, one)
-        if counts:
-            self._set(counter, Register(self._new(f"add nsw i64 {now[0].text}, {given[2].text}"), "int64"))
-        self._poll(polls.weight(node, self.flow.bodies[id(body)]))
-        go_on(inside)
-        self.block.lines.append(f"{after}:")
+        for end, reads in self._parts(node, given, moving):
+            before, inside, after = (self.function.label() for _ in range(3))
+            go_on(before, after, end)
+            self.block.lines.append(f"{before}:")
+            known = dict(zip(map(id, body.inputs), inputs(), strict=True)) if reads else {}
+            read = {id(one): self._read_before(one, known) for one in reads}
+            self.block.lines += [f"  br label %{inside}", f"{inside}:"]
+            now = inputs()
+            for one, value in zip(body.inputs, now, strict=False):
+                if "symbol" in one.options:
+                    self.function.let(one.options["symbol"], value.text)
+            if last is not None:
+                self.exits[id(last)] = node, places, after
+            results = self._region(body, now, read)
+            for at, one in zip(places, results, strict=True):
+                if at and isinstance(one, Place):
+                    self.block.lines.append(f"  store ptr {one.pointer}, ptr {at}")
+                elif at:
+                    self._set(at, one)
+            if counts:
+                self._set(
+                    counter, Register(self._new(f"add nsw i64 {now[0].text}, {given[2].text}"), "int64")
+                )
+            self._poll(polls.weight(node, self.flow.bodies[id(body)]))
+            go_on(inside, after, end)
+            self.block.lines.append(f"{after}:")
         self._home([places[i] for i in sorted(moving)], [carried[i] for i in sorted(moving)], node, moving)
         return [
             self._get(at, one.dtype) if at and isinstance(one, Register) else one
             for at, one in zip(places, carried, strict=True)
         ]
+
+    def _parts(
+        self, node: Node, given: list[Any], moving: Collection[int]
+    ) -> list[tuple[str, Sequence[Node]]]:
+        """Where the parts of a loop end one after another, and what is read once for all rounds of each."""
+        found = conflicts.of(node, moving)
+        if found is None:
+            return [(given[1].text if node.options["counts"] else "", ())]
+        begin, end = given[0].text, given[1].text
+        places = [id(one) for one in node.options["body"].inputs]
+        index = given[places.index(id(found.index)) + 2].text
+        at = self._limited("slt", index, end)
+        at = self._limited("sgt", at, begin)
+        behind = self._limited("slt", self._new(f"add i64 {at}, 1"), end)
+        return [(at, found.reads), (behind, ()), (end, found.reads)]
+
+    def _limited(self, sign: str, one: str, other: str) -> str:
+        """The smaller of two, or the larger."""
+        return self._new(f"select i1 {self._new(f'icmp {sign} i64 {one}, {other}')}, i64 {one}, i64 {other}")
+
+    def _read_before(self, node: Node, known: Values) -> Register:
+        """An element of an array that has not changed yet."""
+        array = node.inputs[0]
+        while id(array) not in known:
+            array = array.inputs[0]  # a version of it: they share memory
+        indices = [
+            self._number(one) if one.operation == "constant" else known[id(one)] for one in node.inputs[1:]
+        ]
+        return self._loaded(self._element(known[id(array)], indices), node.dtype)
 
     def _poll(self, weight: int) -> None:
         """Leave if somebody has pressed Ctrl-C, which is asked once in a while."""
