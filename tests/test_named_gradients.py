@@ -108,3 +108,18 @@ def test_what_picks_is_looked_at_even_if_nothing_else_needs_it() -> None:
         jk.grad(lambda table: np.sum(jk.gather(table, ids + 1)))(table)
     with pytest.raises(IndexError):
         jk.grad(lambda table: np.sum(table[ids + 1]))(table)
+
+
+def test_references_with_loops_are_loops() -> None:
+    """One code for all lengths of a sequence."""
+    weights = np.random.default_rng(0).normal(size=(8, 2))
+
+    def loss(weights: AnyArray, x: AnyArray) -> Any:
+        return np.sum(jk.lstm(x, weights, weights)[0] ** 2)
+
+    gradient, along = jk.grad(loss), np.ones((8, 2))
+    for steps in (40, 90):
+        x = np.random.default_rng(1).normal(size=(steps, 3, 2))
+        expected = (loss(weights + STEP * along, x) - loss(weights - STEP * along, x)) / (2 * STEP)
+        assert np.sum(gradient(weights, x)) == pytest.approx(expected, rel=1e-6)
+    assert gradient.stats().compiles == 1

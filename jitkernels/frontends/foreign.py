@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.frontends import captured
+from jitkernels.frontends.flow import operators
+from jitkernels.frontends.rewriting.calls import FLOW
+from jitkernels.frontends.rewriting.code import rewritten
 from jitkernels.frontends.standin import stand_in
 from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import NUMPY, PACKAGE, Tracer
@@ -40,7 +43,11 @@ def traced_copy(function: Any) -> Any:
     if found in _copies:
         return _copies[found]
     names: dict[str, Any] = {"__builtins__": builtins, "__name__": found.__module__}
-    made = types.FunctionType(found.__code__, names, found.__name__, found.__defaults__, found.__closure__)
+    flowing = rewritten(found.__code__) if found.__code__.co_filename.startswith(REFERENCES) else None
+    if flowing is not None and not found.__closure__:
+        names[FLOW] = operators
+    code = found.__code__ if flowing is None or found.__closure__ else flowing
+    made = types.FunctionType(code, names, found.__name__, found.__defaults__, found.__closure__)
     made.__kwdefaults__ = found.__kwdefaults__
     _copies[found] = made
     for name, value in found.__globals__.items():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.frontends import foreign
-from jitkernels.frontends.storage import Storage, View, watched
+from jitkernels.frontends.storage import Storage, View
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.whole import as_whole
@@ -168,12 +168,11 @@ def _of_reference(
         look_at_number(tracer, attr, name, value.node)
     told = Fields(attr, {**numbers, **whole, "check_data": lambda _: None, "wide": np.dtype(fields["dtype"])})
     arrays = [Traced(tracer, View(Storage(node), node.shape)) for node in inputs]
-    logs, is_quiet, picks = watched.logs, tracer.is_quiet, len(tracer.picks)
-    watched.logs = ()
+    is_quiet, picks = tracer.is_quiet, len(tracer.picks)
     try:
         foreign.traced_copy(implementation(type(attr), "refer").function)(told, *arrays, *results_of)
     finally:
-        watched.logs, tracer.is_quiet = logs, is_quiet
+        tracer.is_quiet = is_quiet
         del tracer.picks[picks:]  # what is not computed is looked at, see `look_at_indices`
     return [one.node for one in results_of]
 
