@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jitkernels.graph import construct
-from jitkernels.graph.backward import SEVERAL, LackingError, cotangents_of_node, is_float, pulled
+from jitkernels.graph.backward import LackingError, cotangents_of_node, is_float, pulled
 from jitkernels.graph.cloning import region
 from jitkernels.graph.construct import UnknownError, elementwise, zeros
-from jitkernels.graph.flows import landed, unsupported
+from jitkernels.graph.flows import FLOWS, landed, unsupported
 from jitkernels.graph.ir import Node, sorted_nodes
+from jitkernels.graph.linear_algebra import of_call
 from jitkernels.graph.looping import Parts, settled
 from jitkernels.graph.operations import OPERATIONS
 from jitkernels.graph.regions import items, parameter
@@ -41,13 +42,20 @@ def pushed(outputs: Sequence[Node], moves: Mapping[int, Node], around: Around) -
     """The same for what `moves` gives for variables by their ids; None for what does not change."""
     found: dict[int, Node] = dict(moves)
     several: dict[int, dict[int, Node]] = {}
-    for node in sorted_nodes(outputs):
+    nodes = sorted_nodes(outputs)
+    results: dict[int, list[Node]] = {}
+    for node in nodes:
+        if node.operation == "item":
+            results.setdefault(id(node.inputs[0]), []).append(node)
+    for node in nodes:
         if id(node) in found or not any(id(one) in found or id(one) in several for one in node.inputs):
             continue
         try:
-            if node.operation in SEVERAL:
+            if node.operation in FLOWS:
                 through = _loop if node.operation == "loop" else _branch
                 several[id(node)] = through(node, found, around)
+            elif id(node) in results:
+                several[id(node)] = _called(node, results[id(node)], found, around)
             elif node.operation == "item" and id(node.inputs[0]) in several:
                 move = several[id(node.inputs[0])].get(node.options["index"])
                 if move is not None:
@@ -106,16 +114,40 @@ def _like(move: Node, node: Node) -> Node:
 
 def _twice(node: Node, given: Sequence[Node | None], around: Around) -> Node | None:
     """The reverse pass of the reverse pass."""
-    weight = Node("positive", (zeros(node.dtype, node.shape),), node.dtype, node.shape)
+    weight = _weight(node)
     active = {id(one) for one, move in zip(node.inputs, given, strict=True) if move is not None}
-    parts = cotangents_of_node(node, weight, active)
+    return _pulled_again(cotangents_of_node(node, weight, active), given, [weight], around)[0]
+
+
+def _called(
+    node: Node, results: Sequence[Node], found: Mapping[int, Node], around: Around
+) -> dict[int, Node]:
+    """The same for a call with several results; how these change, by their numbers."""
+    floats = [one for one in results if is_float(one)]
+    weights = [_weight(one) for one in floats]
+    numbers = [one.options["index"] for one in floats]
+    given = [found.get(id(one)) for one in node.inputs]
+    parts = of_call(node, dict(zip(numbers, weights, strict=True)))
+    moves = _pulled_again(parts, given, weights, around)
+    return {i: move for i, move in zip(numbers, moves, strict=True) if move is not None}
+
+
+def _weight(node: Node) -> Node:
+    """What stands for the cotangent of a node: no other node is it."""
+    return Node("positive", (zeros(node.dtype, node.shape),), node.dtype, node.shape)
+
+
+def _pulled_again(
+    parts: Sequence[Node | None], given: Sequence[Node | None], weights: Sequence[Node], around: Around
+) -> list[Node | None]:
+    """What flows to the weights that cotangents are made of, when that of these is how inputs change."""
     pairs = [
         (part, move) for part, move in zip(parts, given, strict=True) if part is not None and move is not None
     ]
     if not pairs:
-        return None
-    totals = pulled([part for part, _ in pairs], [move for _, move in pairs], [weight], around)
-    return totals.of(weight)
+        return [None] * len(weights)
+    totals = pulled([part for part, _ in pairs], [move for _, move in pairs], weights, around)
+    return [totals.of(one) for one in weights]
 
 
 def _loop(node: Node, found: Mapping[int, Node], around: Around) -> dict[int, Node]:
