@@ -4,11 +4,11 @@ A rule is an operation's own where that is linear, or its partials; others follo
 in the cotangent: going back twice is going forward.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jitkernels.graph import construct
-from jitkernels.graph.backward import LackingError, cotangents_of_node, is_float, pulled
+from jitkernels.graph.backward import CALLS, LackingError, cotangents_of_node, is_float, pulled
 from jitkernels.graph.cloning import region
 from jitkernels.graph.construct import UnknownError, elementwise, zeros
 from jitkernels.graph.flows import FLOWS, landed, unsupported
@@ -43,20 +43,17 @@ def pushed(outputs: Sequence[Node], moves: Mapping[int, Node], around: Around) -
     found: dict[int, Node] = dict(moves)
     several: dict[int, dict[int, Node]] = {}
     nodes = sorted_nodes(outputs)
-    results: dict[int, list[Node]] = {}
-    for node in nodes:
-        if node.operation == "item":
-            results.setdefault(id(node.inputs[0]), []).append(node)
+    calls = {id(node.inputs[0]) for node in nodes if node.operation == "item"}
     for node in nodes:
         if id(node) in found or not any(id(one) in found or id(one) in several for one in node.inputs):
             continue
         try:
-            if node.operation in FLOWS:
+            if node.operation in CALLS and id(node) in calls:
+                several[id(node)] = {}
+            elif node.operation in FLOWS:
                 through = _loop if node.operation == "loop" else _branch
                 several[id(node)] = through(node, found, around)
-            elif id(node) in results:
-                several[id(node)] = _called(node, results[id(node)], found, around)
-            elif node.operation == "item" and id(node.inputs[0]) in several:
+            elif node.operation == "item" and node.inputs[0].operation in FLOWS:
                 move = several[id(node.inputs[0])].get(node.options["index"])
                 if move is not None:
                     found[id(node)] = move
@@ -89,10 +86,14 @@ def _moved(node: Node, found: Mapping[int, Node], around: Around) -> Node | None
             node.with_inputs((left, right)) for left, right in pairs if left is not None and right is not None
         ]
         return parts[0] if len(parts) == 1 else elementwise("add", *parts)
+    if node.operation == "item":  # of what NumPy computes
+        given = [found.get(id(one)) for one in node.inputs[0].inputs]
+        return _twice(node, given, around, lambda weight: of_call(node.inputs[0], {options["index"]: weight}))
     scalar = OPERATIONS[node.operation].scalar
     if scalar is not None and scalar.partials is not None and OPERATIONS[node.operation].transpose is None:
         return _summed(node, given, scalar.partials)
-    return _twice(node, given, around)
+    active = {id(one) for one, move in zip(node.inputs, given, strict=True) if move is not None}
+    return _twice(node, given, around, lambda weight: cotangents_of_node(node, weight, active))
 
 
 def _summed(node: Node, given: Sequence[Node | None], partials: Sequence[Any]) -> Node | None:
@@ -112,42 +113,23 @@ def _like(move: Node, node: Node) -> Node:
     return construct.broadcast_to(move, node.shape)
 
 
-def _twice(node: Node, given: Sequence[Node | None], around: Around) -> Node | None:
-    """The reverse pass of the reverse pass."""
-    weight = _weight(node)
-    active = {id(one) for one, move in zip(node.inputs, given, strict=True) if move is not None}
-    return _pulled_again(cotangents_of_node(node, weight, active), given, [weight], around)[0]
-
-
-def _called(
-    node: Node, results: Sequence[Node], found: Mapping[int, Node], around: Around
-) -> dict[int, Node]:
-    """The same for a call with several results; how these change, by their numbers."""
-    floats = [one for one in results if is_float(one)]
-    weights = [_weight(one) for one in floats]
-    numbers = [one.options["index"] for one in floats]
-    given = [found.get(id(one)) for one in node.inputs]
-    parts = of_call(node, dict(zip(numbers, weights, strict=True)))
-    moves = _pulled_again(parts, given, weights, around)
-    return {i: move for i, move in zip(numbers, moves, strict=True) if move is not None}
-
-
-def _weight(node: Node) -> Node:
-    """What stands for the cotangent of a node: no other node is it."""
-    return Node("positive", (zeros(node.dtype, node.shape),), node.dtype, node.shape)
-
-
-def _pulled_again(
-    parts: Sequence[Node | None], given: Sequence[Node | None], weights: Sequence[Node], around: Around
-) -> list[Node | None]:
-    """What flows to the weights that cotangents are made of, when that of these is how inputs change."""
+def _twice(
+    node: Node,
+    given: Sequence[Node | None],
+    around: Around,
+    back: Callable[[Node], Sequence[Node | None]],
+) -> Node | None:
+    """The reverse pass of the reverse pass, `back`."""
+    weight = Node("positive", (zeros(node.dtype, node.shape),), node.dtype, node.shape)
     pairs = [
-        (part, move) for part, move in zip(parts, given, strict=True) if part is not None and move is not None
+        (part, move)
+        for part, move in zip(back(weight), given, strict=True)
+        if part is not None and move is not None
     ]
     if not pairs:
-        return [None] * len(weights)
-    totals = pulled([part for part, _ in pairs], [move for _, move in pairs], weights, around)
-    return [totals.of(one) for one in weights]
+        return None
+    totals = pulled([part for part, _ in pairs], [move for _, move in pairs], [weight], around)
+    return totals.of(weight)
 
 
 def _loop(node: Node, found: Mapping[int, Node], around: Around) -> dict[int, Node]:

@@ -4,17 +4,18 @@ Variables are memory of their own, which LLVM puts in registers. A region's node
 of an array is read before the next one is written over it.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jitkernels.graph import conflicts, leaving
+from jitkernels.graph import leaving
 from jitkernels.graph.emit import polls, shared_rounds
 from jitkernels.graph.emit.blocks import Register, llvm_type
 from jitkernels.graph.emit.conversions import converted
 from jitkernels.graph.emit.elements import FlowFunction, Place
 from jitkernels.graph.emit.elementwise import applied
-from jitkernels.graph.emit.group_calls import GroupCalls, Values
+from jitkernels.graph.emit.group_calls import Values
+from jitkernels.graph.emit.loop_parts import LoopParts
 from jitkernels.graph.emit.polls import FULL, REFUSED
 from jitkernels.graph.extents import Number, product
 from jitkernels.graph.flows import Flow, targets_of
@@ -44,7 +45,7 @@ done:
 
 
 @dataclass
-class FlowEmitter(GroupCalls):
+class FlowEmitter(LoopParts):
     """Writes the function of one loop or branch."""
 
     flow: Flow
@@ -241,35 +242,6 @@ class FlowEmitter(GroupCalls):
             for at, one in zip(places, carried, strict=True)
         ]
 
-    def _parts(
-        self, node: Node, given: list[Any], moving: Collection[int]
-    ) -> list[tuple[str, Sequence[Node]]]:
-        """Where the parts of a loop end one after another, and what is read once for all rounds of each."""
-        found = conflicts.of(node, moving)
-        if found is None:
-            return [(given[1].text if node.options["counts"] else "", ())]
-        begin, end = given[0].text, given[1].text
-        places = [id(one) for one in node.options["body"].inputs]
-        index = given[places.index(id(found.index)) + 2].text
-        at = self._limited("slt", index, end)
-        at = self._limited("sgt", at, begin)
-        behind = self._limited("slt", self._new(f"add i64 {at}, 1"), end)
-        return [(at, found.reads), (behind, ()), (end, found.reads)]
-
-    def _limited(self, sign: str, one: str, other: str) -> str:
-        """The smaller of two, or the larger."""
-        return self._new(f"select i1 {self._new(f'icmp {sign} i64 {one}, {other}')}, i64 {one}, i64 {other}")
-
-    def _read_before(self, node: Node, known: Values) -> Register:
-        """An element of an array that has not changed yet."""
-        array = node.inputs[0]
-        while id(array) not in known:
-            array = array.inputs[0]  # a version of it: they share memory
-        indices = [
-            self._number(one) if one.operation == "constant" else known[id(one)] for one in node.inputs[1:]
-        ]
-        return self._loaded(self._element(known[id(array)], indices), node.dtype)
-
     def _poll(self, weight: int) -> None:
         """Leave if somebody has pressed Ctrl-C, which is asked once in a while."""
         if not weight:
@@ -290,20 +262,6 @@ class FlowEmitter(GroupCalls):
         asked = "@jk_interrupted()" if self.part is None else "@jk_interrupted_there(ptr %words)"
         raised = self._new(f"call i1 {asked}")
         self.block.lines += [f"  br i1 {raised}, label %interrupted, label %{onwards}", f"{onwards}:"]
-
-    def _held(self, array: Place) -> str:
-        """The address of a variable that has the address of an array."""
-        at = self.function.variable("ptr")
-        self.block.lines.append(f"  store ptr {array.pointer}, ptr {at}")
-        return at
-
-    def _now(self, at: str, value: Any) -> Any:
-        """What a carried value is in this round."""
-        if not at:
-            return value
-        if isinstance(value, Place):
-            return Place(self._new(f"load ptr, ptr {at}"), value.strides, value.dtype)
-        return self._get(at, value.dtype)
 
     def _home(self, held: Sequence[str], arrays: Sequence[Place], node: Node, moving: set[int]) -> None:
         """Arrays that have changed places go where their results are to lie: contents are swapped, once at the end."""

@@ -74,9 +74,8 @@ class GroupCalls(Elements):
             id(node): values[id(one)] for node, one in zip(group.graph.inputs, group.taken, strict=True)
         }
         for (target, _), given in zip(group.graph.writes, group.given[outputs:], strict=True):
-            values[id(given)] = places[
-                id(target)
-            ]  # also where nothing changes, and the program has no such write
+            # Also where nothing changes, and the program has no such write.
+            values[id(given)] = places[id(target)]
 
     def _memory(self, word: int, group: Group) -> str:
         """The address of memory of a group, of which nothing is told where it is that of others at other times."""
