@@ -13,50 +13,30 @@ from jitkernels.graph.bodies import Group
 from jitkernels.graph.emit import polls, shared_rounds
 from jitkernels.graph.emit.blocks import Register, llvm_type, memory_type
 from jitkernels.graph.emit.conversions import converted
-from jitkernels.graph.emit.elements import Elements, FlowFunction, Place
+from jitkernels.graph.emit.elements import FlowFunction, Place
 from jitkernels.graph.emit.elementwise import applied
+from jitkernels.graph.emit.patience import Patience
 from jitkernels.graph.emit.polls import REFUSED
 from jitkernels.graph.extents import Number, is_moving, least_of, product
 from jitkernels.graph.flows import Flow, targets_of
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.native.language.types import NUMBERS
 
-SWAPPED = """define internal void @jk_swapped(ptr %one, ptr %other, i64 %size) noinline nounwind {
-  %same = icmp eq ptr %one, %other
-  br i1 %same, label %done, label %more
-more:
-  %i = phi i64 [ 0, %0 ], [ %next, %inside ]
-  %left = icmp slt i64 %i, %size
-  br i1 %left, label %inside, label %done
-inside:
-  %here = getelementptr i8, ptr %one, i64 %i
-  %there = getelementptr i8, ptr %other, i64 %i
-  %a = load i8, ptr %here
-  %b = load i8, ptr %there
-  store i8 %b, ptr %here
-  store i8 %a, ptr %there
-  %next = add nsw i64 %i, 1
-  br label %more
-done:
-  ret void
-}"""
-"""Swaps the contents of two arrays that are the same one, or do not overlap."""
 Values = dict[int, Any]
 """What nodes are, by their ids: a `Register`, a `Place`, or a list of these."""
 
 
 @dataclass
-class FlowEmitter(Elements):
+class FlowEmitter(Patience):
     """Writes the function of one loop or branch."""
 
     flow: Flow
     name: str
-    part: Node | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.numbers: dict[int, str] = {}
-        self.swaps, self.patience, self.shares = False, "", False
+        self.swaps = self.shares = False
         self.depth = 0
         self.exits: dict[int, Any] = {}
         self.parts: list[str] = []
@@ -129,6 +109,11 @@ class FlowEmitter(Elements):
                 return given[0]
             case "loop" | "branch":
                 return self._flow(node, values)
+            case "less" if node.inputs[0].operation == "bounded" and _is_zero(node.inputs[1]):
+                return Register("false", "bool")
+        if node.options.get("natural"):  # whose operands are not negative, nor the divisor zero
+            name = "udiv" if node.operation == "floor_divide" else "urem"
+            return Register(self._new(f"{name} i64 {given[0].text}, {given[1].text}"), node.dtype)
         return applied(self.function, self.block, node.operation, given, node.dtype)
 
     def _nests(self, group: Group, values: Values) -> None:
@@ -297,35 +282,21 @@ class FlowEmitter(Elements):
                 self._set(at, one)
         if counts:
             self._set(counter, Register(self._new(f"add nsw i64 {now[0].text}, {given[2].text}"), "int64"))
-        self._poll(polls.weight(node, self.flow.bodies[id(body)]))
+        weight = polls.weight(node, self.flow.bodies[id(body)])
+        self._poll(weight)
         go_on(inside)
         self.block.lines.append(f"{after}:")
+        if not weight and (self.depth > 1 or self.part is not None):
+            place = polls.moved(node)
+            if counts:
+                self._take_patience(counter, given[0])
+            elif place is not None:
+                self._take_patience(places[place], carried[place])
         self._home([places[i] for i in sorted(moving)], [carried[i] for i in sorted(moving)], node, moving)
         return [
             self._get(at, one.dtype) if at and isinstance(one, Register) else one
             for at, one in zip(places, carried, strict=True)
         ]
-
-    def _poll(self, weight: int) -> None:
-        """Leave if somebody has pressed Ctrl-C, which is asked once in a while."""
-        if not weight:
-            return
-        if not self.patience:
-            self.patience = self.function.variable("i64")
-            self.function.memory.append(f"  store i64 {polls.PATIENCE}, ptr {self.patience}")
-        left = self._new(f"load i64, ptr {self.patience}")
-        left = self._new(f"sub nsw i64 {left}, {weight}")
-        ask, onwards = self.function.label(), self.function.label()
-        ends = self._new(f"icmp slt i64 {left}, 0")
-        self.block.lines += [
-            f"  store i64 {left}, ptr {self.patience}",
-            f"  br i1 {ends}, label %{ask}, label %{onwards}, !prof !4",
-            f"{ask}:",
-            f"  store i64 {polls.PATIENCE}, ptr {self.patience}",
-        ]
-        asked = "@jk_interrupted()" if self.part is None else "@jk_interrupted_there(ptr %words)"
-        raised = self._new(f"call i1 {asked}")
-        self.block.lines += [f"  br i1 {raised}, label %interrupted, label %{onwards}", f"{onwards}:"]
 
     def _held(self, array: Place) -> str:
         """The address of a variable that has the address of an array."""
@@ -402,3 +373,7 @@ class FlowEmitter(Elements):
             self.block.lines.append(f"  br label %{labels[2]}")
         self.block.lines.append(f"{labels[2]}:")
         return [self._get(at, one.dtype) if at else one for at, one in zip(places, results, strict=True)]
+
+
+def _is_zero(node: Node) -> bool:
+    return node.operation == "constant" and node.options["value"] == 0
