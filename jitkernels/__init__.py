@@ -14,8 +14,8 @@ from jitkernels.locks import making as _making
 
 _ERRORS = (
     "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "BundleError", "DataIndexError", "DerivativeError",
-    "DifferenceError", "GraphError", "JitKernelsError", "NotUsableError", "RegistrationError", "TracingError",
-    "UnknownNameError", "WorkspaceError",
+    "DifferenceError", "GraphError", "JitKernelsError", "MemoryLimitError", "NotUsableError", "RegistrationError",
+    "TracingError", "UnknownNameError", "WorkspaceError",
 )  # fmt: skip
 _LATER = {
     **dict.fromkeys(_ERRORS, "jitkernels.errors"),

@@ -98,6 +98,7 @@ from jitkernels.errors import DerivativeError as DerivativeError
 from jitkernels.errors import DifferenceError as DifferenceError
 from jitkernels.errors import GraphError as GraphError
 from jitkernels.errors import JitKernelsError as JitKernelsError
+from jitkernels.errors import MemoryLimitError as MemoryLimitError
 from jitkernels.errors import NotUsableError as NotUsableError
 from jitkernels.errors import RegistrationError as RegistrationError
 from jitkernels.errors import TracingError as TracingError
@@ -145,6 +146,7 @@ __all__ = [
     "KernelAttr",
     "KernelFuncs",
     "KernelType",
+    "MemoryLimitError",
     "NotUsableError",
     "RegistrationError",
     "TracingError",

@@ -11,7 +11,7 @@ from jitkernels.native import load
 from jitkernels.native.threads import get_num_threads
 from jitkernels.records import record
 from jitkernels.registry import Implementation, Variant, find_implementation, implementations, one_by_one
-from jitkernels.tuning import store
+from jitkernels.tuning import nearby, store
 from jitkernels.tuning.classes import (
     LEAST_FOR_THREADS,
     class_of,
@@ -165,6 +165,11 @@ def tuning_mode() -> str:
 def known_record(attr: KernelAttr) -> Record | None:
     """The stored record of an attr's tuning class, for the present number of threads; none without elements."""
     return store.load(class_of(attr), get_num_threads()) if has_elements(attr) else None
+
+
+def known_extents(attr: KernelAttr) -> list[tuple[int, ...]]:
+    """The extents of all attrs with a record that differ from an attr in these alone."""
+    return nearby.known_extents(attr, get_num_threads())
 
 
 def checked(attr: KernelAttr) -> KernelAttr:

@@ -66,6 +66,10 @@ class WorkspaceError(JitKernelsError, MemoryError):
     """The scratch memory of a kernel could not be allocated; outputs may be written in part."""
 
 
+class MemoryLimitError(JitKernelsError, MemoryError):
+    """A compiled function needs more memory between its kernels than its `memory_limit`; nothing was written."""
+
+
 class DifferenceError(JitKernelsError, ArithmeticError):
     """Compiled code and NumPy differ by more than rounding, which negative levels look for in each call."""
 

@@ -41,7 +41,6 @@ class Everyday(launch.Holder):
     """The Python side of one everyday function; `callable` is what users get."""
 
     __slots__ = (
-        "_attr_class",
         "_dispatch",
         "_looks",
         "_place_beyond",
@@ -49,10 +48,11 @@ class Everyday(launch.Holder):
         "_slow",
         "callable",
         "name",
+        "row",
     )
 
     def __init__(self, attr_class: type[KernelAttr]) -> None:
-        self._attr_class = attr_class
+        self.row = attr_class
         self.name = attr_class.kernel_type.name.lower()
         self._signature = attr_class.parameters()
         self._slow: Callable[..., Any] = self.serve
@@ -73,13 +73,17 @@ class Everyday(launch.Holder):
 
     def serve(self, *arguments: Any, **named: Any) -> Any:
         """Calls that come from compiled code: they go again if it was without a part that is brought now."""
+        for value in (*arguments, *named.values()):
+            traced = _own_call(value)
+            if traced is not None:
+                return traced(self.row, self.callable, arguments, named)
         again = self.callable if launch.bring_missing() else self.call
         return again(*arguments, **named)
 
     def send_on(self, *arguments: Any, **named: Any) -> Any:
         """Calls with more dimensions than the row has room for, to the row that has; all others are served."""
-        assert self._attr_class.beyond is not None, "else nothing comes here"
-        name, most, other = self._attr_class.beyond
+        assert self.row.beyond is not None, "else nothing comes here"
+        name, most, other = self.row.beyond
         place = self._place_beyond
         value = arguments[place] if len(arguments) > place else named.get(name)
         if (value.ndim if type(value) is np.ndarray else _dimensions(value)) <= most:
@@ -94,14 +98,14 @@ class Everyday(launch.Holder):
             *rest, out = arguments
             arguments = tuple(rest)
         given = results.several(out)
-        if len(given) == fewest_results(self._attr_class) == 1:
+        if len(given) == fewest_results(self.row) == 1:
             out = given[0]  # of a tuple of one, as NumPy takes it
-        if DTYPE in self._attr_class.options:
+        if DTYPE in self.row.options:
             arguments, named = self._in_dtype_of(out, arguments, named)
         if self._dispatch is not None and any(map(results.lies_strangely, given)):
             results.put(self.name, self.callable(*arguments, **named), out)
             return out
-        call = self._attr_class.call(*arguments, **named)
+        call = self.row.call(*arguments, **named)
         if call.narrow is not None:
             c_api.know_bfloat16(call.narrow)
         for value in (*arguments, *named.values()):  # not a result, which may have a mask
@@ -152,7 +156,7 @@ class Everyday(launch.Holder):
         if not key:
             return False
         try:
-            kernel = KernelFuncs.cache().of_class(self._attr_class(**fields))
+            kernel = KernelFuncs.cache().of_class(self.row(**fields))
         except AttrError:  # the largest of the class would be too large for this machine
             return False
         if not kernel.address:
@@ -231,6 +235,13 @@ class Everyday(launch.Holder):
             self._looks.clear()
             with writing:
                 self._dispatch.forget()
+
+
+def _own_call(value: Any) -> Any:
+    """What arrays that are no data do instead of a call; None for all others. Lists of such are looked into."""
+    if isinstance(value, list | tuple):
+        return next(filter(None, map(_own_call, value)), None)
+    return value.__jitkernels_call__ if hasattr(type(value), "__jitkernels_call__") else None
 
 
 def _dimensions(value: Any) -> int:

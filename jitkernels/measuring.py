@@ -1,7 +1,8 @@
 """Measuring at once: every candidate of a tuning class against the others, and the record that is kept of it."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from time import perf_counter
 
 from jitkernels import locks
@@ -29,13 +30,18 @@ def tune(attr: KernelAttr) -> Explanation:
     The result is stored, and kernels are chosen anew. Returns what `explain` then says. Attrs without
     elements are not measured. Raises NotUsableError where measurements would not be used.
     """
+    require_use()
+    if has_elements(checked(attr)):
+        tune_class(attr)
+    return explain(attr)
+
+
+def require_use() -> None:
+    """Raise NotUsableError where measurements would not be used."""
     if tuning_mode() == "off":
         raise NotUsableError(
             "tune: JITKERNELS_TUNE=off or JITKERNELS_POLICY=reproducible: measurements would not be used"
         )
-    if has_elements(checked(attr)):
-        tune_class(attr)
-    return explain(attr)
 
 
 def tune_class(
@@ -52,10 +58,7 @@ def tune_class(
     """
     member = measured_member(attr)
     started = perf_counter()
-    from threadpoolctl import threadpool_limits  # not for those who measure nothing
-
-    said = saying(f"measuring {member.kernel_type.name}({member.text()})")
-    with locks.measuring, threadpool_limits(get_num_threads()), said:
+    with measuring_of(member):
         found = still_open(attr, earlier)
         record = contest(
             member,
@@ -69,6 +72,16 @@ def tune_class(
         keep(attr, record, perf_counter() - started)
     KernelFuncs.cache().clear()
     return record
+
+
+@contextmanager
+def measuring_of(attr: KernelAttr) -> Iterator[None]:
+    """Nobody else measures meanwhile, and a terminal hears of what is measured."""
+    from threadpoolctl import threadpool_limits  # not for those who measure nothing
+
+    said = saying(f"measuring {attr.kernel_type.name}({attr.text()})")
+    with locks.measuring, threadpool_limits(get_num_threads()), said:
+        yield
 
 
 def keep_where_threads_are_late(attr: KernelAttr, alone: Record) -> bool:

@@ -19,7 +19,7 @@ from jitkernels.errors import ArgumentError, AttrError, BuildError
 from jitkernels.functions import everyday
 from jitkernels.kernel import Kernel
 from jitkernels.kernel_funcs import get_refer
-from jitkernels.native import launch, load, openmp, plain, processor_flags, vectorcall
+from jitkernels.native import arenas, launch, load, openmp, plain, processor_flags, vectorcall
 from jitkernels.native.code import code_of
 from jitkernels.native.source import Source
 from jitkernels.native.threads import get_num_threads
@@ -64,6 +64,7 @@ class Packing:
             vectorcall.source(),
             plain.source(),
             processor_flags.source(),
+            arenas.source(),
         ):
             load.built(source)
 

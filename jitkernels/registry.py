@@ -113,6 +113,11 @@ def implements(
     return register
 
 
+def is_compiled(attr_class: type[KernelAttr]) -> bool:
+    """Whether the ``gen`` of a row is what its reference becomes."""
+    return attr_class in _compiled and "gen" in implementations(attr_class)
+
+
 def _is_row(attr_class: object) -> bool:
     return any(found is attr_class for found in rows.known())
 

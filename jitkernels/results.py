@@ -23,7 +23,7 @@ def targets(kernel: str, call: Call, outputs: Sequence[Array], out: Any) -> list
         shapes = [
             finish(np.empty(shape, np.bool_)).shape for finish, shape in zip(call.finish, shapes, strict=True)
         ]
-    given = _checked(kernel, out, [output.dtype for output in outputs], shapes)
+    given = checked(kernel, out, [output.dtype for output in outputs], shapes)
     found: list[AnyArray | None] = []
     for array, output in zip(given, outputs, strict=True):
         direct = not call.finish and array.flags.carray and output.takes(array.dtype)
@@ -41,7 +41,7 @@ def dtype_of(out: Any) -> Any:
 def put(kernel: str, results: Any, out: Any) -> None:
     """Results to where the dispatcher cannot put them. Raises what `targets` does."""
     made = several(results)
-    given = _checked(kernel, out, [str(result.dtype) for result in made], [result.shape for result in made])
+    given = checked(kernel, out, [str(result.dtype) for result in made], [result.shape for result in made])
     for array, result in zip(given, made, strict=True):
         with np.errstate(all="ignore"):
             array[...] = result
@@ -57,7 +57,7 @@ def several(out: Any) -> tuple[Any, ...]:
     return (*tuple.__iter__(out),) if isinstance(out, tuple) else (out,)
 
 
-def _checked(
+def checked(
     kernel: str, out: Any, dtypes: Sequence[str], shapes: Sequence[tuple[int, ...]]
 ) -> tuple[AnyArray, ...]:
     """The arrays of ``out``, for results of these dtypes and shapes."""

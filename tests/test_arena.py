@@ -8,9 +8,12 @@ from jitted import array, same
 from random_graphs import Maker
 
 import jitkernels as jk
+from jitkernels.benchmark import resident
+from jitkernels.benchmark.suite import Line, Settings, benchmarks
 from jitkernels.graph import compilation
 from jitkernels.graph.arena import Arena, Buffer, bound_of, planned
 from jitkernels.graph.config import JitConfig
+from jitkernels.tuning.timer import Timing
 
 
 def buffers(seed: int) -> list[Buffer]:
@@ -21,7 +24,7 @@ def buffers(seed: int) -> list[Buffer]:
     lasts = chosen.geometric(chosen.choice([0.2, 0.5, 0.9]), count)
     sizes = 64 * (1 + chosen.permutation(int(chosen.choice([2, 8, 300])) * count)[:count])
     return [
-        Buffer(i, int(size), int(begin), int(begin + last - 1))
+        Buffer(i, int(size), ((int(begin), int(begin + last - 1)),))
         for i, (size, begin, last) in enumerate(zip(sizes, first, lasts, strict=True))
     ]
 
@@ -35,7 +38,7 @@ def overlaps(arena: Arena, sizes: dict[int, int]) -> list[tuple[Buffer, Buffer]]
         (one, other)
         for i, (one, begin, end) in enumerate(places)
         for other, low, high in places[:i]
-        if one.first <= other.last and other.first <= one.last and begin < high and low < end
+        if one.meets(other) and begin < high and low < end
     ]
 
 
@@ -58,13 +61,13 @@ def test_nothing_overlaps_for_any_sizes() -> None:
 
 
 def test_overlaps_are_seen() -> None:
-    one, other = Buffer(0, 64, 0, 3), Buffer(1, 128, 3, 4)
+    one, other = Buffer(0, 64, ((0, 3),)), Buffer(1, 128, ((3, 4),))
     assert overlaps(Arena([one, other], [(), ()]), {64: 64, 128: 128})
     assert not overlaps(Arena([one, other], [(), (0,)]), {64: 64, 128: 128})
 
 
 def test_many_buffers_are_planned_in_time() -> None:
-    given = [Buffer(i, 64 * (1 + i % 7), i, i + 2 + i % 3) for i in range(5000)]
+    given = [Buffer(i, 64 * (1 + i % 7), ((i, i + 2 + i % 3),)) for i in range(5000)]
     arena = planned(given)
     assert bound_of(given) <= arena.now <= 2 * bound_of(given)
 
@@ -87,6 +90,30 @@ def test_arenas_of_random_graphs(level: int, monkeypatch: pytest.MonkeyPatch) ->
     assert len(sizes) > 5
     assert all(now <= 1.1 * bound for now, bound in sizes)
     assert sum(now == bound for now, bound in sizes) >= 0.8 * len(sizes)
+
+
+def test_figures_are_told_and_judged() -> None:
+    entry = benchmarks()["arena"]
+    parts = "lstm", "jacobi", "softmax", "training step"
+    lines = list(entry.run(Settings([], "ci", 1e-4, 1, peers=False, parts=parts)))
+    assert {line.case for line in lines} == {*parts}
+    assert entry.verdict(lines).holds
+    for others in ([1.0, 1.0, 1.05, 1.05, 1.0], [1.0] * 8 + [1.2]):
+        wrong = [Line("level 3", "a", {}, figures={"x least": ratio}) for ratio in others]
+        assert entry.verdict(wrong).holds is False
+    step = {name: Timing(seconds, 0.0) for name, seconds in (("jit", 1.0), ("torch", 2.0))}
+    for most, holds in ((3.0, True), (0.5, False)):
+        figures = {"losses differ": 0.0, "jit MB": 1.0, "torch MB": most}
+        line = Line("training", "a", step, "jit", figures=figures)
+        assert benchmarks()["training"].verdict([line]).holds is holds
+
+
+def test_pages_are_counted() -> None:
+    if not resident.is_told():
+        pytest.skip("the system does not tell")
+    before = resident.now()
+    array(1_000_000).sum()
+    assert resident.most() - before > 7_000_000
 
 
 def chain(a: Any, b: Any) -> Any:

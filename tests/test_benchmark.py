@@ -205,6 +205,10 @@ PROMISES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"jit": 1.0, "level 0": 1.3, "torch": 2.0},
         {"jit": 1.0, "level 0": 1.3, "torch": 1.4},
     ),
+    "serving": (
+        {"jit, static": 1.0, "onnxruntime": 6.0},
+        {"jit, static": 1.0, "onnxruntime": 4.0},
+    ),
     "rows": (
         {"compiled": 1.0, "by hand": 0.95, "numpy": 9.0},
         {"compiled": 1.0, "by hand": 0.8, "numpy": 9.0},
@@ -225,6 +229,7 @@ def test_verdicts_can_say_no(name: str) -> None:
         "levels": "level 3",
         "rows": "compiled",
         "training": "jit",
+        "serving": "jit, static",
     }.get(name, "")
     answers = []
     for seconds in PROMISES[name]:

@@ -181,7 +181,7 @@ def test_inputs_are_checked(tmp_path: Path) -> None:
         bundle(x.astype("f8"))
     with pytest.raises(ArgumentError, match=re.escape("x: expected shape (1, 16), got (16,)")):
         bundle(x[0])
-    with pytest.raises(ArgumentTypeError, match="expected 1 inputs, got 2"):
+    with pytest.raises(ArgumentTypeError, match="expected .*, got 2 inputs"):
         bundle(x, x)
     assert bits(bundle(np.asfortranarray(x))) == bits(bundle(x))
     assert "mlp(x: float32[1, 16])" in repr(bundle)
@@ -265,7 +265,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert np.load(tmp_path / "y.npy").tobytes() == expected.tobytes()
     failed = subprocess.run(command, check=False, capture_output=True, text=True)
     assert failed.returncode != 0
-    assert "expected 1 inputs, got 0" in failed.stderr
+    assert "got 0 inputs" in failed.stderr
 
 
 def test_errors_are_of_this_package() -> None:

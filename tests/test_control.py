@@ -334,3 +334,48 @@ def test_text_that_is_not_what_runs(tmp_path: Path) -> None:
     exec(compile(text.replace("STEP", "3"), str(file), "exec"), again)
     assert rewritten(again["counted"].__code__) is None
     assert jk.jit(again["counted"])(20) == 570
+
+
+def met(a: Any, i: Any, k: Any, begin: Any, end: Any) -> Any:
+    """Each round reads an element that one of the rounds may write to."""
+    for j in range(begin, end):
+        a[i, j] = 0.5 * a[i, j] + a[i, k] - a[k, j]
+    return a
+
+
+def met_behind(a: Any, i: Any, k: Any, begin: Any, end: Any) -> Any:
+    """Behind the write, in the same round; and an element of another row, which is none of these."""
+    for j in range(begin, end):
+        a[i, j] = 0.5 * a[i, j] + 1.0
+        a[i, j] = a[i, k] * a[i, j] + a[0, k]
+    return a
+
+
+def met_across(a: Any, i: Any, k: Any, begin: Any, end: Any) -> Any:
+    for j in range(begin, end):
+        a[j, i] += a[k, i] * a[k, k]
+        a[j, k] -= a[k, k]
+    return a
+
+
+def met_nowhere(a: Any, i: Any, k: Any, begin: Any, end: Any) -> Any:
+    """Nothing is read where there are no rounds."""
+    total = 0.0
+    for j in range(begin, end):
+        a[i, j] = total + a[i, k]
+        total = total + a[i, j]
+    return a
+
+
+@pytest.mark.parametrize("function", [met, met_behind, met_across, met_nowhere])
+def test_elements_that_one_round_writes(function: Any) -> None:
+    """Whichever round that is, or none: others are done several at once."""
+    compiled = jk.jit(function)
+    for i, k, begin, end in (
+        (2, 5, 0, 30), (2, 0, 0, 30), (2, 29, 0, 30), (2, 5, 6, 30), (2, 5, 5, 6), (2, 20, 3, 11), (4, 4, 0, 30),
+        (2, 5, 9, 9), (2, 5, 9, 2), (0, 3, 2, 29), (29, 28, 7, 30), (3, 2, 2, 30),
+    ):  # fmt: skip
+        given = np.random.default_rng(0).random((30, 30))
+        found = compiled(given.copy(), i, k, begin, end)
+        np.testing.assert_allclose(found, function(given.copy(), i, k, begin, end), rtol=1e-12)
+    assert "loop" in str(compiled.explain(given, 2, 5, 0, 30))

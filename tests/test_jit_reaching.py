@@ -248,3 +248,22 @@ def test_static_arguments_need_no_python(monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_array_equal(compiled(x, changed), function(x, changed))
     monkeypatch.setattr(compiled, "_call", None)
     assert bits(compiled(x, chosen(2.0))) == bits(function(x, chosen(2.0)))
+
+
+def test_arguments_of_inner_functions_keep_their_order() -> None:
+    """What a function inside refers to, its defaults and its globals come in one order, in Python and in code."""
+    factor, shift = 2.0, np.full(1000, 5.0)
+
+    def inner(x: Any, power: Any = 3.0, *, scale: Any = 7.0) -> Any:
+        return np.exp(x) * factor + power * shift - scale * LIMIT
+
+    def outer(x: Any) -> Any:
+        return inner(x)
+
+    x = np.linspace(0.0, 1.0, 1000)
+    for compiled in (jk.jit(outer), jk.jit(outer, opt_level=0)):
+        for _ in range(3):
+            assert np.allclose(compiled(x), outer(x), rtol=1e-14)
+
+
+LIMIT = 11.0

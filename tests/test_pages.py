@@ -3,18 +3,24 @@
 import dataclasses
 import linecache
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pytest
 
 import jitkernels as jk
 
-PAGES = {"rules.md": 3, "jit.md": 15, "bundles.md": 2, "gradients.md": 3}
+PAGES = {"index.md": 1, "rules.md": 3, "jit.md": 20, "bundles.md": 2, "gradients.md": 5}
+
+
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 def page(name: str) -> str:
-    return (Path(__file__).parents[1] / "docs" / name).read_text(encoding="utf-8")
+    return (DOCS / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -27,6 +33,21 @@ def test_the_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
         file = f"<block {i} of {name}>"
         linecache.cache[file] = len(block), None, block.splitlines(keepends=True), file  # as notebooks do
         exec(compile(block, file, "exec"), names)
+
+
+@pytest.mark.parametrize("chapter", sorted((DOCS / "tutorial").glob("*.py")), ids=lambda path: path.stem)
+def test_the_tutorial_runs(chapter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    mpl.use("Agg")
+    runpy.run_path(str(chapter))
+    plt.close("all")
+
+
+def test_every_page_and_program_is_in_the_site() -> None:
+    listed = set(re.findall(r"^(\w+)$", page("index.md"), re.MULTILINE)) | {"index"}
+    assert {path.stem for path in DOCS.glob("*.md")} <= listed
+    included = re.findall(r"examples/(\w+)\.py$", page("programs.md"), re.MULTILINE)
+    assert included == sorted(path.stem for path in (DOCS.parent / "examples").glob("*.py"))
 
 
 def test_every_field_is_told_with_its_default() -> None:

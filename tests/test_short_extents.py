@@ -48,3 +48,14 @@ def test_a_reduction_is_made_once_for_what_it_is_the_same_for() -> None:
     made = [node for node in found if node.operation == "reduce"]
     assert len(made) == 6
     assert all(extents.same(extents.product(node.inputs[0].shape), given.n) for node in made)
+
+
+def test_chains_of_short_sums_stay_short() -> None:
+    """A sum over three elements, of sums over three elements, and so on: each is written out once."""
+    weights = Node("input", (), "float64", (3, Given().n), {"index": 0})
+    found: Node = construct.view(weights, ((0, ()), (0, ((0, 1),))), weights.shape[1:])
+    for _ in range(6):
+        three = construct.view(found, ((0, ((0, 1),)),), (3,))
+        products = elementwise("multiply", construct.expand_dims(three, (1,)), weights)
+        found = elementwise("tanh", construct.reduce("sum", products, (0,)))
+    assert len(list(unrolled(Graph((weights,), (found,))))) < 1000

@@ -108,7 +108,7 @@ def test_numbers_of_all_sizes_are_warned_of_as_numpys(name: str, monkeypatch: py
     function, _ = forms(ufunc)["assigned"]
     for dtype in ("float32", "float64"):
         compiled, biggest = jk.jit(function), float(np.finfo(dtype).max)
-        found = of_all_sizes(dtype, (5 if ufunc.nin == 1 else 41) * np.dtype(dtype).itemsize // 4)
+        found = of_all_sizes(dtype, (7 if ufunc.nin == 1 else 59) * np.dtype(dtype).itemsize // 4)
         for given in itertools.product(found, repeat=ufunc.nin):
             if name in QUIRKS and QUIRKS[name](*given, biggest):
                 continue

@@ -61,15 +61,54 @@ class Call:
     narrow: "np.dtype[Any] | None" = None
 
 
+@record
+class Form:
+    """An everyday call but for its values: the attr, the inputs that are given as they came, what comes back.
+
+    `lead` and `trail` are the leading and trailing dimensions, `behind` is what moves the axis of a result back, if it
+    was moved. `results` are the outputs, with their shapes. `missing` are symbols whose extents an input left out.
+    """
+
+    attr: "KernelAttr"
+    present: tuple[Argument, ...]
+    arrays: dict[str, AnyArray]
+    lead: tuple[int, ...]
+    trail: tuple[int, ...]
+    results: tuple[tuple[Argument, tuple[int, ...]], ...]
+    missing: frozenset[str]
+    behind: Callable[[AnyArray], AnyArray] | None = None
+
+
 def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]) -> Call:
     """The call of a kernel that an everyday call stands for."""
     kernel = row.kernel_type.name.lower()
+    form = form_of(row, given_values(row, arguments, named))
+    attr, arrays = form.attr, form.arrays
+    wanted = {array.name: array for array in attr.signature().arrays}
+    inputs = [
+        flat(kernel, a, arrays[a.name], form.lead, wanted[a.name], len(form.trail)) for a in form.present
+    ]
+    is_narrow = attr.fields().get(DTYPE) == bfloat16.NAME
+    narrow = bfloat16.foreign_among(arrays.values()) if is_narrow else None
+    shapes = [shape for _, shape in form.results]
+    behind = form.behind
+    finishes = [behind if argument.fixed else np.asarray for argument, _ in form.results] if behind else ()
+    return Call(attr, inputs, shapes, finishes, narrow)
+
+
+def given_values(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of an everyday call by name, with defaults for those that are not given."""
     try:
         given = row.parameters().bind(*arguments, **named)
     except TypeError as error:
-        raise ArgumentTypeError(f"{kernel}{row.parameters()}: {error}") from None
+        raise ArgumentTypeError(f"{row.kernel_type.name.lower()}{row.parameters()}: {error}") from None
     given.apply_defaults()
-    values = given.arguments
+    return given.arguments
+
+
+def form_of(row: "type[KernelAttr]", values: dict[str, Any]) -> Form:
+    """What the parameters of a call tell; no array of floats is copied for it, but for masks that are repeated."""
+    kernel = row.kernel_type.name.lower()
     present = _present(kernel, row, values)
     known = row.known_fields()
     arrays, dtype = _arrays(kernel, row, present, values)
@@ -84,9 +123,9 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     flags: dict[str, Any] = {a.when: a in present for a in inputs_of(row) if a.when is not None}
     trail: tuple[int, ...] = ()
     if trailing_of(row) is None:
-        moved, finish = moved_axis(kernel, row, arrays, values)
+        moved, behind = moved_axis(kernel, row, arrays, values)
     else:
-        moved, finish, trail = arrays, None, trail_of(kernel, row, present, arrays, values)
+        moved, behind, trail = arrays, None, trail_of(kernel, row, present, arrays, values)
     lead = (
         given_shape(kernel, values[SHAPE])
         if SHAPE in row.options
@@ -94,18 +133,14 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     )
     extents, missing = extents_of(kernel, row, present, moved, lead, trail, told)
     asked = [a for a in outputs_of(row) if a.when is None or (flags | kinds)[a.when]]
-    results = [result_shape(argument, extents, lead, missing, trail) for argument in asked]
+    results = tuple((argument, result_shape(argument, extents, lead, missing, trail)) for argument in asked)
     looks = any(a.spreads and isinstance(a.domain[1], str) for a in present)  # at each index, results or none
-    if all(0 in shape for shape in results) and not looks:
+    if all(0 in shape for _, shape in results) and not looks:
         extents |= dict.fromkeys(spread_of(row), 0)
     lying = {a.turned: lies_turned(a, moved[a.name], lead) for a in present if a.turned is not None}
     options |= {name: kinds[name] for name in kinds if name in known}
     attr = row(**extents, **options, **flags, **lying, **({DTYPE: dtype} if DTYPE in known else {}))
-    wanted = {array.name: array for array in attr.signature().arrays}
-    inputs = [flat(kernel, a, moved[a.name], lead, wanted[a.name], len(trail)) for a in present]
-    narrow = bfloat16.foreign_among(arrays.values()) if dtype == bfloat16.NAME else None
-    finishes = [finish if argument.fixed else np.asarray for argument in asked] if finish else ()
-    return Call(attr, inputs, results, finishes, narrow)
+    return Form(attr, tuple(present), moved, lead, trail, results, frozenset(missing), behind)
 
 
 def _present(kernel: str, row: "type[KernelAttr]", values: dict[str, Any]) -> list[Argument]:

@@ -1,7 +1,7 @@
 """CUMSUM and HISTOGRAM: running sums, and how many elements lie where."""
 
 from collections.abc import Iterable, Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,6 +25,11 @@ class CumsumAttr(KernelAttr, kernel_type="CUMSUM"):
         Argument("y", "out", "*rows n", in_place=True),
     )
     options = ("axis",)
+
+    @property
+    def wide(self) -> type[Any]:
+        """What its reference computes in: the next wider type."""
+        return np.float64 if self.dtype == "float32" else np.longdouble
 
     def tolerance(self) -> Tolerance:
         """Ten additions one after another at most."""

@@ -34,7 +34,8 @@ class Expression(Protocol):
     def body(self, vector_bytes: int, unroll: int, stream: bool) -> str: ...
 
 
-def _text(value: Any) -> str:
+def text(value: Any) -> str:
+    """The text of an expression itself. Raises TypeError if it is none."""
     if type(value) is not str:
         raise TypeError(f"expected the text of an expression, got {value!r}")
     return value
@@ -43,7 +44,7 @@ def _text(value: Any) -> str:
 class FusedAttr(KernelAttr):
     """The outputs of an expression: its text says node by node what is computed, of which types and extents."""
 
-    expression: str = custom(_text)
+    expression: str = custom(text)
     computes: ClassVar[Expression]
     kernel_type = KernelType.unlisted("FUSED")
 
@@ -54,7 +55,7 @@ class FusedAttr(KernelAttr):
             "__doc__": computes.text,
             "__module__": __name__,
             "__annotations__": {"expression": str, **dict.fromkeys(computes.symbols, int)},
-            "expression": custom(_text, default=computes.text),
+            "expression": custom(text, default=computes.text),
             "computes": computes,
             "arrays": computes.arrays,
         }

@@ -1,21 +1,10 @@
-"""What the elementwise parts of recurrent cells share: their activations, and how far these may be off."""
+"""What the elementwise parts of recurrent cells share: the names of their activations, and how far these may be off."""
 
 import numpy as np
 
 from jitkernels.signature import AnyArray
 
 ACTIVATIONS = ("sigmoid", "tanh", "relu", "identity")
-
-
-def activate(name: str, x: AnyArray) -> AnyArray:
-    """What references mean by the name; the sigmoid without overflow."""
-    if name == "sigmoid":
-        small = np.exp(-np.abs(x))
-        found: AnyArray = np.where(x < 0, small, x.dtype.type(1)) / (1 + small)
-        return found
-    if name == "tanh":
-        return np.tanh(x)
-    return np.maximum(x, 0) if name == "relu" else x
 
 
 def finite(terms: AnyArray, dtype: str) -> AnyArray:

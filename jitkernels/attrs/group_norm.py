@@ -1,6 +1,7 @@
 """GROUP_NORM over groups of channels and all that is behind them."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,11 @@ class GroupNormAttr(KernelAttr, kernel_type="GROUP_NORM"):
             raise AttrError(
                 f"GroupNormAttr: groups: expected a divisor of the {self.channels} channels, got {self.groups}"
             )
+
+    @property
+    def wide(self) -> type[Any]:
+        """What its reference computes in: the next wider type, whose squares do not overflow."""
+        return np.float64 if self.dtype == "float32" else np.longdouble
 
     def tolerance(self) -> Tolerance:
         """Two sums; subtraction, root, division, scale and bias."""

@@ -1,6 +1,7 @@
 """LAYER_NORM over the last axis of a matrix."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -69,6 +70,11 @@ class LayerNormAttr(KernelAttr, kernel_type="LAYER_NORM"):
         super().__post_init__()
         if self.n == 0 and self.rows > 0:
             raise AttrError("LayerNormAttr: n: expected at least 1 where there are rows, got 0")
+
+    @property
+    def wide(self) -> type[Any]:
+        """What its reference computes in: the next wider type, whose squares do not overflow."""
+        return np.float64 if self.dtype == "float32" else np.longdouble
 
     def tolerance(self) -> Tolerance:
         """Two sums; subtraction, root, division, scale and bias."""

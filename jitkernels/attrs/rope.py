@@ -64,7 +64,8 @@ class RopeAttr(KernelAttr, kernel_type="ROPE"):
 
 def rotated(x: AnyArray, cos: AnyArray, sin: AnyArray, *, interleaved: bool, sign: int = -1) -> AnyArray:
     """The pairs of elements of the last axis, turned; sums of absolute terms have no negative `sign`."""
-    shape = (*x.shape[:-1], x.shape[-1] // 2, 2) if interleaved else (*x.shape[:-1], 2, x.shape[-1] // 2)
+    half = cos.shape[-1]
+    shape = (*x.shape[:-1], half, 2) if interleaved else (*x.shape[:-1], 2, half)
     axis = -1 if interleaved else -2
     one, other = np.moveaxis(x.reshape(shape), axis, 0)
     return np.stack([one * cos + sign * other * sin, other * cos + one * sin], axis).reshape(x.shape)

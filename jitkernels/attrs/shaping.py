@@ -31,7 +31,7 @@ def trail_of(
     first, *others = [a for a in present if a.trailing is not None]
     shape: tuple[int, ...] = arrays[first.name].shape
     if AXIS in row.options:
-        count = -1 - _from_end(kernel, first.name, len(shape), values[AXIS])
+        count = -1 - from_end(kernel, first.name, len(shape), values[AXIS])
     else:
         count = max(len(shape) - len(first.fixed), 0)
     trail = shape[len(shape) - count :]
@@ -44,7 +44,7 @@ def trail_of(
     return trail
 
 
-def _from_end(kernel: str, name: str, dimensions: int, given: Any) -> int:
+def from_end(kernel: str, name: str, dimensions: int, given: Any) -> int:
     """An axis of an array, counted from the end."""
     axis = _index(kernel, given)
     if dimensions == 0:
@@ -91,17 +91,17 @@ def moved_axis(
     if AXIS not in row.options:
         return arrays, None
     turned = [a.name for a in inputs_of(row) if a.name in arrays and any(e.spread for e in a.extents)]
-    from_end = _from_end(kernel, turned[0], arrays[turned[0]].ndim, values[AXIS])
-    if from_end == -1:
+    place = from_end(kernel, turned[0], arrays[turned[0]].ndim, values[AXIS])
+    if place == -1:
         return arrays, None
     shifted = {
-        n: np.moveaxis(arrays[n], from_end, -1) if arrays[n].ndim >= -from_end else arrays[n] for n in turned
+        n: np.moveaxis(arrays[n], place, -1) if arrays[n].ndim >= -place else arrays[n] for n in turned
     }
-    return arrays | shifted, lambda result: np.moveaxis(result, -1, from_end)
+    return arrays | shifted, lambda result: np.moveaxis(result, -1, place)
 
 
-def _fixed(argument: Argument, array: AnyArray) -> int:
-    """How many of an array's dimensions are not leading ones."""
+def fixed_of(argument: Argument, array: Any) -> int:
+    """How many of an array's dimensions, or a node's, are neither leading nor trailing ones."""
     own = argument.fixed
     short = own and own[-1].optional and not argument.spreads and array.ndim == len(own) - 1
     return len(own) - 1 if short else len(own)
@@ -114,7 +114,7 @@ def lead_of(
     shapes = {}
     for argument in present:
         array, spreads = arrays[argument.name], argument.spreads
-        fixed = _fixed(argument, array) + _behind(argument, behind)
+        fixed = fixed_of(argument, array) + behind_of(argument, behind)
         if array.ndim < fixed or (array.ndim > fixed and not spreads):
             fixed = len(argument.fixed)
             spreads = spreads or argument.trailing is not None
@@ -152,7 +152,7 @@ def extents_of(
         for argument in present:
             array = arrays[argument.name]
             shape = _before(argument, array, len(trail))
-            fixed, own = _fixed(argument, array), argument.fixed
+            fixed, own = fixed_of(argument, array), argument.fixed
             for extent, size in zip(own, shape[len(shape) - fixed :], strict=False):
                 product = size - extent.more
                 divides = len(extent.symbols) == 1 and product >= 0 and product % extent.factor == 0
@@ -167,7 +167,7 @@ def extents_of(
         values[behind] = math.prod(trail)
     for argument in present:
         array = arrays[argument.name]
-        own = argument.fixed[: _fixed(argument, array)]
+        own = argument.fixed[: fixed_of(argument, array)]
         known = all(symbol in values for extent in own for symbol in extent.symbols)
         wanted = tuple(extent.value(values) for extent in own) if known else None
         shape = _before(argument, array, len(trail))
@@ -177,7 +177,7 @@ def extents_of(
     return values, missing
 
 
-def _behind(argument: Argument, behind: int) -> int:
+def behind_of(argument: Argument, behind: int) -> int:
     """How many trailing dimensions an array has where a call has so many."""
     return behind if argument.trailing is not None else 0
 
@@ -185,7 +185,7 @@ def _behind(argument: Argument, behind: int) -> int:
 def _before(argument: Argument, array: AnyArray, behind: int) -> tuple[int, ...]:
     """The shape of an array without its trailing dimensions."""
     shape: tuple[int, ...] = array.shape
-    return shape[: len(shape) - _behind(argument, behind)]
+    return shape[: len(shape) - behind_of(argument, behind)]
 
 
 def result_shape(
@@ -217,7 +217,7 @@ def flat(
         argument, array, lead
     )  # as it came, before it is repeated
     if argument.spreads:
-        fixed = _fixed(argument, array) + _behind(argument, behind)
+        fixed = fixed_of(argument, array) + behind_of(argument, behind)
         whole = lead + array.shape[array.ndim - fixed :]
         array = array if array.shape == whole else np.broadcast_to(array, whole)
     if turned:

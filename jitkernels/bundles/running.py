@@ -54,7 +54,8 @@ class Bundle:
         """The outputs. Raises ArgumentError or ArgumentTypeError for inputs of other shapes or dtypes."""
         about = self.about
         if len(inputs) != len(about.inputs):
-            raise ArgumentTypeError(f"expected {len(about.inputs)} inputs, got {len(inputs)}")
+            wanted = ", ".join(map(str, about.inputs)) or "no inputs"
+            raise ArgumentTypeError(f"{about.name}: expected {wanted}, got {len(inputs)} inputs")
         given = [_checked(one, tensor) for one, tensor in zip(inputs, about.inputs, strict=True)]
         for array, one, tensor in zip(given, inputs, about.inputs, strict=True):
             if tensor.name in about.written and array is not one:

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from jitkernels import machine, states
 from jitkernels.attrs.fused import FusedAttr
+from jitkernels.attrs.program import ProgramAttr
 from jitkernels.cli import output
 from jitkernels.errors import JitKernelsError
 from jitkernels.native import cache
@@ -20,6 +21,7 @@ from jitkernels.registry import all_rows, row
 from jitkernels.tuning import store
 
 BUILT = (".o", ".so")
+OF_FUNCTIONS = (FusedAttr.kernel_type.name, ProgramAttr.kernel_type.name)
 
 
 def show() -> int:
@@ -76,8 +78,8 @@ def _wrong_with_record(path: Path) -> str | None:
     try:
         fields = dict(json.loads(path.read_bytes())["attr"])
         kernel = fields.pop("kernel")
-        # The row of a compiled function's loop nest is not to be had without that function.
-        attr = None if kernel == FusedAttr.kernel_type.name else row(kernel)(**fields)
+        # The rows of a compiled function and its loop nests are not to be had without that function.
+        attr = None if kernel in OF_FUNCTIONS else row(kernel)(**fields)
     except (OSError, ValueError, KeyError, TypeError, JitKernelsError) as error:
         return f"it is not a measurement: {error}"
     return None if store.read(path, attr, None) else f"it is not a whole measurement of {attr or kernel}"

@@ -45,7 +45,8 @@ ARRAY, FOREIGN, FLOAT, INT, NUMBER = map(Leaf, "ADFIN")
 class Flattener:
     """Leaves of the arguments of one call, in order. `flatten` gives the structure, which is hashable."""
 
-    def __init__(self) -> None:
+    def __init__(self, static_names: tuple[str, ...] = ()) -> None:
+        self._static_names = static_names
         self.leaves: list[Any] = []
         self.objects: list[Any] = []
         self.attributes: set[str] | frozenset[str] = set()
@@ -195,27 +196,39 @@ class Flattener:
             raise UnknownError(f"the function reads {'.'.join(one.chain)}")
         return "static", type(value), captured.Same(value)  # which the trace calls, and looks at
 
+    def _referred(self, value: Any, is_static: bool) -> Any:
+        """What a function refers to by name."""
+        return constant(value) if is_static else self.flatten(value)
+
     def _function(self, value: types.FunctionType, *, is_outermost: bool = False) -> Any:
         """A function and all that it refers to: cells, defaults, and globals by their names."""
         if captured.is_library(value):
             return "static", types.FunctionType, value
         found = captured.names_of(value.__code__)
         if found.refused:
-            raise UnknownError(found.refused)
+            raise UnknownError(f"{found.refused} ({value.__code__.co_filename}:{found.line})", is_placed=True)
         if found.assigns:
-            raise UnknownError(f"the function assigns to an attribute, {found.assigns!r}")
-        cells = tuple([self.flatten(captured.cell_value(cell)) for cell in value.__closure__ or ()])
+            place = captured.place_of(value.__code__, found.assigns)
+            raise UnknownError(
+                f"the function assigns to an attribute, {found.assigns!r}{place}", is_placed=True
+            )
+        statics = self._static_names if is_outermost else ()
+        around = captured.around(value)
+        cells = tuple([self._referred(one, name in statics) for name, one in around.items()])
         keywords = {} if is_outermost else value.__kwdefaults__ or {}
         defaults = () if is_outermost else tuple([self.flatten(one) for one in value.__defaults__ or ()])
         keyword_defaults = tuple([(name, self.flatten(one)) for name, one in keywords.items()])
         bound = captured.globals_of(value, found.names)
         self.attributes |= found.attributes
-        attributes = captured.attributes_of(found, captured.around(value), value.__globals__)
+        attributes = captured.attributes_of(found, around, value.__globals__)
         parts = []
         for name, one in bound.items():
             if id(one) in self._open:
-                raise UnknownError(f"{name} refers to itself")
-            parts.append((name, self.flatten(one)))
+                place = captured.place_of(value.__code__, name)
+                raise UnknownError(
+                    f"{name!r} refers to itself, by recursion: write a loop{place}", is_placed=True
+                )
+            parts.append((name, self._referred(one, name in statics)))
         read = tuple([(one.chain, self._read(one)) for one in attributes])
         return (
             "function",
@@ -227,6 +240,11 @@ class Flattener:
             tuple(parts),
             read,
         )
+
+
+def constant(value: Any) -> Any:
+    """The structure of a static argument."""
+    return "static", None, captured.Constant(static(value), value)
 
 
 def short_extents(leaves: Sequence[Any]) -> frozenset[int]:

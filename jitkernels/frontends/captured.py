@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from jitkernels.frontends.places import line_of_def
 from jitkernels.frontends.tracer import NUMPY, is_ours
 from jitkernels.graph.construct import UnknownError
 from jitkernels.records import record
@@ -45,13 +46,15 @@ class Names:
     """The globals that a code object reads, and why no graph can say what it does.
 
     `chains` are globals followed by the attributes that are read of them, `attributes` all names of attributes.
-    `assigns` is an attribute that it assigns to: objects that it makes may be made so, others may not be changed.
+    `line` is where that is. `assigns` is an attribute that it assigns to: objects that it makes may be made so, others
+    may not be changed.
     """
 
     names: tuple[str, ...]
     chains: tuple[tuple[str, ...], ...] = ()
     attributes: frozenset[str] = frozenset()
     refused: str = ""
+    line: int = 0
     assigns: str = ""
 
 
@@ -96,7 +99,9 @@ def names_of(code: types.CodeType) -> Names:
     for one in codes(code):
         chain: tuple[str, ...] = ()
         if one is code and one.co_flags & GENERATES:
-            return Names((), refused="a generator or coroutine")
+            is_async = code.co_flags & ~inspect.CO_GENERATOR & GENERATES
+            kind = "a coroutine, with async" if is_async else "a generator, with yield"
+            return _refused(kind, next(_yields(code), None), code)
         for step in dis.get_instructions(one):
             if step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
                 attributes.add(step.argval)
@@ -106,18 +111,36 @@ def names_of(code: types.CodeType) -> Names:
             else:
                 chain = (step.argval,) if step.opname in STARTS else ()
             if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-                return Names((), refused=f"the function assigns to the global {step.argval!r}")
+                return _refused(f"the function assigns to the global {step.argval!r}", step, one)
             if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
                 assigns = str(step.argval)
             if step.opname == "IMPORT_NAME" and not _is_standard(step.argval):
-                return Names((), refused=f"the function imports {step.argval}")
+                return _refused(f"the function imports {step.argval}", step, one)
             if step.opname == "STORE_DEREF" and one is code and step.argval in code.co_freevars:
-                return Names((), refused=f"the function assigns to the nonlocal {step.argval!r}")
+                return _refused(f"the function assigns to the nonlocal {step.argval!r}", step, one)
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 if step.argval in IMPURE_BUILTINS:
-                    return Names((), refused=f"the function calls {step.argval}")
+                    return _refused(f"the function calls {step.argval}", step, one)
                 names.setdefault(step.argval)
     return Names(tuple(names), tuple(chains), frozenset(attributes), assigns=assigns)
+
+
+def _refused(text: str, step: dis.Instruction | None, code: types.CodeType) -> Names:
+    line = step.positions.lineno if step is not None and step.positions is not None else None
+    return Names((), refused=text, line=line or line_of_def(code))
+
+
+def place_of(code: types.CodeType, name: str) -> str:
+    """Where a function first names a global, a variable or an attribute, for the end of a message."""
+    for one in codes(code):
+        for step in dis.get_instructions(one):
+            if step.argval == name and step.positions is not None:
+                return f" ({code.co_filename}:{step.positions.lineno})"
+    return f" ({code.co_filename}:{code.co_firstlineno})"
+
+
+def _yields(code: types.CodeType) -> Iterator[dis.Instruction]:
+    return (step for step in dis.get_instructions(code) if step.opname in ("YIELD_VALUE", "GET_AWAITABLE"))
 
 
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -193,26 +216,27 @@ def around(function: types.FunctionType) -> dict[str, Any]:
 
 
 def is_tracked(frame: types.FrameType) -> str:
-    """What a function that is called in a trace reads and no later call would look at again; nothing if nothing."""
-    name = frame.f_code.co_filename
-    if name.startswith("<frozen") or _is_of_library(name) or _is_importing(frame):
+    """What a function of users that a trace calls reads, and no later call would look at again; nothing if nothing."""
+    if _is_importing(frame):
         return ""
     if str(frame.f_globals.get("__name__")).partition(".")[0] == "numpy":
         return ""
     names = names_of(frame.f_code)
     if names.refused:
-        return names.refused
+        return f"{names.refused} ({frame.f_code.co_filename}:{names.line})"
     if names.assigns and frame.f_code.co_name not in ("__init__", "__post_init__", "__new__"):
-        return f"{frame.f_code.co_name} assigns to an attribute, {names.assigns!r}"
+        place = place_of(frame.f_code, names.assigns)
+        return f"{frame.f_code.co_name} assigns to an attribute, {names.assigns!r}{place}"
     for one in names.names:
         if one in frame.f_globals and not _is_fixed(frame.f_globals[one]):
-            return f"{frame.f_code.co_name} reads the global {one!r}"
+            return f"{frame.f_code.co_name} reads the global {one!r}{place_of(frame.f_code, one)}"
     for read in attributes_of(names, frame.f_locals, frame.f_globals):
         if not read.is_known and not callable(read.value):
-            return f"{frame.f_code.co_name} reads {'.'.join(read.chain)}"
+            chain = ".".join(read.chain)
+            return f"{frame.f_code.co_name} reads {chain}{place_of(frame.f_code, read.chain[0])}"
     for one in frame.f_code.co_freevars:
         if one != "__class__" and not _is_fixed(frame.f_locals.get(one)):
-            return f"{frame.f_code.co_name} reads the variable {one!r} around it"
+            return f"{frame.f_code.co_name} reads the variable {one!r} around it{place_of(frame.f_code, one)}"
     return ""
 
 
@@ -245,10 +269,12 @@ def refuse_module(module: types.ModuleType) -> None:
 
 def is_library(function: types.FunctionType) -> bool:
     """Whether a function comes from NumPy or Python's own library: it is called as it is."""
-    return _is_of_library(function.__code__.co_filename)
+    return is_of_library(function.__code__.co_filename)
 
 
-def _is_of_library(file: str) -> bool:
-    if file.startswith(NUMPY) or is_ours(file):
+@functools.cache
+def is_of_library(file: str) -> bool:
+    """Whether code of a file is NumPy's, Python's own library's or ours."""
+    if file.startswith((NUMPY, "<frozen")) or is_ours(file):
         return True
     return file.startswith(STANDARD) and not file.startswith(OTHERS)

@@ -8,7 +8,7 @@ import numpy as np
 from jitkernels.frontends.foreign import shaped
 from jitkernels.frontends.reductions import axes_of, is_given, reduced, tracer_of
 from jitkernels.frontends.shaping import copied, of_array, ravel
-from jitkernels.frontends.tables import METHODS, implements
+from jitkernels.frontends.tables import METHODS, SERVICES, implements
 from jitkernels.frontends.traced import Traced, fresh, result, traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.universal import (
@@ -255,7 +255,7 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
 
 @implements(methods="sort")
 def sort_method(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
-    a.view.write(sort(a, axis, kind, order, stable=stable).node)
+    a.view.write(SERVICES["function"](a.tracer, np.sort, (a, axis, kind, order), {"stable": stable}).node)
 
 
 @implements(np.searchsorted, methods="searchsorted")
@@ -289,6 +289,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     over = axes_of(axis, given.ndim)
     if ord is None or (ord == 2 and len(over) == 1) or (ord == "fro" and len(over) == 2):
         total = reduced(tracer, "sum", given * given, over, None, None, keepdims)
+        if tracer.differentiates:  # of nothing a root has no derivative, and a norm has what is in the middle
+            nothing = total == 0
+            return np.where(nothing, total, np.sqrt(np.where(nothing, given.dtype.type(1), total)))
         return np.sqrt(total)
     if len(over) != 1 or type(ord) not in (int, float):
         raise UnknownError("norm of matrices by this order")

@@ -1,8 +1,8 @@
 """Derivatives of NumPy functions: `grad`, `value_and_grad`, `vjp`, `jvp`.
 
 The function is traced with fresh variables in place of what it is differentiated by, and the reverse pass adds its
-nodes to the same graph, so that both are compiled as one function. A directional derivative is the reverse pass of the
-reverse pass, which is linear in the cotangent; what only served to get there is dead code.
+nodes to the same graph, so that both are compiled as one function. A directional derivative goes forward with the
+function, and keeps nothing.
 """
 
 import functools
@@ -13,15 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.errors import ArgumentTypeError, DerivativeError, shown
+from jitkernels.frontends import composed as _composed  # noqa: F401  # what NumPy's functions are then
 from jitkernels.frontends.jit import JitFunction
-from jitkernels.frontends.leaves import Leaves, Variables, lacking, matching, told
+from jitkernels.frontends.leaves import Leaves, Variables, around, lacking, matching, told
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer, current
 from jitkernels.graph import construct
-from jitkernels.graph.backward import LackingError, cotangents, is_float
+from jitkernels.graph.backward import LackingError, is_float
 from jitkernels.graph.config import JitConfig
-from jitkernels.graph.ir import Node
-from jitkernels.graph.transposes import zeros
+from jitkernels.graph.construct import zeros
+from jitkernels.graph.forward import tangents
 
 MOST_KEPT = 256
 
@@ -88,6 +89,9 @@ class Derivative(JitFunction[Any, Any]):
             raise self._refusal("arguments that it writes to share memory or are read-only", args, kwargs)
         found.alarm = None
         found.calls += 1
+        if self._link(found, args, kwargs):
+            linked: Any = self
+            return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
         return self._computed(found, leaves, values, args, kwargs, out)
 
     def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:  # noqa: ARG002
@@ -117,7 +121,8 @@ def evaluated(text: str, function: Any, *args: Any, **kwargs: Any) -> Any:
     """A derivative in a trace: what `Derivative` stands for."""
     tracer, way = current(), way_of(text)
     if tracer is None:
-        return made(function, way)(*args, **kwargs)
+        asked = way.argnums[0] if way.is_one else way.argnums
+        return made(way.kind, function, asked, way.has_aux)(*args, **kwargs)
     if way.kind in ("grad", "value"):
         return _gradient(tracer, way, function, args, kwargs)
     (primals, given), about = args, named(function)
@@ -130,11 +135,9 @@ def evaluated(text: str, function: Any, *args: Any, **kwargs: Any) -> Any:
         weights = matching(tracer, about, given, outs.found, "cotangents")
         parts = variables.of(outs.nodes(), weights)
         return _with_aux(way, (result, variables.tree(primals, parts)), aux)
-    tangents = matching(tracer, about, given, variables.found, "tangents")
-    weights = [Node("positive", (zeros(one.dtype, one.shape),), one.dtype, one.shape) for one in outs.nodes()]
-    pulled = variables.of(outs.nodes(), weights)
+    along = matching(tracer, about, given, variables.found, "tangents")
     try:
-        pushed = cotangents(pulled, tangents, weights)
+        pushed = tangents(outs.nodes(), along, variables.nodes(), around(tracer))
     except LackingError as error:
         raise lacking(tracer, about, error) from None
     return _with_aux(way, (result, outs.tree(result, pushed)), aux)
@@ -185,7 +188,8 @@ def _gradient(tracer: Tracer, way: Way, function: Any, args: Any, kwargs: Any) -
     return (found, aux) if way.has_aux else found
 
 
-def _checked(function: Any, argnums: Any, has_aux: Any) -> tuple[tuple[int, ...], bool]:
+def _way(kind: str, function: Any, argnums: Any, has_aux: Any) -> Way:
+    """What is asked for. Raises ArgumentTypeError."""
     if not callable(function):
         raise ArgumentTypeError(f"function: expected a function, got {shown(function)}")
     if type(has_aux) is not bool:
@@ -197,20 +201,21 @@ def _checked(function: Any, argnums: Any, has_aux: Any) -> tuple[tuple[int, ...]
         raise ArgumentTypeError(
             f"argnums: expected an int or a tuple of ints, got {shown(argnums)}"
         ) from None
-    return numbers, not several
+    return Way(kind, numbers, not several, has_aux)
 
 
-def made(function: Any, way: Way) -> Any:
+def made(kind: str, function: Any, argnums: Any, has_aux: Any) -> Any:
     """The derivative; the same one again for the same function. In a trace it is a part of that."""
     if current() is not None:
-        return functools.partial(evaluated, way.text, function)
+        return functools.partial(evaluated, _way(kind, function, argnums, has_aux).text, function)
     try:
-        return _kept(function, way)
+        return _kept(kind, function, argnums, has_aux)
     except TypeError:  # of functions that cannot be hashed
-        return _new(function, way)
+        return _new(kind, function, argnums, has_aux)
 
 
-def _new(function: Any, way: Way) -> Derivative:
+def _new(kind: str, function: Any, argnums: Any, has_aux: Any) -> Derivative:
+    way = _way(kind, function, argnums, has_aux)
     config = function.config if isinstance(function, JitFunction) else JitConfig()
     names = function.static_argnames if isinstance(function, JitFunction) else ()
     if isinstance(function, JitFunction) and not isinstance(function, Derivative):
@@ -218,7 +223,7 @@ def _new(function: Any, way: Way) -> Derivative:
     return Derivative(function, way, names, config)
 
 
-_kept = functools.lru_cache(maxsize=MOST_KEPT)(_new)
+_kept = functools.lru_cache(maxsize=MOST_KEPT, typed=True)(_new)
 
 
 def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Any:
@@ -227,22 +232,19 @@ def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux
     The result is like the argument: an array, a number, or lists, tuples, dicts and dataclasses of them; for several
     `argnums` a tuple. With `has_aux` the function gives a pair, of which the second is given back beside the gradient.
     """
-    numbers, is_one = _checked(function, argnums, has_aux)
-    return made(function, Way("grad", numbers, is_one, has_aux))
+    return made("grad", function, argnums, has_aux)
 
 
 def value_and_grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Any:
     """Like `grad`; gives the pair of what the function gives and the gradient."""
-    numbers, is_one = _checked(function, argnums, has_aux)
-    return made(function, Way("value", numbers, is_one, has_aux))
+    return made("value", function, argnums, has_aux)
 
 
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """What a function gives, and a function from cotangents of that to those of the arguments, a tuple."""
-    _checked(function, 0, has_aux)
-    found = made(function, Way("vjp", (), False, has_aux))
+    found = made("vjp", function, (), has_aux)
     result = function(*primals)
     value, aux = result if has_aux else (result, None)
 
@@ -254,10 +256,10 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
 
 def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """What a function gives for `primals`, and how that changes as these do along `tangents`."""
-    _checked(function, 0, has_aux)
+    found = made("jvp", function, (), has_aux)
     for name, one in (("primals", primals), ("tangents", tangents)):
         if not isinstance(one, tuple | list):
             raise ArgumentTypeError(f"{name}: expected a tuple of arguments, got {shown(one)}")
     if len(primals) != len(tangents):
         raise ArgumentTypeError(f"tangents: expected {len(primals)} as of primals, got {len(tangents)}")
-    return made(function, Way("jvp", (), False, has_aux))(tuple(primals), tuple(tangents))
+    return found(tuple(primals), tuple(tangents))

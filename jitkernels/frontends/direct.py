@@ -14,8 +14,10 @@ import numpy as np
 
 from jitkernels.frontends.alarms import Alarm, LinkedAlarm
 from jitkernels.frontends.reaching import FUNCTION_PARTS, Reaching, UnreachableError, has_parts, sources
+from jitkernels.frontends.signatures import Signature
 from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.frontends.tracer import INT64
+from jitkernels.graph import extents
 from jitkernels.graph.emit.interface import Bound, Reach, Rebuilt, Whole
 from jitkernels.graph.emit.objects import Step
 from jitkernels.graph.program import Entry
@@ -30,12 +32,17 @@ class Direct:
         self.kept, self.alarm = call, None if alarm is None else LinkedAlarm(alarm)
         self.code = load.placed_of(entry.source, cached=cached)
         self.segment = load.placed_of(entry.segment, cached=cached)
-        words = [*map(id, call.objects), self.segment.address, entry.most]
+        words = [*map(id, call.objects), self.segment.address, entry.most, 0]
         self.context = np.array(words, np.int64)
         address, context = self.code.address, self.context.ctypes.data
         self.link = call_table.link(address, context, call.count, call.watches, call.names, alarm=self.alarm)
         if self.alarm is not None:
             self.alarm.link = self.link
+
+    @property
+    def most_lent(self) -> int:
+        """The most bytes of memory between nests that a call was lent."""
+        return int(self.context[-1])
 
 
 NUMBERS = frozenset(
@@ -102,18 +109,21 @@ def call_of(
     function: Any,
     structure: Any,
     bound: tuple[tuple[Any, ...], dict[str, Any]],
-    names: Sequence[str],
+    signature: Signature,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     constants: Sequence[Any],
 ) -> Call | None:
-    """How calls like one reach their arguments, of which these are the names; None where they are for Python."""
+    """How calls like one reach their arguments, and what is called; None where they are for Python.
+
+    The signature is that of the function, or of what it is made of: whose defaults are arguments.
+    """
     made = Call(len(args), tuple(kwargs))
     positional, named = bound
     reaching = Reaching()
     part, (_, parts), (_, keywords, named_parts) = structure
     listed = [
-        *zip([*names, *[""] * len(parts)], parts, positional, strict=False),
+        *zip([*signature.names, *[""] * len(parts)], parts, positional, strict=False),
         *zip(keywords, named_parts, named.values(), strict=True),
     ]
     defaults = False
@@ -132,7 +142,7 @@ def call_of(
         reaching.finish()
     except UnreachableError:
         return None
-    if defaults and not _watch_defaults(function, made):
+    if defaults and not _watch_defaults(signature.function, made):
         return None
     made.objects = [*reaching.context, *constants]
     made.places = [*reaching.leaves, *given, *(~(len(reaching.context) + i) for i in range(len(constants)))]
@@ -187,8 +197,14 @@ def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) 
         symbols = tuple(program.symbols) if plan.views else ()
         call.objects.append(plan.finisher(len(program.graph.outputs), symbols))
         rebuilt = Rebuilt(len(call.objects) - 1, plan.leaves, symbols)
+    # Sizes that are constants of the code are compared with these in any case.
+    guards = [
+        one
+        for one in specialisation.guards
+        if specialisation.scope.values.keys() >= {*extents.symbols_of(one.extent)}
+    ]
     entry: Entry | None = program.caller(
-        specialisation.guards,
+        guards,
         found,
         reach,
         word=len(call.objects),

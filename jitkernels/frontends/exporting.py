@@ -2,6 +2,7 @@
 
 import types
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ def exported(
     function: Any,
     taken_apart: Callable[[], tuple[Any, list[Any], list[str]]],
     config: JitConfig,
+    static_names: tuple[str, ...] = (),
 ) -> Description:
     """Write the bundle; `taken_apart` gives the structure of a call, its leaves and their names.
 
@@ -35,7 +37,7 @@ def exported(
             structure, leaves, names = taken_apart()
         except UnknownError as error:
             raise BundleError(f"{named(function)} is left to NumPy: {error}") from None
-        return _exported(directory, function, structure, leaves, names, config)
+        return _exported(directory, function, structure, leaves, names, config, static_names)
 
 
 def named(function: Any) -> str:
@@ -51,9 +53,10 @@ def _exported(
     leaves: Sequence[Any],
     names: Sequence[str],
     config: JitConfig,
+    static_names: tuple[str, ...],
 ) -> Description:
     whole = [np.ascontiguousarray(one) if type(one) is np.ndarray and one.ndim else one for one in leaves]
-    made = specialisations.made(function, structure, whole, config)
+    made = specialisations.made(function, structure, whole, replace(config, profile=False))
     name = named(function)
     if made.graph is None:
         raise BundleError(f"{name} is left to NumPy: {made.reason}")
@@ -65,7 +68,7 @@ def _exported(
         )
     values = made.values(whole)
     assert values is not None, "traced for these"
-    flattener = Flattener()
+    flattener = Flattener(static_names)
     if type(function) is types.FunctionType:
         flattener.function(function)
     given = _given(made, whole, names, len(flattener.leaves))

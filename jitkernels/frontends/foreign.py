@@ -1,6 +1,7 @@
 """NumPy's functions that no operation stands for: those written in Python are traced, others are called as nodes."""
 
 import builtins
+import os
 import types
 import warnings
 from typing import Any
@@ -10,12 +11,15 @@ import numpy as np
 from jitkernels.frontends import captured
 from jitkernels.frontends.standin import stand_in
 from jitkernels.frontends.traced import Traced, fresh
-from jitkernels.frontends.tracer import NUMPY, Tracer
+from jitkernels.frontends.tracer import NUMPY, PACKAGE, Tracer
 from jitkernels.frontends.whole import Whole
+from jitkernels.graph.calling import Called, Hole, described
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Node
 from jitkernels.graph.scalars import is_known
 
+REFERENCES = tuple(f"{PACKAGE}{folder}{os.sep}" for folder in ("refer", "attrs"))
+"""Where references of kernels are, and what they use."""
 _copies: dict[Any, Any] = {}
 
 
@@ -31,7 +35,7 @@ def is_python(function: Any) -> bool:
 
 
 def traced_copy(function: Any) -> Any:
-    """NumPy's own code, which sees the stand-in of NumPy in place of what makes arrays of nothing."""
+    """NumPy's code, or a reference's, which sees the stand-in of NumPy in place of what makes arrays of nothing."""
     found = implementation(function)
     if found in _copies:
         return _copies[found]
@@ -41,84 +45,57 @@ def traced_copy(function: Any) -> Any:
     _copies[found] = made
     for name, value in found.__globals__.items():
         if name in _names(found.__code__):
-            is_own = isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith(NUMPY)
-            names[name] = traced_copy(value) if is_own else stand_in(value)
+            names[name] = traced_copy(value) if _is_own(value) else stand_in(value)
     return made
+
+
+def _is_own(value: Any) -> bool:
+    return isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith(
+        (NUMPY, *REFERENCES)
+    )
 
 
 def _names(code: types.CodeType) -> set[str]:
     return {name for one in captured.codes(code) for name in one.co_names}
 
 
-class Called:
-    """A call of a function with arrays put where they belong; what it gives is as it was when it was traced."""
-
-    def __init__(self, function: Any, arguments: Any, keywords: Any, kinds: list[Any]) -> None:
-        self.function, self.arguments, self.keywords, self.kinds = function, arguments, keywords, kinds
-        self.expected: tuple[tuple[str, tuple[int, ...]], ...] = ()
-        self.__name__ = getattr(function, "__name__", "function")
-
-    def __call__(self, *arrays: Any) -> Any:
-        given = [
-            array if kind == "array" else array[()] if kind == "scalar" else kind(array)
-            for array, kind in zip(map(np.asarray, arrays), self.kinds, strict=True)
-        ]
-        found = self.function(*_filled(self.arguments, given), **_filled(self.keywords, given))
-        if self.expected and _described(found) != self.expected:
-            raise UnknownError(f"numpy.{self.__name__} gave something else than when it was traced")
-        return found
-
-
-class _Hole:
-    """Where an array goes."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-
-def _filled(value: Any, arrays: list[Any]) -> Any:
-    if type(value) is _Hole:
-        return arrays[value.number]
-    if isinstance(value, tuple | list):
-        return type(value)(_filled(one, arrays) for one in value)
-    if isinstance(value, dict):
-        return {name: _filled(one, arrays) for name, one in value.items()}
-    return value
-
-
-def _described(found: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    listed = found if isinstance(found, tuple) else (found,)
-    return tuple((one.dtype.name, one.shape) for one in listed)
-
-
-def computed(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """A call as a node, for the shapes of the arrays that it has now."""
+def emptied(
+    function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], *, sizes: bool = True
+) -> tuple[Called, list[Node]]:
+    """A call with nodes taken out of its arguments, which are put back as arrays; `sizes`: for those they have now."""
     name = getattr(function, "__name__", "function")
     nodes: list[Node] = []
     kinds: list[Any] = []
 
-    def emptied(value: Any) -> Any:
+    def without(value: Any) -> Any:
         if type(value) is Traced:
-            for extent in value.extents:
+            for extent in value.extents if sizes else ():
                 int(extent)
             nodes.append(value.node)
-            kinds.append(float if value.is_weak else "scalar" if value.is_scalar else "array")
-            return _Hole(len(nodes) - 1)
+            kinds.append(value.python or ("scalar" if value.is_scalar else "array"))
+            return Hole(len(nodes) - 1)
         if type(value) is Whole:
             return int(value)
         if type(value) is str and value in ("K", "A"):
             raise UnknownError(f"numpy.{name} in the order of memory")
         if type(value) in (tuple, list):
-            return type(value)(emptied(one) for one in value)
+            return type(value)(without(one) for one in value)
         if type(value) is dict:
-            return {key: emptied(one) for key, one in value.items()}
+            return {key: without(one) for key, one in value.items()}
         if callable(value) and not isinstance(value, type | np.ufunc):
             raise UnknownError(f"numpy.{name} with a function")
         if isinstance(value, np.ndarray):
             raise UnknownError(f"numpy.{name} with an array that is no argument of the function")
         return value
 
-    call = Called(function, emptied(arguments), emptied(keywords), kinds)
+    given = without(arguments), without(keywords)
+    return Called(function, *given, kinds), nodes
+
+
+def computed(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """A call as a node, for the shapes of the arrays that it has now."""
+    name = getattr(function, "__name__", "function")
+    call, nodes = emptied(function, arguments, keywords)
     given = [tracer.value(node) for node in nodes]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # which are given when the code runs
@@ -132,7 +109,7 @@ def computed(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords
         not is_known(one.dtype) for one in listed
     ):
         raise UnknownError(f"numpy.{name}")
-    call.expected = _described(found)
+    call.expected = described(found)
     tracer.note(f"numpy.{name} is computed by NumPy, for these shapes")
     first = listed[0]
     node = tracer.placed(Node("call", nodes, first.dtype.name, first.shape, {"function": call}))

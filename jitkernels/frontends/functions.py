@@ -1,5 +1,6 @@
 """What `__array_function__` is asked for: our implementation, NumPy's own code traced, or NumPy with the values."""
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from jitkernels.errors import TracingError
 from jitkernels.frontends import foreign
-from jitkernels.frontends.tables import TABLE, serves
+from jitkernels.frontends.tables import COMPOSED, TABLE, serves
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph.construct import UnknownError
@@ -28,6 +29,9 @@ def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], key
     name = getattr(function, "__name__", str(function))
     if function in REFUSED:
         raise UnknownError(f"numpy.{name}")
+    if tracer.differentiates and function in COMPOSED and keywords.get("out") is None:
+        with contextlib.suppress(UnknownError):  # of some options the function is what it is elsewhere
+            return COMPOSED[function](*arguments, **keywords)
     if found is not None:
         try:
             return found(*arguments, **keywords)

@@ -9,6 +9,7 @@ import numpy as np
 from jitkernels.graph import extents, flows
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.regions import nodes_within, regions_of
 
 SILENT = frozenset({"input", "constant", "extent"})
@@ -20,6 +21,8 @@ class Group:
     """One step. `kind`: ``kernel``, ``product`` or ``NumPy``; `reads` and `writes` are arrays in memory.
 
     `variant` says of a kernel how many vectors a step of its loop takes at once, and whether this was measured.
+    `parts`: what a profile has the time of; `inner`: the same of what runs inside of a loop or branch; `times`: what
+    they took, its own first.
     """
 
     kind: str
@@ -27,6 +30,9 @@ class Group:
     reads: tuple[Node, ...]
     writes: tuple[Node, ...]
     variant: str = ""
+    parts: tuple[Any, ...] = ()
+    inner: tuple[Any, ...] = ()
+    times: tuple[Any, ...] = ()
 
     @property
     def text(self) -> str:
@@ -45,10 +51,10 @@ def groups_of(program: Any, graph: Graph) -> list[Group]:
     found: list[Group] = []
     for step in program.steps:
         if isinstance(step, Node):
-            found.append(Group("NumPy", (step,), step.inputs, (step,)))
+            found.append(Group("NumPy", (step,), step.inputs, (step,), parts=(step,)))
             continue
         for nest in step.nests:
-            group = _group(nest)
+            group = group_of(nest)
             if getattr(nest, "product", None) is not None:
                 group = _joined(found.pop(), group, program)
             found.append(group)
@@ -61,25 +67,48 @@ def _joined(product: Group, nest: Group, program: Any) -> Group:
     reads = [*product.reads, *(node for node in nest.reads if id(node) not in made)]
     elsewhere = [node for node in product.writes if any(node is one for one in program.made)]
     return Group(
-        "product", product.nodes + nest.nodes, tuple(reads), (*elsewhere, *nest.writes), nest.variant
+        "product",
+        product.nodes + nest.nodes,
+        tuple(reads),
+        (*elsewhere, *nest.writes),
+        nest.variant,
+        parts=product.parts + nest.parts,
     )
 
 
-def _group(nest: Any) -> Group:
+def group_of(nest: Any) -> Group:
+    """One step of compiled code."""
     if isinstance(nest, Flow):
         changed_ones = [nest.node.inputs[place] for place in flows.changed(nest.node)]
         read = [one for one in nest.node.inputs if one.operation not in SILENT or one.operation == "input"]
         written = [*changed_ones, *(one for one in nest.items if not one.ndim)]
-        return Group(nest.node.operation, (*inside(nest.node), nest.node), tuple(read), tuple(written))
+        found = *inside(nest.node), nest.node
+        within = tuple(_nests_in(nest))
+        return Group(nest.node.operation, found, tuple(read), tuple(written), parts=(nest,), inner=within)
+    if isinstance(nest, KernelCall):
+        return Group("kernel", (nest.node,), nest.node.inputs, tuple(nest.items), parts=(nest,))
     if not hasattr(nest, "stores"):
-        return Group("product", (nest.node,), (nest.left, nest.right), (nest.node,))
+        return Group("product", (nest.node,), (nest.left, nest.right), (nest.node,), parts=(nest,))
     nodes: dict[int, Node] = {}
     reads: dict[int, Node] = {}
     for cone in nest.cones:
         nodes |= {id(node): node for node in cone.nodes}
         reads |= cone.leaves
     writes = {id(store.target): store.target for store in nest.stores}
-    return Group("kernel", tuple(nodes.values()), tuple(reads.values()), tuple(writes.values()), nest.variant)
+    return Group(
+        "kernel",
+        tuple(nodes.values()),
+        tuple(reads.values()),
+        tuple(writes.values()),
+        nest.variant,
+        parts=(nest,),
+    )
+
+
+def _nests_in(flow: Flow) -> list[Any]:
+    """The nests and products of a loop or branch."""
+    groups = (group for body in flow.bodies.values() for _, group in body.stages if group)
+    return [step for group in groups for step in group.steps]
 
 
 def inside(node: Node) -> list[Node]:
@@ -99,6 +128,8 @@ def label(node: Node) -> str:
             function = node.options["function"]
             function = getattr(function, "func", function)
             return f"numpy.{getattr(function, '__name__', 'call')}"
+        case "kernel":
+            return f"jk.{node.options['function'].__name__}"
         case "constant":
             return f"{node.options['value']}"
         case "extent":

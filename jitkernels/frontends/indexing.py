@@ -98,6 +98,26 @@ def setitem(given: Traced, key: Any, value: Any) -> None:
     base.view.write(made)
 
 
+@serves("ufunc.at")
+def at_ufunc(tracer: Tracer, ufunc: Any, given: Any, key: Any, value: Any = None, /) -> None:
+    """``ufunc.at``, which takes equal indices one after another: sums and differences."""
+    picked = take_apart(given, key) if type(given) is Traced and ufunc in (np.add, np.subtract) else None
+    if picked is None or not picked.arrays or tracer.depth or given.dtype == "bool":
+        raise UnknownError(f"numpy.{ufunc.__name__}.at")
+    base, axis, indices = _gathered(given, picked)
+    node = base.node
+    if not np.can_cast(traced(tracer, value).dtype, node.dtype, "same_kind"):
+        raise UnknownError(f"numpy.{ufunc.__name__}.at of other types")
+    shape = (*node.shape[:axis], *indices[0].shape, *node.shape[axis + len(indices) :])
+    values = assigned(tracer, value, node.dtype, shape)
+    if ufunc is np.subtract:
+        values = construct.elementwise("negative", values)
+    options = {"axis": axis, "adds": True}
+    made = Node("scatter", (node, values, *indices), node.dtype, node.shape, options)
+    tracer.picks.append(made)
+    base.view.write(made)
+
+
 def _refuse_in_loops(given: Traced, picked: Picked) -> None:
     if given.tracer.depth and picked.arrays:
         raise UnknownError("parts of arrays that numbers pick, in a loop or branch")

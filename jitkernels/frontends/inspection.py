@@ -7,6 +7,7 @@ from typing import Any
 from jitkernels.frontends.arguments import Leaf
 from jitkernels.frontends.groups import Group, groups_of, moved, moved_by_numpy
 from jitkernels.frontends.specialisation import Specialisation
+from jitkernels.frontends.times import KernelTime, by_group, times_of
 from jitkernels.graph.arena import Arena
 from jitkernels.graph.ir import Node
 from jitkernels.graph.program import Program
@@ -19,7 +20,8 @@ class JitStats:
     `kernels`: loop nests and products; `launches`: how many of them calls have started, and `cache_hits`: calls that
     found their code. Calls that go without Python count neither, unless the function has ``profile=True``.
     `arena_bytes`: what the arrays between kernels take, in the code where that is most, for the sizes that it was made
-    with; `arena_efficiency`: how much of that is needed at once, from 0 to 1.
+    with; `arena_efficiency`: how much of that is needed at once, from 0 to 1. `arena_high_water`: the most that it was
+    in code or call so far. `times`: what each kernel took, with ``profile=True``, by the sizes of calls.
     """
 
     compiles: int
@@ -30,6 +32,17 @@ class JitStats:
     cache_hits: int
     arena_bytes: int = 0
     arena_efficiency: float = 1.0
+    arena_high_water: int = 0
+    times: tuple[KernelTime, ...] = ()
+
+    def __str__(self) -> str:
+        figures = [
+            f"{name}: {round(value, 4) if isinstance(value, float) else value}"
+            for name, value in vars(self).items()
+            if name != "times"
+        ]
+        indented = [f"    {one.kernel}: {one.figures}" if one.inside else f"  {one}" for one in self.times]
+        return "\n".join([", ".join(figures), *indented])
 
 
 def numbers(made: Sequence[Specialisation], hits: int) -> JitStats:
@@ -47,6 +60,10 @@ def numbers(made: Sequence[Specialisation], hits: int) -> JitStats:
         cache_hits=hits,
         arena_bytes=largest.now,
         arena_efficiency=largest.bound / largest.now if largest.now else 1.0,
+        arena_high_water=max(
+            [largest.now, *(one.most_lent for spec in made for one in spec.direct.values() if one)]
+        ),
+        times=times_of(one.program for one, _ in compiled),
     )
 
 
@@ -79,6 +96,7 @@ class FunctionExplanation:
             lines.append(
                 f"  {number} {group.kind}: {group.text or 'copy'}; reads {reads}; writes {writes}{variant}"
             )
+            lines += [f"    {f'  {one.kernel}: ' if one.inside else ''}{one.figures}" for one in group.times]
         lines.append(f"  memory moved: {self.bytes_after:,} bytes, by NumPy {self.bytes_before:,}")
         if self.bytes_between:
             lines.append(f"  memory between kernels: {self.bytes_between:,} bytes")
@@ -105,7 +123,7 @@ def explanation(name: str, made: Specialisation, arguments: Sequence[str]) -> Fu
     if made.graph is None:
         return FunctionExplanation(title, (), {}, made.notes, made.reason, 0, 0)
     graph = getattr(made.program, "graph", made.graph)
-    groups = tuple(groups_of(made.program, graph))
+    groups = tuple(by_group(made.program, groups_of(made.program, graph)))
     names = names_of(graph, groups, arguments)
     between = made.program.arena.now if isinstance(made.program, Program) else 0
     return FunctionExplanation(

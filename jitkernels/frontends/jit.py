@@ -15,11 +15,10 @@ from jitkernels.errors import (
     WorkspaceError,
     shown,
 )
-from jitkernels.frontends import alarms, direct, links, programs
+from jitkernels.frontends import alarms, direct, links
 from jitkernels.frontends import filled as _filled  # noqa: F401  # the tables of what traced arrays do
 from jitkernels.frontends import specialisation as specialisations
-from jitkernels.frontends.arguments import Flattener, patterns, static
-from jitkernels.frontends.captured import Constant
+from jitkernels.frontends.arguments import Flattener, constant, patterns
 from jitkernels.frontends.checked import Check
 from jitkernels.frontends.outputs import Known, given_to
 from jitkernels.frontends.signatures import Signature
@@ -27,7 +26,7 @@ from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
 from jitkernels.locks import making
-from jitkernels.native import floating_errors, vectorcall
+from jitkernels.native import arenas, floating_errors, vectorcall
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,7 +136,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         try:
             check = Check(found, leaves, values) if is_checked else None
             with np.errstate(all="ignore") if found.alarm is None else heard.listening():
-                arrays = found.program.run([*leaves, *found.constants], values, None)
+                arrays = found.run(leaves, values)
             if check is not None:
                 check.compare(arrays, leaves, lambda: self._names(args, kwargs))
         except Exception as error:  # the plain function raises as it would, from where all was before
@@ -163,31 +162,31 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def _link(self, found: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Let calls like this one go without Python from now on, if they can; whether they do."""
-        form, function = (len(args), tuple(kwargs)), self.__wrapped__
+        form, function = (len(args), tuple(kwargs)), self.__jitkernels_traced__(self)
         if form in found.direct or len(found.direct) >= MOST_FORMS:
             return False
         with making:
             if form in found.direct:
                 return False
-            found.direct[form] = False
             if self._links.are_many:
                 self._unlink()
-                found.direct[form] = False
+            found.direct[form] = None
             if _base is _Unlinked or self.config.sees_calls or type(function) not in direct.CALLABLES:
                 return False
             structure, leaves = self._structure(args, kwargs)
-            bound = self._signature.ordered(args, kwargs)
+            bound = self._ordered(args, kwargs)
             try:
                 call = direct.call_of(
-                    function, structure, bound, self._signature.names, args, kwargs, found.constants
+                    function, structure, bound, self._signature, args, kwargs, found.constants
                 )
                 entry = direct.entry_of(found, leaves, call) if call is not None else None
                 if call is not None and entry is not None:
-                    self._links.enter(direct.Direct(entry, call, found.alarm, cached=self.config.cache))
-                    found.direct[form] = True
+                    made = direct.Direct(entry, call, found.alarm, cached=self.config.cache)
+                    self._links.enter(made)
+                    found.direct[form] = made
             except JitKernelsError as error:
                 found.note_failure(error)
-            return found.direct[form]
+            return found.direct[form] is not None
 
     def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         result = self.__wrapped__(*args, **kwargs)
@@ -228,17 +227,14 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def _structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
         positional, named = self._ordered(args, kwargs)
-        flattener = Flattener()
+        flattener = Flattener(self.static_argnames)
         part = self._traced_part(flattener)
         statics = self._signature.statics
         parts = [
-            ("static", None, Constant(static(one), one)) if i in statics else flattener.flatten(one)
-            for i, one in enumerate(positional)
+            constant(one) if i in statics else flattener.flatten(one) for i, one in enumerate(positional)
         ]
         named_parts = [
-            ("static", None, Constant(static(one), one))
-            if name in self.static_argnames
-            else flattener.flatten(one)
+            constant(one) if name in self.static_argnames else flattener.flatten(one)
             for name, one in named.items()
         ]
         structure = part, (tuple, tuple(parts)), (dict, tuple(named), tuple(named_parts))
@@ -289,18 +285,16 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         names = argument_names(structure, self._signature.names) if structure is not None else []
         return drawn(self.__name__, found, names)
 
-    def tune(self, *args: P.args, **kwargs: P.kwargs) -> "tuple[Explanation, ...]":
-        """Measure the variants of each kernel that a call with such arguments runs, now, and keep what was best.
+    def tune(self, *args: Any, **kwargs: Any) -> "tuple[Explanation, ...]":
+        """Spend ``seconds=1.0`` on measuring how calls with such arguments run best, and keep what was best.
 
-        From then on code is made so, for sizes of this class, in this process and in others; what was made before is
-        forgotten. Returns what was measured. Raises NotUsableError where the call is left to NumPy, no kernel can be
-        measured by itself (what picks elements by numbers or writes to parts of arrays cannot), or measurements would
-        not be used.
+        Without arguments calls are those that were counted with ``profile=True``. From then on code is made so, in
+        this process and in others; what was made before is forgotten. Returns what was measured. Raises NotUsableError
+        where calls are left to NumPy or measurements would not be used, ArgumentError for a wrong time.
         """
-        self.release()  # code that serves these sizes may have been made of others, which would be measured
-        told = programs.tuned(self.__name__, self._looked_at(args, kwargs)[0], self.config)
-        self.release()
-        return told
+        from jitkernels.frontends import tuning
+
+        return tuning.tune(self, args, kwargs)
 
     def export(self, directory: "Path | str", /, *args: P.args, **kwargs: P.kwargs) -> "Description":
         """Write what becomes of such a call as a bundle: object file, C header, weights, examples in C and Python.
@@ -314,7 +308,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         def taken_apart() -> tuple[Any, list[Any], list[str]]:
             return *self._structure(args, kwargs), self._names(args, kwargs)
 
-        return exported(directory, self.__wrapped__, taken_apart, self.config)
+        return exported(directory, self.__wrapped__, taken_apart, self.config, self.static_argnames)
 
     def _looked_at(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         kwargs = {name: one for name, one in kwargs.items() if name != "out" or self._takes_out}
@@ -330,16 +324,16 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         return numbers([one for kept in list(self._specialisations.values()) for one in kept], self._hits)
 
     def release(self) -> None:
-        """Forget all code that was made."""
+        """Forget all code that was made, and let go of memory that is kept for calls, of other functions too."""
+        arenas.release()
         with making:
             self._specialisations = {}
             self._unlink()
 
     def _unlink(self) -> None:
         self._links.clear()
-        for kept in self._specialisations.values():
-            for one in kept:
-                one.direct = {}
+        for one in [one for kept in self._specialisations.values() for one in kept]:
+            one.direct = {}
 
 
 if _base is not _Unlinked:
@@ -374,7 +368,8 @@ def jit(
 ) -> Any:
     """Compile a NumPy function: ``@jit``, or with keywords, which are those of `JitConfig` besides these.
 
-    `static_argnames` are parameters whose values are constants of the code, which is made anew for each.
+    `static_argnames` are parameters, or names that the function refers to, whose values are constants of the code,
+    which is made anew for each. Arrays among them may not be changed in place: what is made of them is made once.
 
     Where NumPy would warn of floating-point errors, the plain function is run once more, for its warnings: not each
     time where they were shown before. Of what overwrites arguments, arithmetic alone is warned of. Where

@@ -1,12 +1,14 @@
 """Trees of arrays and numbers in a trace: what derivatives are by and of, and what weighs them."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from jitkernels.errors import DerivativeError, shown
+from jitkernels.frontends.flow import moving
 from jitkernels.frontends.storage import Storage, View
 from jitkernels.frontends.traced import Traced, fresh, scalar_node, traced
 from jitkernels.frontends.tracer import Tracer
@@ -15,6 +17,7 @@ from jitkernels.graph import construct
 from jitkernels.graph.backward import LackingError, cotangents, is_float
 from jitkernels.graph.extents import value_of
 from jitkernels.graph.ir import Node
+from jitkernels.graph.totals import Around
 
 Tree = Any
 """Arrays and numbers, alone or in lists, tuples, dicts and dataclasses."""
@@ -75,9 +78,16 @@ class Variables(Leaves):
     def of(self, results: Sequence[Node], weights: Sequence[Node]) -> list[Node]:
         """The derivatives by the variables. Raises DerivativeError."""
         try:
-            return cotangents(results, weights, self.nodes())
+            return cotangents(results, weights, self.nodes(), around(self.tracer))
         except LackingError as error:
             raise lacking(self.tracer, self.about, error) from None
+
+
+def around(tracer: Tracer) -> Around:
+    """Where derivatives of a trace are made."""
+    return Around(
+        tracer.scope, functools.partial(moving.known, tracer), tracer.room, in_place=tracer.depth > 0
+    )
 
 
 def mapped(value: Tree, leaf: Callable[[Any], Any]) -> Tree:

@@ -16,7 +16,7 @@ from jitkernels.frontends.storage import Storage, View
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.whole import Whole
-from jitkernels.graph import construct, extents
+from jitkernels.graph import checks, construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.operations import region_of
@@ -300,15 +300,13 @@ def planned(tracer: Tracer, found: Any, given: Sequence[Any]) -> tuple[Graph, Pl
         used = {id(node) for node in graph}
         lost = [one for one in tracer.risky if id(one.inputs[0]) not in used]
         if lost:  # what they refuse is refused, used or not
-            checks = (*tracer.checks, *lost)
+            refusing = (*tracer.checks, *lost)
             graph = graph.remade(
-                graph.outputs, graph.writes, (reduce(partial(construct.elementwise, "logical_or"), checks),)
+                graph.outputs, graph.writes, (reduce(partial(construct.elementwise, "logical_or"), refusing),)
             )
     if tracer.has_flows and leaked(graph):
         raise UnknownError("a value of the inside of a loop is used outside of it")
-    if tracer.picks and not {id(node) for node in tracer.picks} <= {id(node) for node in graph}:
-        raise UnknownError("elements picked by numbers, which may lie beside the array, and used for nothing")
-    return graph, _plan(planner, make, found)
+    return checks.with_picks(graph, tracer.picks), _plan(planner, make, found)
 
 
 def _plan(planner: _Planner, make: Make, found: Any) -> Plan:

@@ -4,19 +4,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jitkernels import machine
-from jitkernels.errors import NotUsableError
-from jitkernels.graph import checks, compilation, interpreter
+from jitkernels.graph import compilation, interpreter
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.extents import Scope
 from jitkernels.graph.ir import Graph
 from jitkernels.native.threads import get_num_threads
 
 if TYPE_CHECKING:
-    from jitkernels.explanation import Explanation
     from jitkernels.graph.fused import FusedNest
+    from jitkernels.graph.whole import Picked
 
 
-def _measured(*nest: Any) -> Any:
+def measured(*nest: Any) -> Any:
     """The variant of a nest that measured best.
 
     On most machines no nest was measured, and what deals with measurements takes as long to import as code to make.
@@ -28,12 +27,25 @@ def _measured(*nest: Any) -> Any:
     return fused.measured(*nest)
 
 
-def compiled(graph: Graph, scope: Scope, config: JitConfig) -> Any:
+def picked(
+    graph: Graph, scope: Scope, config: JitConfig, variant: Mapping[str, Any] | None = None
+) -> "Picked | None":
+    """How a graph is compiled: as some variant says, or as measured best; None where nobody has measured any."""
+    if config.backend != "native" or (
+        variant is None and not machine.has_timings("program", get_num_threads())
+    ):
+        return None
+    from jitkernels.graph import whole
+
+    if variant is not None:
+        return whole.Picked(whole.with_fields(config, variant), variant, measured)
+    return whole.picked(graph, scope, config, measured)
+
+
+def compiled(graph: Graph, scope: Scope, config: JitConfig, how: "Picked | None" = None) -> Any:
     """An object with ``run(arrays, values, out)``, which gives outputs and does the writes."""
     if config.backend == "native":
-        made = compilation.compiled(graph, scope, config, _measured)
-        if checks.picks_in(made.graph) >= checks.picks_in(graph):
-            return made  # else numbers that NumPy would refuse might not be looked at
+        return compilation.compiled(graph, scope, how.config if how else config, how or measured)
     return Interpreted(graph)
 
 
@@ -46,20 +58,6 @@ def nests(graph: Graph, scope: Scope, config: JitConfig) -> list["FusedNest"]:
     return found.nests
 
 
-def tuned(name: str, found: Any, config: JitConfig) -> "tuple[Explanation, ...]":
-    """Measure each nest of some code, or of what a reason stands for. Raises NotUsableError where there is none."""
-    from jitkernels.graph import fused
-    from jitkernels.measuring import tune
-
-    if isinstance(found, str) or found.graph is None or config.backend != "native":
-        reason = found if isinstance(found, str) else found.reason or "the interpreter runs it"
-        raise NotUsableError(f"{name} has no kernels: it is left to NumPy: {reason}")
-    listed = nests(found.graph, found.scope, config)
-    if not listed:
-        raise NotUsableError(f"{name} has no kernel that can be measured by itself")
-    return tuple(tune(fused.attr_of(nest, found.scope.values)) for nest in listed)
-
-
 class Interpreted:
     """A graph that NumPy computes node by node."""
 
@@ -68,6 +66,10 @@ class Interpreted:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.launches = sum(node.operation != "input" for node in graph)
+
+    def fits(self, _: Mapping[str, int]) -> bool:
+        """Whether it takes no more memory than it may; nobody says what NumPy takes."""
+        return True
 
     def run(
         self, arrays: Sequence[Any], values: Mapping[str, int], out: Sequence[Any] | None = None

@@ -72,10 +72,10 @@ class Reaching:
         if structure[0] == "static":
             return  # of NumPy, Python's library or this package, where no name is bound anew
         _, _, _, cells, defaults, keywords, names, read = structure
-        self._defaults(function, defaults, keywords)
         around = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         for cell, part in zip(around.values(), cells, strict=True):
             self._look(self._step("cell", word=self._word(cell)), part, cell.cell_contents)
+        self._defaults(function, defaults, keywords)  # behind the cells, as where arguments are taken apart
         table = function.__globals__
         for name in names_of(function.__code__).names:
             if name not in table:  # one of Python's own, until there is a global of this name
@@ -122,7 +122,9 @@ class Reaching:
     def _named(self, table: dict[str, Any], name: str, part: Any) -> None:
         """What stands in a table under a name: for good, or an array or number, which may be another each time."""
         value = table[name]
-        if type(part) is not Leaf and (part[0] == "static" or type(value) is types.FunctionType):
+        is_changed = type(value) in (list, tuple, dict)  # maybe, in itself
+        is_static = type(part) is not Leaf and part[0] == "static" and not is_changed
+        if is_static or (type(part) is not Leaf and type(value) is types.FunctionType):
             self._table(table).names[name] = value
             if part[0] == "function":
                 self._function(part, value)
@@ -180,9 +182,11 @@ class Reaching:
         inner = getattr(type(value), "__jitkernels_traced__", None)
         if inner is not None or kind == "function":
             self._step("same", step, word=self._word(value))
-            if kind != "function":
-                raise UnreachableError
-            self._function(structure, value if inner is None else inner(value))
+            called = value if inner is None else inner(value)
+            if kind == "function":
+                self._function(structure, called)
+            else:
+                self._look(self._held(called), structure, called)
         elif kind == "static":
             self._static(step, value)
         elif kind in (tuple, list, "named"):
@@ -215,7 +219,11 @@ class Reaching:
                 self._static(self._step("value", step, word=self._word(_own(value, key))), one)
         elif type(value) in EQUAL or (type(value) is float and value and value == value):
             self._step("equal", step, word=self._word(value))
-        elif isinstance(value, SAME) or (type(value) is types.FunctionType and is_library(value)):
+        elif (
+            isinstance(value, SAME)
+            or type(value) is np.ndarray
+            or (type(value) is types.FunctionType and is_library(value))
+        ):
             self._step("same", step, word=self._word(value))
         else:
             raise UnreachableError

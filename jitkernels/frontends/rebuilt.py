@@ -3,14 +3,16 @@
 import builtins
 import functools
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jitkernels.frontends.arguments import Leaf
 from jitkernels.frontends.callees import only_called
+from jitkernels.frontends.places import line_of, line_of_def
 from jitkernels.frontends.rewriting.calls import FLOW
-from jitkernels.frontends.rewriting.code import rewritten
+from jitkernels.frontends.rewriting.code import rewritten, why_not
 from jitkernels.frontends.standin import CALLED, seen
+from jitkernels.frontends.tracer import current
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import NONE
 
@@ -96,6 +98,9 @@ class Rebuilder:
     ) -> Any:
         closure = tuple([types.CellType(self.rebuild(one)) for one in cells])
         flowing = rewritten(code) if self._flow is not None else None
+        tracer = current()
+        if flowing is None and tracer is not None and why_not(code):
+            tracer.note(why_not(code))
         given = tuple([self.rebuild(one) for one in defaults])
         named = {name: self.rebuild(one) for name, one in keywords}
         names = {**self._names, **table.value, **{name: self.rebuild(one) for name, one in bound}}
@@ -119,14 +124,23 @@ class Rebuilder:
         made.__kwdefaults__ = named or None
         return made
 
-    def check(self) -> None:
-        """Raise UnknownError where the function changed a list, dict or object that it was given."""
+    def check(
+        self, code: types.CodeType | None, positional: Sequence[Any], keywords: Mapping[str, Any]
+    ) -> None:
+        """Raise UnknownError where the function, of some code, changed a list, dict or object that it was given."""
         for made, content in self._made:
             now = _content(made)
             if len(now) != len(content) or any(
                 one is not other for one, other in zip(_flat(now), _flat(content), strict=True)
             ):
-                raise UnknownError(f"the function changes a {type(made).__name__} that it was given")
+                text = f"the function changes a {type(made).__name__} that it was given"
+                names = code.co_varnames if code is not None else ()
+                given = {**dict(zip(names, positional, strict=False)), **keywords}
+                name = next((name for name, one in given.items() if one is made), "")
+                if code is not None and name:
+                    line = line_of(name, line_of_def(code), code.co_filename)
+                    text = f"{text}, {name!r}: return a new one ({code.co_filename}:{line})"
+                raise UnknownError(text, is_placed=True)
 
 
 def _content(made: Any) -> list[tuple[Any, Any]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.tables import METHODS, implements, serves
+from jitkernels.frontends.tables import COMPOSED, METHODS, implements, serves
 from jitkernels.frontends.traced import Traced, fresh, result, traced
 from jitkernels.frontends.tracer import Tracer, current
 from jitkernels.frontends.universal import apply, cast_mask, cast_to, loop_of, operand, stored
@@ -88,6 +88,9 @@ def reduce_ufunc(
     kind = KINDS.get(ufunc)
     target = out[0] if isinstance(out, tuple) else out
     if kind is None:
+        composed = COMPOSED.get(ufunc.reduce) if tracer.differentiates else None
+        if composed is not None and not is_given(initial) and where is True and dtype is target is None:
+            return composed(given, axis, keepdims=bool(keepdims))
         return _other(tracer, ufunc, given, axis, dtype, target, keepdims, initial, where)
     if given.ndim == 0 and isinstance(axis, int) and axis in (0, -1):
         axis = ()
@@ -234,12 +237,6 @@ def outer_ufunc(tracer: Tracer, ufunc: Any, left: Any, right: Any, **keywords: A
 def reduceat_ufunc(tracer: Tracer, ufunc: Any, *arguments: Any, **keywords: Any) -> Any:
     """``ufunc.reduceat``."""
     raise UnknownError(f"numpy.{ufunc.__name__}.reduceat")
-
-
-@serves("ufunc.at")
-def at_ufunc(tracer: Tracer, ufunc: Any, *arguments: Any, **keywords: Any) -> Any:
-    """``ufunc.at``, which takes equal indices one after another."""
-    raise UnknownError(f"numpy.{ufunc.__name__}.at")
 
 
 def _reduction(kind: str) -> Any:

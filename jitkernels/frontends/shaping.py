@@ -264,6 +264,25 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     target[...] = val
 
 
+@implements(np.lib.stride_tricks.sliding_window_view)
+def sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    given = of_array(x)
+    window = extents_of(window_shape)
+    axes = axes_of(tuple(range(given.ndim)) if axis is None else axis, given.ndim)
+    if len(window) != len(axes):
+        raise UnknownError("sliding_window_view with other axes than windows")  # which NumPy refuses
+    shape, index_map = list(given.extents), construct.identity_map(given.ndim)
+    for i, (own, extent) in enumerate(zip(axes, window, strict=True)):
+        if extent < 0 or extent > shape[own]:
+            raise UnknownError("sliding_window_view with windows that do not fit")
+        shape[own] = shape[own] - (extent - 1)
+        start, steps = index_map[own]
+        index_map[own] = (start, (*steps, (given.ndim + i, 1)))
+    return given.region(tuple(index_map), [*shape, *window], is_readonly=not writeable)
+
+
 def _least(one: Number, other: Number) -> Number:
     """The smaller of two extents, or none at all; which one it is becomes part of the code."""
     found = one if one <= other else other

@@ -6,18 +6,19 @@ from typing import Any
 import numpy as np
 
 from jitkernels.errors import ArgumentError
+from jitkernels.frontends.captured import names_of
 
 
 class Signature:
     """The parameters of a function: brings the arguments of a call into one order."""
 
     def __init__(self, function: Any, static_argnames: tuple[str, ...]) -> None:
-        self._function, self._static_argnames = function, static_argnames
+        self.function, self._static_argnames = function, static_argnames
         self._read()
 
     def _read(self) -> None:
         """Look at the function, whose defaults may have become others."""
-        function, static_argnames = self._function, self._static_argnames
+        function, static_argnames = self.function, self._static_argnames
         self._defaults = _defaults_of(function)
         self.signature: inspect.Signature | None = None
         try:
@@ -31,10 +32,12 @@ class Signature:
         self.names = tuple(one.name for one in parameters if one.kind in ordinary)
         self.is_plain = all(one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for one in parameters)
         self.defaults = {one.name: one.default for one in parameters if one.default is not one.empty}
-        unknown = [name for name in static_argnames if name not in self.signature.parameters]
+        known = {*self.signature.parameters, *_referred(function)}
+        unknown = [name for name in static_argnames if name not in known]
         if unknown:
             raise ArgumentError(
-                f"static_argnames: expected names of parameters of the function, got {', '.join(unknown)}"
+                "static_argnames: expected names of parameters of the function, or of what it refers to, got "
+                f"{', '.join(unknown)}"
             )
         self.statics = frozenset(i for i, name in enumerate(self.names) if name in static_argnames)
 
@@ -50,7 +53,7 @@ class Signature:
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional arguments, defaults among them, and keyword ones. Raises TypeError as the call would."""
         if any(
-            one is not other for one, other in zip(_defaults_of(self._function), self._defaults, strict=True)
+            one is not other for one, other in zip(_defaults_of(self.function), self._defaults, strict=True)
         ):
             self._read()
         if self.signature is None:
@@ -58,9 +61,15 @@ class Signature:
         if self.is_plain and not kwargs and len(args) == len(self.names):
             return args, kwargs
         bound = self.signature.bind(*args, **kwargs)
-        if not isinstance(self._function, np.ufunc):  # whose parameters exclude one another, None or not
+        if not isinstance(self.function, np.ufunc):  # whose parameters exclude one another, None or not
             bound.apply_defaults()
         return bound.args, bound.kwargs
+
+
+def _referred(function: Any) -> tuple[str, ...]:
+    """The globals and the variables around it that a function refers to."""
+    code = getattr(function, "__code__", None)
+    return (*names_of(code).names, *code.co_freevars) if code is not None else ()
 
 
 def _defaults_of(function: Any) -> tuple[Any, Any]:

@@ -3,18 +3,19 @@
 import gc
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any, Self
 
 import numpy as np
 
 from jitkernels.disk import say_once
-from jitkernels.errors import GraphError, TracingError
+from jitkernels.errors import GraphError, MemoryLimitError, TracingError
 from jitkernels.frontends import captured, outputs, programs
 from jitkernels.frontends.alarms import Alarm
 from jitkernels.frontends.arguments import FOREIGN, leaves_of, short_extents, strides_of
 from jitkernels.frontends.flow import operators
+from jitkernels.frontends.places import placed
 from jitkernels.frontends.rebuilt import Rebuilder
 from jitkernels.frontends.standin import BUILTINS, stand_in
 from jitkernels.frontends.storage import Storage, View, c_strides
@@ -25,9 +26,14 @@ from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Guard, Scope
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.program import FullError
+from jitkernels.graph.serving import served
 from jitkernels.kept import kept_property
+from jitkernels.locks import making
 
 MANY_ELEMENTS = 2**62
+MORE_ROOM = 4
+"""How much longer tapes are made that are too short."""
 SECONDS_OF_PYTHON, SECONDS_OF_NUMPY, SECONDS_OF_ELEMENT = 40e-6, 1e-6, 0.5e-9
 """A call of compiled code by Python; a call of NumPy, and what it takes for each element more than compiled code."""
 SECONDS_OF_RESULT = 1e-6
@@ -44,11 +50,12 @@ class Specialisation:
 
     def __init__(self, tracer: Tracer) -> None:
         self.scope: Scope = tracer.scope
+        self.room = tracer.roomy[1] if tracer.roomy is not None else None
         self.guards: tuple[Guard, ...] = tuple(tracer.scope.guards.values())
         self.value_guards: tuple[ValueGuard, ...] = tuple(tracer.guards)
         self.bindings: tuple[Binding, ...] = tuple(tracer.bindings)
         self.constants: tuple[Any, ...] = tuple(tracer.constants)
-        self.direct: dict[Any, bool] = {}
+        self.direct: dict[Any, Any] = {}
         self.notes: tuple[str, ...] = tuple(tracer.notes)
         self.is_quiet, self.partial = tracer.is_quiet, frozenset(tracer.partial)
         self.graph: Graph | None = None
@@ -119,14 +126,32 @@ class Specialisation:
                 return None
         found: dict[str, int] = {}
         for symbol, leaf, kind, dimension in self.bindings:
-            value = leaves[leaf]
+            value = leaves[leaf] if leaf < len(leaves) else self.constants[leaf - len(leaves)]
             if kind == "extent":
                 found[symbol] = value.shape[dimension]
             elif kind == "stride":
                 found[symbol] = value.strides[dimension] // value.itemsize
             else:
                 found[symbol] = int(value) if kind == "value" else -int(value)
-        return found if all(guard.holds(found) for guard in self.guards) else None
+        if not all(guard.holds(found) for guard in self.guards):
+            return None
+        return found if self.program is None or self.program.fits(found) else None
+
+    def run(self, leaves: Sequence[Any], values: dict[str, int]) -> list[Any]:
+        """The results of compiled code; where tapes are too short for its loops they are made longer, once for all."""
+        given = [*leaves, *self.constants]
+        if self.room is None:
+            return self.program.run(given, values)  # type: ignore[no-any-return]
+        before = [leaves[i].copy() for i in self.written]
+        while True:
+            try:
+                return self.program.run(given, values)  # type: ignore[no-any-return]
+            except FullError:
+                for i, array in zip(self.written, before, strict=True):
+                    leaves[i][...] = array
+                with making:
+                    self.room.resize(self.room.size * MORE_ROOM, refcheck=False)
+                values.update(self.values(leaves) or {})
 
     def tell(self, kinds: set[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Warn of what NumPy would, where kinds of floating-point errors were found."""
@@ -181,25 +206,37 @@ class Watch:
             gc.enable()
 
     def _called(self, frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and not self.refused and id(frame.f_globals) not in self._tables:
+        if event != "call" or captured.is_of_library(frame.f_code.co_filename):
+            return  # as nearly always
+        if not self.refused and id(frame.f_globals) not in self._tables:
             self.refused = captured.is_tracked(frame)
 
 
-def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) -> Specialisation:
-    """Trace a function. Raises TracingError for what has to be written otherwise; plain code serves for all else."""
+def made(
+    function: Any,
+    structure: Any,
+    leaves: list[Any],
+    config: JitConfig,
+    variant: Mapping[str, Any] | None = None,
+) -> Specialisation:
+    """Trace a function. Raises TracingError for what has to be written otherwise; plain code serves for all else.
+
+    `variant`: how it is compiled; that which measured best if None.
+    """
     began = time.perf_counter()
+    exact = None
     tracer = Tracer(leaves)
     push(tracer)
     try:
-        graph, plan = _traced(tracer, structure)
+        graph, plan = _traced(tracer, structure, exact=config.exact_sizes)
     except TracingError:
         raise
     except UnknownError as error:
         specialisation = Specialisation(tracer)
-        specialisation.reason = str(error)
+        specialisation.reason = str(placed(error))
     except Exception as error:  # noqa: BLE001  # the plain function raises it again, or does what tracing could not
         specialisation = Specialisation(tracer)
-        specialisation.reason = f"tracing raised {type(error).__name__}: {error}"
+        specialisation.reason = f"tracing raised {type(error).__name__}: {placed(error)}"
     else:
         specialisation = Specialisation(tracer)
         specialisation.graph, specialisation.plan = graph, plan
@@ -208,8 +245,16 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
         )
         specialisation.written = tuple(target.options["index"] for target, _ in graph.writes)
         try:
-            specialisation.program = programs.compiled(graph, tracer.scope, config)
+            how = programs.picked(graph, tracer.scope, config, variant)
+            if how is not None and how.config.exact_sizes > config.exact_sizes:
+                exact = how.config, how.variant
+            else:
+                specialisation.program = programs.compiled(graph, tracer.scope, config, how)
+            if how is not None and how.told:
+                specialisation.notes += (how.told,)
             specialisation.guards = tuple(tracer.scope.guards.values())  # of what code was made for, too
+        except MemoryLimitError:
+            raise
         except Exception as error:  # noqa: BLE001  # a mistake of the compiler must not be one of the results
             if not isinstance(error, GraphError) or not tracer.has_flows:
                 specialisation.note_failure(error)
@@ -219,26 +264,29 @@ def made(function: Any, structure: Any, leaves: list[Any], config: JitConfig) ->
                 specialisation.reason = str(error)
     finally:
         pop()
+    if exact is not None:
+        return made(function, structure, leaves, *exact)
     specialisation.seconds = time.perf_counter() - began
     specialisation.has_foreign = FOREIGN in leaves_of(structure[1:])
     return specialisation
 
 
-def _traced(tracer: Tracer, structure: Any) -> tuple[Graph, Any]:
-    given = _inputs(tracer)
+def _traced(tracer: Tracer, structure: Any, *, exact: bool) -> tuple[Graph, Any]:
+    given = _inputs(tracer, exact=exact)
     remaining = iter(given)
     rebuilder = Rebuilder(lambda _: next(remaining), stand_in, BUILTINS, operators)
     function, positional, keywords = (rebuilder.rebuild(one) for one in structure)
     with Watch(rebuilder.tables) as watch:
         found = function(*positional, **keywords)
-    rebuilder.check()
+    rebuilder.check(getattr(function, "__code__", None), positional, keywords)
     if watch.refused:
         raise UnknownError(watch.refused)
-    return outputs.planned(tracer, found, given)
+    graph, plan = outputs.planned(tracer, found, given)
+    return served(graph) if tracer.has_flows else graph, plan
 
 
-def _inputs(tracer: Tracer) -> list[Any]:
-    """What stands for each leaf."""
+def _inputs(tracer: Tracer, *, exact: bool) -> list[Any]:
+    """What stands for each leaf; if `exact`, extents are numbers, and code is for these alone."""
     symbols: dict[int, Any] = {one: one for one in short_extents(tracer.leaves)}
     given: list[Any] = []
     for i, leaf in enumerate(tracer.leaves):
@@ -253,6 +301,7 @@ def _inputs(tracer: Tracer) -> list[Any]:
                 given.append(Traced(tracer, View(Storage(node), ()), is_scalar=True, is_weak=weak))
             continue
         shape = [_extent(tracer, symbols, i, d) for d in range(leaf.ndim)]
+        shape = [*map(int, shape)] if exact else shape
         is_c = leaf.flags.c_contiguous
         strides = c_strides(shape) if is_c else _strides(tracer, i, leaf, shape)
         node = Node("input", (), leaf.dtype.name, shape, {"index": i, "strides": strides})
@@ -260,6 +309,9 @@ def _inputs(tracer: Tracer) -> list[Any]:
         storage = Storage(node, i, is_c=True if is_c else None)
         storage.strides, storage.is_frozen = strides, not leaf.flags.writeable
         given.append(Traced(tracer, View(storage, shape)))
+    if exact:  # the guards stay, but nothing is computed from these any more
+        for binding in tracer.bindings:
+            tracer.scope.values.pop(binding.symbol if binding.kind == "extent" else "", None)
     return given
 
 

@@ -4,6 +4,7 @@ Functions such as `numpy.zeros` make arrays of nothing, and lists of arrays are 
 reaches the trace for these. So the globals of a traced function have this module's object where they have NumPy.
 """
 
+import importlib
 import math
 import sys
 import types
@@ -14,6 +15,7 @@ import numpy as np
 
 from jitkernels.frontends.callees import is_called
 from jitkernels.frontends.captured import Same
+from jitkernels.frontends.frozen import frozen
 from jitkernels.frontends.tables import SERVICES, TABLE
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import current
@@ -148,10 +150,12 @@ def stand_in(value: Any) -> Any:
         if value.__name__.partition(".")[0] == "numpy":
             return Module(value)
         return Mathematics() if value is math else value
+    if isinstance(value, types.BuiltinFunctionType) and hasattr(value.__self__, "row"):
+        return importlib.import_module("jitkernels.named.calls").stand_in(value)
     try:
         is_known = value in CREATION or value in TABLE
     except TypeError:
-        return value
+        return frozen(value)
     return Function(value) if is_known and not isinstance(value, np.ufunc | type) else value
 
 

@@ -53,9 +53,13 @@ class Storage:
             for step, extent in zip(self.strides, node.shape, strict=True)
         ):
             raise UnknownError("a write to an argument whose elements lie on one another")
+        self.log()
+        self.node, self.written = node, True
+
+    def log(self) -> None:
+        """Tell who wants to know what the value is before a write."""
         for log in watched.logs:
             log.setdefault(id(self), (self, self.node))
-        self.node, self.written = node, True
 
     def lie_like(self, strides: Sequence[Number] | None) -> None:
         """Have a new array lie as NumPy's do that are like one with these strides, if they are known."""

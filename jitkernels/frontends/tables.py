@@ -7,6 +7,8 @@ SERVICES: dict[str, Callable[..., Any]] = {}
 """What modules do for arrays and ints that these themselves import nothing of."""
 TABLE: dict[Any, Callable[..., Any]] = {}
 """NumPy's functions, and what each does with traced arrays."""
+COMPOSED: dict[Any, Callable[..., Any]] = {}
+"""Those that are something else in functions that are differentiated."""
 METHODS: dict[str, Callable[..., Any]] = {}
 """Methods of arrays."""
 
@@ -16,6 +18,16 @@ def serves(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     def enter(implementation: Callable[..., Any]) -> Callable[..., Any]:
         SERVICES[name] = implementation
+        return implementation
+
+    return enter
+
+
+def composes(function: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let a function stand for one of NumPy's where derivatives are asked for."""
+
+    def enter(implementation: Callable[..., Any]) -> Callable[..., Any]:
+        COMPOSED[function] = implementation
         return implementation
 
     return enter

@@ -1,5 +1,6 @@
 """What traced code has in place of an array or a number: it does what NumPy's own would, and adds to the graph."""
 
+import importlib
 import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -7,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitkernels.errors import TracingError
+from jitkernels.frontends.frozen import Frozen
 from jitkernels.frontends.storage import Storage, View
 from jitkernels.frontends.tables import METHODS, SERVICES, TABLE
-from jitkernels.frontends.tracer import Tracer, refuse
+from jitkernels.frontends.tracer import Tracer, no_operand, refuse
 from jitkernels.frontends.whole import Whole, as_whole
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
@@ -167,6 +169,10 @@ class Traced:
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
         return SERVICES["function"](self.tracer, function, arguments, keywords)
+
+    def __jitkernels_call__(self, row: Any, function: Any, arguments: Any, keywords: Any) -> Any:
+        calls = importlib.import_module("jitkernels.named.calls")  # which knows what rows are
+        return calls.call(self.tracer, row, function, arguments, keywords)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise UnknownError(
@@ -343,13 +349,15 @@ def traced(tracer: Tracer, value: Any) -> Traced:
         return fresh(tracer, scalar_node(np.asarray(value)[()]))
     if isinstance(value, list | tuple):
         return SERVICES["stacked"](tracer, value)  # type: ignore[no-any-return]
-    raise UnknownError(f"an operand of type {type(value).__name__}")
+    raise no_operand(value)
 
 
 def known_array(tracer: Tracer, array: Any) -> Node:
     """The node of a concrete array. Raises UnknownError for one that the function was not seen to make."""
-    if not is_known(array.dtype) or type(array) is not np.ndarray:
+    if not is_known(array.dtype) or type(array) not in (np.ndarray, Frozen):
         raise UnknownError(f"an array of dtype {array.dtype}")
+    if type(array) is Frozen:
+        return tracer.frozen_array(array)
     if id(array) not in tracer.made:
         raise UnknownError("an array that is no argument, global or closure variable of the function")
     return tracer.constant_array(array)

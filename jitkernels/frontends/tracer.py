@@ -13,12 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.errors import TracingError
+from jitkernels.frontends.frozen import in_lines
+from jitkernels.frontends.rewriting.code import why_not
 from jitkernels.frontends.storage import c_strides
 from jitkernels.graph import construct, interpreter
 from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Extent, Number, Scope
+from jitkernels.graph.extents import Extent, Number, Scope, same
 from jitkernels.graph.ir import Node, sorted_nodes
 
+FIRST_ROOM = 64
+"""Rounds of loops of unknown length that are written down at first."""
 INT64 = range(-(2**63), 2**63)
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100, PTH120
 PROGRAMS = tuple(f"{PACKAGE}{folder}{os.sep}" for folder in ("benchmark", "contest"))
@@ -78,8 +82,9 @@ class Tracer:
     `checks` are numbers that are true where the function raises instead.
     `partial` are operations that are done for all elements, and in NumPy for those that a mask chooses. `depth` is the
     number of loops and branches around, `loops` the former, `ranges`, `moves` and `implied` are what is known of ints
-    in them, and `risky` are results of those that may refuse. `differentiates`: in how many derivatives' functions the
-    trace is.
+    in them, and `risky` are results of those that may refuse. `around`, `found` and `traced` are the loops that are
+    being traced, what was found of loops, and how many rounds were traced. `differentiates`: in how many derivatives'
+    functions the trace is. `roomy` is how long tapes of loops of unknown length are, and an array of that length.
     """
 
     def __init__(self, leaves: Sequence[Any]) -> None:
@@ -89,6 +94,7 @@ class Tracer:
         self.guards: dict[ValueGuard, None] = {}
         self.bindings: list[Binding] = []
         self.constants: list[Any] = []
+        self._frozen: dict[Any, tuple[Any, bytes, Node]] = {}
         self.made: dict[int, tuple[Any, Any]] = {}
         self.notes: dict[str, None] = {}
         self.picks: list[Node] = []
@@ -101,9 +107,12 @@ class Tracer:
         self.ranges: dict[int, Any] = {}
         self.moves: dict[int, Any] = {}
         self.limits: dict[int, Any] = {}
-        self.named = 0
+        self.named = self.traced = 0
+        self.around: list[Any] = []
+        self.found: dict[Any, Any] = {}
         self.implied: dict[int, Any] = {}
         self.differentiates = 0
+        self.roomy: Any = None
         self.places: dict[int, tuple[Node, str]] = {}
         self._values: dict[int, Any] = {}
 
@@ -132,7 +141,7 @@ class Tracer:
 
     def constant_array(self, array: Any) -> Node:
         """A concrete array as one more input, of a shape that is part of the code."""
-        copy = np.array(array, order="C")
+        copy = in_lines(array)
         node = Node(
             "input",
             (),
@@ -145,11 +154,34 @@ class Tracer:
         self.constants.append(copy)
         return node
 
+    def room(self) -> Extent:
+        """The length of tapes of loops of unknown length: that of an array, which grows where it is too little."""
+        if self.roomy is None:
+            length = self.scope.symbol(f"n{len(self.leaves)}r", FIRST_ROOM)
+            self.bindings.append(Binding(str(length), len(self.leaves), "extent", 0))
+            options = {"index": len(self.inputs), "strides": (1,)}
+            self.inputs.append(Node("input", (), "bool", (length,), options))
+            self.leaves.append(np.zeros(FIRST_ROOM, bool))
+            self.constants.append(self.leaves[-1])
+            self.roomy = length, self.leaves[-1]
+        return self.roomy[0]  # type: ignore[no-any-return]
+
+    def frozen_array(self, array: Any) -> Node:
+        """A static array, or what follows from some: one constant, however often the function names it."""
+        key, content = (array.ctypes.data, array.shape, array.strides, array.dtype), array.tobytes()
+        if (
+            key not in self._frozen or self._frozen[key][1] != content
+        ):  # what was made may be changed in place
+            self._frozen[key] = array, content, self.constant_array(array)
+        return self._frozen[key][2]
+
     def value(self, node: Node) -> Any:
         """What a node is in the call that is traced."""
         for one in self.inputs:
             self._values.setdefault(id(one), (one, np.asarray(self.leaves[one.options["index"]])))
         for one in sorted_nodes([node]):
+            if one.operation == "parameter":
+                raise UnknownError("a value is asked for that differs from round to round")
             if id(one) not in self._values:
                 given = [self._values[id(other)][1] for other in one.inputs]
                 with np.errstate(all="ignore"):
@@ -214,6 +246,10 @@ def refuse(what: Any) -> None:
     frame = user_frame()
     if frame is None or frame.f_code.co_filename.startswith(NUMPY):
         raise UnknownError("NumPy's own code asks for a value")
+    if getattr(what, "ndim", 0) and not all(same(one, 1) for one in what.extents):
+        raise UnknownError("the truth of an array with more than one element is ambiguous")
+    if why_not(frame.f_code):
+        raise UnknownError(why_not(frame.f_code), is_placed=True)
     expression = _expression(frame)
     names = [
         name for name, value in frame.f_locals.items() if value is what or _is_in(name, value, expression)
@@ -257,6 +293,12 @@ def user_frame() -> FrameType | None:
     while frame is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
+
+
+def no_operand(value: Any) -> UnknownError:
+    """What is raised for an operand that no code is made for; a variable that has no value yet raises another error."""
+    getattr(value, "__array__", None)
+    return UnknownError(f"an operand of type {type(value).__name__}")
 
 
 def constant(value: Any) -> Node:

@@ -8,7 +8,7 @@ import numpy as np
 
 from jitkernels.frontends.tables import SERVICES, TABLE, serves
 from jitkernels.frontends.traced import Traced, fresh, known_array, result, scalar_node, traced
-from jitkernels.frontends.tracer import Tracer
+from jitkernels.frontends.tracer import Tracer, no_operand
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError
@@ -52,7 +52,7 @@ def kind_of(value: Any) -> Any:
         if not is_known(value.dtype):
             raise UnknownError(f"an operand of dtype {value.dtype}")
         return value.dtype.name
-    raise UnknownError(f"an operand of type {type(value).__name__}")
+    raise no_operand(value)
 
 
 def cast_to(tracer: Tracer, value: Any, dtype: str) -> Node:
@@ -82,7 +82,7 @@ def operand(tracer: Tracer, value: Any) -> Any:
         return float(value)
     if isinstance(value, int):
         return int(value)
-    raise UnknownError(f"an operand of type {type(value).__name__}")
+    raise no_operand(value)
 
 
 def common(one: Any, other: Any) -> Any:
@@ -294,7 +294,7 @@ def operate(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
 
 def operand_or_none(tracer: Tracer, value: Any) -> Any:
     if value is None or isinstance(value, str | bytes | dict):
-        raise UnknownError(f"an operand of type {type(value).__name__}")
+        raise no_operand(value)
     return operand(tracer, value)
 
 

@@ -9,6 +9,7 @@ orders (largest first, longest first, as they come), and if the best is above th
 needed at once, the arrays at the top are moved to the front of the order, again and again.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,12 +25,23 @@ MOST_TRIES, MANY = 200, 1000
 
 @dataclass
 class Buffer:
-    """An array between steps: its word in the frame, its bytes, and the first and the last step that need it."""
+    """An array between steps: its word in the frame, its bytes, and from which to which times it is needed.
+
+    `within`: of what is needed at one time alone, while a loop or branch runs, from which to which of its steps.
+    """
 
     word: int
     nbytes: Number
-    first: int
-    last: int
+    spans: tuple[tuple[int, int], ...]
+    within: tuple[int, int] | None = None
+
+    @property
+    def first(self) -> int:
+        return self.spans[0][0]
+
+    @property
+    def last(self) -> int:
+        return max(last for _, last in self.spans)
 
     @property
     def now(self) -> int:
@@ -38,15 +50,25 @@ class Buffer:
 
     def meets(self, other: "Buffer") -> bool:
         """Whether both are needed at once."""
-        return self.first <= other.last and other.first <= self.last
+        if self.within is not None and other.within is not None and self.spans == other.spans:
+            return _overlap(self.within, other.within)
+        return any(_overlap(one, span) for one in self.spans for span in other.spans)
+
+
+def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one[0] <= other[1] and other[0] <= one[1]
 
 
 @dataclass
 class Arena:
-    """Buffers from the lowest to the highest, and for each the numbers of those that it has to lie above."""
+    """Buffers from the lowest to the highest, and for each the numbers of those that it has to lie above.
+
+    `limit`: bytes in all that it is for; calls that need more have another one.
+    """
 
     buffers: list[Buffer] = field(default_factory=list)
     above: list[tuple[int, ...]] = field(default_factory=list)
+    limit: int | None = None
 
     def places(self, value: Callable[[Number], int]) -> tuple[list[int], int]:
         """Where each buffer begins, and the bytes of the arena."""
@@ -70,47 +92,71 @@ class Arena:
 
 def bound_of(buffers: Iterable[Buffer]) -> int:
     """The most bytes that are needed at once."""
+    return max(needed_at(buffers).values(), default=0)
+
+
+def needed_at(buffers: Iterable[Buffer]) -> dict[int, int]:
+    """By times at which that changes: the bytes that are needed from then on."""
     changes: dict[int, int] = {}
+    inside: dict[int, list[Buffer]] = {}
     for buffer in buffers:
-        changes[buffer.first] = changes.get(buffer.first, 0) + buffer.now
-        changes[buffer.last + 1] = changes.get(buffer.last + 1, 0) - buffer.now
-    most = now = 0
-    for time in sorted(changes):
-        now += changes[time]
-        most = max(most, now)
-    return most
+        if buffer.within is None:
+            _add(changes, buffer.spans, buffer.now)
+        else:
+            inside.setdefault(buffer.first, []).append(buffer)
+    for time, own in inside.items():
+        steps: dict[int, int] = {}
+        for buffer in own:
+            _add(steps, [buffer.within or (0, 0)], buffer.now)
+        _add(changes, [(time, time)], max(_sums(steps).values()))
+    return _sums(changes)
+
+
+def _add(changes: dict[int, int], spans: Iterable[tuple[int, int]], nbytes: int) -> None:
+    """Note of something when it is needed and when no longer; spans may overlap."""
+    reached = -1
+    for first, last in spans:
+        begin = max(first, reached + 1)
+        if begin <= last:
+            changes[begin] = changes.get(begin, 0) + nbytes
+            changes[last + 1] = changes.get(last + 1, 0) - nbytes
+            reached = last
+
+
+def _sums(changes: dict[int, int]) -> dict[int, int]:
+    """What changes have come to at each time."""
+    return dict(
+        zip(sorted(changes), itertools.accumulate(changes[time] for time in sorted(changes)), strict=True)
+    )
 
 
 def planned(buffers: Sequence[Buffer]) -> Arena:
     """An arena for some buffers."""
     if not buffers:
         return Arena()
-    begins = _placed(buffers)
+    meeting = _meetings(buffers)
+    begins = _placed(buffers, meeting)
     order = sorted(range(len(buffers)), key=lambda i: (begins[i], buffers[i].first))
-    chosen = [buffers[i] for i in order]
-    lowest = [begins[i] for i in order]
-    first = np.array([one.first for one in chosen])
-    last = np.array([one.last for one in chosen])
+    number = {i: place for place, i in enumerate(order)}
     above: list[tuple[int, ...]] = []
     beneath: list[int] = []  # bits of all that a buffer lies above, of others or at once
-    for i, one in enumerate(chosen):
-        meeting = np.nonzero((first[:i] <= one.last) & (last[:i] >= one.first))[0]
+    for place, i in enumerate(order):
         direct: list[int] = []
         reached = 0
-        for j in sorted(meeting.tolist(), key=lambda j: -lowest[j]):
-            if not reached >> j & 1:
-                direct.append(j)
-                reached |= beneath[j] | 1 << j
+        lower = [j for j in meeting[i] if number[j] < place]
+        for j in sorted(lower, key=lambda j: (-begins[j], number[j])):
+            if not reached >> number[j] & 1:
+                direct.append(number[j])
+                reached |= beneath[number[j]] | 1 << number[j]
         above.append(tuple(direct))
         beneath.append(reached)
-    return Arena(chosen, above)
+    return Arena([buffers[i] for i in order], above)
 
 
-def _placed(buffers: Sequence[Buffer]) -> list[int]:
+def _placed(buffers: Sequence[Buffer], meeting: Sequence[Sequence[int]]) -> list[int]:
     """Where each buffer begins, by the sizes of now, in as little memory as is found."""
     count, bound = len(buffers), bound_of(buffers)
     size = [one.now for one in buffers]
-    meeting = _meetings(buffers)
     keys: list[Callable[[int], Any]] = [
         lambda i: (-size[i], buffers[i].first),
         lambda i: (-size[i] * (buffers[i].last - buffers[i].first + 1), buffers[i].first),
@@ -150,8 +196,9 @@ def _meetings(buffers: Sequence[Buffer]) -> list[list[int]]:
     for i in sorted(range(len(buffers)), key=lambda i: buffers[i].first):
         alive = [j for j in alive if buffers[j].last >= buffers[i].first]
         for j in alive:
-            found[i].append(j)
-            found[j].append(i)
+            if buffers[i].meets(buffers[j]):
+                found[i].append(j)
+                found[j].append(i)
         alive.append(i)
     return found
 

@@ -1,20 +1,23 @@
 """Reverse mode: the cotangents of some nodes from those of others, as nodes of the same graph."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from jitkernels.graph import construct
 from jitkernels.graph.branching import of_branch
-from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.construct import UnknownError, zeros
 from jitkernels.graph.ir import Node, sorted_nodes
+from jitkernels.graph.linear_algebra import of_call
+from jitkernels.graph.looping import of_loop
 from jitkernels.graph.operations import OPERATIONS
+from jitkernels.graph.serving import once
+from jitkernels.graph.summing import summed_to
 from jitkernels.graph.terms import Term
-from jitkernels.graph.transposes import summed_to, zeros
+from jitkernels.graph.totals import Around, Totals
 
-SEVERAL = frozenset({"loop", "branch"})
-"""What has several results, of which each is an `item`."""
+SEVERAL = frozenset({"loop", "branch", "call", "kernel"})
+"""What may have several results, of which each is an `item`."""
 
 
 class LackingError(Exception):
@@ -30,49 +33,75 @@ def is_float(node: Node) -> bool:
     return np.dtype(node.dtype).kind == "f"
 
 
-def cotangents(outputs: Sequence[Node], given: Sequence[Node], variables: Sequence[Node]) -> list[Node]:
+def cotangents(
+    outputs: Sequence[Node], given: Sequence[Node], variables: Sequence[Node], around: Around
+) -> list[Node]:
     """For each variable how much the outputs, weighted by what is given for each, change with it.
 
     Raises LackingError where something between has no derivative.
     """
+    new = once([*outputs, *variables])
+    variables = [new[id(one)] for one in variables]
+    totals = pulled([new[id(one)] for one in outputs], given, variables, around)
+    return [totals.of(one) or zeros(one.dtype, one.shape) for one in variables]
+
+
+def pulled(
+    outputs: Sequence[Node],
+    given: Sequence[Node],
+    variables: Sequence[Node],
+    around: Around,
+    begun: Mapping[int, Node] | None = None,
+) -> Totals:
+    """The cotangents of all nodes; `begun` are sums that are there before, by the ids of variables."""
     nodes = sorted_nodes(outputs)
     active = {id(one) for one in variables}
+    several = {id(node.inputs[0]) for node in nodes if node.operation == "item"}
     for node in nodes:
-        if any(id(one) in active for one in node.inputs) and (is_float(node) or node.operation in SEVERAL):
+        if any(id(one) in active for one in node.inputs) and (is_float(node) or id(node) in several):
             active.add(id(node))
-    found: dict[int, Node] = {}
+    totals = Totals(in_place=around.in_place)
+    for one in variables:
+        if begun and id(one) in begun:
+            totals.put(one, begun[id(one)])
     for node, one in zip(outputs, given, strict=True):
-        _add(found, node, one)
+        totals.add(node, one)
     known = {id(one) for one in variables}
     flows: dict[int, dict[int, Node]] = {}
     for node in reversed(nodes):
-        cotangent = found.get(id(node))
-        if cotangent is not None and node.operation == "item" and node.inputs[0].operation in SEVERAL:
-            flows.setdefault(id(node.inputs[0]), {})[node.options["index"]] = cotangent
-            continue
-        if (cotangent is None and id(node) not in flows) or id(node) not in active or id(node) in known:
+        if id(node) not in active or id(node) in known:
             continue
         try:
-            if node.operation == "branch":
-                parts = of_branch(node, flows[id(node)], active, cotangents)
-            elif cotangent is None:
-                raise UnknownError("a loop")
-            else:
-                parts = _pulled(node, cotangent, active)
-        except UnknownError as error:
+            if id(node) in flows and node.operation in ("call", "kernel"):
+                _add_parts(totals, node, of_call(node, flows[id(node)]), active)
+            elif id(node) in flows:
+                through = of_loop if node.operation == "loop" else of_branch
+                through(node, flows[id(node)], active, around, pulled, totals)
+            elif totals.has(node):
+                cotangent = totals.of(node)
+                assert cotangent is not None, "there is one"
+                if node.operation == "item" and node.inputs[0].operation in SEVERAL:
+                    before = flows.setdefault(id(node.inputs[0]), {})
+                    index = node.options["index"]
+                    before[index] = (
+                        cotangent
+                        if index not in before
+                        else construct.elementwise("add", before[index], cotangent)
+                    )
+                    continue
+                _add_parts(totals, node, cotangents_of_node(node, cotangent, active), active)
+        except (UnknownError, LackingError) as error:
             raise LackingError(str(error), node) from None
-        for one, part in zip(node.inputs, parts, strict=True):
-            if part is not None and id(one) in active:
-                _add(found, one, part)
-    return [found.get(id(one)) or zeros(one.dtype, one.shape) for one in variables]
+    return totals
 
 
-def _add(found: dict[int, Any], node: Node, part: Node) -> None:
-    before = found.get(id(node))
-    found[id(node)] = part if before is None else construct.elementwise("add", before, part)
+def _add_parts(totals: Totals, node: Node, parts: Sequence[Node | None], active: set[int]) -> None:
+    for one, part in zip(node.inputs, parts, strict=True):
+        if part is not None and id(one) in active:
+            totals.add(one, part)
 
 
-def _pulled(node: Node, cotangent: Node, active: set[int]) -> Sequence[Node | None]:
+def cotangents_of_node(node: Node, cotangent: Node, active: set[int]) -> Sequence[Node | None]:
     """What flows to each input of a node."""
     operation = OPERATIONS[node.operation]
     if operation.transpose is not None:

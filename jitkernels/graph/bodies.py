@@ -6,13 +6,14 @@ loop carries is written where it was, all else that is read later has memory of 
 
 import heapq
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
 from jitkernels.errors import GraphError
 from jitkernels.graph import construct
 from jitkernels.graph.extents import Number
-from jitkernels.graph.flows import changed, is_direct, is_flow, place_of_base, targets_of
+from jitkernels.graph.flows import changed, is_direct, is_flow, laid_in, place_of_base, targets_of
 from jitkernels.graph.ir import Graph, Node, readers, sorted_nodes
 from jitkernels.graph.regions import COPIED
 
@@ -24,7 +25,7 @@ class Group:
     """Arrays that are computed at once. `taken` are the nodes of the region that its inputs are, `given` its outputs'.
 
     `program`, `steps` and `arrays` are how it is compiled, `words` the outer frame's words of its memory by the ids of
-    what is made there.
+    what is made there, and `sharing` those whose memory others have at other times.
     """
 
     graph: Graph
@@ -36,6 +37,7 @@ class Group:
     arrays: Any = None
     calls: Any = ()
     words: dict[int, int] = field(default_factory=dict)
+    sharing: AbstractSet[int] = frozenset()
 
 
 @dataclass
@@ -81,6 +83,7 @@ def _add(
     }
     nodes = ordered(graph, into)
     stages = _stages(nodes, readers(nodes))
+    _delay(nodes, readers(nodes), into, stages)
     body = Body([])
     outputs = {id(node) for node in graph.roots}
     for stage in range(max(stages.values(), default=0) + 1):
@@ -106,21 +109,9 @@ def _add(
     _refuse_late_reads(nodes, stages, into)
     for i, place in targets.items():
         output, base = graph.outputs[i], graph.inputs[place]
-        if output.ndim and is_direct(output) and _base(output) is not base:
+        if output.ndim and is_direct(output) and laid_in(output) is not base:
             raise GraphError("an array that is left in the memory of another")
     found[id(graph)] = body
-
-
-def _base(node: Node) -> Node:
-    while node.operation == "scatter" or (node.operation == "item" and node.ndim):
-        if node.operation == "item":
-            place = place_of_base(node)
-            if place is None:
-                return node
-            node = node.inputs[0].inputs[place]
-        else:
-            node = node.inputs[0]
-    return node
 
 
 def _strides_of(node: Node, strides: Mapping[int, Strides | None]) -> Strides | None:
@@ -147,6 +138,24 @@ def _stages(nodes: Sequence[Node], read: Mapping[int, list[Node]]) -> dict[int, 
                 stage = max(stage, found[id(one)] + (direct and not is_direct(one)))
         found[id(node)] = stage
     return found
+
+
+def _delay(
+    nodes: Sequence[Node], read: Mapping[int, list[Node]], into: Mapping[int, Node], stages: dict[int, int]
+) -> None:
+    """Let views of what a region does not change be made by the nests that read them, not before as arrays."""
+    changed_here = {id(laid_in(array)) for node in nodes for array in overwritten(node)}
+    changed_here |= {id(array) for array in into.values()}
+    for node in reversed(nodes):
+        source = node.inputs[0] if node.operation == "view" else node
+        if (
+            source.operation == "parameter"
+            and node is not source
+            and id(source) not in changed_here
+            and read[id(node)]
+        ):
+            latest = min(stages[id(one)] - is_direct(one) for one in read[id(node)])
+            stages[id(node)] = max(stages[id(node)], latest)
 
 
 def _refuse_late_reads(nodes: Sequence[Node], stages: Mapping[int, int], into: Mapping[int, Node]) -> None:
@@ -184,10 +193,18 @@ def _group(
 
     for node in nodes:
         new[id(node)] = node.with_inputs([given(one) for one in node.inputs])
-    writes = [(given(into[id(node)]), new[id(node)]) for node in roots if id(node) in into]
+    versions = {
+        id(laid_in(one)): one for one in taken
+    }  # of arrays that were changed, which lie where those do
+    writes = [
+        (given(versions.get(id(into[id(node)]), into[id(node)])), new[id(node)])
+        for node in roots
+        if id(node) in into
+    ]
     outputs = [node for node in roots if id(node) not in into]
     written = [node for node in roots if id(node) in into]
-    graph = Graph(tuple(inputs), tuple(new[id(node)] for node in outputs), tuple(writes))
+    rows = frozenset(range(len(outputs)))  # which is how others find them
+    graph = Graph(tuple(inputs), tuple(new[id(node)] for node in outputs), tuple(writes), in_rows=rows)
     return Group(graph, taken, [*outputs, *written])
 
 

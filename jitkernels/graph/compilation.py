@@ -4,24 +4,35 @@ from collections.abc import Sequence
 
 from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import GraphError
-from jitkernels.graph import construct, epilogues, flows, products
+from jitkernels.graph import (
+    checks,
+    construct,
+    epilogues,
+    flows,
+    kernel_calls,
+    lifetimes,
+    neighbours,
+    products,
+)
 from jitkernels.graph.arena import planned
 from jitkernels.graph.bodies import bodies_of
-from jitkernels.graph.checks import checked
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.emit import programs
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.extents import Number, Scope
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.lifetimes import lifetimes
+from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.limits import limit
 from jitkernels.graph.nests import Nest
+from jitkernels.graph.ordering import ordered
 from jitkernels.graph.orders import order_of_store
 from jitkernels.graph.passes import optimised
 from jitkernels.graph.pieces import is_reshaped_input
 from jitkernels.graph.products import Product
+from jitkernels.graph.profile import Profile
 from jitkernels.graph.program import Program
+from jitkernels.graph.recomputing import Recomputing
 from jitkernels.graph.replacing import Replacing
 from jitkernels.graph.reuse import memory_of
 from jitkernels.graph.schedule import Single, scheduled
@@ -54,34 +65,66 @@ def compiled(
     program, steps, arrays = _planned(graph, scope, config)
     outputs = {id(node) for node in program.graph.outputs}
     between = {program.words[id(node)]: node for node in program.made if id(node) not in outputs}
-    program.arena = planned(lifetimes(steps, arrays, between))
     for i, name in enumerate(program.symbols):
         program.symbols[name] = len(program.words) + i
-    group: list[Nest | Product | Flow] = []
-    for step in [*steps, None]:
-        if isinstance(step, Nest | Product | Flow):
-            group.append(step)
+    if config.profile:
+        program.profile = Profile(word=len(program.words) + len(program.symbols) + 1)
+    group: list[lifetimes.Unit] = []
+    for unit in [*_in_memory(steps, program, arrays, between), ()]:
+        single = unit[0] if unit and isinstance(unit[0], Single) else None
+        if unit and single is None:
+            group.append(unit)
             continue
-        if isinstance(step, Single) and id(step.node) in program.reshaped:
+        if single is not None and id(single.node) in program.reshaped:
             continue
         if group:
             program.steps.append(Maker(arrays, program, scope, choose, units).segment(group))
             group = []
-        if isinstance(step, Single):
-            program.steps.append(step.node)
+        if single is not None:
+            program.steps.append(single.node)
+            if program.profile is not None:
+                program.profile.clock(single.node)
     return program
+
+
+def _in_memory(
+    steps: Sequence[epilogues.Step], program: Program, arrays: dict[int, Array], between: dict[int, Node]
+) -> list[lifetimes.Unit]:
+    """What is done one after another, when it is planned where the arrays between lie.
+
+    Raises MemoryLimitError where that takes too much, whatever is computed again.
+    """
+    units = lifetimes.units_of(steps)
+    uses = [lifetimes.use_of(unit, arrays) for unit in units]
+    stays = {id(unit): lifetimes.stays(unit, program.graph) for unit in units}
+    inside = lifetimes.inside_of(units)
+    order = ordered(uses, [*stays.values()], lifetimes.lifetimes(range(len(units)), uses, between, inside))
+    units, uses = [units[number] for number in order], [uses[number] for number in order]
+    buffers = lifetimes.lifetimes(range(len(units)), uses, between, inside)
+    program.arena, limit = planned(buffers), program.config.memory_limit
+    if limit is None:
+        return units
+    if program.arena.now > limit:
+        given = frozenset(program.words[id(node)] for node in program.graph.inputs)
+        work = [lifetimes.work_of(unit) for unit in units]
+        order, program.arena = Recomputing(
+            uses, work, [stays[id(unit)] for unit in units], given, buffers
+        ).within(limit)
+        units = [units[number] for number in order]
+    program.arena.limit = limit
+    return units
 
 
 def _planned(
     graph: Graph, scope: Scope, config: JitConfig, *, in_flow: bool = False
 ) -> tuple[Program, list[epilogues.Step], dict[int, Array]]:
     """What is computed where, and where its results are."""
-    graph = products.lowered(optimised(graph, config))
-    if abs(config.opt_level) >= 3:
-        graph = products.lowered(
-            optimised(unrolled(graph), config)
-        )  # passes take its copies for what changes nothing
-    graph = flows.with_copies(checked(_with_own_results(graph)))
+    given = neighbours.decided(graph)
+    graph = _simplified(given, config)
+    if checks.picks_in(graph) < checks.picks_in(given):
+        # What comes to nothing is looked at all the same, as by NumPy.
+        graph = _simplified(checks.checked(given), config)
+    graph = kernel_calls.lowered(flows.with_copies(checks.checked(_with_own_results(graph))))
     program = Program(graph, config)
     program.symbols = {name: 0 for name in scope.values if in_flow or name not in scope.moving}
     schedule = scheduled(
@@ -91,12 +134,21 @@ def _planned(
         largest=config.max_fusion_size,
         most_inputs=config.max_inputs,
     )
-    results = [node for node in graph if flows.is_result(node)]
+    results = [node for node in graph if flows.is_result(node) or flows.is_of_kernel(node)]
     steps: list[epilogues.Step] = [_native(step, results) for step in schedule.steps]
     if abs(config.opt_level) >= 3:
         steps = epilogues.brought_together(steps, schedule.shared)
     program.shared = schedule.shared
     return program, steps, _arrays(program, graph, steps, scope)
+
+
+def _simplified(graph: Graph, config: JitConfig) -> Graph:
+    """The graph as passes leave it."""
+    graph = products.lowered(optimised(graph, config))
+    if abs(config.opt_level) < 3:
+        return graph
+    # Passes take its copies for what changes nothing.
+    return products.lowered(optimised(unrolled(graph), config))
 
 
 def _arrays(
@@ -127,6 +179,12 @@ def _arrays(
                 )
                 if base is None:
                     program.made.append(node)
+            continue
+        if isinstance(step, KernelCall):
+            for node in step.items:
+                arrays[id(node)] = _array(program, node, construct.contiguous(node.shape))
+                known[id(node)] = arrays[id(node)].strides
+                program.made.append(node)
             continue
         if isinstance(step, Single | Product):
             node = step.node
@@ -216,6 +274,9 @@ def _native(step: Nest | Single, results: Sequence[Node]) -> epilogues.Step | Fl
     """A step as a kernel's product, if that is what it is and its operands lie in memory without gaps; or as a flow."""
     if isinstance(step, Single) and flows.is_flow(step.node):
         return Flow(step.node, [one for one in results if one.inputs[0] is step.node])
+    if isinstance(step, Single) and step.node.operation == "kernel":
+        found = kernel_calls.call_of(step.node, [one for one in results if one.inputs[0] is step.node])
+        return step if found is None else found
     if isinstance(step, Nest) or step.node.operation != "matmul":
         return step
     (left, right), turned = products.operands(step.node)

@@ -55,8 +55,13 @@ def changes(node: Node) -> bool:
     """Whether a node is its first input with some elements changed, which nests write in its memory."""
     if node.operation == "scatter":
         # Of numbers that are equal the last counts: nests take them in order along one dimension.
-        return all(one.ndim <= 1 for one in node.inputs[2:])
+        return adds(node) or all(one.ndim <= 1 for one in node.inputs[2:])
     return node.operation == "update"
+
+
+def adds(node: Node) -> bool:
+    """Whether values are added to what is where numbers place them, as by `numpy.add.at`."""
+    return bool(node.options.get("adds"))
 
 
 def place_written(node: Node, index_map: IndexMap) -> IndexMap:

@@ -28,7 +28,9 @@ class JitConfig:
     they are views of. `max_fusion_size`: nodes that one result of a loop nest is computed from, about. `max_inputs`:
     arrays that a loop nest reads, unless one operation has more. `fast_math`: what holds for real numbers holds.
     `backend`: ``native``, or ``interpreter``, by which NumPy runs one operation after the other. `cache`: whether code
-    is looked for on the disk, and kept there. `profile`: calls are counted, and so go through Python. `rules` are
+    is looked for on the disk, and kept there. `profile`: calls are counted, and the time of each kernel in them; they
+    go through Python then. `memory_limit`: bytes that arrays between kernels may take, above which values are computed
+    again. `exact_sizes`: extents of arrays are constants of the code, which is made anew for others. `rules` are
     rewriting rules of one's own.
     """
 
@@ -41,6 +43,8 @@ class JitConfig:
     backend: str = field(default_factory=_backend)
     cache: bool = True
     profile: bool = False
+    memory_limit: int | None = None
+    exact_sizes: bool = False
     rules: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
@@ -52,7 +56,10 @@ class JitConfig:
             value = getattr(self, name)
             if type(value) is not int or value < 1:
                 raise AttrError(f"{name}: expected an int of at least 1, got {shown(value)}")
-        for name in ("fuse_reduce", "fuse_dimshuffle", "fast_math", "cache", "profile"):
+        limit = self.memory_limit
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise AttrError(f"memory_limit: expected None or an int of at least 0, got {shown(limit)}")
+        for name in ("fuse_reduce", "fuse_dimshuffle", "fast_math", "cache", "profile", "exact_sizes"):
             if type(getattr(self, name)) is not bool:
                 raise AttrError(f"{name}: expected a bool, got {shown(getattr(self, name))}")
         object.__setattr__(self, "rules", tuple(self.rules))

@@ -12,9 +12,9 @@ import numpy as np
 
 from jitkernels.graph import extents
 from jitkernels.graph.extents import Extent, Number, same
-from jitkernels.graph.extents import UnknownError as UnknownError
-from jitkernels.graph.ir import Node
+from jitkernels.graph.ir import Node, serial
 from jitkernels.graph.scalars import DTYPES, SCALARS
+from jitkernels.graph.unknown import UnknownError as UnknownError
 
 Operand = Any
 """A `Node`, or a Python int, float or bool, which takes part in promotion as NumPy has it (NEP 50)."""
@@ -29,6 +29,21 @@ def constant(value: Any, dtype: str) -> Node:
         kind.type(value)
     number = np.asarray(value).astype(kind)
     return Node("constant", (), dtype, (), {"value": number.item() if kind.kind != "f" else float(number)})
+
+
+def zeros(dtype: str, shape: Sequence[Number]) -> Node:
+    """An array of zeros."""
+    return broadcast_to(constant(0, dtype), shape)
+
+
+def unwritten(dtype: str, shape: Sequence[Number]) -> Node:
+    """An array whose elements nobody reads before they are written; it is no other's memory."""
+    return broadcast_to(Node("constant", (), dtype, (), {"value": 0, "unwritten": serial()}), shape)
+
+
+def is_unwritten(node: Node) -> bool:
+    """Whether a node is such an array."""
+    return node.operation == "view" and "unwritten" in node.inputs[0].options
 
 
 def extent(value: Number, dtype: str = "int64") -> Node:
@@ -220,6 +235,13 @@ def transpose(node: Node, axes: Sequence[int] | None = None) -> Node:
     return view(node, index_map, [node.shape[i] for i in order])
 
 
+def flip(node: Node, axis: int) -> Node:
+    """As `numpy.flip` of one dimension."""
+    index_map = identity_map(node.ndim)
+    index_map[axis] = (node.shape[axis] - 1, ((axis, -1),))
+    return view(node, tuple(index_map), node.shape)
+
+
 def expand_dims(node: Node, axes: Sequence[int]) -> Node:
     """New dimensions of one element; axes are those of the result."""
     total = node.ndim + len(axes)
@@ -270,10 +292,10 @@ def map_of_split(given: Sequence[Number], wanted: Sequence[Number]) -> IndexMap 
     for extent in given:
         parts: list[int] = []
         count: Number = 1
-        while remaining and not same(count, extent):
+        while remaining and not _agree(count, extent):
             parts.append(remaining.pop(0))
             count = count * wanted[parts[-1]]
-        if not same(count, extent):
+        if not _agree(count, extent):
             return None
         steps: list[tuple[int, Number]] = []
         step: Number = 1
@@ -282,6 +304,31 @@ def map_of_split(given: Sequence[Number], wanted: Sequence[Number]) -> IndexMap 
             step = step * wanted[part]
         found.append((0, tuple(reversed(steps))))
     return None if remaining else tuple(found)
+
+
+def _agree(count: Number, extent: Number) -> bool:
+    """Whether a product of sizes is known to be another; where it has quotients, for calls for which that holds."""
+    if known_same(count, extent):
+        return True
+    is_equal = extents.value_of(count) == extents.value_of(extent) and not extents.is_moving(count - extent)
+    return is_equal and has_quotients(count) and bool(count == extent)
+
+
+def known_same(one: Number, other: Number) -> bool:
+    """Whether two extents are equal in all calls that the code is for; nothing more is guarded."""
+    if same(one, other):
+        return True
+    apart = one - other
+    if not isinstance(apart, Extent):
+        return False
+    guards = apart.scope.guards
+    return (apart.key, "==") in guards or ((apart * -1).key, "==") in guards
+
+
+def has_quotients(extent: Number) -> bool:
+    """Whether an extent is made of quotients of others."""
+    terms = extents.terms_of(extent)
+    return any(atom.operation == "floordiv" for monomial in terms for atom in monomial)
 
 
 def _quotient(total: Number, rest: Number, given: Sequence[Number], wanted: Sequence[Number]) -> Number:

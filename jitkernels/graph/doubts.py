@@ -53,11 +53,11 @@ def _of_node(
         return found, _elementwise(node, values, doubts, found)
     if node.operation == "item":
         return found, _of_call(found, doubts[0] is None or not np.isinf(doubts[0]).any())
-    if node.operation == "call":
+    if node.operation in ("call", "kernel"):
         return found, np.zeros(()) if exact and type(found) in (tuple, list) else _of_call(found, exact)
     if node.operation in STEADY:
         if exact:
-            return found, None
+            return found, _added(node, values, value)
         if any(doubt is not None for doubt in doubts[_movable(node) :]):
             return found, np.full(found.shape, np.inf)
         moved = [
@@ -65,9 +65,22 @@ def _of_node(
             for one, doubt in zip(values, doubts, strict=True)
         ]
         moved[_movable(node) :] = values[_movable(node) :]
-        return found, np.asarray(OPERATIONS[node.operation].run(node, moved, value))
+        doubt, own = (
+            np.asarray(OPERATIONS[node.operation].run(node, moved, value)),
+            _added(node, values, value),
+        )
+        return found, doubt if own is None else doubt + own
     summing = {"matmul": _matmul, "reduce": _reduce, "scan": _scan}.get(node.operation)
     return found, None if summing is None else summing(node, values, doubts, found)
+
+
+def _added(node: Node, values: Sequence[Any], value: Callable[[Any], int]) -> Doubt:
+    """What sums may be off by to which numbers add elements, as many as there are at most."""
+    if not node.options.get("adds") or np.dtype(node.dtype).kind != "f":
+        return None
+    sized = [np.abs(one.astype("f8")) for one in values[:2]]
+    total = np.asarray(OPERATIONS[node.operation].run(node, [*sized, *values[2:]], value))
+    return total * float(np.finfo(node.dtype).eps) * max(np.size(values[1]), 1)
 
 
 def _movable(node: Node) -> int:

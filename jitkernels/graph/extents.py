@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from jitkernels.graph.unknown import UnknownError
 from jitkernels.records import record
 
 Number = Any
@@ -30,10 +31,6 @@ class Atom:
     operation: str = field(default="", compare=False)
     left: Number = field(default=0, compare=False)
     right: Number = field(default=0, compare=False)
-
-
-class UnknownError(Exception):
-    """No graph says this: NumPy has to compute it."""
 
 
 class Guard(NamedTuple):

@@ -11,7 +11,20 @@ from jitkernels.graph.regions import nodes_within, regions_of
 
 FLOWS = frozenset({"loop", "branch"})
 IN_NESTS = frozenset(
-    {"cast", "concatenate", "constant", "extent", "iota", "matmul", "reduce", "update", "view"}
+    {
+        "cast",
+        "concatenate",
+        "constant",
+        "extent",
+        "iota",
+        "kernel",
+        "matmul",
+        "reduce",
+        "reshape",
+        "scan",
+        "update",
+        "view",
+    }
 )
 """What nests and kernels of a region compute, beside what is elementwise."""
 NUMBERS = frozenset({"constant", "extent", "cast", "bounded", "overflows", "parameter", "item"})
@@ -35,9 +48,16 @@ def is_result(node: Node) -> bool:
     return node.operation == "item" and is_flow(node.inputs[0])
 
 
+def is_of_kernel(node: Node) -> bool:
+    """Whether a node is one of the results of a kernel that is called."""
+    return node.operation == "item" and node.inputs[0].operation == "kernel"
+
+
 def is_direct(node: Node) -> bool:
     """Whether a node of a region is a number, an element or a flow, and no array that a nest computes."""
-    if is_flow(node) or node.operation in ("parameter", "item"):
+    if node.operation == "item":
+        return not is_of_kernel(node)
+    if is_flow(node) or node.operation == "parameter":
         return True
     if node.operation in ("gather", "scatter"):
         array, count = node.inputs[0], 1 if node.operation == "gather" else 2
@@ -52,7 +72,12 @@ def unsupported(graph: Graph) -> str:
             found = unsupported(region)
             if found:
                 return found
-        if is_direct(node) or node.operation in IN_NESTS or OPERATIONS[node.operation].is_elementwise:
+        if (
+            is_direct(node)
+            or is_of_kernel(node)
+            or node.operation in IN_NESTS
+            or OPERATIONS[node.operation].is_elementwise
+        ):
             continue
         return node.operation
     return ""
@@ -62,7 +87,7 @@ def may_refuse(flow: Node) -> bool:
     """Whether there are checks in a loop or branch, or kernels that may have no memory to work in."""
     inside = [one for region in regions_of(flow) for one in nodes_within(region)]
     return any(region.checks for node in (flow, *inside) for region in regions_of(node)) or any(
-        node.operation == "matmul" for node in inside
+        node.operation in ("matmul", "kernel") or "grows" in node.options for node in inside
     )
 
 
@@ -78,6 +103,28 @@ def base_of(node: Node) -> Node:
             node = node.inputs[0].inputs[place]
         else:
             return node
+
+
+def laid_in(node: Node, first: Node | None = None) -> Node:
+    """The array in whose memory flows and elements have left one; of these the `first`, where it is there."""
+    while node is not first and (node.operation == "scatter" or (is_result(node) and node.ndim)):
+        place = place_of_base(node) if node.operation == "item" else 0
+        if place is None:
+            return node
+        node = node.inputs[0] if node.operation == "scatter" else node.inputs[0].inputs[place]
+    return node
+
+
+def brought_home(node: Node, base: Node) -> Node:
+    """What a region makes of an array: a copy, where flows and elements have left it in the memory of another."""
+    return construct.copy(node) if is_direct(node) and laid_in(node, base) is not base else node
+
+
+def landed(node: Node, place: Node) -> Node:
+    """A value as one that code of a region can leave in the memory of a parameter."""
+    if not node.ndim or node is place or base_of(node) is place:
+        return brought_home(node, place) if node.ndim else node
+    return construct.copy(node) if is_direct(node) or base_of(node).operation == "parameter" else node
 
 
 def place_of_base(item: Node) -> int | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from jitkernels import choosing, dtypes, machine
 from jitkernels.attrs.fused import FusedAttr
+from jitkernels.checksums import sha256
 from jitkernels.errors import AttrError
 from jitkernels.graph import construct, extents, interpreter, ir, kernels
 from jitkernels.graph.emit.memory import Array
@@ -250,6 +251,12 @@ def _shown(value: Any) -> str:
         return f"[{', '.join(map(_shown, value))}]"
     if isinstance(value, float):
         return value.hex()
+    if isinstance(value, Graph):
+        return f"{{{text_of(value)}}}"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{value.shape} {sha256(value.tobytes()).hexdigest()}"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
     return str(value) if isinstance(value, Extent) else repr(value)
 
 

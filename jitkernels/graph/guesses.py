@@ -37,8 +37,20 @@ def stream(nest: Nest) -> int:
     return STREAM_BYTES if nest.cost < 24 else 0
 
 
+def is_stencil(nest: Nest) -> bool:
+    """Whether an array is read at several places for one of results, most of which no line of the cache begins at."""
+    return not any(cone.reductions for cone in nest.cones) and any(
+        len(places) > 1 and cone.leaves[key].shape
+        for cone in nest.cones
+        for key, places in cone.places.items()
+        if key in cone.leaves
+    )
+
+
 def unroll(nest: Nest, arrays: Mapping[int, Array]) -> int:
     """How many vectors a step takes."""
+    if any(cones.adds(store.cone.root) for store in nest.stores):
+        return 1  # lanes take their turns
     is_long = bool(nest.rows) and extents.value_of(extents.product(nest.columns)) >= LONG_ROWS
     cost = nest.cost_of_columns if is_long else nest.cost
     reduces = any(cone.reductions for cone in nest.cones)

@@ -9,7 +9,7 @@ from jitkernels.graph import limits
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.operations import OPERATIONS
 
-SEVERAL = frozenset({"call", "loop", "branch"})
+SEVERAL = frozenset({"call", "kernel", "loop", "branch"})
 """What may give several arrays, of which `item` takes one."""
 
 

@@ -7,7 +7,6 @@ from jitkernels.graph.extents import (
     BY_LIMITS,
     Extent,
     Number,
-    UnknownError,
     evaluated,
     exact_quotient,
     is_moving,
@@ -17,6 +16,7 @@ from jitkernels.graph.extents import (
     symbols_of,
     terms_of,
 )  # fmt: skip
+from jitkernels.graph.unknown import UnknownError
 
 
 def limit(extent: Number, *, is_upper: bool) -> Number | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.graph import cones, extents, products
+from jitkernels.graph import cones, construct, extents, products
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.directions import Directions
@@ -54,7 +54,10 @@ class Nest:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to compute, whatever the sizes are."""
-        return all(any(extents.same(extent, 0) for extent in cone.root.shape) for cone in self.cones)
+        return all(
+            construct.is_unwritten(cone.root) or any(extents.same(extent, 0) for extent in cone.root.shape)
+            for cone in self.cones
+        )
 
     @property
     def cost(self) -> float:
@@ -107,6 +110,18 @@ class Nest:
         ]
         most_now = max(map(extents.value_of, parts), default=0)
         return sum((part for part in parts if LITTLE * extents.value_of(part) >= most_now), 0)
+
+    @property
+    def reads(self) -> list[tuple[Node, Number]]:
+        """The arrays that are read, and how many elements of each the loops come by."""
+        found: dict[int, tuple[Node, Number]] = {}
+        for cone in self.cones:
+            for key, leaf in cone.leaves.items():
+                places = cone.places[key].values()
+                steps = sum((self._steps(cone, cones.loops_of(place)) for place in places), 0)
+                if key not in found or extents.value_of(steps) > extents.value_of(found[key][1]):
+                    found[key] = leaf, steps
+        return [*found.values()]
 
     @property
     def work_of_step(self) -> int:

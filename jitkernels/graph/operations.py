@@ -177,7 +177,11 @@ def _gather(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> A
 def _scatter(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
     array, values, *indices = inputs
     changed = np.array(array)
-    changed[(slice(None),) * node.options["axis"] + tuple(indices)] = values
+    key: Any = (slice(None),) * node.options["axis"] + tuple(indices)
+    if node.options.get("adds"):
+        np.add.at(changed, key, values)
+    else:
+        changed[key] = values
     return changed
 
 
@@ -187,6 +191,13 @@ def _placed(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> A
 
 def _call(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
     return node.options["function"](*inputs)
+
+
+def _kernel(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    kernel = node.options["function"]
+    made = kernel.run({name: value(size) for name, size in kernel.values.items()}, inputs)
+    shapes = [tuple(map(value, shape)) for _, shape in node.options["results"]]
+    return tuple(one.reshape(shape) for one, shape in zip(made, shapes, strict=True))
 
 
 def _item(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
@@ -230,6 +241,7 @@ OPERATIONS: dict[str, Operation] = {
         Operation("scatter", _scatter),
         Operation("placed", _placed),
         Operation("call", _call),
+        Operation("kernel", _kernel),
         Operation("item", _item),
         Operation("parameter", _input),
         Operation("loop", partial(regions.run_loop, _ran)),

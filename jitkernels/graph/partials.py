@@ -37,6 +37,11 @@ def _power_of_exponent(x: Term, y: Term, z: Term) -> Term:
     return apply("where", is_zero, 0.0, z * apply("log", apply("where", is_zero, 1.0, x)))
 
 
+def _part_of(x: Term, z: Term) -> Term:
+    """A quotient; of nothing, nothing."""
+    return x / apply("where", apply("equal", z, 0.0), 1.0, z)
+
+
 def _same_sign(x: Term, y: Term) -> Term:
     return apply("copysign", number(1.0, x), x) * apply("copysign", number(1.0, y), y)
 
@@ -83,7 +88,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "log1p": (lambda x, y: 1.0 / (1.0 + x),),
     "power": (_power_of_base, _power_of_exponent),
     "cbrt": (lambda x, y: 1.0 / (3.0 * (y * y)),),
-    "hypot": (lambda x, y, z: x / z, lambda x, y, z: y / z),
+    "hypot": (lambda x, y, z: _part_of(x, z), lambda x, y, z: _part_of(y, z)),
     "sin": (lambda x, y: apply("cos", x),),
     "cos": (lambda x, y: -apply("sin", x),),
     "tan": (lambda x, y: 1.0 + y * y,),

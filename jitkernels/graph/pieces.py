@@ -47,7 +47,7 @@ def pieces_of(node: Node) -> list[tuple[Node, IndexMap | None]]:
     if node.operation == "scatter":
         base, value, *numbers = node.inputs
         axis = node.options["axis"]
-        options = {"axis": axis, "extents": base.shape[axis : axis + len(numbers)]}
+        options = {"axis": axis, "extents": base.shape[axis : axis + len(numbers)], "adds": cones.adds(node)}
         placed = Node("placed", (value, *numbers), value.dtype, value.shape, options)
         return [(copied(base, node.shape), None), (placed, BY_NUMBERS)]
     axis, start = node.options["axis"], 0

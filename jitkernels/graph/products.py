@@ -1,7 +1,8 @@
 """Matrix products in a graph: by the kernel MATMUL, called from the segment, or as sums of products in loop nests.
 
 A matrix with one row or one column is read once, so its product is a sum like any other, and is fused with what is
-around it. So are products of integers, for which there is no kernel.
+around it, unless the other one is large and lies across the sum. So are products of integers, for which there is no
+kernel.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,12 +18,18 @@ from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Graph, Node, transformed
 from jitkernels.kept import kept_property
 from jitkernels.native import load
+from jitkernels.native.language.types import NUMBERS
 from jitkernels.native.source import External
 from jitkernels.records import record
 
 if TYPE_CHECKING:
     from jitkernels.attrs.matmul import MatMulAttr
     from jitkernels.choosing import Choice
+
+LARGE = 1 << 20
+"""Bytes of a matrix from which on it is not in a second-level cache, from where short runs are as good as long ones."""
+LONG_ROW = 1 << 10
+"""Bytes of a row of it that are more than a run."""
 
 
 def lowered(graph: Graph) -> Graph:
@@ -39,7 +46,8 @@ def _as_sum(node: Node) -> Node:
         return node
     rows, columns = node.shape[-2:]
     left, right = node.inputs
-    if node.dtype in FLOATS and not same(rows, 1) and not same(columns, 1):
+    is_vector = same(rows, 1) or same(columns, 1)
+    if node.dtype in FLOATS and (not is_vector or _is_of_large_matrix(node)):
         inputs = tuple(map(_without_gaps, node.inputs))
         return node if inputs == node.inputs else node.with_inputs(inputs)
     turned = construct.transpose(right, [*range(right.ndim - 2), right.ndim - 1, right.ndim - 2])
@@ -49,6 +57,28 @@ def _as_sum(node: Node) -> Node:
         construct.expand_dims(turned, [turned.ndim - 2]),
     )
     return construct.reduce("sum" if node.dtype != "bool" else "any", terms, [terms.ndim - 1])
+
+
+def _is_of_large_matrix(node: Node) -> bool:
+    """Whether a row times a matrix is a kernel's, which takes several rows of the matrix at a time, whole ones.
+
+    Lanes of a loop nest go along columns: it would read a large matrix in short runs, one of each row. Code is for
+    matrices on the same side of the limit as that of the traced call.
+    """
+    (_, matrix), (_, turned) = operands(node)
+    if same(node.shape[-1], 1) or turned or matrix.operation not in ("input", "parameter"):
+        return False
+    elements, size = extents.product(matrix.shape[-2:]), NUMBERS[node.dtype].size
+    limits = {LONG_ROW // size: matrix.shape[-1], LARGE // size: elements}
+    if any(map(extents.is_moving, limits.values())):
+        return False
+    for limit, extent in limits.items():
+        beyond = extents.value_of(extent) >= limit
+        if isinstance(extent, extents.Extent):
+            extent.guard(extent - limit if beyond else limit - 1 - extent, ">=", is_choice=True)
+        if not beyond:
+            return False
+    return True
 
 
 def _without_gaps(node: Node) -> Node:
@@ -223,8 +253,12 @@ class Product:
 
 
 def factors(nodes: Iterable[Node]) -> set[int]:
-    """What has to be in memory for the products among nodes, by their ids."""
-    return {id(one) for node in nodes if node.operation == "matmul" for one in operands(node)[0]}
+    """What has to be in memory, row by row, for the products and kernels among nodes, by their ids."""
+    found: set[int] = set()
+    for node in nodes:
+        if node.operation in ("matmul", "kernel"):
+            found |= {id(one) for one in (operands(node)[0] if node.operation == "matmul" else node.inputs)}
+    return found
 
 
 def operands(node: Node) -> tuple[tuple[Node, Node], tuple[bool, bool]]:

@@ -3,6 +3,7 @@
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,20 @@ from jitkernels.graph.emit import calls, interface, polls, programs
 from jitkernels.graph.extents import Guard, Number
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
+from jitkernels.graph.profile import Profile
 from jitkernels.graph.reuse import memory_of
-from jitkernels.native import floating_errors, load, vectorcall
+from jitkernels.native import arenas, floating_errors, load, vectorcall
 from jitkernels.records import record
+
+LINE = 64
+"""Bytes of a line of the caches."""
+
+
+class FullError(Exception):
+    """Loops write more down than there is room for."""
 
 
 @dataclass
@@ -29,7 +39,7 @@ class Segment:
     `polls`: it asks for signals, and Python may run meanwhile.
     """
 
-    nests: list[Nest | Product | Flow] = field(repr=False)
+    nests: list[Nest | Product | Flow | KernelCall] = field(repr=False)
     source: programs.Fused
     work: Number
     cached: bool = True
@@ -46,6 +56,8 @@ class Segment:
             status = floating_errors.heard(self._entry, frame.ctypes.data)
         except SystemError as error:  # which ctypes makes of an exception that a loop ended with
             raise error.__cause__ or error from None
+        if status == polls.FULL:
+            raise FullError
         if status == polls.REFUSED:
             raise IndexError("an index is out of bounds, or a number is none that Python's functions take")
         if status:
@@ -81,6 +93,7 @@ class Program:
     shared: dict[int, Node] = field(default_factory=dict, repr=False)
     reshaped: dict[int, Node] = field(default_factory=dict, repr=False)
     arena: Arena = field(default_factory=Arena, repr=False)
+    profile: Profile | None = field(default=None, repr=False)
 
     def empty(self, node: Node, value: Callable[[Number], int], memory: Any = None, begin: int = 0) -> Any:
         """An array for a kept node, whose dimensions lie in the node's order: a new one, or in some memory."""
@@ -91,10 +104,19 @@ class Program:
         inner: Any = np.ndarray([shape[i] for i in order], node.dtype, memory, begin)
         return inner.transpose(np.argsort(order))
 
+    def fits(self, values: Mapping[str, int]) -> bool:
+        """Whether it takes no more memory than it may, for some values of the symbols."""
+        limit = self.arena.limit
+        return limit is None or self.arena.places(limits.Values(values))[1] <= limit
+
     def _between(self, value: Callable[[Number], int]) -> dict[int, Any]:
         """New arrays between the steps, in one arena."""
         begins, total = self.arena.places(value)
-        memory = np.empty(total, np.uint8)
+        try:
+            memory = aligned(total)
+        except MemoryError:
+            arenas.release()
+            memory = aligned(total)
         at = {buffer.word: begin for buffer, begin in zip(self.arena.buffers, begins, strict=True)}
         return {
             id(node): self.empty(node, value, memory, at[self.words[id(node)]])
@@ -102,19 +124,14 @@ class Program:
             if self.words[id(node)] in at
         }
 
-    def run(
-        self, arrays: Sequence[Any], values: Mapping[str, int], out: Sequence[Any] | None = None
-    ) -> list[Any]:
-        """The outputs, for arrays of the inputs and values of all symbols; what the graph writes is written then.
-
-        `out` are arrays to take the outputs, which overlap no input.
-        """
+    def _arrays(
+        self, arrays: Sequence[Any], value: Callable[[Number], int], out: Sequence[Any] | None = None
+    ) -> dict[int, Any]:
+        """Those of inputs, outputs, and what lies between, by the ids of nodes."""
         known: dict[int, Any] = {
             id(node): array if isinstance(array, np.ndarray) else np.asarray(array, node.dtype)
             for node, array in zip(self.graph.inputs, arrays, strict=True)
         }
-
-        value = limits.Values(values)
         if out is not None:
             known |= {
                 id(node): array
@@ -125,13 +142,72 @@ class Program:
         for node in self.made:
             if id(node) not in known:
                 known[id(node)] = self.empty(node, value)
-        frame = np.zeros(len(self.words) + len(self.symbols) + 1, np.int64)
+        return known
+
+    def _frame(self, values: Mapping[str, int]) -> "np.ndarray[Any, np.dtype[np.int64]]":
+        frame = np.zeros(len(self.words) + len(self.symbols) + 2, np.int64)
         for name, word in self.symbols.items():
             frame[word] = values[name]
+        return frame
+
+    def _point(self, frame: "np.ndarray[Any, np.dtype[np.int64]]", known: Mapping[int, Any]) -> None:
+        """Have a frame point to arrays."""
+        for key, word in self.words.items():
+            if key in known and isinstance(known[key], np.ndarray):
+                frame[word] = known[key].ctypes.data
+
+    def _share(self, known: dict[int, Any]) -> None:
+        """Add what lies in the memory of others."""
+        for key, base in self.shared.items():
+            memory = id(memory_of(base, self.shared))
+            if key not in known and memory in known:
+                known[key] = known[memory]
+
+    def bound(self, arrays: Sequence[Any], values: Mapping[str, int]) -> Callable[[], list[Any]]:
+        """A call with these arrays, whose memory is found once where it is one segment; it gives the outputs."""
+        if len(self.steps) != 1 or not isinstance(self.steps[0], Segment) or self.profile is not None:
+            return lambda: self.run(arrays, values)
+        value, segment, frame = limits.Values(values), self.steps[0], self._frame(values)
+        own = {id(node) for node in self.made}
+        out = [
+            self.empty(
+                node, value, aligned(value(extents.product(node.shape)) * np.dtype(node.dtype).itemsize)
+            )
+            if id(node) in own
+            else None
+            for node in self.graph.outputs
+        ]
+        known = self._arrays(arrays, value, out)
+        self._point(frame, known)
+        self._share(known)
+
+        def call() -> list[Any]:
+            segment.run(frame)
+            return [known[id(node)] for node in self.graph.outputs]
+
+        return call
+
+    def run(
+        self, arrays: Sequence[Any], values: Mapping[str, int], out: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """The outputs, for arrays of the inputs and values of all symbols; what the graph writes is written then.
+
+        `out` are arrays to take the outputs, which overlap no input.
+        """
+        value = limits.Values(values)
+        known = self._arrays(arrays, value, out)
+        frame = self._frame(values)
+        taken = None
+        if self.profile is not None:
+            taken = self.profile.of(values)
+            frame[self.profile.word] = taken.counters.ctypes.data
         for step in self.steps:
             if isinstance(step, Node):
                 given = [known[id(one)] for one in step.inputs]
+                began = perf_counter()
                 found = interpreter.of_node(step, given, value)
+                if taken is not None and self.profile is not None:
+                    self.profile.by_numpy(taken, step, perf_counter() - began)
                 if step.operation == "reshape" and (step in self.graph.outputs or self.graph.writes):
                     found = np.array(
                         found
@@ -145,14 +221,11 @@ class Program:
                         found = np.ascontiguousarray(found)
                     known[id(step)] = found
                 continue
-            for key, word in self.words.items():
-                if key in known and isinstance(known[key], np.ndarray):
-                    frame[word] = known[key].ctypes.data
+            self._point(frame, known)
             step.run(frame)
-            for key, base in self.shared.items():
-                memory = id(memory_of(base, self.shared))
-                if key not in known and memory in known:
-                    known[key] = known[memory]
+            self._share(known)
+        if taken is not None and self.profile is not None:
+            self.profile.done(taken, arrays)
         results = [known[id(node)] for node in self.graph.outputs]
         if out is not None:
             for array, result in zip(out, results, strict=True):
@@ -211,6 +284,8 @@ class Program:
         written = False
         for nest in nests:
             targets = [store.target for store in nest.stores] if isinstance(nest, Nest) else [nest.node]
+            if isinstance(nest, KernelCall):
+                targets = nest.items
             if isinstance(nest, Flow):
                 targets = [nest.node.inputs[place] for place in flows.changed(nest.node)]
                 writes_here = any(id(memory_of(one, self.shared)) in given for one in targets)
@@ -252,3 +327,10 @@ class Program:
         """How many loop nests and products there are."""
         nests = [nest for step in self.steps if isinstance(step, Segment) for nest in step.nests]
         return sum(not isinstance(nest, Nest) or nest.product is None for nest in nests)
+
+
+def aligned(size: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
+    """Memory of so many bytes that begins where a line of the cache does."""
+    memory = np.empty(size + LINE, np.uint8)
+    first = -memory.ctypes.data % LINE
+    return memory[first : first + size]

@@ -5,7 +5,7 @@ Rules, in the order in which they are applied:
 1. What the graph gives back or writes is kept, and so is what an operation reads that is no loop nest.
 2. A reduction is computed inside of what reads it if that takes it once for every row: then the row is read,
    reduced and read again while it is in the cache. It is kept if its readers need it for other rows, or if there is
-   one row in all.
+   one row in all; in its place what is made of it element by element, where nothing else reads it.
 3. What takes long is kept if it would be computed more than once for an element: at several places of a nest, for every
    step of a loop that it does not depend on, or in several nests.
 4. What numbers pick elements of is kept; that these are in bounds is looked at ahead.
@@ -22,6 +22,7 @@ from jitkernels.graph import cones, extents, flows, products
 from jitkernels.graph.cones import Cone
 from jitkernels.graph.directions import Directions
 from jitkernels.graph.extents import Number
+from jitkernels.graph.finishing import Finishing
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.nests import Nest, Store
 from jitkernels.graph.pieces import copied, is_in_pieces, pieces_of
@@ -62,7 +63,7 @@ def scheduled(
     if not fuse_reduce:
         kept |= {id(node) for node in graph if node.operation == "reduce"}
     pieces = {id(node): pieces_of(node) for node in graph if is_in_pieces(node, graph)}
-    order = _numbers_first(graph)
+    order, finishing = _numbers_first(graph), Finishing(graph)
     known: dict[int, Cone] = {}
     more: dict[int, Node] = {}
     while True:
@@ -86,6 +87,7 @@ def scheduled(
         more = {}
         for cone in listed:
             more |= cone.misfits
+        more = {id(last): last for last in (finishing.last(one, kept) for one in more.values())}
         if not more:
             for cone in listed:
                 more |= cone.wasteful
@@ -203,7 +205,7 @@ def _grouped(
     step_of: dict[int, int] = {}
     barrier = looked = -1
     for node in roots:
-        if flows.is_result(node):
+        if flows.is_result(node) or flows.is_of_kernel(node):
             step_of[id(node)] = step_of[id(node.inputs[0])]
             continue
         if id(node) not in made:

@@ -9,6 +9,7 @@ from jitkernels.graph import cones, epilogues, guesses
 from jitkernels.graph.emit import polls, programs, shared_rounds, swapping
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
+from jitkernels.graph.emit.clock import Clock
 from jitkernels.graph.emit.elements import FlowFunction
 from jitkernels.graph.emit.flow import FlowEmitter
 from jitkernels.graph.emit.memory import Array
@@ -18,10 +19,13 @@ from jitkernels.graph.emit.watched import WatchedLibrary
 from jitkernels.graph.extents import Extent, Scope
 from jitkernels.graph.flows import Flow, is_flow
 from jitkernels.graph.ir import Node
+from jitkernels.graph.kernel_calls import KernelCall
+from jitkernels.graph.lifetimes import Unit
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program, Segment
 from jitkernels.graph.rounds import work_of
+from jitkernels.graph.schedule import Single
 from jitkernels.native import c_api
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.sharing import WORK
@@ -41,43 +45,55 @@ class Maker:
     choose: Choose | None = None
     units: list[programs.Unit] | None = None
     texts: list[str] = field(default_factory=list)
+    flows: list[str] = field(default_factory=list)
     calls: list[programs.Call] = field(default_factory=list)
     kernels: list[External] = field(default_factory=list)
 
-    def segment(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
-        """Nests and products as one function. What a nest does for rows that a product hands on is part of that."""
+    def segment(self, units: Sequence[Unit]) -> Segment:
+        """Nests and products as one function. What a nest does for rows that a product hands on is part of that.
+
+        What comes again is called again.
+        """
         # What the body of a kernel calls is part of it: its externals are told before it is made.
         has_flows = any(map(is_flow, self.program.graph))  # of which nobody is warned
         is_watched = self.units is None and bool(self.program.graph.writes) and not has_flows
         kind = WatchedLibrary if is_watched else Library
         self.library = kind(alone={} if self.units is None else None)
         self.shares = False
+        made: dict[int, list[programs.Call]] = {}
+        number = 0
+        for unit in units:
+            if id(unit) in made:
+                self.calls += made[id(unit)]
+                continue
+            before = len(self.calls)
+            self._unit(unit, number)
+            made[id(unit)] = self.calls[before:]
+            number += len(unit)
+        return self._made([step for unit in units for step in unit if not isinstance(step, Single)])
+
+    def _unit(self, unit: Unit, number: int) -> None:
+        """What is done at one time; `number` is that of its first step."""
         waiting: Product | None = None
-        for number, nest in enumerate(nests):
-            if isinstance(nest, Flow):
-                if waiting is not None:
-                    self._product(waiting, f"nest{number}.before")
-                    waiting = None
-                self._flow(nest, f"flow{number}")
-                continue
-            if isinstance(nest, Nest) and nest.is_empty:
-                continue
-            if isinstance(nest, Nest):
-                self._nest(nest, f"nest{number}", waiting)
+        for number, step in enumerate(unit, number):  # noqa: B020
+            if isinstance(step, Flow):
+                self._flow(step, f"flow{number}")
+            elif isinstance(step, KernelCall):
+                self.kernel(step, f"kernel{number}")
+            elif isinstance(step, Product):
+                waiting = step
+            elif isinstance(step, Nest) and not step.is_empty:
+                self._nest(step, f"nest{number}", waiting)
                 waiting = None
-                continue
-            if waiting is not None:
-                self._product(waiting, f"nest{number}.before")
-            waiting = nest
         if waiting is not None:
-            self._product(waiting, f"nest{len(nests)}.before")
-        return self._made(nests)
+            self._product(waiting, f"nest{number + 1}.before")
 
     def _flow(self, flow: Flow, name: str) -> None:
         """A loop or branch, which is called like a nest, and the nests in it."""
         for number, group in enumerate(
             group for body in flow.bodies.values() for _, group in body.stages if group
         ):
+            group.program.profile = self.program.profile
             inner = InnerMaker(group.arrays, group.program, self.scope, self.choose)
             inner.library = self.library
             products: dict[str, Node] = {}
@@ -85,6 +101,8 @@ class Maker:
                 if isinstance(step, Product):
                     products[f"{name}.{number}.{place}"] = step.node
                     inner.product(step, f"{name}.{number}.{place}")
+                elif isinstance(step, KernelCall):
+                    inner.kernel(step, f"{name}.{number}.{place}")
                 elif isinstance(step, Nest):
                     inner.nest(step, f"{name}.{number}.{place}")
                 else:
@@ -94,23 +112,27 @@ class Maker:
             group.calls = [(call, products.get(call.name)) for call in inner.calls]
         function = FlowFunction(self.library, self.program.symbols, self.scope.moving)
         emitter = FlowEmitter(self.arrays, function, flow, name)
-        self.texts.append(emitter.text())
-        if emitter.swaps and swapping.TEXT not in self.texts:
-            self.texts.append(swapping.TEXT)
-        if (emitter.patience or emitter.shares) and polls.TEXT not in self.texts:
-            self.texts.append(polls.TEXT)
+        self.flows.append(emitter.text())
+        if emitter.swaps and swapping.TEXT not in self.flows:
+            self.flows.append(swapping.TEXT)
+        if (emitter.patience or emitter.shares) and polls.TEXT not in self.flows:
+            self.flows.append(polls.TEXT)
             self.kernels += c_api.signals()
-        if emitter.shares and shared_rounds.TEXT not in self.texts:
-            self.texts.append(shared_rounds.TEXT)
+        if emitter.shares and shared_rounds.TEXT not in self.flows:
+            self.flows.append(shared_rounds.TEXT)
             self.kernels += shared_rounds.externals()
-        self.calls.append(programs.Call(name, None, work_of(flow.node), refuses=True))
+        self.calls.append(
+            programs.Call(name, None, work_of(flow.node), refuses=True, clock=self._clock(flow))
+        )
 
-    def _made(self, nests: Sequence[Nest | Product | Flow]) -> Segment:
+    def _made(self, nests: Sequence[Nest | Product | Flow | KernelCall]) -> Segment:
         parallel = self.shares or any(
             not call.refuses and (isinstance(call.work, Extent) or call.work > WORK) for call in self.calls
         )
         symbols, config = self.program.symbols, self.program.config
-        text = programs.segment_text(self.library, self.texts, self.calls, symbols, parallel=parallel)
+        text = programs.segment_text(
+            self.library, self.texts, self.flows, self.calls, symbols, parallel=parallel
+        )
         if abs(config.opt_level) < 2:  # every product is rounded before it is added to, as NumPy's are
             text = text.replace(" contract ", " ")
         has_flows = any(isinstance(one, Flow) for one in nests)
@@ -118,10 +140,10 @@ class Maker:
             text = text.replace(" contract ", " ")
         externals = *programs.externals(self.library, parallel=parallel), *dict.fromkeys(self.kernels)
         if self.units is not None:
-            self.units.append(programs.Unit(self.library, self.texts, self.calls))
+            self.units.append(programs.Unit(self.library, [*self.texts, *self.flows], self.calls))
         work = sum((call.work for call in self.calls), 0)
         source = programs.fused("fused", text, 64, externals, is_whole=has_flows)
-        return Segment([*nests], source, work, config.cache, polls.TEXT in self.texts)
+        return Segment([*nests], source, work, config.cache, polls.TEXT in self.flows)
 
     def _product(self, product: Product, name: str, kernel: External | None = None, after: str = "") -> None:
         """The call of a product's kernel; of the one that hands its rows on to a function, if that is given."""
@@ -129,7 +151,16 @@ class Maker:
         assert kernel is not None, "chosen for it"
         self.kernels.append(kernel)
         self.texts.append(product.text(self._function(), self.arrays, name, kernel, after))
-        self.calls.append(programs.Call(name, product.batches, product.work))
+        clock = self._clock(product)
+        self.calls.append(programs.Call(name, product.batches, product.work, clock=clock))
+
+    def kernel(self, call: KernelCall, name: str) -> None:
+        """The call of a kernel."""
+        external = call.kernel.external
+        assert external is not None, "chosen for it"
+        self.kernels.append(external)
+        self.texts.append(call.text(self._function(), self.arrays, name, external))
+        self.calls.append(programs.Call(name, None, call.work))
 
     def _nest(self, nest: Nest, name: str, product: Product | None) -> None:
         """The code of a nest, and its call, which a product behind which it comes may do for its rows."""
@@ -150,7 +181,8 @@ class Maker:
         self.texts.append(own)
         extent = None if loop is None else emitter.extents[loop]
         unit = emitter.lanes()[1] if loop == emitter.lane_loop else 1
-        self.calls.append(programs.Call(name, extent, nest.work, unit, checks))
+        clock = self._clock(nest)
+        self.calls.append(programs.Call(name, extent, nest.work, unit, checks, clock=clock))
 
     def _handing_on(self, product: Product, emitter: Emitter) -> External | None:
         """The kernel of a product that hands its rows on to a nest; None where a nest waits for all of them."""
@@ -164,7 +196,7 @@ class Maker:
         found = self.choose(nest, self.arrays, self.scope, nest.cost, unroll) if self.choose else None
         # What follows a product reads what is in the cache, maybe in the place of its result.
         stream = 0 if follows else guesses.stream(nest)
-        own = found or Variant(min(64, machine.target().vector_bytes), unroll, stream)
+        own = found or self._guess(nest) or Variant(min(64, machine.target().vector_bytes), unroll, stream)
         nest.variant = f"{own.unroll} x {own.vector_bytes} bytes" + (", measured" if found else "")
         return Variant(
             own.vector_bytes,
@@ -175,12 +207,19 @@ class Maker:
             any_size=self.units is not None,
         )
 
+    def _guess(self, nest: Nest) -> Variant | None:  # noqa: ARG002  # of those in loops
+        """A variant for where a nest is; None where it follows from what the nest computes."""
+        return None
+
     def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
         emitter = Emitter(nest, self.arrays, self._function(), variant, name)
         if self.units is not None or not serves(emitter):
             return emitter
         self.shares = True
         return BlockwiseEmitter(nest, self.arrays, self._function(), variant, name)
+
+    def _clock(self, part: Nest | Product | Flow) -> Clock | None:
+        return self.program.profile.clock(part) if self.program.profile is not None else None
 
     def _function(self) -> Function:
         return Function(self.library, self.program.symbols)
@@ -195,6 +234,17 @@ class InnerMaker(Maker):
 
     def product(self, product: Product, name: str) -> None:
         self._product(product, name)
+
+    def _guess(self, nest: Nest) -> Variant | None:
+        """What it reads is in the caches since the last round: vectors that lie in two lines are what takes time.
+
+        Of short sums it is what is left of a row.
+        """
+        widest, is_short = machine.target().vector_bytes, nest.row_now * nest.widest < guesses.SHORT_BYTES
+        reduces = any(cone.reductions for cone in nest.cones)
+        if reduces if is_short else guesses.is_stencil(nest):
+            return Variant(min(32, widest), 1)
+        return None
 
     def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
         return Emitter(nest, self.arrays, self._function(), variant, name)

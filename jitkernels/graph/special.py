@@ -53,3 +53,12 @@ def sigmoid(x: Any) -> Any:
 def softplus(x: Any) -> Any:
     """``log(1 + exp(x))``."""
     return np.logaddexp(x, np.asarray(x).dtype.type(0))
+
+
+def activate(name: str, x: Any) -> Any:
+    """An activation of a recurrent cell by its name."""
+    if name == "sigmoid":
+        return sigmoid(x)
+    if name == "tanh":
+        return np.tanh(x)
+    return np.maximum(x, 0) if name == "relu" else x

@@ -8,34 +8,14 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from jitkernels.graph import construct, extents
-from jitkernels.graph.construct import UnknownError, elementwise
+from jitkernels.graph import construct, extents, linear_algebra, running
+from jitkernels.graph.construct import elementwise, zeros
 from jitkernels.graph.extents import same
 from jitkernels.graph.ir import Node
+from jitkernels.graph.matrices import product, turned
+from jitkernels.graph.summing import summed_to
 
 Transpose = Callable[[Node, Node], Sequence[Node | None]]
-
-
-def zeros(dtype: str, shape: Sequence[Any]) -> Node:
-    """An array of zeros."""
-    return construct.broadcast_to(construct.constant(0, dtype), shape)
-
-
-def summed_to(node: Node, shape: Sequence[Any]) -> Node:
-    """The sum over what broadcasting has made of an array of that shape."""
-    missing = node.ndim - len(shape)
-    over = [
-        i
-        for i in range(node.ndim)
-        if i < missing or (same(shape[i - missing], 1) and not same(node.shape[i], 1))
-    ]
-    if not over:
-        return node
-    found = construct.reduce("sum", node, over)
-    kept = [i - missing for i in over if i >= missing]
-    return construct.expand_dims(found, kept) if kept else found
 
 
 def where(node: Node, cotangent: Node) -> Sequence[Node | None]:
@@ -87,9 +67,24 @@ def _placed_back(cotangent: Node, given: Node, index_map: Any) -> Node:
         return construct.reshape(construct.transpose(cotangent, order), given.shape)
     for one in steps:
         if len(one) > 1 and not _is_split(one, cotangent.shape):
-            raise UnknownError("a view that shows elements several times, as sliding windows do")
+            return _added_back(cotangent, given, index_map)
     options = {"map": index_map, "extents": cotangent.shape}
     return Node("update", (zeros(given.dtype, given.shape), cotangent), given.dtype, given.shape, options)
+
+
+def _added_back(cotangent: Node, given: Node, index_map: Any) -> Node:
+    """What a view was made of that shows elements several times, as sliding windows do: each gets the sum."""
+    shape, places = cotangent.shape, []
+    for start, steps in index_map:
+        place = construct.extent(start)
+        for own, step in steps:
+            count = Node("iota", (), "int64", shape, {"axis": own})
+            place = elementwise("add", place, elementwise("multiply", count, construct.extent(step)))
+        places.append(construct.broadcast_to(place, shape))
+    given_nodes = (zeros(given.dtype, given.shape), cotangent, *places)
+    return Node(
+        "scatter", given_nodes, given.dtype, given.shape, {"axis": 0, "adds": True, "is_inside": True}
+    )
 
 
 def _from_outermost(pair: Any, cotangent: Node) -> int:
@@ -101,7 +96,14 @@ def _from_outermost(pair: Any, cotangent: Node) -> int:
 def _is_split(steps: Any, shape: Sequence[Any]) -> bool:
     """Whether dimensions are one dimension taken apart, without gaps but for those of the whole."""
     ordered = sorted(steps, key=lambda pair: abs(extents.value_of(pair[1])))
-    return all(same(further[1], step * shape[own]) for (own, step), further in itertools.pairwise(ordered))
+    return all(
+        _are_equal(further[1], step * shape[own]) for (own, step), further in itertools.pairwise(ordered)
+    )
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Whether extents are equal, if only in calls like the one that is traced."""
+    return same(one, other) or (extents.value_of(one) == extents.value_of(other) and bool(one == other))
 
 
 def _is_all(start: Any, steps: Any, shape: Sequence[Any], extent: Any) -> bool:
@@ -112,7 +114,7 @@ def _is_all(start: Any, steps: Any, shape: Sequence[Any], extent: Any) -> bool:
         return same(extent, 1)
     count = extents.product(shape[own] for own, _ in steps)
     ordered = sorted(steps, key=lambda pair: extents.value_of(pair[1]))
-    return same(count, extent) and same(ordered[0][1], 1) and _is_split(steps, shape)
+    return _are_equal(count, extent) and same(ordered[0][1], 1) and _is_split(steps, shape)
 
 
 def reduce(node: Node, cotangent: Node) -> Sequence[Node | None]:
@@ -129,56 +131,28 @@ def reduce(node: Node, cotangent: Node) -> Sequence[Node | None]:
         share = elementwise("divide", cotangent, construct.reduce("sum", shares, axes))
         return (elementwise("where", chosen, spread(share), 0.0),)
     if kind == "prod":
-        return (elementwise("multiply", spread(cotangent), _others(given, axes, spread)),)
+        return (elementwise("multiply", spread(cotangent), running.others(given, axes)),)
     return (None,)
-
-
-def _others(given: Node, axes: Sequence[int], spread: Callable[[Node], Node]) -> Node:
-    """For each element the product of the others, also where one of them is zero."""
-    is_zero = elementwise("equal", given, 0.0)
-    safe = elementwise("where", is_zero, 1.0, given)
-    product = spread(construct.reduce("prod", safe, axes))
-    count = spread(construct.reduce("sum", construct.cast(is_zero, "int64"), axes))
-    alone = elementwise("where", is_zero, product, 0.0)
-    one = elementwise("where", elementwise("equal", count, 1), alone, 0.0)
-    return elementwise("where", elementwise("equal", count, 0), elementwise("divide", product, safe), one)
 
 
 def scan(node: Node, cotangent: Node) -> Sequence[Node | None]:
     kind, axis = node.options["kind"], node.options["axis"]
-    if kind != "sum":
-        raise UnknownError(f"a running {kind}")
-    turned = _flipped(cotangent, axis)
-    return (_flipped(Node("scan", (turned,), node.dtype, node.shape, node.options), axis),)
-
-
-def _flipped(node: Node, axis: int) -> Node:
-    index_map = construct.identity_map(node.ndim)
-    index_map[axis] = (node.shape[axis] - 1, ((axis, -1),))
-    return construct.view(node, tuple(index_map), node.shape)
-
-
-def _product(left: Node, right: Node) -> Node:
-    outer = construct.broadcast_shapes([left.shape[:-2], right.shape[:-2]])
-    shape = (*outer, left.shape[-2], right.shape[-1])
-    if any(same(one, 0) for one in (*shape, left.shape[-1])):
-        return zeros(left.dtype, shape)
-    return Node("matmul", (left, right), left.dtype, shape)
-
-
-def _turned(node: Node) -> Node:
-    order = [*range(node.ndim - 2), node.ndim - 1, node.ndim - 2]
-    return construct.transpose(node, order)
+    if kind == "prod":
+        return (running.of_products(node, cotangent),)
+    if kind in ("min", "max"):
+        return (running.of_extremes(node, cotangent),)
+    turned = construct.flip(cotangent, axis)
+    return (construct.flip(Node("scan", (turned,), node.dtype, node.shape, node.options), axis),)
 
 
 def matmul(node: Node, cotangent: Node) -> Sequence[Node | None]:
     left, right = node.inputs
-    to_left = summed_to(_product(cotangent, _turned(right)), left.shape)
+    to_left = summed_to(product(cotangent, turned(right)), left.shape)
     if right.ndim == 2 and left.ndim > 2:  # one product of all rows
         rows = extents.product(left.shape[:-1])
         all_left = construct.reshape(left, (rows, left.shape[-1]))
-        return to_left, _product(_turned(all_left), construct.reshape(cotangent, (rows, cotangent.shape[-1])))
-    return to_left, summed_to(_product(_turned(left), cotangent), right.shape)
+        return to_left, product(turned(all_left), construct.reshape(cotangent, (rows, cotangent.shape[-1])))
+    return to_left, summed_to(product(turned(left), cotangent), right.shape)
 
 
 def concatenate(node: Node, cotangent: Node) -> Sequence[Node | None]:
@@ -202,20 +176,31 @@ def update(node: Node, cotangent: Node) -> Sequence[Node | None]:
 def gather(node: Node, cotangent: Node) -> Sequence[Node | None]:
     array, *indices = node.inputs
     given = (zeros(array.dtype, array.shape), cotangent, *indices)
-    if any(one.ndim for one in indices):
-        options: dict[str, Any] = {"function": Deposit(node.options["axis"])}
-        found = Node("call", given, array.dtype, array.shape, options)
-    else:  # one place
-        found = Node("scatter", given, array.dtype, array.shape, node.options)
-    return found, *[None] * len(indices)
+    options: dict[str, Any] = {**node.options, "adds": any(one.ndim for one in indices)}
+    return Node("scatter", given, array.dtype, array.shape, options), *[None] * len(indices)
 
 
 def scatter(node: Node, cotangent: Node) -> Sequence[Node | None]:
     _, values, *indices = node.inputs
-    nothing = zeros(values.dtype, values.shape)
-    hidden = Node("scatter", (cotangent, nothing, *indices), node.dtype, node.shape, node.options)
+    hidden = cotangent
+    if not node.options.get("adds"):
+        given = (cotangent, zeros(values.dtype, values.shape), *indices)
+        hidden = Node("scatter", given, node.dtype, node.shape, node.options)
     picked = _picked(cotangent, indices, node.options["axis"])
+    if hidden is not cotangent and indices[0].ndim:
+        picked = elementwise("where", _stays(node, indices, picked), picked, 0.0)
     return hidden, summed_to(picked, values.shape), *[None] * len(indices)
+
+
+def _stays(node: Node, indices: Sequence[Node], values: Node) -> Node:
+    """Whether each of the values is the last one that is written to its place."""
+    axis, shape = node.options["axis"], construct.broadcast_shapes([one.shape for one in indices])
+    count = extents.product(shape)
+    numbers = construct.reshape(Node("iota", (), "int64", (count,), {"axis": 0}), shape)
+    room = zeros("int64", node.shape[axis : axis + len(indices)])
+    last = Node("scatter", (room, numbers, *indices), "int64", room.shape, {"axis": 0})
+    found = elementwise("equal", _picked(last, indices, 0), numbers)
+    return construct.expand_dims(found, [i for i in range(values.ndim) if not axis <= i < axis + len(shape)])
 
 
 def _picked(array: Node, indices: Sequence[Node], axis: int) -> Node:
@@ -224,35 +209,12 @@ def _picked(array: Node, indices: Sequence[Node], axis: int) -> Node:
     return Node("gather", (array, *indices), array.dtype, shape, {"axis": axis})
 
 
-class Deposit:
-    """Adds values to the elements of an array that numbers pick, those that are picked often several times."""
-
-    def __init__(self, axis: int) -> None:
-        self.axis = axis
-        self.__name__ = "add.at"
-
-    def __call__(self, array: Any, values: Any, *indices: Any) -> Any:
-        found = np.array(array)
-        key: Any = (slice(None),) * self.axis + tuple(map(np.asarray, indices))
-        np.add.at(found, key, values)
-        return found
-
-    def transpose(self, node: Node, cotangent: Node) -> Sequence[Node | None]:
-        _, _, *indices = node.inputs
-        return cotangent, _picked(cotangent, indices, self.axis), *[None] * len(indices)
-
-
 def call(node: Node, cotangent: Node) -> Sequence[Node | None]:
-    function = node.options["function"]
-    found = getattr(function, "transpose", None)
-    if found is None:
-        name = node.options.get("name") or getattr(function, "__name__", "function")
-        raise UnknownError(f"numpy.{name}")
-    given: Sequence[Node | None] = found(node, cotangent)
-    return given
+    return linear_algebra.of_call(node, {0: cotangent})
 
 
 TRANSPOSES: dict[str, Transpose] = {
     "where": where, "cast": cast, "reshape": reshape, "view": view, "reduce": reduce, "scan": scan, "matmul": matmul,
     "concatenate": concatenate, "update": update, "gather": gather, "scatter": scatter, "call": call,
+    "kernel": call,
 }  # fmt: skip

@@ -25,13 +25,18 @@ COMBINED = {
 }  # fmt: skip
 
 
+Known = dict[object, tuple[Node, Node]]
+"""Nodes at places: what they are there, and the nodes. In chains each would be made again for all behind."""
+
+
 def unrolled(graph: Graph) -> Graph:
     """The graph with its short extents written out."""
     if len(list(graph)) > LARGEST:
         return graph
-    graph = transformed(graph, _reduction)
+    known: Known = {}
+    graph = transformed(graph, lambda node: _reduction(node, known))
     given = frozenset(id(node) for node in graph.inputs)
-    return remade_of(graph, lambda node: _apart(node, given))
+    return remade_of(graph, lambda node: _apart(node, given, known))
 
 
 def is_short(extent: Number) -> bool:
@@ -39,7 +44,7 @@ def is_short(extent: Number) -> bool:
     return not isinstance(extent, Extent) and 2 <= int(extent) <= MOST
 
 
-def _reduction(node: Node) -> Node:
+def _reduction(node: Node, known: Known) -> Node:
     if node.operation != "reduce" or len(node.options["axes"]) != 1 or not is_inline(node.inputs[0]):
         return node
     (axis,), (inner,) = node.options["axes"], node.inputs
@@ -49,7 +54,7 @@ def _reduction(node: Node) -> Node:
     for number in range(int(inner.shape[axis])):
         place = construct.identity_map(node.ndim)
         place.insert(axis, (number, ()))
-        parts.append(at(inner, tuple(place), node.shape))
+        parts.append(at(inner, tuple(place), node.shape, known))
     kind = node.options["kind"]
     if kind in COMBINED:
         if kind in ("any", "all"):
@@ -80,7 +85,7 @@ def _found(kind: str, parts: list[Node]) -> Node:
     return where
 
 
-def _apart(node: Node, given: frozenset[int]) -> Node:
+def _apart(node: Node, given: frozenset[int], known: Known) -> Node:
     """A result as one array for each element of its last axis, where it cannot be computed as one long row."""
     if node.ndim < 2 or not is_short(node.shape[-1]) or not is_inline(node) or node.operation == "view":
         return node
@@ -92,37 +97,36 @@ def _apart(node: Node, given: frozenset[int]) -> Node:
     pieces = []
     for number in range(int(node.shape[-1])):
         place = (*construct.identity_map(node.ndim - 1), (number, ()))
-        pieces.append(construct.expand_dims(at(node, place, node.shape[:-1]), [node.ndim - 1]))
+        pieces.append(construct.expand_dims(at(node, place, node.shape[:-1], known), [node.ndim - 1]))
     return Node("concatenate", pieces, node.dtype, node.shape, {"axis": node.ndim - 1, "named": True})
 
 
-def at(node: Node, place: IndexMap, shape: tuple[Number, ...]) -> Node:
+def at(node: Node, place: IndexMap, shape: tuple[Number, ...], known: Known) -> Node:
     """A node at some place, where the place is taken to what the node is computed from."""
-    known: dict[object, Node] = {}
 
     def taken(one: Node, where: IndexMap, extents: tuple[Number, ...]) -> Node:
         key = id(one), cones.key_of(where), tuple(map(str, extents))
         if key not in known:
-            known[key] = made(one, where, extents)
-        return known[key]
+            known[key] = made(one, where, extents), one
+        return known[key][0]
 
     def made(one: Node, where: IndexMap, extents: tuple[Number, ...]) -> Node:
         if not one.shape:
             return one
         if one.operation == "view":
             return taken(one.inputs[0], place_in(one, 0, where), extents)
+        used = sorted(cones.loops_of(where))
+        if len(used) < len(
+            extents
+        ):  # what is the same along a loop is one thing, wherever it is needed there
+            own = tuple(
+                (start, tuple((used.index(loop), step) for loop, step in steps)) for start, steps in where
+            )
+            found = taken(one, own, tuple(extents[loop] for loop in used))
+            return construct.view(found, tuple((0, ((loop, 1),)) for loop in used), extents)
         if one.operation == "iota":
             return _counted(one, where, extents)
         if one.operation == "reduce":
-            used = sorted(cones.loops_of(where))
-            if len(used) < len(
-                extents
-            ):  # what is the same along a loop is not reduced again for each of its steps
-                own = tuple(
-                    (start, tuple((used.index(loop), step) for loop, step in steps)) for start, steps in where
-                )
-                found = taken(one, own, tuple(extents[loop] for loop in used))
-                return construct.view(found, tuple((0, ((loop, 1),)) for loop in used), extents)
             axes = one.options["axes"]
             inner = tuple(
                 (

@@ -12,11 +12,14 @@ from typing import Any
 from jitkernels import machine
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.loops.followed import call_after
+from jitkernels.loops.gemv_columns import four_across
+from jitkernels.loops.int4_writer import STREAMED
 from jitkernels.loops.matmul_banded import LOW, banded_nest
 from jitkernels.loops.matmul_compact import compact_nest
 from jitkernels.loops.matmul_packed import LONG, is_same, matmul_arguments, packed_nest
 from jitkernels.loops.matmul_plan import PARALLEL_WORK, blocking
 from jitkernels.loops.matmul_thin import thin_nest
+from jitkernels.loops.matmul_vector import vector_nest
 from jitkernels.loops.tile import element_size
 from jitkernels.machine import Target
 from jitkernels.native import load
@@ -25,10 +28,14 @@ from jitkernels.native.source import External, inlined
 
 IN_CACHE = 65536
 """Elements of B that are too few to be packed."""
+ROW_BLOCK = 64
+"""Columns that a thread gets at least, twice."""
 TALL = 128
 """Rows from which on half of a symmetric product by panels takes less than all of it in place."""
 SHARED_WORK = 96**3
 """Work from which on threads share it: those of ours take a microsecond or two to come, if they are awake."""
+MATRIX_BYTES, ROW_BYTES = 1 << 20, 1 << 10
+"""Of a matrix that a single row is multiplied by, and of its rows: from which on these are read whole."""
 ALONG = 24
 """Steps along k from which on adding up the lanes of dot products is little of them."""
 
@@ -52,16 +59,25 @@ def any_size_nest(
     if trans_b:
         of_few_rows = _called(thin_nest(attr, target, columns=False, parallel=parallel))
     mirrors = trans_a != trans_b and attr.beta == 0
+    row_of_large = _called(large_row_nest(attr, parallel=parallel))
     banded = packed  # of a transposed A the columns alone can be shared out
     if not trans_a:
         banded = _called(banded_nest(attr, target, parallel=parallel, followed=followed), followed)
     has_few_columns, has_few = few_columns_of(trans_a, trans_b), few_columns_of(not trans_b, not trans_a)
+
+    least, long = (bytes_ // element_size(dtype) for bytes_ in (MATRIX_BYTES, ROW_BYTES))
+
+    @inlined()
+    def is_large_row(m: int, n: int, k: int) -> bool:
+        return not trans_b and m == 1 and n >= long and n * k >= least
 
     @inlined()
     def has_few_rows(m: int, n: int, k: int) -> bool:
         return trans_b and has_few(n, m, k)
 
     def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
+        if is_large_row(m, n, k):
+            return row_of_large(a, b, c, m, n, k)
         if has_few_columns(m, n, k):
             return of_few_columns(a, b, c, m, n, k)
         if has_few_rows(m, n, k):
@@ -74,7 +90,9 @@ def any_size_nest(
         a: Any, b: Any, c: Any, m: int, n: int, k: int, after: int, context: int, begin: int, end: int
     ) -> Any:
         status = 0
-        if has_few_columns(m, n, k):
+        if is_large_row(m, n, k):
+            status = row_of_large(a, b, c, m, n, k)
+        elif has_few_columns(m, n, k):
             status = of_few_columns(a, b, c, m, n, k)
         elif has_few_rows(m, n, k):
             status = of_few_rows(a, b, c, m, n, k)
@@ -94,6 +112,28 @@ def any_size_nest(
         extent=3,
         vector_bytes=lanes * element_size(dtype),
         straight=True,
+    )
+
+
+def large_row_nest(attr: MatMulAttr, *, parallel: bool) -> LoopNest:
+    """Make the loop nest ``(a, b, c, m, n, k)`` for a C of one row; threads share out its columns."""
+    across = inlined()(four_across(attr.dtype, attr.beta))
+    nest = vector_nest(replace(attr, m=1, n=2, k=2))
+    in_cache, most = load.range_of(nest, nest.arguments), STREAMED // element_size(attr.dtype)
+
+    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
+        if n * k < most:
+            in_cache(a, b, c, 1, n, k, begin, end)
+        else:
+            across(b, a, c, n, k, begin, end)
+
+    return LoopNest(
+        name="matmul_large_row",
+        arguments=matmul_arguments(attr.dtype),
+        body=body,
+        extent=4,
+        block=ROW_BLOCK,
+        parallel=parallel,
     )
 
 

@@ -26,8 +26,19 @@ def parsed(name: str, code: str | bytes, context: Any = None) -> Any:
 
 def linked(name: str, parts: Iterable[str | bytes], visible: Iterable[str]) -> Any:
     """One module of parts, each IR text or bitcode, of which only some functions are visible from outside."""
+    first, *others = parts_of(name, *parts)
+    link_in(name, first, others, visible)
+    return first
+
+
+def parts_of(name: str, *parts: str | bytes) -> list[Any]:
+    """Modules that can become one."""
     context = llvm.create_context()
-    first, *others = (parsed(name, part, context) for part in parts)
+    return [parsed(name, part, context) for part in parts]
+
+
+def link_in(name: str, first: Any, others: Iterable[Any], visible: Iterable[str]) -> None:
+    """Make other modules of the same context parts of one, of which only some functions are visible from outside."""
     for other in others:
         try:
             first.link_in(other)
@@ -37,7 +48,6 @@ def linked(name: str, parts: Iterable[str | bytes], visible: Iterable[str]) -> A
     for value in (*first.functions, *first.global_variables):
         if not value.is_declaration and value.name not in shown and value.linkage != llvm.Linkage.private:
             value.linkage = "internal"
-    return first
 
 
 def refuse_undefined(name: str, module: Any, calls: Iterable[str]) -> None:

@@ -13,6 +13,16 @@ from jitkernels.native.bytecode import UnlikeError, written
 
 def parsed(code: CodeType) -> tuple[ast.FunctionDef, int]:
     """The syntax of a function, and how many lines of its file are before the first one of the syntax."""
+    tree, lines_before = unproven(code)
+    if not _is_text_of(tree, code):
+        raise BuildError(
+            f"{place_of(code)}: what Python runs as {code.co_name} is not made from what stands there now"
+        )
+    return tree, lines_before
+
+
+def unproven(code: CodeType) -> tuple[ast.FunctionDef, int]:
+    """As `parsed`, for those who look themselves whether it is what Python runs."""
     where = place_of(code)
     try:
         lines, first = lines_of(code)
@@ -31,10 +41,6 @@ def parsed(code: CodeType) -> tuple[ast.FunctionDef, int]:
         tree = tree.body[0]
     if not isinstance(tree, ast.FunctionDef) or tree.name != code.co_name:
         raise BuildError(f"{where}: {code.co_name} is not written with 'def'")
-    if not _is_text_of(tree, code):
-        raise BuildError(
-            f"{where}: what Python runs as {code.co_name} is not made from what stands there now"
-        )
     return tree, first - (2 if inside else 1)
 
 

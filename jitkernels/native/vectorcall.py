@@ -19,7 +19,7 @@ import numpy as np
 
 from jitkernels import dtypes
 from jitkernels.errors import WorkspaceError
-from jitkernels.native import c_api, floating_errors, known, load, processor_flags, telling
+from jitkernels.native import arenas, c_api, floating_errors, known, load, processor_flags, telling
 from jitkernels.native.call_table import CELL, LAST, NAMES, OUT_NAME, UNDER_WAY
 from jitkernels.native.ir import STRAIGHT, IRSource
 from jitkernels.native.layout import Offset
@@ -234,8 +234,6 @@ class _Spec(ctypes.Structure):
 
 
 _kept: list[Any] = []
-_kept_memory = ctypes.c_void_p()
-"""What calls lend to their nests, while no call has it."""
 
 
 def externals() -> tuple[External, ...]:
@@ -245,7 +243,7 @@ def externals() -> tuple[External, ...]:
         *c_api.externals(),
         External("jk_workspace_error", "void", (), functools.partial(id, WorkspaceError)),
         External("jk_workspace_text", "void", (), functools.partial(id, NO_WORKSPACE)),
-        External("jk_kept_memory", "void", (), lambda: ctypes.addressof(_kept_memory)),
+        *arenas.externals(),
         External("jk_errors", "void", (), functools.partial(id, floating_errors.variable)),
         *(External(f"jk_dtype_{name}", "void", (), functools.partial(id, np.dtype(name))) for name in names),
         *(

@@ -11,8 +11,7 @@ from jitkernels.signature import AnyArray
 def cumsum(attr: CumsumAttr, x: AnyArray, y: AnyArray) -> None:
     """In long double, as float64 has no wider type of NumPy's own, and sums are rounded once."""
     with np.errstate(all="ignore"):
-        wide = np.float64 if attr.dtype == "float32" else np.longdouble
-        y[...] = np.cumsum(x, axis=-1, dtype=wide)
+        y[...] = np.cumsum(x.astype(attr.wide), axis=-1)
 
 
 @implements(HistogramAttr)

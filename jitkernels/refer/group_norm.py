@@ -13,11 +13,12 @@ def group_norm(attr: GroupNormAttr, x: AnyArray, *rest: AnyArray) -> None:
         return
     *affine, y = rest
     with np.errstate(all="ignore"):
-        groups: AnyArray = x.reshape(attr.rows * attr.groups, -1)
-        wide: AnyArray = groups.astype(np.float64 if x.dtype == np.float32 else np.longdouble)
-        mean: AnyArray = wide.mean(axis=-1, keepdims=True)
+        groups = x.reshape(attr.rows, attr.groups, attr.channels // attr.groups, attr.inner)
+        wide: AnyArray = groups.astype(attr.wide)
+        mean: AnyArray = wide.mean(axis=(2, 3), keepdims=True)
         off: AnyArray = wide - mean
-        centred = wide - (mean + off.mean(axis=-1, keepdims=True))  # of a constant group, exactly zero
+        centred = wide - (mean + off.mean(axis=(2, 3), keepdims=True))  # of a constant group, exactly zero
         squares: AnyArray = centred * centred
-        normalised = (centred / np.sqrt(squares.mean(axis=-1, keepdims=True) + attr.eps)).reshape(x.shape)
+        deviation = np.sqrt(squares.mean(axis=(2, 3), keepdims=True) + attr.eps)
+        normalised = (centred / deviation).reshape(x.shape)
         y[...] = normalised * affine[0][:, np.newaxis] + affine[1][:, np.newaxis] if affine else normalised

@@ -13,7 +13,7 @@ def layer_norm(attr: LayerNormAttr, x: AnyArray, *rest: AnyArray) -> None:
         return
     affine, (y, *stats) = rest[: 2 * attr.affine], rest[2 * attr.affine :]
     with np.errstate(all="ignore"):
-        wide: AnyArray = x.astype(np.float64 if x.dtype == np.float32 else np.longdouble)
+        wide: AnyArray = x.astype(attr.wide)
         mean: AnyArray = wide.mean(axis=-1, keepdims=True)
         off: AnyArray = wide - mean
         if stats:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from jitkernels.attrs.gates import activate
 from jitkernels.attrs.lstm import LSTMC1H1Attr, LSTMCtHtAttr
+from jitkernels.graph import special
 from jitkernels.registry import implements
 from jitkernels.signature import AnyArray
 
@@ -16,11 +16,12 @@ def lstm_ctht(attr: LSTMCtHtAttr, gates: AnyArray, ct_1: AnyArray, *rest: AnyArr
         if peephole:
             w_i, w_f, w_o = peephole[0].reshape(3, attr.d)
             i, f = i + w_i * ct_1, f + w_f * ct_1
-        new = activate(attr.act_cand, c) * activate(attr.act_gate, i) + ct_1 * activate(attr.act_gate, f)
+        gated = special.activate(attr.act_cand, c) * special.activate(attr.act_gate, i)
+        new = gated + ct_1 * special.activate(attr.act_gate, f)
         if peephole:
             o = o + w_o * new
         ct[...] = new
-        np.multiply(activate(attr.act_cell, new), activate(attr.act_gate, o), out=ht)
+        np.multiply(special.activate(attr.act_cell, new), special.activate(attr.act_gate, o), out=ht)
 
 
 @implements(LSTMC1H1Attr, compiles=True)
@@ -28,9 +29,9 @@ def lstm_c1h1(attr: LSTMC1H1Attr, gates: AnyArray, *rest: AnyArray) -> None:
     *peephole, ct, ht = rest
     c, i, _, o = gates.reshape(4, attr.d)
     with np.errstate(all="ignore"):
-        new = activate(attr.act_cand, c) * activate(attr.act_gate, i)
+        new = special.activate(attr.act_cand, c) * special.activate(attr.act_gate, i)
         if peephole:
             _, _, w_o = peephole[0].reshape(3, attr.d)
             o = o + w_o * new
         ct[...] = new
-        np.multiply(activate(attr.act_cell, new), activate(attr.act_gate, o), out=ht)
+        np.multiply(special.activate(attr.act_cell, new), special.activate(attr.act_gate, o), out=ht)

@@ -5,11 +5,9 @@ import math
 import numpy as np
 
 from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr
+from jitkernels.graph import special
 from jitkernels.registry import implements
 from jitkernels.signature import AnyArray
-
-erfc = np.frompyfunc(math.erfc, 1, 1)
-"""NumPy has none."""
 
 
 @implements(MatMulEpilogueAttr)
@@ -27,11 +25,11 @@ def activated(activation: str, z: AnyArray) -> AnyArray:
     if activation == "relu":
         return np.maximum(z, 0)
     if activation == "gelu":
-        return np.asarray(z * np.asarray(erfc(-z * math.sqrt(0.5))).astype(z.dtype) / 2)
+        gelu: AnyArray = z * special.erfc(-z * math.sqrt(0.5)) / 2
+        return gelu
     if activation == "tanh":
-        return np.asarray(np.tanh(z))
+        return np.tanh(z)
     if activation == "identity":
         return z
-    small = np.exp(-np.abs(z))
-    sigmoid = np.where(z < 0, small, np.ones_like(z)) / (1 + small)
-    return np.asarray(sigmoid if activation == "sigmoid" else z * sigmoid)
+    sigmoid: AnyArray = special.sigmoid(z)
+    return sigmoid if activation == "sigmoid" else z * sigmoid

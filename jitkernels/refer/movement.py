@@ -15,8 +15,7 @@ def transpose(attr: TransposeAttr, x: AnyArray, y: AnyArray) -> None:
 @implements(GatherAttr)
 def gather(attr: GatherAttr, table: AnyArray, ids: AnyArray, y: AnyArray) -> None:
     attr.check_data((table, ids))
-    if ids.size:
-        np.take(table, ids, axis=0, out=y, mode="clip")
+    y[...] = table[ids]
 
 
 @implements(ScatterAddAttr)

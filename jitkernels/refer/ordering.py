@@ -10,11 +10,7 @@ from jitkernels.signature import AnyArray
 @implements(SortAttr)
 def sort(attr: SortAttr, x: AnyArray, y: AnyArray) -> None:
     """Zeros are ordered by their signs, which np.sort leaves to chance."""
-    y[...] = np.sort(x, axis=-1)
-    zeros = y == 0
-    negative = ((x == 0) & np.signbit(x)).sum(axis=-1, keepdims=True)
-    y[zeros & (np.cumsum(zeros, axis=-1) <= negative)] = -0.0
-    y[zeros & (np.cumsum(zeros, axis=-1) > negative)] = 0.0
+    y[...] = np.take_along_axis(x, np.lexsort((~np.signbit(x), x), axis=-1), axis=-1)
 
 
 @implements(TopkAttr)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from jitkernels.attrs.gates import activate
 from jitkernels.attrs.recurrence import GRUAttr, LSTMAttr
+from jitkernels.graph import special
 from jitkernels.registry import implements
 from jitkernels.signature import AnyArray
 
@@ -20,8 +20,8 @@ def lstm(attr: LSTMAttr, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: Any
             if attr.bias:
                 sums += given[0] + given[1]
             i, f, g, o = np.split(sums, 4, axis=1)
-            c_n[...] = activate("sigmoid", f) * c_n + activate("sigmoid", i) * np.tanh(g)
-            h_n[...] = y[t] = activate("sigmoid", o) * np.tanh(c_n)
+            c_n[...] = special.activate("sigmoid", f) * c_n + special.activate("sigmoid", i) * np.tanh(g)
+            h_n[...] = y[t] = special.activate("sigmoid", o) * np.tanh(c_n)
 
 
 @implements(GRUAttr)
@@ -35,6 +35,6 @@ def gru(attr: GRUAttr, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: AnyAr
             if attr.bias:
                 of_x, of_h = of_x + given[0], of_h + given[1]
             (a_r, a_z, a_n), (b_r, b_z, b_n) = np.split(of_x, 3, axis=1), np.split(of_h, 3, axis=1)
-            z = activate("sigmoid", a_z + b_z)
-            n = np.tanh(a_n + activate("sigmoid", a_r + b_r) * b_n)
+            z = special.activate("sigmoid", a_z + b_z)
+            n = np.tanh(a_n + special.activate("sigmoid", a_r + b_r) * b_n)
             h_n[...] = y[t] = n + z * (h_n - n)

@@ -14,6 +14,7 @@ touches memory just outside its arrays ends the process: there is no byte there 
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.kernel import Kernel
 from jitkernels.registry import implementation
+from jitkernels.testing.arenas import guarded_arenas
 from jitkernels.testing.arguments import check_refusals
 from jitkernels.testing.calls import named
 from jitkernels.testing.checks import (
@@ -45,6 +46,7 @@ __all__ = [
     "check_values",
     "ci_cases",
     "flags",
+    "guarded_arenas",
     "kinds",
     "long_attrs",
     "middle",

@@ -34,6 +34,18 @@ def nearest(attr: KernelAttr, threads: int) -> tuple[KernelAttr, Record] | None:
     return None if place is None else _nearest_below(attr, threads, place)
 
 
+def known_extents(attr: KernelAttr, threads: int) -> list[tuple[int, ...]]:
+    """The extents of all attrs with a record that differ from an attr in these alone."""
+    family, count = store.family_of(attr), len(attr.extents())
+    names = [name.removeprefix(family) for name in packs.record_names(threads) if name.startswith(family)]
+    found = {*map(_extents_of, names)}
+    place = machine.timings_directory(threads)
+    folder = None if place is None else _status(place)
+    if place is not None and folder is not None:
+        found |= {*_octaves_in(place, (folder.st_mtime_ns, store.saved), family)}
+    return sorted(extents for extents in found if len(extents) == count)
+
+
 def _nearest_with_packs(
     attr: KernelAttr, threads: int, place: Path | None
 ) -> tuple[KernelAttr, Record] | None:

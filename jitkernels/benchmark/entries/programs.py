@@ -1,9 +1,9 @@
-"""``jitkernels bench programs``: programs with loops, as they are but for the decorator, beside NumPy and numba."""
+"""``jitkernels bench programs``: programs with loops, unchanged but for the decorator, beside NumPy, numba and JAX."""
 
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
-from time import perf_counter, thread_time
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,13 @@ from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmark.table import geometric_mean
 from jitkernels.tuning.timer import Timing, measure
 
-OURS, NUMPY, NUMBA = "jit", "numpy", "numba"
+OURS, NUMPY, NUMBA, JAX = "jit", "numpy", "numba", "jax"
 PROMISED = {NUMPY: 10.0, NUMBA: 1.0}
 MOST_SECONDS = 1.0
+ONE_THREAD = {
+    **{f"{one}_NUM_THREADS": "1" for one in ("OPENBLAS", "MKL", "JITKERNELS")},
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
 
 
 def _names() -> list[str]:
@@ -34,6 +38,15 @@ def verdict(lines: Sequence[Line]) -> Verdict:
             mean = geometric_mean(ratios)
             words.append(f"{mean:.2f} times as fast as {name} (promised: {promised:g})")
             holds = holds and mean >= promised
+    behind = {
+        line.group: line.timings[JAX].seconds / line.timings[OURS].seconds
+        for line in lines
+        if JAX in line.timings
+    }
+    if behind:
+        least = min(behind, key=lambda name: behind[name])
+        words.append(f"at least {behind[least]:.2f} times as fast as {JAX} on each ({least}; promised: 1)")
+        holds = holds and behind[least] >= 1
     slow = [line.group for line in lines if line.figures["compile s"] > MOST_SECONDS]
     words.append(f"compiling takes more than {MOST_SECONDS:g} s: {', '.join(slow) or 'nowhere'}")
     return Verdict("; ".join(words), holds and not slow)
@@ -44,17 +57,34 @@ def programs(settings: Settings) -> Iterator[Line]:
     """Programs with loops, each in a process of its own with an empty cache: compile times, and later calls."""
     for name in settings.parts or _names():
         with empty_cache() as cache:
-            limits: dict[str, Any] = {f"{one}_NUM_THREADS": "1" for one in ("OPENBLAS", "MKL", "JITKERNELS")}
-            found = run(__name__, "child", name, settings.seconds, cache=cache, **limits)
+            found = run(__name__, "child", name, settings.seconds, cache=cache, **ONE_THREAD)
         timings = {contestant: Timing(*values) for contestant, values in found["times"].items()}
         figures = {f"x {one}": round(timings[one].seconds / timings[OURS].seconds, 2) for one in timings}
         del figures[f"x {OURS}"], figures[f"x {NUMPY}"]  # which the table has in any case
         yield Line(name, "", timings, OURS, figures={**figures, **found["compiling"]}, detail=found["remark"])
 
 
-def _called(call: Callable[..., Any], *given: Any) -> Any:
-    """A call with copies, as many programs write to what they are given."""
-    return call(*(one.copy() if isinstance(one, np.ndarray) else one for one in given))
+def _of_jax(name: str, given: tuple[Any, ...], expected: Any, seconds: float) -> tuple[Any, float]:
+    """The call of the fastest form of a program, and what its first one takes."""
+    from jitkernels.benchmark import programs_in_jax
+
+    calls, first = {}, {}
+    for number, form in enumerate(programs_in_jax.forms_of(name)):
+        call = calls[str(number)] = programs_in_jax.call_of(form, given)
+        started = perf_counter()
+        found = call()
+        first[str(number)] = perf_counter() - started
+        # Counts of rounds hang on roundings here and there, and XLA takes a product and a sum in one.
+        if np.isclose(found, expected, rtol=1e-9).mean() < (0.99 if expected.dtype.kind == "i" else 1.0):
+            raise AssertionError(f"{name} of {JAX} computes something else")
+    times = measure(calls, (), budget=seconds, clock=process_time)
+    best = min(times, key=lambda one: times[one].seconds)
+    return calls[best], first[best]
+
+
+def _called(call: Callable[..., Any], given: Sequence[Any], written: Container[int]) -> Any:
+    """A call with copies of what the program writes to."""
+    return call(*(one.copy() if i in written else one for i, one in enumerate(given)))
 
 
 def child(name: str, seconds: float) -> dict[str, Any]:
@@ -68,7 +98,9 @@ def child(name: str, seconds: float) -> dict[str, Any]:
         import numba
 
         contestants[NUMBA] = numba.njit(function)
-    expected = np.array(function(*arguments()))
+    given, before = arguments(), arguments()
+    expected = np.array(function(*given))
+    written = {i for i, one in enumerate(given) if not np.array_equal(one, before[i])}
     compiling, remarks = {}, []
     for contestant, call in [*contestants.items()][1:]:
         started = perf_counter()
@@ -83,8 +115,12 @@ def child(name: str, seconds: float) -> dict[str, Any]:
         )
         np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=contestant)
     given = arguments()
-    calls = {contestant: partial(_called, call) for contestant, call in contestants.items()}
-    times = measure(calls, given, budget=max(seconds, 0.5), clock=thread_time)
+    calls = {contestant: partial(_called, call, given, written) for contestant, call in contestants.items()}
+    if importlib.util.find_spec("jax"):
+        calls[JAX], first = _of_jax(name, given, expected, max(seconds, 0.5) / 4)
+        compiling[f"{JAX} compile s"] = round(first, 2)
+    # JAX computes on threads of its own, and the processor's time is that of all.
+    times = measure(calls, (), budget=max(seconds, 0.5), clock=process_time)
     return {
         "times": {contestant: [one.seconds, one.spread] for contestant, one in times.items()},
         "compiling": compiling,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
+from jitkernels.benchmark import resident
 from jitkernels.benchmark.compilers import own_compiler
 from jitkernels.benchmark.processes import run
 from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
@@ -21,6 +22,9 @@ from jitkernels.tuning.timer import Timing, measure
 OURS, UNFUSED, NUMPY, EAGER, COMPILED = "jit", "level 0", "numpy", "torch", "torch.compile"
 PROMISED = {UNFUSED: 1.15, EAGER: 1.5, COMPILED: 1.5}
 LAYERS, ROWS, STEPS = (784, 256, 128, 10), 64, 20
+SMALL = (196, 64, 32, 10)
+FIRST = np.float32(1)
+"""The number of the first step."""
 Step = Callable[[int], Any]
 
 
@@ -94,6 +98,10 @@ def verdict(lines: Sequence[Line]) -> Verdict:
             if speed is not None:
                 words.append(f"{speed:.2f} times {name} (promised: {promised})")
                 holds = holds and speed >= promised
+        if f"{EAGER} MB" in line.figures:
+            share = line.figures[f"{OURS} MB"] / line.figures[f"{EAGER} MB"]
+            words.append(f"at its peak it takes {share:.2f} times the memory of {EAGER} (promised: 1)")
+            holds = holds and share <= 1
         words.append(f"losses differ by up to {line.figures['losses differ']:.1e} of the first")
     return Verdict("; ".join(words), holds)
 
@@ -109,7 +117,11 @@ def training(settings: Settings) -> Iterator[Line]:
     found = run(__name__, "child", settings.threads, settings.seconds, **limits)
     timings = {name: Timing(*values) for name, values in found["times"].items()}
     case = f"{'-'.join(map(str, LAYERS))}, {ROWS} rows, {threads} threads"
-    yield Line("training", case, timings, OURS, figures={"losses differ": found["differ"]})
+    figures = {"losses differ": found["differ"]}
+    for name in (OURS, EAGER) if EAGER in timings and resident.is_told() else ():
+        alone = limits | dict.fromkeys(limits, "1") | resident.PROMPT
+        figures[f"{name} MB"] = run(__name__, "memory", name, **alone) / 1e6
+    yield Line("training", case, timings, OURS, figures=figures)
 
 
 def child(threads: int, seconds: float) -> dict[str, Any]:
@@ -129,17 +141,41 @@ def child(threads: int, seconds: float) -> dict[str, Any]:
     return {"times": {name: [one.seconds, one.spread] for name, one in times.items()}, "differ": differ}
 
 
-def _ours(function: Callable[..., Any]) -> Step:
-    given, (x, y) = state(), batch()
+def memory(name: str) -> int:
+    """Bytes that steps take at their peak on one thread, beyond parameters, Adam's means and the batch.
+
+    What steps of a small network leave, which are done before, does not count: code, and what libraries keep.
+    """
+    function = jk.jit(step)
+
+    def of(layers: Sequence[int], rows: int) -> Step:
+        if name == OURS:
+            return _ours(function, layers, rows)
+        return _torch(1, compiles=False, layers=layers, rows=rows)
+
+    small = of(SMALL, 16)
+    for number in range(1, STEPS):
+        small(number)
+    common: int = sum(one.nbytes for listed in (*state(), batch()) for one in listed)
+    before = resident.now()
+    own = of(LAYERS, ROWS)
+    for number in range(1, STEPS):
+        own(number)
+    return resident.most() - before - common
+
+
+def _ours(function: Callable[..., Any], layers: Sequence[int] = LAYERS, rows: int = ROWS) -> Step:
+    given, (x, y) = state(layers), batch(rows, layers)
     return lambda number: function(*given, np.float32(number), x, y)
 
 
-def _torch(threads: int, *, compiles: bool) -> Step:
+def _torch(threads: int, *, compiles: bool, layers: Sequence[int] = LAYERS, rows: int = ROWS) -> Step:
     import torch
 
     torch.set_num_threads(threads)
-    x, classes = torch.tensor(batch()[0]), torch.tensor(batch()[1].argmax(axis=1))
-    given = [torch.tensor(one, requires_grad=True) for one in state()[0]]
+    inputs, ones = batch(rows, layers)
+    x, classes = torch.tensor(inputs), torch.tensor(ones.argmax(axis=1))
+    given = [torch.tensor(one, requires_grad=True) for one in state(layers)[0]]
     optimiser = torch.optim.Adam(given, lr=1e-3, foreach=True)
 
     def forward(x: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 from jitkernels.errors import TracingError
 from jitkernels.frontends.flow import facts, ranges
-from jitkernels.frontends.flow.sides import Sides, sides_of
+from jitkernels.frontends.flow.sides import Sides, SidesError, sides_of
 from jitkernels.frontends.flow.state import (
     UNSET,
     State,
@@ -20,12 +20,13 @@ from jitkernels.frontends.flow.state import (
     number,
 )
 from jitkernels.frontends.flow.tracing import Attempt
+from jitkernels.frontends.places import line_of
 from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.flows import unsupported
+from jitkernels.graph.flows import brought_home, unsupported
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.regions import Closing, items
 
@@ -60,7 +61,7 @@ class Side:
         try:
             with self.attempt, facts.Assumed(tracer, condition, truth=is_yes):
                 self._run(run)
-                self.attempt.finish(state.entries)
+                self.attempt.finish(state.entries, state.line)
                 self.values = before if self.raises else state.read()
                 self.arrays = [one.node if type(one) is Traced else None for one in self.values]
                 self.nodes = {id(one): one.node for one in self.attempt.written()}
@@ -91,7 +92,9 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
     for place, name in enumerate(state.names):
         found = [side.values[place] for side in alive]
         kinds.append(
-            None if all(one is before[place] for one in found) else _kind(name, found, before[place])
+            None
+            if all(one is before[place] for one in found)
+            else _kind(name, found, before[place], state.line)
         )
     _refuse_shared(kinds)
     storages: dict[int, Storage] = {}
@@ -117,7 +120,10 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
             for place, kind in enumerate(kinds)
             if type(kind) is Sides
         ]
-        roots += [side.nodes.get(key, one.node) for key, one in storages.items()]
+        roots += [
+            brought_home(side.nodes[key], one.node) if key in side.nodes else one.node
+            for key, one in storages.items()
+        ]
         roots += [construct.constant(False, "bool")] if is_risky else []
         made.append((closing.inside(roots), closing.inside(side.attempt.checks)))
     like = made[0][0]
@@ -172,16 +178,20 @@ def refuse_unsupported(tracer: Tracer, options: dict[str, Any]) -> None:
     tracer.has_flows = True
 
 
-def _kind(name: str, values: list[Any], before: Any) -> Any:
+def _kind(name: str, values: list[Any], before: Any, line: int) -> Any:
     """The kind of a variable behind a branch. What has a value on one side only has none, unless it is ours."""
     kinds = [kind_of(one) for one in values]
     if Unset in kinds and is_of_function(name):
         return Unset
     if None in kinds and any(one is not before for one in values):
-        return sides_of(name, values)
+        try:
+            return sides_of(name, values)
+        except SidesError as error:
+            error.line = line_of(name, line)
+            raise
     kind = kinds[0]
     for other in kinds[1:]:
-        kind = joined(name, kind, other)
+        kind = joined(name, kind, other, line)
     return kind
 
 

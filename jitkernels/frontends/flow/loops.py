@@ -5,9 +5,11 @@ from typing import Any
 
 from jitkernels.frontends.flow import facts, hoisting, moving, ranges, rebinding
 from jitkernels.frontends.flow.along import Count
-from jitkernels.frontends.flow.branches import choose, keep, refuse_unsupported, truth
+from jitkernels.frontends.flow.branches import keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.ints import as_int, plain
+from jitkernels.frontends.flow.remembering import Facts, Position
 from jitkernels.frontends.flow.state import (
+    KEEP,
     UNSET,
     State,
     Unset,
@@ -18,15 +20,17 @@ from jitkernels.frontends.flow.state import (
     kind_of,
     node_of,
     number,
+    told,
 )
 from jitkernels.frontends.flow.tracing import Attempt
+from jitkernels.frontends.places import line_of
 from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.whole import as_extent
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError, elementwise
 from jitkernels.graph.extents import Number, is_moving
+from jitkernels.graph.flows import brought_home
 from jitkernels.graph.ir import Node
 from jitkernels.graph.regions import Closing, items, parameter
 
@@ -64,6 +68,24 @@ class Loop:
         self.depth, self.start, self.passes = tracer.depth + 1, 0, 0
         self.now: Any = None
         self.lists: list[Any] = []
+        self.position = Position(tracer, state.line, state.names)
+        self._recall(self.position.recall())
+
+    def _recall(self, facts: Facts | None) -> None:
+        """Begin with what was found in a round of the loop around."""
+        if facts is None:
+            return
+        for place, kind in enumerate(facts.kinds):
+            if is_number(kind) and self.kinds[place] is not None:
+                self.kinds[place] = joined(self.state.names[place], self.kinds[place], kind)
+                self.bounds.pop(place, None)
+        self.bounds |= facts.bounds
+        self.hoped = dict(self.bounds)
+        self.storages = list(facts.storages)
+        if facts.own == tuple(self.own):
+            for place in facts.rebound:
+                if rebinding.is_array(self.before[place]):
+                    self._rebind(place)
 
     def trace(self) -> None:
         """Make the node, and give the variables its results. Raises UnknownError where this cannot be."""
@@ -75,28 +97,20 @@ class Loop:
             self.state.put(self.given)
             raise
         self.state.put(self.given)
-        raise UnknownError("the types of variables differ from round to round")
+        raise UnknownError(
+            "the types of variables differ from round to round: give each the one that it keeps"
+        )
 
     @property
     def rounds(self) -> Number | None:
-        """How many rounds there are, as an extent; None where that is not known, or the loop may be left before."""
-        if self.count is None or self.test is not None:
-            return None
-        begin, end, step = self.count
-        if Traced in (type(begin), type(end)):
-            return None
-        found = as_extent(end - begin) if step > 0 else as_extent(begin - end)
-        if not ranges.guarded_at_least_zero(found):
-            return None
-        return found if abs(step) == 1 else (found + (abs(step) - 1)) // abs(step)
+        """How many rounds there are; None where that is not known, or the loop may be left before."""
+        return None if self.count is None or self.test is not None else self.count.extent
 
     @property
     def rank(self) -> Any:
         """How many rounds there have been."""
         assert self.count is not None, "asked only where rounds are known"
-        begin, _, step = self.count
-        found = self.now - begin if step > 0 else begin - self.now
-        return found if abs(step) == 1 else found // abs(step)
+        return self.count.rank(self.now)
 
     def _run(self, given: Sequence[Any]) -> None:
         """A round."""
@@ -111,7 +125,7 @@ class Loop:
     def _traced(self) -> bool:
         """Trace a round; whether that is what all rounds are."""
         tracer, state, count = self.tracer, self.state, self.count
-        with Attempt(tracer) as attempt:
+        with Attempt(tracer) as attempt, self.position:
             parameters: list[Node] = []
             given: list[Any] = []
             if count is not None:
@@ -146,13 +160,13 @@ class Loop:
                 self.start = attempt.start
                 self.lists.clear()
                 self._run(given)
-            attempt.finish(state.entries)
+            attempt.finish(state.entries, state.line)
             for place in self.rebound:
                 if self.lists and attempt.has_written(values[place].view.storage):
                     raise UnknownError(f"{state.names[place]} is written to, and in a list")
                 # The first round has the array from before the loop, which others see being written to.
                 if not self.own[place] and attempt.has_written(values[place].view.storage):
-                    raise UnknownError(f"{state.names[place]} is written to, and another array after it")
+                    raise self._error(place, "is written to, and another array after it: take a copy before")
             after = state.read()
             if not self._is_settled(attempt, values, after, parameters[first:]):
                 return False
@@ -164,15 +178,24 @@ class Loop:
             outputs += rebinding.outputs(
                 [after[i] for i in self.rebound], parameters[rebound : rebound + len(self.rebound)]
             )
-            outputs += [storage.node for storage in self.storages]
+            homes = parameters[len(parameters) - len(self.storages) :]
+            outputs += [
+                brought_home(storage.node, home) for storage, home in zip(self.storages, homes, strict=True)
+            ]
         checks = attempt.checks[len(asked) :]
         hoisted = self._hoisted(attempt, parameters, [*outputs, *checks])
         if attempt.checks:  # see `branches.keep`
             parameters.append(parameter("bool", (), len(parameters)))
+        self.position.remember(self._facts())
         closing = Closing(parameters, attempt.start)
         closing.hoisted = hoisted
         self._made(closing, (condition, asked), (outputs, checks))
         return True
+
+    def _facts(self) -> Facts:
+        return Facts(
+            tuple(self.kinds), self.bounds, tuple(self.storages), tuple(self.rebound), tuple(self.own)
+        )
 
     def _hoisted(self, attempt: Attempt, parameters: list[Node], roots: list[Node]) -> dict[int, Node]:
         """What is read before the loop, once, as no round writes it."""
@@ -222,16 +245,23 @@ class Loop:
                     fits = fits and place in self.rebound
                     self._rebind(place)
                 elif now is not before and not (before is UNSET and not is_of_function(name)):
-                    raise UnknownError(f"{name} is another array or object in each round")
+                    raise self._error(
+                        place, f"is another array or object in each round: {KEEP}, or assign to its elements"
+                    )
                 kinds.append(kind)
                 continue
-            kinds.append(joined(name, kind, kind_of(now)))
+            kinds.append(joined(name, kind, kind_of(now), self.state.line))
             if kind is not Unset:
                 made = next(numbers)
                 fits = self._is_within(place, made, now) and fits
         fits = fits and kinds == self.kinds
         self.kinds = kinds
         return fits
+
+    def _error(self, place: int, text: str) -> UnknownError:
+        """What is told of a variable, with the line on which the loop changes it."""
+        name = self.state.names[place]
+        return UnknownError(f"{told(name)} {text}", line_of(name, self.state.line))
 
     def _is_rebound(self, place: int, now: Any) -> bool:
         """Whether a variable has another array now that can be carried: one made anew, or another variable's."""
@@ -309,7 +339,7 @@ class Loop:
         carried += [storage.node for storage in self.storages]
         carried += [construct.constant(False, "bool")] if is_risky else []
         refuse_unsupported(tracer, options)
-        node = Node("loop", [*limits, *carried, *closing.taken], "int64", (), options)
+        node = tracer.placed(Node("loop", [*limits, *carried, *closing.taken], "int64", (), options))
         results = items(node, outputs)
         if is_risky:
             keep(tracer, results.pop())
@@ -321,22 +351,26 @@ class Loop:
             made = next(found)
             values[place] = number(tracer, made, kind)
             if self.before[place] is UNSET and is_of_function(self.state.names[place]):
-                self._at_least_one_round()
+                self._at_least_one_round(self.state.names[place])
             if kind is int:
                 self._after(place, made)
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
             values[place].view.storage.doubts += [one.array.view.storage for one in self.lists]
             if not self.own[place]:
-                self._at_least_one_round()  # else it is still an array that others have as well
+                self._at_least_one_round(
+                    self.state.names[place]
+                )  # else it is still an array that others have as well
         for storage, made in zip(self.storages, found, strict=True):
             storage.change(made)
         self.state.put(tuple(values))
 
-    def _at_least_one_round(self) -> None:
+    def _at_least_one_round(self, name: str) -> None:
         """Let Python raise where a variable has no value, as there was no round."""
         if self.count is None:
-            raise UnknownError("a variable that has a value only after a round of a loop")
+            raise UnknownError(
+                f"{name} may have no value after a loop: give it one before", line_of(name, self.state.line)
+            )
         begin, end, step = self.count
         one, other = (
             ranges.interval(self.tracer, limit) for limit in ((begin, end) if step > 0 else (end, begin))
@@ -360,27 +394,3 @@ class Loop:
             is_down = start.is_down and ranges.are_same(bounds[1:], first[1:])
             move = ranges.Move(start.base, start.is_little and is_little, is_up, is_down)
             self.tracer.moves[id(made)] = made, move
-
-
-def unrolled(
-    tracer: Tracer, values: Any, test: Callable[[], Any] | None, body: Callable[..., Any], state: State
-) -> None:
-    """The rounds of a loop one after another, as Python runs it, each only if the loop is not left before."""
-    for given in values:
-        goes_on = True if test is None else test()
-        if type(goes_on) is Traced:
-            rest = iter(values)
-            choose(tracer, goes_on, lambda: _rounds(tracer, given, rest, test, body, state), _nothing, state)  # noqa: B023
-            return
-        if not goes_on:
-            return
-        body(given)
-
-
-def _rounds(tracer: Tracer, given: Any, rest: Any, test: Any, body: Any, state: State) -> None:
-    body(given)
-    unrolled(tracer, rest, test, body, state)
-
-
-def _nothing() -> None:
-    pass

@@ -26,7 +26,7 @@ def name(tracer: Tracer) -> str:
 
 def note(tracer: Tracer, node: Node, count: Count | None = None) -> None:
     """Remember between which bounds an int of a loop lies in all of a round: those of the count, if it is that."""
-    first, last = (_known(tracer, as_int(tracer, one)) for one in count[:2]) if count else (None, None)
+    first, last = (known(tracer, as_int(tracer, one)) for one in count[:2]) if count else (None, None)
     if count is not None and first is not None and last is not None:
         found: Any = (first, last - 1) if count.step > 0 else (last + 1, first)
     else:
@@ -43,13 +43,14 @@ def as_number(value: Any) -> Number:
     """An int, also one of a loop, as an extent. Raises UnknownError for what is computed in other ways."""
     if not is_counted(value) or not value.tracer.depth or getattr(value, "number_leaf", None) is not None:
         return as_extent(value)
-    found = _known(value.tracer, value.node)
+    found = known(value.tracer, value.node)
     if found is None:
         raise UnknownError("a bound or an index of rows that is no sum of counts of loops")
     return found
 
 
-def _known(tracer: Tracer, node: Node) -> Number | None:
+def known(tracer: Tracer, node: Node) -> Number | None:
+    """An int as an extent; None where it is none."""
     if node.operation == "constant":
         return int(node.options["value"])
     if node.operation == "extent":
@@ -58,7 +59,7 @@ def _known(tracer: Tracer, node: Node) -> Number | None:
     if node.operation == "parameter":
         return _symbol(tracer, node)
     if node.operation in ("add", "subtract", "multiply") and node.dtype == "int64":
-        one, other = (_known(tracer, given) for given in node.inputs)
+        one, other = (known(tracer, given) for given in node.inputs)
         if one is None or other is None:
             return None
         return (

@@ -12,13 +12,15 @@ from jitkernels.frontends.flow.along import along, enumerate_, range_, reversed_
 from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, truth, value_of
 from jitkernels.frontends.flow.growing import GrowsError, Listed, finished
 from jitkernels.frontends.flow.ints import least
-from jitkernels.frontends.flow.loops import Loop, unrolled
+from jitkernels.frontends.flow.loops import Loop
 from jitkernels.frontends.flow.sides import SidesError
 from jitkernels.frontends.flow.state import UNSET, State, dtype_of, joined, kind_of, node_of, number
 from jitkernels.frontends.flow.tracing import ChangesError
+from jitkernels.frontends.flow.unrolling import unrolled
+from jitkernels.frontends.places import place_of, placed
 from jitkernels.frontends.standin import CALLED
 from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.tracer import Tracer, current, user_frame
+from jitkernels.frontends.tracer import Tracer, current
 from jitkernels.graph.construct import UnknownError, elementwise
 from jitkernels.graph.ir import Node, serial
 
@@ -54,8 +56,6 @@ CURE = (
     "compiled function"
 )
 """What to do about the sides of a branch."""
-MOST_DIFFERENTIATED = 256
-"""The same as the first, for loops that derivatives go through, which are made of single rounds alone."""
 
 
 def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any], state: State) -> None:
@@ -65,9 +65,7 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
         _run(tracer, values, test, body, state)
         return
     rounds = found.count.rounds
-    if tracer.differentiates and rounds is None and not tracer.depth and found.count.now is not None:
-        rounds = len(found.count.now)
-    if rounds is not None and rounds <= (MOST_DIFFERENTIATED if tracer.differentiates else SHORT):
+    if rounds is not None and rounds <= SHORT:
         _run(tracer, found, test, body, state)
         return
     try:
@@ -79,14 +77,13 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
     except GrowsError:
         raise
     except (UnknownError, TracingError) as error:
-        place = _place(state.line)
-        now = found.count.now
+        now, reason = found.count.now, placed(error, state.line)
         if now is None or tracer.depth and rounds is None:
             raise
         if len(now) > MOST_ROUNDS:
-            raise UnknownError(f"{place}: {error}") from None
-        tracer.note(f"a loop is run round by round: {place}: {error}")
-        _run(tracer, _within_patience(found, f"{place}: {error}"), test, body, state)
+            raise reason from None
+        tracer.note(f"a loop is run round by round: {reason}")
+        _run(tracer, _within_patience(found, reason), test, body, state)
 
 
 def _grown(tracer: Tracer, state: State, loop: Callable[[State, Any], Loop]) -> None:
@@ -122,12 +119,12 @@ def _grown(tracer: Tracer, state: State, loop: Callable[[State, Any], Loop]) -> 
         raise
 
 
-def _within_patience(values: Any, reason: str) -> Iterator[Any]:
+def _within_patience(values: Any, reason: UnknownError) -> Iterator[Any]:
     """Rounds that are written out one after another, until these would take too long to compile."""
     begun = serial()
     for value in values:
         if serial() - begun > MOST_WRITTEN:
-            raise UnknownError(reason)
+            raise reason
         yield value
 
 
@@ -142,11 +139,6 @@ def _run(tracer: Tracer | None, values: Any, test: Any, body: Any, state: State)
     unrolled(tracer, iter(values), test, body, state)
 
 
-def _place(line: int) -> str:
-    frame = user_frame()
-    return f"{frame.f_code.co_filename if frame else ''}:{line}"
-
-
 def while_(test: Callable[[], Any], body: Callable[[], Any], state: State) -> None:
     """``while test(): body()``."""
     tracer = current()
@@ -157,15 +149,15 @@ def while_(test: Callable[[], Any], body: Callable[[], Any], state: State) -> No
     try:
         _grown(tracer, state, lambda state, begins: Loop(tracer, state, None, test, begins(body)))
     except (UnknownError, TracingError) as error:
-        place = _place(state.line)
         if tracer.depth:
             raise
+        reason = placed(error, state.line)
         with suppress(TracingError):  # where the trace does not know either, NumPy does all of it
             for _ in range(MOST_ROUNDS):
                 if not test():
                     return
                 body()
-        raise UnknownError(f"{place}: {error}") from None
+        raise reason from None
 
 
 def if_(test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) -> None:
@@ -177,11 +169,15 @@ def if_(test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) 
     try:
         _chosen(tracer, test, yes, no, state)
     except SidesError as error:
-        raise TracingError(f"{_place(state.line)}: {error}: {CURE}") from None
+        raise TracingError(f"{place_of(error, state.line)}: {error}: {CURE}") from None
     except UnknownError as error:
         if not tracer.depth:
-            tracer.note(f"{_place(state.line)}: {error}")
-            bool(test)  # which raises what says where this is
+            reason = placed(error, state.line)
+            tracer.note(str(reason))
+            try:
+                bool(test)  # which raises what says where this is
+            except TracingError as told:
+                raise TracingError(f"{told}. Why there are not both: {reason}") from None
         raise
 
 

@@ -12,20 +12,25 @@ from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.flows import base_of, is_direct
+from jitkernels.graph.flows import base_of, is_direct, laid_in
 from jitkernels.graph.ir import Node
 from jitkernels.graph.regions import parameter
 
 
 def fits(before: Any, now: Any) -> bool:
     """Whether the array that a variable has can take the place of that which it had."""
-    if type(before) is not Traced or not before.ndim or not is_whole(now):
+    if not is_array(before) or not is_whole(now):
         return False
     if before.dtype != now.dtype or before.ndim != now.ndim:
         return False
     # Where their extents are the same in this call, the code is for calls in which they are.
     pairs = list(zip(before.extents, now.extents, strict=True))
     return all(extents.value_of(one) == extents.value_of(other) and one == other for one, other in pairs)
+
+
+def is_array(value: Any) -> bool:
+    """Whether a variable has an array."""
+    return type(value) is Traced and value.ndim > 0
 
 
 def is_whole(value: Any) -> bool:
@@ -77,9 +82,14 @@ def outputs(after: Sequence[Traced], own: Sequence[Node]) -> list[Node]:
     if len({id(one) for one in storages}) < len(storages):
         raise UnknownError("two variables have one array after a round of a loop")
     bases = [base_of(storage.node) for storage in storages]
-    swapped = {id(one) for one in bases} == {id(one) for one in own}
+    made = [
+        is_direct(one.node) and laid_in(one.node) is not base
+        for one, base in zip(storages, bases, strict=True)
+    ]
+    swapped = not any(made) and {id(one) for one in bases} == {id(one) for one in own}
     found = []
-    for storage, before, base in zip(storages, own, bases, strict=True):
+    for storage, before, base, is_made in zip(storages, own, bases, made, strict=True):
         is_elsewhere = base is not before and (is_direct(storage.node) or any(base is one for one in own))
-        found.append(construct.copy(storage.node) if is_elsewhere and not swapped else storage.node)
+        is_copied = is_made or (is_elsewhere and not swapped)
+        found.append(construct.copy(storage.node) if is_copied else storage.node)
     return found

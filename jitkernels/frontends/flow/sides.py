@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jitkernels.frontends.flow import rebinding
-from jitkernels.frontends.flow.state import UNSET, is_of_function, kind_of
+from jitkernels.frontends.flow.state import UNSET, is_of_function, kind_of, told
 from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct, extents
@@ -47,22 +47,23 @@ class Sides:
 def sides_of(name: str, values: Sequence[Any]) -> Sides:
     """The arrays of a variable. Raises SidesError where they are none, or different ones."""
     arrays = [one for one in values if one is not UNSET]
-    told = name if is_of_function(name) else "the result"
     like = arrays[0]
     if len(arrays) < len(values) and is_of_function(name):
-        raise SidesError(f"{told} has a value on one side of a branch only")
+        raise SidesError(f"{told(name)} has a value on one side of a branch only")
     for one in arrays:
         if type(one) is not Traced or kind_of(one) is not None or not one.ndim:
             raise SidesError(
-                f"{told} is {_told(arrays[0])} on one side of a branch and {_told(arrays[-1])} on the other"
+                f"{told(name)} is {_told(arrays[0])} on one side of a branch and {_told(arrays[-1])} on the other"
             )
     for one in arrays[1:]:
         pairs = list(zip(like.extents, one.extents, strict=False))
         is_same = like.ndim == one.ndim and all(extents.same(a, b) or bool(a == b) for a, b in pairs)
         if one.dtype != like.dtype or not is_same:
-            raise SidesError(f"{told} is {_told(like)} on one side of a branch and {_told(one)} on the other")
+            raise SidesError(
+                f"{told(name)} is {_told(like)} on one side of a branch and {_told(one)} on the other"
+            )
     if any(one.view.is_c() is not True for one in arrays):
-        raise SidesError(f"{told} is an array whose elements do not lie row by row")
+        raise SidesError(f"{told(name)} is an array whose elements do not lie row by row")
     return Sides(like, tuple(values))
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.frontends.flow import ranges
+from jitkernels.frontends.places import line_of
 from jitkernels.frontends.traced import Traced, fresh
-from jitkernels.frontends.tracer import Tracer
+from jitkernels.frontends.tracer import Tracer, user_frame
 from jitkernels.frontends.universal import cast_to, common
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import construct
@@ -27,15 +28,24 @@ class Unset:
     """What a variable holds that has no value yet. Whatever is done with it, Python would not do it."""
 
     def __getattr__(self, name: str) -> Any:
-        raise UnknownError("a variable that may have no value")
+        raise UnknownError(f"{unset()} may have no value: give it one before")
 
     def __bool__(self) -> Any:
-        raise UnknownError("a variable that may have no value")
+        raise UnknownError(f"{unset()} may have no value: give it one before")
 
     __iter__ = __len__ = __index__ = __int__ = __float__ = __bool__
 
 
 UNSET = Unset()
+KEEP = "keep one dtype and shape throughout"
+"""What to do with arrays that loops and branches choose."""
+
+
+def unset() -> str:
+    """The variables of the function that is at work which have no value, in words."""
+    frame = user_frame()
+    names = [name for name, one in frame.f_locals.items() if one is UNSET] if frame else []
+    return " or ".join(map(repr, names)) or "a variable"
 
 
 class State:
@@ -91,13 +101,20 @@ def is_number(kind: Kind) -> bool:
     return isinstance(kind, type | str) and kind is not Unset
 
 
+def told(name: str) -> str:
+    """A variable, or one that the rewriting has added, in words."""
+    if is_of_function(name):
+        return repr(name)
+    return "the result" if name.startswith("_jk_value") else "the value of an expression"
+
+
 def is_of_function(name: str) -> bool:
     """Whether a variable is one of the function's own, not one that its rewriting has added."""
     return not name.startswith("_jk_")
 
 
-def joined(name: str, one: Kind, other: Kind) -> Kind:
-    """The kind of what is one or the other. Raises UnknownError where there is none."""
+def joined(name: str, one: Kind, other: Kind, line: int = 0) -> Kind:
+    """The kind of what is one or the other, in a loop or branch at a line. Raises UnknownError where there is none."""
     if one == other or other is Unset:
         return one
     if one is Unset:
@@ -111,7 +128,10 @@ def joined(name: str, one: Kind, other: Kind) -> Kind:
             found = common(python, dtype)
             if found == dtype and (python is not bool or dtype == "bool"):
                 return dtype
-    raise UnknownError(f"{name} is {_told(one)} here and {_told(other)} there")
+    raise UnknownError(
+        f"{told(name)} is {_told(one)} here and {_told(other)} there: expected one type, as it has before",
+        line_of(name, line) if line else 0,
+    )
 
 
 def _told(kind: Kind) -> str:

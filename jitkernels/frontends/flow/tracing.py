@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any, Self
 
+from jitkernels.frontends.places import line_of
 from jitkernels.frontends.storage import Storage, watched
 from jitkernels.frontends.tracer import Tracer, is_ours
 from jitkernels.graph.construct import UnknownError
@@ -51,18 +52,22 @@ class Attempt:
 
     def hold(self, storage: Storage, node: Node) -> None:
         """Let a storage have another value in the region, that of a parameter."""
-        self.writes[id(storage)] = storage, storage.node
+        storage.log()
         storage.node = node
 
-    def finish(self, entries: Sequence[tuple[Any, Any]] = ()) -> None:
-        """Raise UnknownError where the region did what a graph cannot say.
+    def finish(self, entries: Sequence[tuple[Any, Any]], line: int) -> None:
+        """Raise UnknownError where the region, which begins at a line, did what a graph cannot say.
 
         ChangesError where it gave other values to places in a container than those `entries`.
         """
         for container, content in self._content:
             keys = _changed(container, content)
             if keys is None:
-                raise UnknownError(f"a {type(container).__name__} is changed in a loop or branch")
+                kind, name = type(container).__name__, name_of(container)
+                raise UnknownError(
+                    f"the {kind} {name!r} is changed in a loop or branch: take an array that is large enough",
+                    line_of(name, line),
+                )
             known = [key for one, key in entries if one is container]
             if any(key not in known for key in keys):
                 raise ChangesError(container, [key for key in keys if key not in known])
@@ -85,6 +90,18 @@ def variables() -> list[Any]:
             found += frame.f_locals.values()
         frame = frame.f_back
     return found
+
+
+def name_of(value: Any) -> str:
+    """The name of the variable of the functions around that has a value."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if not is_ours(frame.f_code.co_filename):
+            for name, one in frame.f_locals.items():
+                if one is value:
+                    return name
+        frame = frame.f_back
+    return ""
 
 
 def owners() -> list[Any]:

@@ -19,8 +19,8 @@ from jitkernels.frontends.rewriting import comprehensions
 from jitkernels.frontends.rewriting.jumps import STOPS, none_of, without_jumps
 from jitkernels.frontends.rewriting.liveness import STATE, note_states
 
-FLOW = "_jk_flow"
-"""The name by which rewritten functions know what their loops and branches call."""
+FLOW, PART = "_jk_flow", "_jk_part"
+"""The name by which rewritten functions know what their loops and branches call; that of their bodies, with numbers."""
 
 
 def of_flow(name: str) -> ast.expr:
@@ -170,7 +170,7 @@ class Calls:
     def name(self) -> str:
         """A new name for a function."""
         self.count += 1
-        return f"_jk_part{self.count}"
+        return f"{PART}{self.count}"
 
     def hoisted(self, made: ast.FunctionDef) -> ast.expr:
         """A function that is to stand before the statement that is being rewritten; what calls it."""

@@ -7,11 +7,11 @@ import functools
 import types
 
 from jitkernels.errors import BuildError
-from jitkernels.frontends.rewriting.calls import FLOW, Calls, of_flow
+from jitkernels.frontends.rewriting.calls import FLOW, PART, Calls, of_flow
 from jitkernels.frontends.rewriting.jumps import without_jumps
 from jitkernels.frontends.rewriting.liveness import note_states
 from jitkernels.frontends.rewriting.simpler import Simpler
-from jitkernels.native.parsing import syntax_of
+from jitkernels.native.parsing import unproven
 
 REFUSED = (
     ast.Try, ast.TryStar, ast.Match, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global,
@@ -22,31 +22,41 @@ REFUSED = (
 
 def rewritten(code: types.CodeType) -> types.CodeType | None:
     """The code for a trace; None for what has no loops and branches, or cannot be read or rewritten."""
-    return _rewritten(code, code.co_filename)
+    return _rewritten(code, code.co_filename)[0]
+
+
+def why_not(code: types.CodeType) -> str:
+    """What keeps the loops and branches of a function from being rewritten, where it is; nothing where they are."""
+    return "" if code.co_name.startswith(PART) else _rewritten(code, code.co_filename)[1]
 
 
 @functools.lru_cache(maxsize=1024)
-def _rewritten(code: types.CodeType, _: str) -> types.CodeType | None:
-    """Equal code may be in two files."""
+def _rewritten(code: types.CodeType, file: str) -> tuple[types.CodeType | None, str]:
+    """The code, or why there is none. Equal code may be in two files."""
     if not _jumps(code):
-        return None
+        return None, ""
     if "__class__" in code.co_freevars or FLOW in (*code.co_names, *code.co_varnames):
-        return None
+        return None, ""
+    head = f"loops and branches of {code.co_name} are run as they are traced"
     try:
-        found, lines_before = syntax_of(code)
-        tree = copy.deepcopy(found)
+        tree, lines_before = unproven(code)
+        ast.increment_lineno(tree, lines_before)
         if not _is_text_of(tree, code):
-            return None
+            return None, f"{head}: its text is not what Python runs ({file}:{code.co_firstlineno})"
         Simpler().visit(tree)
-        if any(isinstance(one, REFUSED) for one in ast.walk(tree)):
-            return None
+        refused = next((one for one in ast.walk(tree) if isinstance(one, REFUSED)), None)
+        if refused is not None:
+            word = ":=" if isinstance(refused, ast.NamedExpr) else ast.unparse(refused).split()[0].rstrip(":")
+            return (
+                None,
+                f"{head}, because of `{word}`: move it into another function ({file}:{refused.lineno})",
+            )
         without_jumps(tree, of_flow("UNSET"))
         note_states(tree.body)
         Calls().function(tree)
-    except (BuildError, RecursionError):
-        return None
-    ast.increment_lineno(ast.fix_missing_locations(tree), lines_before)
-    return _compiled(_bare(tree), code)
+    except (BuildError, RecursionError) as error:
+        return None, f"{head}: {error}"
+    return _compiled(_bare(tree), code), ""
 
 
 def _jumps(code: types.CodeType) -> bool:
@@ -66,7 +76,7 @@ def _bare(tree: ast.FunctionDef) -> ast.FunctionDef:
             argument.annotation = None
     bare.args.defaults = [ast.Constant(None) for _ in bare.args.defaults]
     bare.args.kw_defaults = [one and ast.Constant(None) for one in bare.args.kw_defaults]
-    return ast.fix_missing_locations(bare)
+    return bare
 
 
 def _compiled(tree: ast.FunctionDef, code: types.CodeType, *imported: str) -> types.CodeType:
@@ -75,9 +85,8 @@ def _compiled(tree: ast.FunctionDef, code: types.CodeType, *imported: str) -> ty
     arguments = ast.arguments(posonlyargs=[], args=names, kwonlyargs=[], kw_defaults=[], defaults=[])
     around = ast.copy_location(ast.FunctionDef("around", arguments, [tree], []), tree)
     body: list[ast.stmt] = [*(ast.Import([ast.alias(name)]) for name in imported), around]
-    made = compile(
-        ast.fix_missing_locations(ast.Module(body, [])), code.co_filename, "exec", dont_inherit=True
-    )
+    module = ast.fix_missing_locations(ast.Module(body, []))
+    made = compile(module, code.co_filename, "exec", dont_inherit=True)
     return _inside(_inside(made, "around"), code.co_name)
 
 

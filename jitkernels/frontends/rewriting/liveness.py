@@ -5,11 +5,12 @@ What a body assigns and nothing reads afterwards is the body's own.
 
 import ast
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from jitkernels.frontends.rewriting.jumps import STOPS
 
-STATE = "jk_state"
-"""The attribute of a loop or branch that has the names of its state."""
+STATE, PASSING = "jk_state", "jk_passing"
+"""The attributes of a loop or branch that has the names of its state, and of a statement that says what it reads."""
 STORED = "jk_stored"
 """The attribute that has all names that are assigned in it."""
 SCOPES = ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
@@ -29,10 +30,25 @@ def stored_in(node: ast.AST | Sequence[ast.AST] | None) -> Names:
 
 
 def _names(node: ast.AST | Sequence[ast.AST] | None, context: type[ast.expr_context]) -> Names:
+    if node is None:
+        return NONE
+    if not isinstance(node, ast.AST):
+        return NONE.union(*(_names(one, context) for one in node))
+    kept = f"jk_{context.__name__}"  # of each statement, as loops in loops are asked again and again
+    if not hasattr(node, kept):
+        setattr(node, kept, frozenset(_found(node, context)))
+    found: Names = getattr(node, kept)
+    return found
+
+
+def _found(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
     found: set[str] = set()
-    waiting = list(node) if isinstance(node, list | tuple) else [node] if isinstance(node, ast.AST) else []
+    waiting = [node]
     while waiting:
         one = waiting.pop()
+        if isinstance(one, ast.stmt) and one is not node:
+            found |= _names(one, context)
+            continue
         if isinstance(one, ast.Name) and isinstance(one.ctx, context):
             found.add(one.id)
         if isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name):
@@ -45,7 +61,21 @@ def _names(node: ast.AST | Sequence[ast.AST] | None, context: type[ast.expr_cont
         if isinstance(one, ast.Import | ast.ImportFrom) and context is ast.Store:
             found |= {(alias.asname or alias.name).partition(".")[0] for alias in one.names}
         waiting += ast.iter_child_nodes(one)
-    return frozenset(found)
+    return found
+
+
+class Passing(NamedTuple):
+    """Names that statements read of what was there before, and those that none that comes later reads of that."""
+
+    read: Names
+    made: Names
+
+    def before(self, after: Names) -> Names:
+        """What is read of what was there before, by these or by those that read some names afterwards."""
+        return self.read | (after - self.made)
+
+
+NOTHING = Passing(NONE, NONE)
 
 
 def note_states(body: Sequence[ast.stmt]) -> None:
@@ -65,52 +95,68 @@ def note_states(body: Sequence[ast.stmt]) -> None:
 
 def before(nodes: Sequence[ast.stmt], after: Names) -> Names:
     """The names that statements, or what comes after them, read of what was there before. States are noted."""
-    live = after
     for node in reversed(nodes):
-        live = _before(node, live)
-    return live
+        _note(node, after)
+        after = _passing(node).before(after)
+    return after
 
 
-def _before(node: ast.stmt, after: Names) -> Names:
+def _passing_all(nodes: Sequence[ast.stmt]) -> Passing:
+    found = NOTHING
+    for node in reversed(nodes):
+        one = _passing(node)
+        found = Passing(one.before(found.read), one.made | found.made)
+    return found
+
+
+def _passing(node: ast.stmt) -> Passing:
+    """Of one statement, found once."""
+    if not hasattr(node, PASSING):
+        setattr(node, PASSING, _passing_of(node))
+    found: Passing = getattr(node, PASSING)
+    return found
+
+
+def _passing_of(node: ast.stmt) -> Passing:
+    match node:
+        case ast.If():
+            yes, no = _passing_all(node.body), _passing_all(node.orelse)
+            return Passing(yes.read | no.read | read_in(node.test), yes.made & no.made)
+        case ast.While():
+            return Passing(_asked(node) | _passing_all(node.body).read, NONE)
+        case ast.For():
+            inside = _passing_all(node.body).read - stored_in(node.target)
+            return Passing(_asked(node) | inside | read_in(node.iter) | read_in(node.target), NONE)
+        case ast.With():
+            made = NONE.union(*(stored_in(item.optional_vars) for item in node.items))
+            read = NONE.union(*(read_in(item.context_expr) for item in node.items))
+            inside_with = _passing_all(node.body)
+            return Passing((inside_with.read - made) | read, inside_with.made | made)
+    return Passing(read_in(node), stored_in(node))
+
+
+def _asked(node: ast.For | ast.While) -> Names:
+    """What is read before each round, beside what a loop goes along."""
+    own = read_in(node.test) if isinstance(node, ast.While) else NONE
+    return own | frozenset(getattr(node, STOPS, ()))
+
+
+def _note(node: ast.stmt, after: Names) -> None:
+    """Note the states of loops and branches in a statement."""
     match node:
         case ast.If():
             inside = before(node.body, after) | before(node.orelse, after)
-            _note(node, stored_in(node.body) | stored_in(node.orelse), after | inside)
-            return inside | read_in(node.test)
-        case ast.While():
-            asked = read_in(node.test) | frozenset(getattr(node, STOPS, ()))
-            head = _head(node.body, after | asked, NONE)
-            _note(node, stored_in(node.body), head)
-            return head
-        case ast.For():
-            asked = frozenset(getattr(node, STOPS, ()))
-            target = stored_in(node.target)
-            head = _head(node.body, after | asked, target)
-            _note(node, stored_in(node.body) | target, head)
-            return head | read_in(node.iter) | read_in(node.target)
+            _set(node, stored_in(node.body) | stored_in(node.orelse), after | inside)
+        case ast.While() | ast.For():
+            target = stored_in(node.target) if isinstance(node, ast.For) else NONE
+            # What is read at the beginning of a round may be what the round before has made.
+            head = after | _asked(node) | (_passing_all(node.body).read - target)
+            before(node.body, head)
+            _set(node, stored_in(node.body) | target, head)
         case ast.With():
-            made = frozenset().union(*(stored_in(item.optional_vars) for item in node.items))
-            read = frozenset().union(*(read_in(item.context_expr) for item in node.items))
-            return (before(node.body, after) - made) | read
-        case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
-            return (after - stored_in(node)) | read_in(node) | _changed(node)
-    return (after - stored_in(node)) | read_in(node)
+            before(node.body, after)
 
 
-def _changed(node: ast.stmt) -> Names:
-    return read_in(node) if isinstance(node, ast.AugAssign) else NONE
-
-
-def _head(body: Sequence[ast.stmt], leaving: Names, target: Names) -> Names:
-    """What is read at the beginning of a round, which may be what the round before has made."""
-    head = leaving
-    while True:
-        found = leaving | (before(body, head) - target)
-        if found == head:
-            return head
-        head = found
-
-
-def _note(node: ast.stmt, stored: Names, live: Names) -> None:
+def _set(node: ast.stmt, stored: Names, live: Names) -> None:
     setattr(node, STATE, sorted(stored & live))
     setattr(node, STORED, stored)

@@ -6,6 +6,7 @@ from jitkernels.graph import construct, extents
 from jitkernels.graph.emit.call_text import CallText
 from jitkernels.graph.emit.interface import Argument, Rebuilt, Result
 from jitkernels.graph.extents import same
+from jitkernels.native import arenas
 from jitkernels.native.layout import ALIGNED, WRITEABLE, Offset
 
 
@@ -148,9 +149,7 @@ class GivenResults(CallText):
             given = f"ptr {dtype}, i32 {count}, ptr {shape}, ptr {steps}"
             made = f"PyArray_NewFromDescr(ptr @jk_ndarray, {given}, ptr null, i32 0, ptr null)"
         else:
-            made = (
-                f"PyArray_Empty(i32 {len(result.shape)}, ptr {shape}, ptr {dtype}, i32 {int(result.fortran)})"
-            )
+            made = f"{arenas.EMPTY}(i32 {len(result.shape)}, ptr {shape}, ptr {dtype}, i32 {int(result.fortran)})"
         array = self.new(f"call ptr @{made}")
         self.require(self.new(f"icmp ne ptr {array}, null"), "undo")
         return array

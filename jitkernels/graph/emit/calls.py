@@ -5,18 +5,20 @@ takes those given as ``out``, lends the memory between nests, calls the segment,
 means that the arguments are of another kind (nothing has happened then), or that an exception is set.
 
 What is computed has no part in its text: expressions of the same arguments and results share one, which takes LLVM as
-long as a segment. So two words of the context are the segment's (see `SEGMENT`).
+long as a segment. So three words of the context are the segment's (see `SEGMENT`).
 """
 
-from jitkernels.graph.emit import lending, objects
+from jitkernels.graph.emit import objects
 from jitkernels.graph.emit.call_arguments import TakenArguments
 from jitkernels.graph.emit.call_results import GivenResults
-from jitkernels.graph.emit.polls import INTERRUPTED, REFUSED
+from jitkernels.graph.emit.polls import FULL, INTERRUPTED, REFUSED
+from jitkernels.native import arenas
 
 LONG = 400_000
 """Additions from which on other Python threads may run meanwhile: about 20 us."""
-SEGMENT, MOST = 0, 1
-"""Words of the context, from the segment's first one on: its address, and the largest work that is not long."""
+SEGMENT, MOST, LENT = 0, 1, 2
+"""Words of the context, from the segment's first one on: its address, the largest work that is not long, and the most
+bytes that were lent to a call."""
 
 
 class Caller(TakenArguments, GivenResults):
@@ -38,6 +40,9 @@ class Caller(TakenArguments, GivenResults):
         for guard in self.guards:
             self._guard(guard)
         self._written_apart()
+        within = None if self.arena.limit is None else self._places()
+        if within is not None:
+            self.expect(self.new(f"icmp ule i64 {within[1]}, {self.arena.limit}"))
         outs = self._outs()
         self._lent()
         self._run()
@@ -52,7 +57,7 @@ class Caller(TakenArguments, GivenResults):
             f"  %frame = alloca [{self.words} x i64], align 64\n{body}\n{self._undone()}\nno:\n  ret ptr null\n}}\n"
         )
         inside = body
-        for name, text in reversed({**objects.FUNCTIONS, **lending.FUNCTIONS}.items()):
+        for name, text in reversed(objects.FUNCTIONS.items()):
             if f"@{name}(" in inside:
                 inside = text + inside
         declared = [
@@ -72,7 +77,7 @@ class Caller(TakenArguments, GivenResults):
         begins, total = self._places()
         if total == 0:
             return
-        if isinstance(total, int) and total <= lending.ON_STACK:
+        if isinstance(total, int) and total <= arenas.ON_STACK:
             at = self.new(f"ptrtoint ptr {self.variable(f'[{total} x i8], align 64')} to i64")
         else:
             at = self._lent_bytes(total)
@@ -85,16 +90,18 @@ class Caller(TakenArguments, GivenResults):
         little, much, go, lent = (self.function.label() for _ in range(4))
         self.settle()
         self.line(f"  store ptr null, ptr {self.memory}")
-        small = self.new(f"icmp ule i64 {total}, {lending.ON_STACK}")
+        small = self.new(f"icmp ule i64 {total}, {arenas.ON_STACK}")
         self.line(f"  br i1 {small}, label %{little}, label %{much}\n{little}:")
         stack = self.new(f"alloca i8, i64 {total}, align 64")
         self.line(f"  br label %{go}\n{much}:")
-        found = self.new(f"call ptr @jk_lent(i64 {self.new(f'add i64 {total}, 64')})")
+        found = self.new(f"call ptr @{arenas.LENT}(i64 {self.new(f'add i64 {total}, {arenas.HEAD}')})")
         self.require(self.new(f"icmp ne ptr {found}, null"), "undo")
         self.line(f"  store ptr {found}, ptr {self.memory}")
-        # Its first word is its size; the arena begins with the next line.
-        address = self.new(f"add i64 {self.new(f'ptrtoint ptr {found} to i64')}, 64")
-        aligned = self.new(f"inttoptr i64 {self.new(f'and i64 {address}, -64')} to ptr")
+        most = self.new(f"getelementptr i64, ptr %context, i64 {self.word + LENT}")
+        before = self.new(f"load i64, ptr {most}")
+        more = self.new(f"icmp ugt i64 {total}, {before}")
+        self.line(f"  store i64 {self.new(f'select i1 {more}, i64 {total}, i64 {before}')}, ptr {most}")
+        aligned = self.new(f"getelementptr i8, ptr {found}, i64 {arenas.HEAD}")
         self.line(f"  br label %{lent}\n{lent}:\n  br label %{go}\n{go}:")
         begin = self.new(f"phi ptr [ {stack}, %{little} ], [ {aligned}, %{lent} ]")
         return self.new(f"ptrtoint ptr {begin} to i64")
@@ -164,7 +171,8 @@ class Caller(TakenArguments, GivenResults):
             "  %worked = icmp eq i64 %status, 0",
             f"  br i1 %worked, label %{fine}, label %{failed}, !prof !9",
             f"{failed}:",
-            f"  %refused = icmp eq i64 %status, {REFUSED}",
+            f"  %without = and i64 %status, {~(FULL ^ REFUSED)}",
+            f"  %refused = icmp eq i64 %without, {REFUSED}",
             f"  %interrupted = icmp eq i64 %status, {INTERRUPTED}",  # for which Python has an exception
             "  %told = or i1 %refused, %interrupted",
             f"  br i1 %told, label %undo, label %{short_of}",
@@ -180,18 +188,19 @@ class Caller(TakenArguments, GivenResults):
         lent = self.new(f"load ptr, ptr {self.memory}")
         none = self.new(f"icmp eq ptr {lent}, null")
         self.line(f"  br i1 {none}, label %{done}, label %{back}\n{back}:")
-        self.line(f"  call void @jk_given_back(ptr {lent})\n  br label %{done}\n{done}:")
+        self.line(f"  call void @{arenas.GIVEN_BACK}(ptr {lent})\n  br label %{done}\n{done}:")
 
 
 DECLARED = (
     "ptr @PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)",
-    "ptr @PyArray_Empty(i32, ptr, ptr, i32)", "ptr @PyArray_Return(ptr)", "void @Py_IncRef(ptr)",
+    f"ptr @{arenas.EMPTY}(i32, ptr, ptr, i32)", "ptr @PyArray_Return(ptr)", "void @Py_IncRef(ptr)",
     "void @Py_DecRef(ptr)", "ptr @PyTuple_New(i64)", "ptr @PyEval_SaveThread()", "void @PyEval_RestoreThread(ptr)",
-    "i64 @llvm.abs.i64(i64, i1)", "ptr @malloc(i64)", "void @free(ptr)", "void @PyErr_SetObject(ptr, ptr)",
-    "ptr @PyLong_FromLong(i64)", "ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)", *objects.DECLARED,
+    "i64 @llvm.abs.i64(i64, i1)", f"ptr @{arenas.LENT}(i64)", f"void @{arenas.GIVEN_BACK}(ptr)",
+    "void @PyErr_SetObject(ptr, ptr)", "ptr @PyLong_FromLong(i64)", "ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
+    *objects.DECLARED,
 )  # fmt: skip
 """What the function may call."""
 KNOWN = (
-    "jk_ndarray", "jk_tuple", "jk_none", "jk_workspace_error", "jk_workspace_text", "jk_kept_memory",
+    "jk_ndarray", "jk_tuple", "jk_none", "jk_workspace_error", "jk_workspace_text",
 )  # fmt: skip
 """Objects that the function may refer to, by their addresses."""

@@ -99,11 +99,11 @@ class Elements:
         kind, size = memory_type(value.dtype), NUMBERS[value.dtype].size
         self.block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
 
-    def _refuse(self, bit: Register) -> None:
+    def _refuse(self, bit: Register, label: str = "refused") -> None:
         if bit.text == "false":
             return
         onwards = self.function.label()
-        self.block.lines += [f"  br i1 {bit.text}, label %refused, label %{onwards}, !prof !4", f"{onwards}:"]
+        self.block.lines += [f"  br i1 {bit.text}, label %{label}, label %{onwards}, !prof !4", f"{onwards}:"]
 
     def _bounded(self, node: Node, index: Register) -> Register:
         """An index from 0 on; those that are beside the array are refused."""
@@ -113,7 +113,8 @@ class Elements:
             behind = self._new(f"icmp slt i64 {index.text}, 0")
             moved = self._new(f"add i64 {index.text}, {extent}")
             found = self._new(f"select i1 {behind}, i64 {moved}, i64 {index.text}")
-        self._refuse(Register(self._new(f"icmp uge i64 {found}, {extent}"), "bool"))
+        beside = Register(self._new(f"icmp uge i64 {found}, {extent}"), "bool")
+        self._refuse(beside, "full" if "grows" in node.options else "refused")
         return Register(found, "int64")
 
     def _overflows(self, of: str, one: Register, other: Register) -> Register:

@@ -15,19 +15,16 @@ from jitkernels.graph.emit.blocks import Register, llvm_type, memory_type
 from jitkernels.graph.emit.conversions import converted
 from jitkernels.graph.emit.elements import FlowFunction, Place
 from jitkernels.graph.emit.elementwise import applied
-from jitkernels.graph.emit.patience import Patience
-from jitkernels.graph.emit.polls import REFUSED
+from jitkernels.graph.emit.loop_parts import LoopParts, Values
+from jitkernels.graph.emit.polls import FULL, REFUSED
 from jitkernels.graph.extents import Number, is_moving, least_of, product
 from jitkernels.graph.flows import Flow, targets_of
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.native.language.types import NUMBERS
 
-Values = dict[int, Any]
-"""What nodes are, by their ids: a `Register`, a `Place`, or a list of these."""
-
 
 @dataclass
-class FlowEmitter(Patience):
+class FlowEmitter(LoopParts):
     """Writes the function of one loop or branch."""
 
     flow: Flow
@@ -36,7 +33,7 @@ class FlowEmitter(Patience):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.numbers: dict[int, str] = {}
-        self.swaps = self.shares = False
+        self.swaps = self.shares = self.can_fill = False
         self.depth = 0
         self.exits: dict[int, Any] = {}
         self.parts: list[str] = []
@@ -66,6 +63,7 @@ class FlowEmitter(Patience):
                 body,
                 "  ret i64 0\nrefused:",
                 f"  ret i64 {REFUSED}",
+                *([f"full:\n  ret i64 {FULL}"] if self.can_fill else []),
                 *([f"interrupted:\n  ret i64 {polls.INTERRUPTED}"] if self.patience or self.shares else []),
                 "}",
                 f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end) nounwind {{",
@@ -75,9 +73,10 @@ class FlowEmitter(Patience):
             ]
         )
 
-    def _region(self, graph: Graph, given: Sequence[Any]) -> list[Any]:
-        """What a region gives for its inputs."""
+    def _region(self, graph: Graph, given: Sequence[Any], known: Values | None = None) -> list[Any]:
+        """What a region gives for its inputs; some of its nodes may be known."""
         values: Values = {id(one): value for one, value in zip(graph.inputs, given, strict=True)}
+        values.update(known or {})
         checks = {id(one) for one in graph.checks}
         for nodes, group in self.flow.bodies[id(graph)].stages:
             for node in nodes:
@@ -99,6 +98,7 @@ class FlowEmitter(Patience):
             case "item":
                 return given[0][node.options["index"]]
             case "bounded":
+                self.can_fill = self.can_fill or "grows" in node.options
                 return self._bounded(node, given[0])
             case "overflows":
                 return self._overflows(node.options["of"], *given)
@@ -143,7 +143,7 @@ class FlowEmitter(Patience):
                 self._stored(at, value)
         for node in program.made:
             at = (
-                self._pointer(group.words[id(node)])
+                self._memory(group.words[id(node)], group)
                 if node.ndim
                 else self.function.variable(memory_type(node.dtype))
             )
@@ -152,11 +152,13 @@ class FlowEmitter(Patience):
         for call, product_node in group.calls:
             behind = self._unless_empty(product_node, group, frame) if product_node is not None else ""
             end = "1" if call.extent is None else self.function.extent(call.extent)
+            began = call.clock.start(self._new) if call.clock else ""
             status = self._new(f"call i64 @{call.name}(ptr {frame}, i64 0, i64 {end})")
+            if call.clock:
+                self.block.lines.append(call.clock.stop(began))
             self._refuse(Register(self._new(f"icmp ne i64 {status}, 0"), "bool"))  # a kernel had no memory
             if behind:
                 self.block.lines += [f"  br label %{behind}", f"{behind}:"]
-        targets = [target for target, _ in program.graph.writes]
         outputs = len(program.graph.outputs)
         for node, given in zip(program.graph.outputs, group.given[:outputs], strict=True):
             if given.ndim:
@@ -165,10 +167,21 @@ class FlowEmitter(Patience):
             else:
                 values[id(given)] = self._loaded(self.numbers[id(node)], node.dtype)
         places = {
-            id(node): values[id(one)] for node, one in zip(program.graph.inputs, group.taken, strict=True)
+            id(node): values[id(one)] for node, one in zip(group.graph.inputs, group.taken, strict=True)
         }
-        for target, given in zip(targets, group.given[outputs:], strict=True):
-            values[id(given)] = places[id(target)]
+        for (target, _), given in zip(group.graph.writes, group.given[outputs:], strict=True):
+            values[id(given)] = places[
+                id(target)
+            ]  # also where nothing changes, and the program has no such write
+
+    def _memory(self, word: int, group: Group) -> str:
+        """The address of memory of a group, of which nothing is told where it is that of others at other times."""
+        if word not in group.sharing:
+            return self._pointer(word)
+        head = self.function.block
+        return self.function.new(
+            head, f"load ptr, ptr {self.function.new(head, f'getelementptr i64, ptr %frame, i64 {word}')}"
+        )
 
     def _unless_empty(self, node: Node, group: Group, frame: str) -> str:
         """Go round the call of a kernel that has nothing to sum in this round, to a label; the result is zeros then."""
@@ -245,7 +258,6 @@ class FlowEmitter(Patience):
             self._variable(one) if isinstance(one, Register) else self._held(one) if i in moving else ""
             for i, one in enumerate(carried)
         ]
-        inside, after = self.function.label(), self.function.label()
         counter = self._variable(given[0]) if counts else ""
 
         def inputs() -> list[Any]:
@@ -253,39 +265,46 @@ class FlowEmitter(Patience):
             count = [self._get(counter, "int64")] if counts else []
             return [*count, *now, *captured]
 
-        def go_on(target: str) -> None:
+        def go_on(target: str, after: str, end: str) -> None:
             if counts:
                 sign = "sgt" if given[2].text.startswith("-") else "slt"
                 here = self._get(counter, "int64")
-                more = self._new(f"icmp {sign} i64 {here.text}, {given[1].text}")
+                more = self._new(f"icmp {sign} i64 {here.text}, {end}")
                 asked = self.function.label()
                 self.block.lines += [f"  br i1 {more}, label %{asked}, label %{after}", f"{asked}:"]
             (found,) = self._region(options["condition"], inputs())
             self.block.lines.append(f"  br i1 {found.text}, label %{target}, label %{after}")
 
-        go_on(inside)
-        self.block.lines.append(f"{inside}:")
-        now = inputs()
         body = options["body"]
-        for one, value in zip(body.inputs, now, strict=False):
-            if "symbol" in one.options:
-                self.function.let(one.options["symbol"], value.text)
         stages = self.flow.bodies[id(body)].stages
         last = None if any(group for _, group in stages) else leaving.last_branch(node, stages[0][0])
-        if last is not None:
-            self.exits[id(last)] = node, places, after
-        results = self._region(body, now)
-        for at, one in zip(places, results, strict=True):
-            if at and isinstance(one, Place):
-                self.block.lines.append(f"  store ptr {one.pointer}, ptr {at}")
-            elif at:
-                self._set(at, one)
-        if counts:
-            self._set(counter, Register(self._new(f"add nsw i64 {now[0].text}, {given[2].text}"), "int64"))
         weight = polls.weight(node, self.flow.bodies[id(body)])
-        self._poll(weight)
-        go_on(inside)
-        self.block.lines.append(f"{after}:")
+        for end, reads in self._parts(node, given, moving):
+            before, inside, after = (self.function.label() for _ in range(3))
+            go_on(before, after, end)
+            self.block.lines.append(f"{before}:")
+            known = dict(zip(map(id, body.inputs), inputs(), strict=True)) if reads else {}
+            read = {id(one): self._read_before(one, known) for one in reads}
+            self.block.lines += [f"  br label %{inside}", f"{inside}:"]
+            now = inputs()
+            for one, value in zip(body.inputs, now, strict=False):
+                if "symbol" in one.options:
+                    self.function.let(one.options["symbol"], value.text)
+            if last is not None:
+                self.exits[id(last)] = node, places, after
+            results = self._region(body, now, read)
+            for at, one in zip(places, results, strict=True):
+                if at and isinstance(one, Place):
+                    self.block.lines.append(f"  store ptr {one.pointer}, ptr {at}")
+                elif at:
+                    self._set(at, one)
+            if counts:
+                self._set(
+                    counter, Register(self._new(f"add nsw i64 {now[0].text}, {given[2].text}"), "int64")
+                )
+            self._poll(weight)
+            go_on(inside, after, end)
+            self.block.lines.append(f"{after}:")
         if not weight and (self.depth > 1 or self.part is not None):
             place = polls.moved(node)
             if counts:

@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 from jitkernels.graph import extents
 from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.emit.blocks import Block, Register, llvm_type
+from jitkernels.graph.emit.blocks import Block, Register, llvm_type, memory_type
 from jitkernels.graph.emit.conversions import splat, spread
+from jitkernels.graph.emit.elementwise import applied
 from jitkernels.graph.emit.memory import Array, Memory
 from jitkernels.graph.extents import Number, same
+from jitkernels.native.language.types import NUMBERS, constant
 
 
 class Index(NamedTuple):
@@ -55,6 +57,44 @@ def put(
         return
     total = _total(memory, block, apart, step) if apart else "zeroinitializer"
     memory.scattered(block, array.dtype, pointer, total, value, lanes)
+
+
+def added(
+    memory: Memory, block: Block, array: Array, place: IndexMap, numbers: Sequence[Index], value: Register
+) -> None:
+    """Add to elements of an array at a place and some numbers, to one after another where lanes may be equal."""
+    moves = [(one.block, _distance(memory, one)) for one in numbers if one.register.lanes == 1]
+    apart = [one for one in numbers if one.register.lanes > 1]
+    _, pointer, step = memory.address(block, array, place, moves)
+    lanes, function = memory.lanes(block), memory.function
+    kind, size = memory_type(array.dtype), NUMBERS[array.dtype].size
+
+    def one_more(where: str, own: Register) -> None:
+        text = function.new(block, f"load {kind}, ptr {where}, align {size}")
+        total = applied(function, block, "add", [Register(text, array.dtype), own], array.dtype)
+        block.lines.append(f"  store {kind} {total.text}, ptr {where}, align {size}")
+
+    if lanes == 1:
+        one_more(pointer, value)
+        return
+    values = spread(function, block, value, lanes)
+    if not (apart or same(step, 0)):  # no two lanes go to one element
+        before = memory.read(block, block, array, pointer, step)
+        total = applied(function, block, "add", [before, values], array.dtype)
+        memory.written(block, array, pointer, step, total)
+        return
+    distances = _total(memory, block, apart, step) if apart else splat("0", "i64", lanes)
+    vector, places, mask = llvm_type(array.dtype, lanes), f"<{lanes} x i64>", memory.mask(block)
+    if mask:  # lanes that are off add what changes nothing to an element that is there
+        nothing, on = constant(NUMBERS[array.dtype], -0.0), f"<{lanes} x i1> {mask}"
+        text = function.new(block, f"select {on}, {vector} {values.text}, {vector} splat ({kind} {nothing})")
+        values = Register(text, array.dtype, lanes)
+        distances = function.new(block, f"select {on}, {places} {distances}, {places} zeroinitializer")
+    for lane in range(lanes):
+        own = function.new(block, f"extractelement {vector} {values.text}, i64 {lane}")
+        distance = function.new(block, f"extractelement {places} {distances}, i64 {lane}")
+        where = function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {distance}")
+        one_more(where, Register(own, array.dtype))
 
 
 def _total(memory: Memory, block: Block, apart: Sequence[Index], step: Number) -> str:

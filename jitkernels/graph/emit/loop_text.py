@@ -1,13 +1,18 @@
 """The text of a loop: whole steps of several vectors, and then vectors of which some lanes may be off."""
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import product
 
+from jitkernels.graph import extents
 from jitkernels.graph.emit.blocks import Block
 from jitkernels.graph.emit.loops import Loops, least_steps
 from jitkernels.graph.emit.memory import LINE, Array
 from jitkernels.kept import kept_property
 from jitkernels.native.language.types import NUMBERS
+
+RUN = 8
+"""Vectors that are reduced at once: a processor with 32 registers has room for them and for what they lost."""
 
 
 class LoopWriter(Loops):
@@ -59,12 +64,28 @@ class LoopWriter(Loops):
             self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
             self.counted(block, loop, begin, stop, wide, wide, body)
             return
+        if self._are_long_runs(loop, 2 * wide, narrow):
+            twice = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, {-2 * wide}')}")
+            self.counted(block, loop, begin, twice, 2 * wide, 2 * wide, body)
+            begin = twice
         enters = self.is_filled(loop, wide) and not many
         self.counted(block, loop, begin, stop, wide, wide, body, enters=enters, streamed=streamed)
         if reduces and not many:  # whose first step is the same in all rows
             self.single_vectors(block, loop, (begin, stop, end), narrow, wide, body)
         else:
             self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
+
+    def _are_long_runs(self, loop: int, lanes: int, narrow: int) -> bool:
+        """Whether rows that are reduced together, each in its lane, are read in runs of so many lanes.
+
+        Runs of more lines are what caches bring faster, and share fewer lines where arrays begin within one.
+        """
+        sums = [target for target in self.targets if target.reduction is not None]
+        if not sums or loop not in self.order or self.variant.any_size:
+            return False
+        vectors = lanes // narrow * max(Counter(target.phase for target in sums).values())
+        is_long = extents.value_of(self.extents[loop]) >= lanes
+        return is_long and vectors <= RUN and not any(loop in target.loops for target in sums)
 
     def is_filled(self, loop: int, lanes: int) -> bool:
         """Whether so many lanes are always on: in a loop inside of rows, none of which is taken in parts."""

@@ -126,10 +126,14 @@ class Memory:
     ) -> tuple[Block, Register]:
         """An element, or those of all lanes, and the block that knows them."""
         home, pointer, apart = self.address(block, array, place, moves)
+        return home, self.read(home, block, array, pointer, apart)
+
+    def read(self, home: Block, block: Block, array: Array, pointer: str, apart: Number) -> Register:
+        """What is at an address, and where lanes are apart from it, as a value that a block around knows."""
         function, size = self.function, NUMBERS[array.dtype].size
         if same(apart, 0):
             text = function.new(home, f"load {memory_type(array.dtype)}, ptr {pointer}, align {size}")
-            return home, self.from_memory(home, text, array.dtype, 1)
+            return self.from_memory(home, text, array.dtype, 1)
         mask, lanes = self.mask(block), self.lanes(block)
         vector = memory_type(array.dtype, lanes)
         if same(apart, 1) and not mask:
@@ -146,7 +150,7 @@ class Memory:
         else:
             distances = self.lane_distances(apart, lanes)
             text = self.gathered(home, lanes, array.dtype, pointer, distances, mask)
-        return home, self.from_memory(home, text, array.dtype, lanes)
+        return self.from_memory(home, text, array.dtype, lanes)
 
     def _backwards(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str) -> str:
         """A vector whose first lane is the last element in memory."""
@@ -176,10 +180,8 @@ class Memory:
         name = f"llvm.masked.load.{suffix(memory_type(dtype), lanes)}.p0"
         self.function.library.declare(name, vector, ["ptr", f"<{lanes} x i1>", vector])
         off = self._off(block, dtype, first, lanes)
-        return self.function.new(
-            block,
-            f"call {vector} @{name}(ptr align {size} {pointer}, <{lanes} x i1> {mask}, {vector} {off})",
-        )
+        given = f"ptr align {size} {pointer}, <{lanes} x i1> {mask}, {vector} {off}"
+        return self.function.new(block, f"call {vector} @{name}({given})")
 
     def _in_vectors(self, block: Block, lanes: int, dtype: str, pointer: str, apart: int, mask: str) -> str:
         """Every second element, or third, ...: of one vector after another, as LLVM finds no way with more at once."""
@@ -262,11 +264,8 @@ class Memory:
             if self.is_delicate:
                 first = function.new(block, f"extractelement <{lanes} x ptr> {pointers}, i64 0")
             off = self._off(block, dtype, first, lanes)
-        return function.new(
-            block,
-            f"call {vector} @{name}(<{lanes} x ptr> align {size} {pointers}, <{lanes} x i1> {on},"
-            f" {vector} {off})",
-        )
+        given = f"<{lanes} x ptr> align {size} {pointers}, <{lanes} x i1> {on}, {vector} {off}"
+        return function.new(block, f"call {vector} @{name}({given})")
 
     def _pointers(self, block: Block, lanes: int, dtype: str, pointer: str, distances: str) -> str:
         return self.function.new(

@@ -31,6 +31,8 @@ AHEAD = 1 << 18
 """Bytes that are fetched before they are asked for."""
 SOON = 1 << 12
 """The same of what is read but once, over all arrays: into the second cache, of as much as is on its way at a time."""
+RUNS_AHEAD = 4
+"""Steps that runs are asked for before they are read."""
 COUNTED = 1 << 30
 """Elements that are counted in 32 bits."""
 
@@ -121,6 +123,31 @@ class Emitter(ShortRows):
                 at = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
                 self._prefetch(block, at, "i32 0, i32 2")
 
+    def _fetch_runs(self, block: Block, loop: int, targets: list[Target]) -> None:
+        """What comes some steps later of arrays that are read in runs, a new one at each step of a loop.
+
+        Processors foresee what lies behind what is read, and no runs that are far from one another.
+        """
+        new = self.function.new
+        for node, place in {
+            self.values.key(*pair): pair
+            for one in targets
+            for pair in self.values.needed(one.node, one.place)
+        }.values():
+            array = self.values.arrays.get(id(node))
+            if array is None:
+                continue
+            steps = self.values.coefficients(array.strides, place)[1]
+            if self.lane_loop is None or not same(steps.get(self.lane_loop, 0), 1) or loop not in steps:
+                continue
+            size = NUMBERS[array.dtype].size
+            _, pointer, _ = self.values.address(block, array, place)
+            ahead = self.function.extent(steps[loop] * (RUNS_AHEAD * size))
+            ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {ahead}")
+            for line in range(self.values.lanes(block) * size // LINE):
+                at = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
+                self._prefetch(block, at, "i32 0, i32 3")
+
     def _prefetch(self, block: Block, at: str, how: str) -> None:
         """Ask for a line: to read it or to write to it (0, 1), and how near to bring it (1 to 3)."""
         self.function.library.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
@@ -183,6 +210,8 @@ class Emitter(ShortRows):
         def step(inside: Block) -> None:
             if self.lane_loop in loops:
                 self._fetch(inside, targets[0].phase)
+            elif len(loops) == 1 and self.values.lanes(inside) > wide:
+                self._fetch_runs(inside, loops[0], targets)
             # All is read before anything is written: what is written may be what another root reads here.
             stored = [
                 (target, self.values.value(inside, target.node, target.place))

@@ -14,6 +14,8 @@ PATIENCE = 1 << 16
 OF_NUMBERS, OF_LOOPS, OF_ARRAYS = 1, 1 << 10, 1 << 12
 REFUSED = 2
 """The status of a segment that has written nothing, as NumPy refuses what it is given."""
+FULL = 6
+"""That of one whose loops write more down than there is room for: larger tapes will do."""
 INTERRUPTED = 4
 """The status of a segment for which Python has set an exception."""
 TEXT = """declare i32 @PyGILState_Ensure()

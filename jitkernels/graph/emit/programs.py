@@ -3,13 +3,17 @@
 A frame is an array of words: addresses of arrays, and values of symbols. Nests read from it what they need.
 """
 
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import field
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 from jitkernels.errors import BuildError
+from jitkernels.graph.emit import clock
 from jitkernels.graph.emit.blocks import Function
+from jitkernels.graph.emit.clock import Clock
 from jitkernels.graph.emit.polls import REFUSED
 from jitkernels.graph.extents import Number
 from jitkernels.native import openmp, passes
@@ -20,6 +24,10 @@ from jitkernels.records import record
 
 LONG, OFTEN = 1500, 6
 """Characters of a function, and calls of it, from which on it stays one: LLVM would take too long for all copies."""
+
+NESTS, MANY = "; what is written as it should run:\n", 100_000
+"""What stands before nests that go through the passes that they need alone; the characters from which on they do."""
+_HEAD = re.compile(r"^define (i64 @\S+\(ptr [^)]*\))", re.MULTILINE)
 
 
 @record
@@ -46,10 +54,10 @@ class Fused:
 
     def object_code(self, symbol: str) -> bytes:
         """The object file. Raises BuildError where LLVM refuses the text, which is a mistake of the emitter."""
-        from jitkernels.native import codegen
-        from jitkernels.native.link import parsed
+        from jitkernels.native import codegen, link
 
-        module = parsed(self.name, self.text.replace("@entry(", f"@{symbol}("))
+        text, _, nests = self.text.replace("@entry(", f"@{symbol}(").partition(NESTS)
+        module, *apart = link.parts_of(self.name, text, *([nests] if nests else []))
         for function in module.functions:
             if (
                 not function.is_declaration
@@ -57,7 +65,14 @@ class Fused:
                 and function.linkage.name == "external"
             ):
                 raise BuildError(f"{function.name} is visible")
-        improve = codegen.optimise if self.is_whole else codegen.fuse
+
+        def improve(module: Any, target: Any) -> None:
+            (codegen.optimise if self.is_whole else codegen.fuse)(module, target)
+            for other in apart:
+                codegen.fuse(other, target)
+            if apart:
+                link.link_in(self.name, module, apart, [symbol])
+
         return codegen.finished(module, symbol, self.externals, self.vector_bytes, improve, self.level)
 
 
@@ -81,7 +96,8 @@ class Call:
     """One nest of a segment: its function, its outermost loop (None if it has to run whole), and all its work.
 
     `unit`: steps of that loop that are done at once. `checks`: the frame's words of the bools that it computes, none of
-    which may be true. `refuses`: its status may say that NumPy refuses what it is given.
+    which may be true. `refuses`: its status may say that NumPy refuses what it is given. `clock`: what
+    times it, where that is asked for.
     """
 
     name: str
@@ -90,6 +106,7 @@ class Call:
     unit: int = 1
     checks: tuple[int, ...] = ()
     refuses: bool = False
+    clock: Clock | None = None
 
 
 @record
@@ -102,17 +119,24 @@ class Unit:
 
 
 def segment_text(
-    library: Library, texts: Sequence[str], calls: Sequence[Call], places: dict[str, int], *, parallel: bool
+    library: Library,
+    nests: Sequence[str],
+    flows: Sequence[str],
+    calls: Sequence[Call],
+    places: dict[str, int],
+    *,
+    parallel: bool,
 ) -> str:
-    """LLVM IR of a segment.
+    """LLVM IR of a segment: of its nests, of its loops and branches, and of what calls these one after another.
 
-    It returns 0, `REFUSED`, `polls.INTERRUPTED`, or an odd number where a kernel had no memory to work in.
+    It returns 0, `REFUSED`, `FULL`, `polls.INTERRUPTED`, or an odd number where a kernel had no memory to work in.
     """
     function = Function(library, places)
     block = function.block
     failed, rest = "0", ""
     for call in calls:
         places_of_checks = [_place_of_check(function, word) for word in call.checks]
+        began = call.clock.start(partial(function.new, block)) if call.clock else ""
         if call.extent is None:
             status = function.new(block, f"call i64 @{call.name}(ptr %frame, i64 0, i64 1)")
         elif not parallel:
@@ -124,6 +148,8 @@ def segment_text(
                 block,
                 f"call i64 @jk_share(ptr %frame, ptr @{call.name}, i64 {extent}, i64 {call.unit}, i64 {work})",
             )
+        if call.clock:
+            block.lines.append(call.clock.stop(began))
         if call.refuses:
             fine, label = function.new(block, f"icmp eq i64 {status}, 0"), function.label()
             ends = function.label()
@@ -137,12 +163,17 @@ def segment_text(
     if any(call.checks for call in calls):
         rest = f"\nrefused:\n  ret i64 {REFUSED}"
     body = "\n".join([*function.memory, *block.lines])
+    entry = f"define i64 @entry(ptr noalias %frame) nounwind {{\n{body}\n  ret i64 {failed}{rest}\n}}"
+    sharing = ["declare i64 @jk_share(ptr, ptr, i64, i64, i64)"] if parallel else []
+    own = [*flows, entry]
+    if flows and sum(map(len, nests)) > MANY:
+        shown = [text.replace("define internal ", "define ") for text in nests]
+        declared = [f"declare {head} nounwind" for text in shown for head in _HEAD.findall(text)]
+        return f"{unit_text(library, [*sharing, *declared, *own])}{NESTS}{unit_text(library, [*sharing, *shown])}"
+    texts = [*sharing, *nests, *own]
     if len(calls) == 1 and (calls[0].extent is None or not parallel):
         texts = [text.replace(" noinline ", " alwaysinline ", 1) for text in texts]
-    entry = f"define i64 @entry(ptr noalias %frame) nounwind {{\n{body}\n  ret i64 {failed}{rest}\n}}"
-    return unit_text(
-        library, [*(["declare i64 @jk_share(ptr, ptr, i64, i64, i64)"] if parallel else []), *texts, entry]
-    )
+    return unit_text(library, texts)
 
 
 def unit_text(library: Library, texts: Sequence[str]) -> str:
@@ -175,6 +206,8 @@ def _definitions(library: Library, texts: Sequence[str]) -> str:
     """The scalar code that nests call: a long function that is called often stays a function."""
     whole = "\n".join(texts)
     lines = [*library.declared.values()]
+    if "@jk_took(" in whole:
+        lines.append(clock.text(clock.STOP))
     for symbol, made in library.definitions.items():
         text = made.text
         if len(text) > LONG and whole.count(f" {symbol}(") > OFTEN:

@@ -10,7 +10,7 @@ from jitkernels.graph.emit import divisors
 from jitkernels.graph.emit.blocks import Block, Register
 from jitkernels.graph.emit.conversions import converted, spread
 from jitkernels.graph.emit.elementwise import applied
-from jitkernels.graph.emit.gathers import Index, picked, put
+from jitkernels.graph.emit.gathers import Index, added, picked, put
 from jitkernels.graph.emit.memory import Array, Memory
 from jitkernels.graph.emit.quotients import is_of_sums, is_possible, quotient
 from jitkernels.graph.emit.scans import loop_of, scanned
@@ -160,7 +160,8 @@ class Values(Memory):
             self.store(block, array, where, value)
             return
         numbers = self._numbers(block, node, place, array, node.options["extents"])
-        put(self, block, array, where, numbers, value)
+        store = added if cones.adds(node) else put
+        store(self, block, array, where, numbers, value)
 
     def _computed(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
         found = [

@@ -1,0 +1,155 @@
+"""``jitkernels bench serving``: small networks that answer a few rows at a time, beside NumPy, onnxruntime and torch.
+
+All are called in turn in one process of one thread. Ours gets its weights as arguments, as what the function refers
+to, and as static arrays; all write to ``out=``. A call of the smallest network is to take no longer than a promised
+time; the larger one is to be so many times as fast as onnxruntime for a single row. For more rows than one, all that is
+left to win is what calls cost, as the multiplications take the rest.
+"""
+
+import importlib.util
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from time import thread_time
+from typing import Any
+
+import numpy as np
+
+from jitkernels.benchmark.compilers import own_compiler
+from jitkernels.benchmark.processes import run
+from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.signature import AnyArray
+from jitkernels.tuning.timer import Timing, measure
+
+OURS, CAPTURED, STATIC, NUMPY, ONNX = "jit", "jit, captured", "jit, static", "numpy", "onnxruntime"
+EAGER, COMPILED = "torch", "torch.compile"
+NETWORKS: Mapping[str, tuple[int, int]] = {"two layers of 16": (16, 2), "four layers of 128": (128, 4)}
+"""Width and number of layers."""
+ROWS = (1, 8, 32)
+MORE = tuple(f"{rows} rows" for rows in ROWS[1:])
+SMALLEST, LARGER = NETWORKS
+MOST_SECONDS, TIMES_ONNX = 0.5e-6, 5.0
+Network = tuple[AnyArray, list[AnyArray], list[AnyArray]]
+
+
+def forward(x: Any, weights: Any, biases: Any) -> Any:
+    """What the network answers: layers with a rectifier between them."""
+    for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+        x = x @ weight + bias
+        if i < len(weights) - 1:
+            x = np.maximum(x, 0)
+    return x
+
+
+def network(width: int, layers: int, rows: int) -> Network:
+    """Rows to answer, weights and biases."""
+    random = np.random.default_rng(0)
+    weights = [
+        (random.standard_normal((width, width)) / np.sqrt(width)).astype(np.float32) for _ in range(layers)
+    ]
+    biases = [random.standard_normal(width).astype(np.float32) for _ in range(layers)]
+    return random.standard_normal((rows, width)).astype(np.float32), weights, biases
+
+
+def verdict(lines: Sequence[Line]) -> Verdict:
+    words, holds = [], True
+    for line in lines:
+        if line.case.startswith(MORE):
+            continue
+        seconds, speed = line.timings[STATIC].seconds, line.speed_over(ONNX)
+        if line.group == SMALLEST:
+            words.append(f"{line.group}: {seconds * 1e6:.2f} us (promised: {MOST_SECONDS * 1e6:g})")
+            holds = holds and seconds <= MOST_SECONDS
+        elif speed is not None:
+            words.append(f"{line.group}: {speed:.1f} times {ONNX} (promised: {TIMES_ONNX:g})")
+            holds = holds and speed >= TIMES_ONNX
+    return Verdict("; ".join(words), holds)
+
+
+@benchmark("serving", verdict=verdict, against=ONNX)
+def serving(settings: Settings) -> Iterator[Line]:
+    """Networks of two layers of 16 and four of 128, answering 1, 8 and 32 rows on one thread, beside onnxruntime."""
+    own_compiler()
+    limits: dict[str, Any] = {f"{one}_NUM_THREADS": "1" for one in ("OPENBLAS", "MKL", "OMP", "JITKERNELS")}
+    for group, (width, layers) in NETWORKS.items():
+        for rows in ROWS:
+            found = run(__name__, "child", width, layers, rows, settings.seconds, settings.peers, **limits)
+            timings = {name: Timing(*values) for name, values in found.items()}
+            yield Line(group, f"{rows} row{'s'[: rows > 1]}, float32", timings, STATIC)
+
+
+def child(width: int, layers: int, rows: int, seconds: float, peers: bool) -> dict[str, list[float]]:
+    """Seconds of a call by each contestant, all of which answer alike."""
+    given = network(width, layers, rows)
+    expected = forward(*given)
+    calls: dict[str, Callable[[], Any]] = {OURS: _given(*given), CAPTURED: _captured(*given)}
+    calls[STATIC] = _captured(*given, static_argnames=("weights", "biases"))
+    calls[NUMPY] = partial(forward, *given)
+    if peers and importlib.util.find_spec("onnxruntime") and importlib.util.find_spec("onnx"):
+        calls[ONNX] = _of_onnxruntime(*given)
+    if peers and importlib.util.find_spec("torch"):
+        calls |= _of_torch(*given)
+    for name, call in calls.items():
+        found = call()
+        found = found[0] if isinstance(found, list) else found
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-3, atol=1e-4, err_msg=name)
+    times = measure(calls, (), budget=max(20 * seconds, 0.1), rounds=(5, 60), clock=thread_time)
+    return {name: [one.seconds, one.spread] for name, one in times.items()}
+
+
+def _given(x: Any, weights: Any, biases: Any) -> Callable[[], Any]:
+    return partial(own_compiler()(forward), x, weights, biases, out=np.empty_like(x))
+
+
+def _captured(x: Any, weights: Any, biases: Any, **options: Any) -> Callable[[], Any]:
+    def answered(x: Any) -> Any:
+        return forward(x, weights, biases)
+
+    return partial(own_compiler()(answered, **options), x, out=np.empty_like(x))
+
+
+def _of_onnxruntime(x: AnyArray, weights: list[AnyArray], biases: list[AnyArray]) -> Callable[[], Any]:
+    """A session of one thread, whose weights are constants of the model, which it may pack as it likes."""
+    import onnx
+    import onnxruntime
+
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    nodes, constants, current = [], [], "x"
+    for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+        constants += [
+            onnx.numpy_helper.from_array(weight, f"w{i}"),
+            onnx.numpy_helper.from_array(bias, f"b{i}"),
+        ]
+        is_last = i == len(weights) - 1
+        made = "y" if is_last else f"z{i}"
+        nodes.append(helper.make_node("Gemm", [current, f"w{i}", f"b{i}"], [made]))
+        if not is_last:
+            nodes.append(helper.make_node("Relu", [made], [f"h{i}"]))
+            current = f"h{i}"
+    ends = [helper.make_tensor_value_info(name, kind, x.shape) for name in "xy"]
+    graph = helper.make_graph(nodes, "network", ends[:1], ends[1:], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    chosen = onnxruntime.SessionOptions()
+    chosen.intra_op_num_threads = chosen.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), chosen, providers=["CPUExecutionProvider"]
+    )
+    return partial(session.run, None, {"x": x})
+
+
+def _of_torch(x: AnyArray, weights: list[AnyArray], biases: list[AnyArray]) -> dict[str, Callable[[], Any]]:
+    import torch
+
+    torch.set_num_threads(1)
+    layers: list[Any] = []
+    for weight, bias in zip(weights, biases, strict=True):
+        layer = torch.nn.Linear(*weight.shape)
+        layer.weight.data, layer.bias.data = torch.tensor(weight.T), torch.tensor(bias)
+        layers += [layer, torch.nn.ReLU()]
+    module, given = torch.nn.Sequential(*layers[:-1]).eval(), torch.tensor(x)
+
+    def answered(function: Any) -> Any:
+        with torch.inference_mode():
+            return function(given)
+
+    return {EAGER: partial(answered, module), COMPILED: partial(answered, torch.compile(module))}

@@ -1,0 +1,278 @@
+"""Memory between the nests of a call: lent for the call, and kept for the next one of the same thread.
+
+What large memory costs is the pages: where it goes back to the system after each call, whatever is computed in it may
+take twice as long. So pieces are kept when they are given back, in a table of places. A thread looks for its own at the
+places that its identity leads to, and puts it back there; what a thread leaves that has ended serves others.
+
+Pieces are mapped, so that one that is let go is the system's at once. All that are kept or lent take no more than
+`MOST` bytes: a piece beyond it lets go of the kept ones, and is not kept itself. Where the system has no memory, what
+is kept goes before a call is told so.
+"""
+
+import ctypes
+import functools
+import mmap
+import os
+
+from jitkernels.native import c_api, load
+from jitkernels.native.ir import STRAIGHT, IRSource
+from jitkernels.native.source import External
+
+ON_STACK = 1 << 14
+"""Bytes up to which a call takes its own stack, and calls no function for memory."""
+PLACES, LOOKED_AT = 64, 8
+"""Places for pieces, and at how many of them a thread looks."""
+MOST = 1 << 27
+"""Bytes of all pieces from which on none is kept: above, it is too much to hold for nothing."""
+HEAD = 64
+"""Bytes of a piece before what is lent: the first word is its size."""
+LENT, GIVEN_BACK, EMPTY = "jk_lent", "jk_given_back", "jk_empty"
+WATCHED = ("jk_lends_instead", "jk_takes_back_instead")
+"""Words that are null, or functions that lend and take back instead, by which tests look at every piece."""
+
+_SYSTEM = {
+    "mmap": ("ptr", "ptr, i64, i32, i32, i32, i64"),
+    "munmap": ("i32", "ptr, i64"),
+    "pthread_self": ("i64", ""),
+}
+_PYTHON = {
+    "PyArray_Empty": ("ptr", "i32, ptr, ptr, i32"),
+    "PyErr_Clear": ("void", ""),
+    "Py_IncRef": ("void", "ptr"),
+}
+
+_DECLARED = "".join(
+    f"declare {result} @{name}({given})\n" for name, (result, given) in (_SYSTEM | _PYTHON).items()
+)
+_MODES = f"i32 {mmap.PROT_READ | mmap.PROT_WRITE}, i32 {mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}, i32 -1, i64 0"
+
+TEXT = f"""@jk_arenas = internal global [{PLACES} x ptr] zeroinitializer, align 64
+@jk_held = global i64 0
+@{WATCHED[0]} = global ptr null
+@{WATCHED[1]} = global ptr null
+{_DECLARED}define internal i64 @home() alwaysinline nounwind {{
+  %thread = call i64 @pthread_self()
+  %mixed = mul i64 %thread, -7046029254386353131
+  %first = lshr i64 %mixed, {64 - PLACES.bit_length() + 1}
+  ret i64 %first
+}}
+define internal ptr @place(i64 %home, i64 %i) alwaysinline nounwind {{
+  %sum = add i64 %home, %i
+  %number = and i64 %sum, {PLACES - 1}
+  %at = getelementptr ptr, ptr @jk_arenas, i64 %number
+  ret ptr %at
+}}
+define internal void @drop(ptr %piece) noinline nounwind {{
+  %size = load i64, ptr %piece
+  atomicrmw sub ptr @jk_held, i64 %size monotonic
+  call i32 @munmap(ptr %piece, i64 %size)
+  ret void
+}}
+define internal ptr @mapped(i64 %size) noinline nounwind {{
+  %made = call ptr @mmap(ptr null, i64 %size, {_MODES})
+  %address = ptrtoint ptr %made to i64
+  %failed = icmp eq i64 %address, -1
+  %found = select i1 %failed, ptr null, ptr %made
+  ret ptr %found
+}}
+define internal ptr @made(i64 %bytes) noinline nounwind {{
+start:
+  %more = add i64 %bytes, {mmap.PAGESIZE - 1}
+  %size = and i64 %more, {-mmap.PAGESIZE}
+  %before = atomicrmw add ptr @jk_held, i64 %size monotonic
+  %held = add i64 %before, %size
+  %much = icmp ugt i64 %held, {MOST}
+  br i1 %much, label %make.room, label %map
+make.room:
+  call i64 @entry()
+  br label %map
+map:
+  %first = call ptr @mapped(i64 %size)
+  %short = icmp eq ptr %first, null
+  br i1 %short, label %again, label %note
+again:
+  call i64 @entry()
+  %second = call ptr @mapped(i64 %size)
+  %failed = icmp eq ptr %second, null
+  br i1 %failed, label %none, label %note
+none:
+  atomicrmw sub ptr @jk_held, i64 %size monotonic
+  ret ptr null
+note:
+  %piece = phi ptr [ %first, %map ], [ %second, %again ]
+  store i64 %size, ptr %piece
+  ret ptr %piece
+}}
+define i64 @entry() noinline nounwind {{
+start:
+  br label %look
+look:
+  %i = phi i64 [ 0, %start ], [ %i.next, %next ]
+  %freed = phi i64 [ 0, %start ], [ %freed.next, %next ]
+  %on = icmp ult i64 %i, {PLACES}
+  br i1 %on, label %see, label %done
+see:
+  %at = getelementptr ptr, ptr @jk_arenas, i64 %i
+  %piece = atomicrmw xchg ptr %at, ptr null acq_rel
+  %none = icmp eq ptr %piece, null
+  br i1 %none, label %next, label %free
+free:
+  %size = load i64, ptr %piece
+  %freed.more = add i64 %freed, %size
+  call void @drop(ptr %piece)
+  br label %next
+next:
+  %freed.next = phi i64 [ %freed, %see ], [ %freed.more, %free ]
+  %i.next = add i64 %i, 1
+  br label %look
+done:
+  ret i64 %freed
+}}
+define ptr @{LENT}(i64 %bytes) nounwind {{
+start:
+  %other = load ptr, ptr @{WATCHED[0]}
+  %own = icmp eq ptr %other, null
+  br i1 %own, label %begin, label %instead, !prof !9
+instead:
+  %lent = call ptr %other(i64 %bytes)
+  ret ptr %lent
+begin:
+  %home = call i64 @home()
+  br label %look
+look:
+  %i = phi i64 [ 0, %begin ], [ %i.next, %next ]
+  %on = icmp ult i64 %i, {LOOKED_AT}
+  br i1 %on, label %see, label %make
+see:
+  %at = call ptr @place(i64 %home, i64 %i)
+  %there = load atomic ptr, ptr %at monotonic, align 8
+  %nothing = icmp eq ptr %there, null
+  br i1 %nothing, label %next, label %take
+take:
+  %piece = atomicrmw xchg ptr %at, ptr null acq_rel
+  %gone = icmp eq ptr %piece, null
+  br i1 %gone, label %next, label %measure
+next:
+  %i.next = add i64 %i, 1
+  br label %look
+measure:
+  %size = load i64, ptr %piece
+  %fits = icmp uge i64 %size, %bytes
+  br i1 %fits, label %use, label %exchange
+use:
+  ret ptr %piece
+exchange:
+  call void @drop(ptr %piece)
+  br label %make
+make:
+  %new = call ptr @made(i64 %bytes)
+  ret ptr %new
+}}
+define void @{GIVEN_BACK}(ptr %piece) nounwind {{
+start:
+  %other = load ptr, ptr @{WATCHED[1]}
+  %own = icmp eq ptr %other, null
+  br i1 %own, label %begin, label %instead, !prof !9
+instead:
+  call void %other(ptr %piece)
+  ret void
+begin:
+  %held = load atomic i64, ptr @jk_held monotonic, align 8
+  %much = icmp sgt i64 %held, {MOST}
+  br i1 %much, label %free, label %find
+find:
+  %home = call i64 @home()
+  br label %look
+look:
+  %i = phi i64 [ 0, %find ], [ %i.next, %next ]
+  %on = icmp ult i64 %i, {LOOKED_AT}
+  br i1 %on, label %put, label %free
+put:
+  %at = call ptr @place(i64 %home, i64 %i)
+  %put.pair = cmpxchg ptr %at, ptr null, ptr %piece acq_rel monotonic
+  %is_kept = extractvalue {{ ptr, i1 }} %put.pair, 1
+  br i1 %is_kept, label %done, label %next
+next:
+  %i.next = add i64 %i, 1
+  br label %look
+free:
+  call void @drop(ptr %piece)
+  br label %done
+done:
+  ret void
+}}
+define ptr @{EMPTY}(i32 %dimensions, ptr %shape, ptr %dtype, i32 %order) nounwind {{
+start:
+  %first = call ptr @PyArray_Empty(i32 %dimensions, ptr %shape, ptr %dtype, i32 %order)
+  %short = icmp eq ptr %first, null
+  br i1 %short, label %again, label %done, !prof !8
+again:
+  call void @PyErr_Clear()
+  call i64 @entry()
+  call void @Py_IncRef(ptr %dtype)
+  %second = call ptr @PyArray_Empty(i32 %dimensions, ptr %shape, ptr %dtype, i32 %order)
+  ret ptr %second
+done:
+  ret ptr %first
+}}
+!8 = !{{!"branch_weights", i32 1, i32 1000}}
+!9 = !{{!"branch_weights", i32 1000, i32 1}}
+"""
+
+
+def _of_system(name: str) -> int:
+    return ctypes.cast(ctypes.CDLL(None)[name], ctypes.c_void_p).value or 0
+
+
+@functools.cache
+def source() -> IRSource:
+    """The table of pieces, and the functions that lend them; its entry lets go of all that are kept."""
+    own = tuple(External(name, "void", (), functools.partial(_of_system, name)) for name in _SYSTEM)
+    python = tuple(one for one in c_api.externals() if one.symbol in _PYTHON)
+    return IRSource("arenas", f"{STRAIGHT}{TEXT}", (*own, *python))
+
+
+@functools.cache
+def _addresses() -> dict[str, int]:
+    found = load.functions_of(source(), (LENT, GIVEN_BACK, EMPTY, "jk_held", *WATCHED))
+    load.keep_for_good(source())
+    found["release"] = load.address_of(source())
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_after_fork)
+    return found
+
+
+def _after_fork() -> None:
+    """Let go of what was kept, and forget what other threads had, who are not here."""
+    release()
+    _word("jk_held").value = 0
+
+
+def _word(name: str) -> ctypes.c_int64:
+    return ctypes.c_int64.from_address(_addresses()[name])
+
+
+def externals() -> tuple[External, ...]:
+    """What calls link to."""
+    return tuple(
+        External(name, "void", (), lambda name=name: _addresses()[name])  # type: ignore[misc]
+        for name in (LENT, GIVEN_BACK, EMPTY)
+    )
+
+
+def release() -> int:
+    """Let go of all pieces that are kept; their bytes. Those that are lent are kept again when they come back."""
+    if not _addresses.cache_info().currsize:
+        return 0
+    return int(ctypes.CFUNCTYPE(ctypes.c_int64)(_addresses()["release"])())
+
+
+def held() -> int:
+    """Bytes of all pieces, kept or lent."""
+    return _word("jk_held").value if _addresses.cache_info().currsize else 0
+
+
+def watch(lends: int, takes_back: int) -> None:
+    """Have other functions lend and take back, ``ptr (i64 bytes)`` and ``void (ptr)``; none where these are 0."""
+    for name, function in zip(WATCHED, (lends, takes_back), strict=True):
+        _word(name).value = function

@@ -1,0 +1,37 @@
+"""Functions that are right but for one mistake, or what code is not made for, on the line that says `here`."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Mistake(NamedTuple):
+    """A function, arguments, and what is told of it.
+
+    `kind`: "raised" by Python itself, "left" to NumPy with a reason, or "refused" with an error. `words` are told.
+    """
+
+    function: Callable[..., Any]
+    make: Callable[[], tuple[Any, ...]]
+    kind: str
+    words: tuple[str, ...]
+
+
+MISTAKES: list[Mistake] = []
+
+
+def vector() -> tuple[Any, ...]:
+    return np.linspace(-1.0, 2.0, 9), 20
+
+
+def _planted(kind: str, *words: str, make: Callable[[], tuple[Any, ...]] = vector) -> Callable[[Any], Any]:
+    def keep(function: Any) -> Any:
+        MISTAKES.append(Mistake(function, make, kind, words))
+        return function
+
+    return keep
+
+
+raised, left, refused = (functools.partial(_planted, kind) for kind in ("raised", "left", "refused"))

@@ -1,0 +1,186 @@
+"""Functions that code is not made for, on the line that says `here`."""
+# ruff: noqa: B006, NPY002
+
+from typing import Any
+
+import numpy as np
+from planted import left, refused
+
+
+@left("numpy.unique")
+def unknown_function(x: Any, n: Any) -> Any:
+    y = x * n
+    z = np.unique(y)  # here
+    return z + 1
+
+
+@left("'names'", "list")
+def growing_list(x: Any, n: Any) -> Any:
+    names = []
+    i = 0
+    while x[i % 9] < 1.5:
+        names.append(i)  # here
+        i += 1
+    return len(names)
+
+
+@left("'i'")
+def growing_dict(x: Any, n: Any) -> Any:
+    seen = {}
+    i = 0
+    while x[i % 9] < 1.5:
+        seen[i] = 1  # here
+        i += 1
+    return len(seen)
+
+
+@left("try")
+def tried(x: Any, n: Any) -> Any:
+    s = 0.0
+    for i in range(n):
+        try:  # here
+            s += x[i]
+        except IndexError:
+            s -= 1.0
+    return s
+
+
+@left("yield")
+def yielding(x: Any, n: Any) -> Any:
+    for i in range(n):
+        yield x[i % 9]  # here
+
+
+@left("async")
+async def awaited(x: Any, n: Any) -> Any:  # here
+    return x * n
+
+
+COUNTER = 0
+
+
+@left("COUNTER", "global")
+def writes_a_global(x: Any, n: Any) -> Any:
+    global COUNTER
+    for i in range(n):
+        x[0] += i
+    COUNTER = n  # here
+    return x
+
+
+@left("print")
+def printing(x: Any, n: Any) -> Any:
+    s = 0.0
+    for i in range(n):
+        s += x[i % 9]
+        if s > 1e9:
+            print(s)  # noqa: T201  # here
+    return s
+
+
+@refused("'value'")
+def other_types(x: Any, n: Any) -> Any:
+    value = 0
+    for i in range(n):
+        if x[i % 9] > 0.5:
+            value = "large"  # type: ignore[assignment]  # here
+    return value
+
+
+@left("value of an expression", "shape (8)")
+def other_shapes(x: Any, n: Any) -> Any:
+    y = x
+    for i in range(n):
+        y = y[1:] if i < 3 else y  # here
+        y = y * 2
+    return y
+
+
+@left("'y'")
+def other_dtypes(x: Any, n: Any) -> Any:
+    y = np.zeros(9, np.float32)
+    for i in range(n):
+        if i > 3:
+            x[0] += 1.0
+        y = y + x  # here
+    return y
+
+
+@refused("the result", "np.where")
+def returned_shapes(x: Any, n: Any) -> Any:
+    for i in range(n):
+        if x[i % 9] > 1.0:
+            return x[1:]
+    return x  # here
+
+
+@left("a power")
+def large_power(x: Any, n: Any) -> Any:
+    s = 0
+    for i in range(n):
+        s += 2 ** (i % 5)  # here
+    return s
+
+
+@left("complex")
+def complex_numbers(x: Any, n: Any) -> Any:
+    z = x * 1j  # here
+    return z.real * n
+
+
+@left("`del`")
+def deleted(x: Any, n: Any) -> Any:
+    y = x * 2
+    for i in range(n):
+        y[0] += i
+    z = y + 1
+    del y  # here
+    return z
+
+
+@left("'store'", "list")
+def default_that_changes(x: Any, n: Any, store: Any = []) -> Any:
+    s = 0.0
+    for i in range(n):
+        s += i
+    store.append(0)  # here
+    return s + len(store) * 0
+
+
+@left("'recursive'", "recurs")
+def recursive(x: Any, n: Any) -> Any:
+    if x[0] > 1e9:
+        return recursive(x * 0.5, n)  # here
+    return x
+
+
+@left("numpy.random")
+def drawing(x: Any, n: Any) -> Any:
+    np.random.seed(0)  # here
+    return x + np.random.random() * 0 + n
+
+
+@refused("'y'", "np.where")
+def array_of_a_branch(x: Any, n: Any) -> Any:
+    y = x
+    if x[0] > 0.5:
+        y = x[1:]  # here
+    return y
+
+
+@refused("'total'", "int")
+def an_int_of_the_running_code(x: Any, n: Any) -> Any:
+    total = x.sum()
+    return np.zeros(int(total * 0 + 3))  # here
+
+
+@left("`try`", "another function")
+def tried_as_values_say(x: Any, n: Any) -> Any:
+    s = 0.0
+    for i in range(n):
+        try:  # here
+            if x[i] > 0.5:
+                s += 1.0
+        except IndexError:
+            break
+    return s

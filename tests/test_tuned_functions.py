@@ -1,0 +1,192 @@
+"""What compiled functions count of themselves, and what becomes of time that is given to measure them."""
+
+from pathlib import Path
+from typing import Any
+
+import control_programs
+import numpy as np
+import pytest
+from processes import python
+
+import jitkernels as jk
+from jitkernels.frontends import tuning
+from jitkernels.frontends.times import KernelTime
+from jitkernels.graph import whole
+from jitkernels.measuring import keep
+from jitkernels.tuning.store import Measured, Record
+
+
+def mixed(x: Any, w: Any) -> Any:
+    """A product with what follows, something of NumPy's, and a kernel."""
+    sorted_ones = np.sort(np.maximum(x @ w, 0.25), axis=1)
+    return sorted_ones / sorted_ones.sum(axis=1, keepdims=True)
+
+
+def smoothed(u: Any, steps: Any) -> Any:
+    """A nest of parts of an array, in a loop."""
+    for _ in range(steps):
+        u[1:-1] = 0.25 * (u[:-2] + u[2:]) + 0.5 * u[1:-1]
+    return u
+
+
+def scaled(x: Any) -> Any:
+    return x * 2.0 - x
+
+
+@pytest.fixture
+def replay(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    return fresh
+
+
+def test_time_is_counted_where_it_is_asked_for() -> None:
+    compiled = jk.jit(mixed, profile=True)
+    assert compiled.stats().times == ()
+    for n in (20, 20, 40):
+        x, w = np.random.default_rng(n).random((n, 30)), np.ones((30, 10))
+        assert np.array_equal(compiled(x, w), mixed(x, w)) or np.allclose(compiled(x, w), mixed(x, w))
+    times = compiled.stats().times
+    assert {one.sizes["n0"] for one in times} == {20, 40}
+    assert sum(one.share for one in times) == pytest.approx(1)
+    for one in times:
+        assert (one.calls, one.runs) == (one.calls, one.calls)
+        assert one.seconds > 0
+        assert one.bytes_per_second
+        assert one.operations_per_second or one.kernel.startswith("NumPy")
+        assert one.kernel in str(compiled.stats())
+    told = str(compiled.explain(x, w))
+    assert told.count("% of the time") == len(compiled.explain(x, w).groups) == 3
+    assert "GB/s" in told
+    assert "Gflop/s" in told
+    compiled.release()
+    assert compiled.stats().times == ()
+    assert "% of" not in str(jk.jit(mixed).explain(x, w))
+
+
+def test_time_inside_of_loops() -> None:
+    compiled = jk.jit(smoothed, profile=True)
+    for _ in range(3):
+        compiled(np.arange(500.0), 20)
+    loop, inside = [one for one in compiled.stats().times if "copy" not in one.kernel]
+    assert (loop.runs, inside.runs, inside.inside) == (3, 60, True)
+    assert inside.seconds <= loop.seconds
+    assert loop.share > 0.5
+    assert loop.bytes_per_second is None
+    assert "60 times" in str(compiled.explain(np.arange(500.0), 20))
+
+
+def test_sizes_that_are_counted_are_few() -> None:
+    compiled = jk.jit(scaled, profile=True)
+    for n in range(2, 60):
+        compiled(np.ones(n))
+    assert len(compiled.stats().times) <= 16
+
+
+def test_units() -> None:
+    texts = [KernelTime("add", {}, 1, 1, seconds, 1.0).figures for seconds in (2e-9, 3e-6, 4e-3, 5.0)]
+    assert [text.split(" times ")[1] for text in texts] == ["2 ns", "3 us", "4 ms", "5 s"]
+
+
+def test_a_loop_is_measured_in_its_place(replay: Path) -> None:
+    """And the pick is taken in other processes."""
+    compiled = jk.jit(smoothed)
+    arguments = np.arange(300.0), 9
+    before = compiled(arguments[0].copy(), 9)
+    told = compiled.tune(*arguments, seconds=0.3)
+    assert np.array_equal(arguments[0], np.arange(300.0)), "it is measured on copies"
+    (program,) = [one for one in told if one.attr.kernel_type.name == "PROGRAM"]
+    assert "n0=300" in str(program)
+    assert len(program.lines) >= 2
+    assert list(replay.glob("*/tuning/program-*.json"))
+    np.testing.assert_allclose(compiled(*arguments), before)
+    attr: Any = program.attr
+    record = Record((Measured("jit", {"nests": "1 x 16"}, 1e-6, 0.0),))
+    keep(attr, record, 0.0)
+    text = (
+        "import numpy as np, jitkernels as jk\n"
+        "from test_tuned_functions import smoothed\n"
+        "print(jk.jit(smoothed).explain(np.arange(300.0), 9))\n"
+    )
+    assert "compiled with nests=1 x 16, measured" in python(text, replay, JITKERNELS_TUNE="replay")
+
+
+def test_what_no_kernel_is_by_itself_is_measured_in_its_place(replay: Path) -> None:
+    compiled = jk.jit(lambda x, i: x[i] * 2)
+    (told,) = compiled.tune(np.arange(50.0), np.arange(40), seconds=0.1)
+    assert "PROGRAM" in str(told)
+    assert "measured" in str(told)
+
+
+def test_what_computes_something_else_is_out(replay: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "CONFIGS", ({}, {"fast_math": True}))
+    compiled = jk.jit(lambda x: (x - x) + 1.0)
+    with np.errstate(all="ignore"):
+        *_, told = compiled.tune(np.full(100, np.inf), seconds=0.1)
+        assert np.isnan(compiled(np.full(100, np.inf))).all()
+    (wrong,) = [line for line in told.lines if "fast_math" in line.implementation]
+    assert "the reference gives" in str(wrong.error)
+
+
+def test_calls_that_were_counted_are_measured(replay: Path) -> None:
+    compiled = jk.jit(scaled, profile=True)
+    for n in (2000, 3000):
+        for _ in range(5):
+            compiled(np.ones(n))
+    told = compiled.tune(seconds=0.2)
+    assert any("n0=3000" in str(one) for one in told)
+    assert compiled.stats().compiles == 0, "it is made anew"
+
+
+def test_time_that_is_none(replay: Path) -> None:
+    for seconds in (0, -1.0, "1", float("inf")):
+        with pytest.raises(jk.ArgumentError, match="seconds: expected a positive number"):
+            jk.jit(scaled).tune(np.ones(3), seconds=seconds)
+    with pytest.raises(TypeError, match="missing"):
+        jk.jit(scaled).tune()
+
+
+@pytest.mark.parametrize("others_first", [True, False])
+def test_code_for_exact_sizes_serves_these_alone(replay: Path, others_first: bool) -> None:
+    compiled = jk.jit(smoothed, opt_level=2 + others_first)
+    call = tuning.Call(
+        smoothed, compiled._structure((np.arange(50.0), 5), {})[0], [np.arange(50.0), 5], compiled.config
+    )
+    keep(call.row, Record((Measured("jit", {"exact_sizes": True}, 1e-6, 0.0),)), 0.0)
+    for n in (40, 50, 60, 50, 40) if others_first else (50, 40, 50, 60):
+        for _ in range(3):
+            np.testing.assert_allclose(compiled(np.arange(n) ** 2.0, 5), smoothed(np.arange(n) ** 2.0, 5))
+        assert ("exact_sizes=True" in str(compiled.explain(np.arange(n) ** 2.0, 5))) == (n == 50)
+    assert compiled.stats().compiles == 2
+
+
+@pytest.mark.parametrize("function", control_programs.PROGRAMS)
+def test_exact_sizes_compute_the_same(function: Any) -> None:
+    makers = control_programs.PROGRAMS[function]
+    expected, found = [one() for one in makers], [one() for one in makers]
+    right = function(*expected)
+    np.testing.assert_allclose(
+        jk.jit(function, exact_sizes=True)(*found), right
+    ) if right is not None else jk.jit(function, exact_sizes=True)(*found)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other)
+
+
+def test_exact_sizes_are_made_anew_for_each() -> None:
+    compiled = jk.jit(scaled, exact_sizes=True)
+    for n in (0, 1, 2, 7, 7, 300):
+        assert np.array_equal(compiled(np.arange(float(n))), scaled(np.arange(float(n))))
+    assert compiled.stats().compiles == 5
+    assert "float64[300]" in str(compiled.explain(np.ones(300)))
+
+
+def test_a_pick_is_said_once_for_all_nests_or_for_one() -> None:
+    """Nests of which something else is known have that, unless they are named."""
+
+    class Anything:
+        variant = ""
+
+    how = whole.Picked(jk.JitConfig(), {"nests": "1 x 32", "nest1": "4 x 16"}, None)
+    nest: Any = Anything()
+    nest.cost = 1
+    picks = [how(nest, {}, None, 1.0, 2) for _ in range(3)]  # type: ignore[arg-type]
+    assert [(one.unroll, one.vector_bytes) for one in picks if one] == [(1, 32), (4, 16), (1, 32)]
