@@ -24,6 +24,15 @@ def growing_list(x: Any, n: Any) -> Any:
     return len(names)
 
 
+@left("'names'", "list")
+def growing_now_and_then(x: Any, n: Any) -> Any:
+    names = []
+    for one in x:
+        if one > 0.5:
+            names.append(float(one))  # noqa: PERF401  # here
+    return len(names)
+
+
 @left("'i'")
 def growing_dict(x: Any, n: Any) -> Any:
     seen = {}

@@ -46,6 +46,7 @@ cases = {
     "product": (lambda x: np.tanh(x @ x.T) @ x, (x,)),
     "loop": (smoothed, (random.random(5000), 30)),
     "lstm": (whole_programs.lstm, whole_programs.PROGRAMS[whole_programs.lstm]()),
+    "derivative": (jk.grad(loss), (random.random((64, 20)), x)),
     "gradient": (lambda w, x: jk.grad(loss)(w, x), (random.random((64, 20)), x)),
 }
 counts = {}

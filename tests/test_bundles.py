@@ -181,7 +181,7 @@ def test_inputs_are_checked(tmp_path: Path) -> None:
         bundle(x.astype("f8"))
     with pytest.raises(ArgumentError, match=re.escape("x: expected shape (1, 16), got (16,)")):
         bundle(x[0])
-    with pytest.raises(ArgumentTypeError, match="expected .*, got 2 inputs"):
+    with pytest.raises(ArgumentTypeError, match=r"expected .*, got 2 inputs"):
         bundle(x, x)
     assert bits(bundle(np.asfortranarray(x))) == bits(bundle(x))
     assert "mlp(x: float32[1, 16])" in repr(bundle)

@@ -108,3 +108,16 @@ def written_first(u: Any, v: Any, steps: Any) -> Any:
 
 def test_writes_before_a_variable_has_another_array() -> None:
     agree(written_first, lambda: np.arange(20.0), lambda: np.ones(20), lambda: 12)
+
+
+def _same_array_on_both_sides(x: Any, y: Any) -> Any:
+    if x[0] > 0.5:
+        z, s, word = y, 1.0, "one"
+    else:
+        z, s, word = y, 2.0, "one"
+    z[0] = 9.0
+    return z * s, word
+
+
+def test_the_same_on_both_sides() -> None:
+    agree(_same_array_on_both_sides, lambda: array(5), lambda: array(9))

@@ -93,6 +93,20 @@ def test_another_array_is_another_constant() -> None:
     assert compiled.stats().compiles == 2
 
 
+def test_code_for_other_calls_has_the_same_copy() -> None:
+    compiled = jk.jit(lambda x, w: x @ w, static_argnames="w")
+    own = WEIGHTS.copy()
+    for x in (X, X[:1], X.astype(np.float64)):
+        same(compiled(x, own), x @ own)
+    copies = [one.constants for kept in compiled._specialisations.values() for one in kept]
+    assert len(copies) == 3
+    assert len({id(copy) for (copy,) in copies}) == 1
+    assert copies[0][0].ctypes.data % 64 == 0
+    own += 1
+    compiled.release()
+    same(compiled(X, own), X @ own)
+
+
 def around(x: Any) -> Any:
     return x @ WEIGHTS + BIAS
 

@@ -13,7 +13,7 @@ import pytest
 
 import jitkernels as jk
 
-PAGES = {"index.md": 1, "rules.md": 3, "jit.md": 20, "bundles.md": 2, "gradients.md": 5}
+PAGES = ("index.md", "rules.md", "jit.md", "bundles.md", "gradients.md")
 
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -28,7 +28,7 @@ def test_the_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     names: dict[str, Any] = {}
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", page(name), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == PAGES[name]
+    assert blocks
     for i, block in enumerate(blocks):
         file = f"<block {i} of {name}>"
         linecache.cache[file] = len(block), None, block.splitlines(keepends=True), file  # as notebooks do

@@ -1,5 +1,6 @@
 """What compiled functions count of themselves, and what becomes of time that is given to measure them."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,22 @@ def test_sizes_that_are_counted_are_few() -> None:
     for n in range(2, 60):
         compiled(np.ones(n))
     assert len(compiled.stats().times) <= 16
+
+
+def test_threads_count_together() -> None:
+    compiled = jk.jit(scaled, profile=True)
+
+    def call() -> None:
+        for n in range(2, 40):
+            compiled(np.ones(n))
+            compiled(np.ones(500))
+            compiled.stats()
+
+    with ThreadPoolExecutor(8) as threads:
+        for one in [threads.submit(call) for _ in range(8)]:
+            one.result()
+    runs = {one.sizes["n0"]: one.runs for one in compiled.stats().times}
+    assert runs[500] == 8 * 38
 
 
 def test_units() -> None:

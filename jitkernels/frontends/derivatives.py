@@ -14,6 +14,7 @@ import numpy as np
 
 from jitkernels.errors import ArgumentTypeError, DerivativeError, shown
 from jitkernels.frontends import composed as _composed  # noqa: F401  # what NumPy's functions are then
+from jitkernels.frontends import links
 from jitkernels.frontends.jit import JitFunction
 from jitkernels.frontends.leaves import Leaves, Variables, around, lacking, matching, told
 from jitkernels.frontends.traced import Traced
@@ -23,6 +24,7 @@ from jitkernels.graph.backward import LackingError, is_float
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import zeros
 from jitkernels.graph.forward import tangents
+from jitkernels.native import vectorcall
 
 MOST_KEPT = 256
 
@@ -105,6 +107,10 @@ class Derivative(JitFunction[Any, Any]):
             except Exception as error:  # noqa: BLE001  # which is what a caller expects
                 return error
         return DerivativeError(f"{named(self.__wrapped__)} has no compiled derivative: {reason}")
+
+
+if links.base is not None:
+    vectorcall.prepare(Derivative)
 
 
 def named(function: Any) -> str:

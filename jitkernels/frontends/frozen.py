@@ -4,10 +4,12 @@ Their values are known, so functions may decide by them. They are of a type of t
 them: by that it is known that an array follows from nothing else.
 """
 
+import weakref
 from typing import Any
 
 import numpy as np
 
+_copies: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 LINE = 64
 """Bytes of a line of the cache."""
 
@@ -27,6 +29,15 @@ def frozen(value: Any) -> Any:
     if type(value) is dict:
         return {name: frozen(one) for name, one in value.items()}
     return value
+
+
+def shared_copy(array: Any) -> Any:
+    """The copy that code has of a static array: one for all code of which the array has the same elements."""
+    key = array.ctypes.data, array.shape, array.strides, array.dtype.str
+    found = _copies.get(key)
+    if found is None or found.tobytes() != array.tobytes():
+        found = _copies[key] = in_lines(array)
+    return found
 
 
 def in_lines(array: Any) -> Any:

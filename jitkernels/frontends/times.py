@@ -76,13 +76,11 @@ def times_of(programs: Iterable[Any]) -> tuple[KernelTime, ...]:
 def by_group(program: Any, groups: Sequence[Group]) -> list[Group]:
     """The groups of one program with what they took, over all sizes of calls."""
     profile = getattr(program, "profile", None)
-    if profile is None or not profile.by_sizes:
+    all_taken: list[Taken] = [*profile.by_sizes.values()] if profile is not None else []
+    if profile is None or not all_taken:
         return [*groups]
     summed = [
-        [
-            _sum(several)
-            for several in zip(*(_times(g, profile, t) for t in profile.by_sizes.values()), strict=True)
-        ]
+        [_sum(several) for several in zip(*(_times(g, profile, t) for t in all_taken), strict=True)]
         for g in groups
     ]
     whole = sum(one.seconds for times in summed for one in times if not one.inside)

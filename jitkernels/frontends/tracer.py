@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.errors import TracingError
-from jitkernels.frontends.frozen import in_lines
+from jitkernels.frontends.frozen import in_lines, shared_copy
 from jitkernels.frontends.rewriting.code import why_not
 from jitkernels.frontends.storage import c_strides
 from jitkernels.graph import construct, interpreter
@@ -141,7 +141,9 @@ class Tracer:
 
     def constant_array(self, array: Any) -> Node:
         """A concrete array as one more input, of a shape that is part of the code."""
-        copy = in_lines(array)
+        return self._constant(in_lines(array))
+
+    def _constant(self, copy: Any) -> Node:
         node = Node(
             "input",
             (),
@@ -172,7 +174,7 @@ class Tracer:
         if (
             key not in self._frozen or self._frozen[key][1] != content
         ):  # what was made may be changed in place
-            self._frozen[key] = array, content, self.constant_array(array)
+            self._frozen[key] = array, content, self._constant(shared_copy(array))
         return self._frozen[key][2]
 
     def value(self, node: Node) -> Any:

@@ -16,8 +16,8 @@ from jitkernels.graph.summing import summed_to
 from jitkernels.graph.terms import Term
 from jitkernels.graph.totals import Around, Totals
 
-SEVERAL = frozenset({"loop", "branch", "call", "kernel"})
-"""What may have several results, of which each is an `item`."""
+CALLS = frozenset({"call", "kernel"})
+"""What has rules of its own, and several results or one; each of several is an `item`, as are those of loops."""
 
 
 class LackingError(Exception):
@@ -72,7 +72,7 @@ def pulled(
         if id(node) not in active or id(node) in known:
             continue
         try:
-            if id(node) in flows and node.operation in ("call", "kernel"):
+            if id(node) in flows and node.operation in CALLS:
                 _add_parts(totals, node, of_call(node, flows[id(node)]), active)
             elif id(node) in flows:
                 through = of_loop if node.operation == "loop" else of_branch
@@ -80,7 +80,7 @@ def pulled(
             elif totals.has(node):
                 cotangent = totals.of(node)
                 assert cotangent is not None, "there is one"
-                if node.operation == "item" and node.inputs[0].operation in SEVERAL:
+                if node.operation == "item" and id(node.inputs[0]) in active:
                     before = flows.setdefault(id(node.inputs[0]), {})
                     index = node.options["index"]
                     before[index] = (

@@ -4,15 +4,16 @@ A rule is an operation's own where that is linear, or its partials; others follo
 in the cotangent: going back twice is going forward.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jitkernels.graph import construct
-from jitkernels.graph.backward import SEVERAL, LackingError, cotangents_of_node, is_float, pulled
+from jitkernels.graph.backward import CALLS, LackingError, cotangents_of_node, is_float, pulled
 from jitkernels.graph.cloning import region
 from jitkernels.graph.construct import UnknownError, elementwise, zeros
-from jitkernels.graph.flows import landed, unsupported
+from jitkernels.graph.flows import FLOWS, landed, unsupported
 from jitkernels.graph.ir import Node, sorted_nodes
+from jitkernels.graph.linear_algebra import of_call
 from jitkernels.graph.looping import Parts, settled
 from jitkernels.graph.operations import OPERATIONS
 from jitkernels.graph.regions import items, parameter
@@ -41,14 +42,18 @@ def pushed(outputs: Sequence[Node], moves: Mapping[int, Node], around: Around) -
     """The same for what `moves` gives for variables by their ids; None for what does not change."""
     found: dict[int, Node] = dict(moves)
     several: dict[int, dict[int, Node]] = {}
-    for node in sorted_nodes(outputs):
+    nodes = sorted_nodes(outputs)
+    calls = {id(node.inputs[0]) for node in nodes if node.operation == "item"}
+    for node in nodes:
         if id(node) in found or not any(id(one) in found or id(one) in several for one in node.inputs):
             continue
         try:
-            if node.operation in SEVERAL:
+            if node.operation in CALLS and id(node) in calls:
+                several[id(node)] = {}
+            elif node.operation in FLOWS:
                 through = _loop if node.operation == "loop" else _branch
                 several[id(node)] = through(node, found, around)
-            elif node.operation == "item" and id(node.inputs[0]) in several:
+            elif node.operation == "item" and node.inputs[0].operation in FLOWS:
                 move = several[id(node.inputs[0])].get(node.options["index"])
                 if move is not None:
                     found[id(node)] = move
@@ -81,10 +86,14 @@ def _moved(node: Node, found: Mapping[int, Node], around: Around) -> Node | None
             node.with_inputs((left, right)) for left, right in pairs if left is not None and right is not None
         ]
         return parts[0] if len(parts) == 1 else elementwise("add", *parts)
+    if node.operation == "item":  # of what NumPy computes
+        given = [found.get(id(one)) for one in node.inputs[0].inputs]
+        return _twice(node, given, around, lambda weight: of_call(node.inputs[0], {options["index"]: weight}))
     scalar = OPERATIONS[node.operation].scalar
     if scalar is not None and scalar.partials is not None and OPERATIONS[node.operation].transpose is None:
         return _summed(node, given, scalar.partials)
-    return _twice(node, given, around)
+    active = {id(one) for one, move in zip(node.inputs, given, strict=True) if move is not None}
+    return _twice(node, given, around, lambda weight: cotangents_of_node(node, weight, active))
 
 
 def _summed(node: Node, given: Sequence[Node | None], partials: Sequence[Any]) -> Node | None:
@@ -104,13 +113,18 @@ def _like(move: Node, node: Node) -> Node:
     return construct.broadcast_to(move, node.shape)
 
 
-def _twice(node: Node, given: Sequence[Node | None], around: Around) -> Node | None:
-    """The reverse pass of the reverse pass."""
+def _twice(
+    node: Node,
+    given: Sequence[Node | None],
+    around: Around,
+    back: Callable[[Node], Sequence[Node | None]],
+) -> Node | None:
+    """The reverse pass of the reverse pass, `back`."""
     weight = Node("positive", (zeros(node.dtype, node.shape),), node.dtype, node.shape)
-    active = {id(one) for one, move in zip(node.inputs, given, strict=True) if move is not None}
-    parts = cotangents_of_node(node, weight, active)
     pairs = [
-        (part, move) for part, move in zip(parts, given, strict=True) if part is not None and move is not None
+        (part, move)
+        for part, move in zip(back(weight), given, strict=True)
+        if part is not None and move is not None
     ]
     if not pairs:
         return None

@@ -63,10 +63,11 @@ class Profile:
         key = tuple(values.values())
         found = self.by_sizes.get(key)
         if found is None:
-            if len(self.by_sizes) >= MOST_SIZES:
-                del self.by_sizes[min(self.by_sizes, key=lambda one: self.by_sizes[one].calls)]
-            found = Taken(dict(values), np.zeros((max(len(self.parts), 1), 2), np.int64))
-            self.by_sizes[key] = found
+            known = [*self.by_sizes.items()]  # at once: other threads call, too
+            if len(known) >= MOST_SIZES:
+                self.by_sizes.pop(min(known, key=lambda one: one[1].calls)[0], None)
+            counters = np.zeros((max(len(self.parts), 1), 2), np.int64)
+            found = self.by_sizes.setdefault(key, Taken(dict(values), counters))
         return found
 
     def done(self, taken: Taken, arrays: Sequence[Any]) -> None:

@@ -6,7 +6,7 @@ nothing else is known.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from jitkernels import choosing, machine
@@ -23,6 +23,8 @@ from jitkernels.graph.segments import Choose
 from jitkernels.native.threads import get_num_threads
 
 NEST, ALL_NESTS = "nest", "nests"
+SILENT = ("backend", "cache", "profile", "rules")
+"""Fields of a config that say nothing of how a program is compiled."""
 MOST_EXACT = 8
 """Sizes with code of their own that code for all others is kept away from."""
 
@@ -110,20 +112,15 @@ def attr_of(graph: Graph, scope: Scope, config: JitConfig) -> ProgramAttr:
 
     Raises NotImplementedError where it has something in it that no text says.
     """
-    symbols = [name for name in scope.values if name not in scope.moving]
-    fields = (
-        "opt_level",
-        "fuse_reduce",
-        "fuse_dimshuffle",
-        "max_fusion_size",
-        "max_inputs",
-        "fast_math",
-        "exact_sizes",
-    )
+    symbols = [
+        name for name in scope.values if name not in scope.moving and name[0] != "s"
+    ]  # strides have a sign
     if config.rules:
         raise NotImplementedError("rules of one's own have no text")
-    head = ", ".join(f"{name}={getattr(config, name)}" for name in fields)
-    expression = f"{head}\n{fused.text_of(graph)}"
+    told = [one.name for one in fields(config) if one.name not in SILENT]
+    head = ", ".join(f"{name}={getattr(config, name)}" for name in told)
+    layouts = [", ".join(map(str, node.options.get("strides") or ())) for node in graph.inputs]
+    expression = f"{head}\nsteps {'; '.join(layouts)}\n{fused.text_of(graph)}"
     row = _rows.get(expression)
     if row is None:
         row = _rows[expression] = ProgramAttr.row(expression, symbols)

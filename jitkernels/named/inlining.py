@@ -48,8 +48,10 @@ def _splittings(shapes: KernelShapes) -> list[dict[str, tuple[Number, ...]]]:
     """By symbols of the row, dimensions that only the reference is to have as one; and, if that fails, none."""
     found: dict[str, tuple[Number, ...]] = {}
     for argument in shapes.form.present:
-        for extent, dimensions in ((argument.extents[0], shapes.lead), (argument.extents[-1], shapes.trail)):
-            if extent.spread and len(dimensions) != 1 and not any(same(one, 0) for one in dimensions):
+        spread = [(argument.extents[0], shapes.lead)] if argument.spreads else []
+        spread += [(argument.extents[-1], shapes.trail)] if argument.trailing is not None else []
+        for extent, dimensions in spread:
+            if len(dimensions) != 1 and not any(same(one, 0) for one in dimensions):
                 found[extent.symbols[0]] = tuple(dimensions)
     return [found, {}] if found else [{}]
 

@@ -89,11 +89,14 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
     start = min(side.attempt.start for side in sides)
     alive = [side for side in sides if not side.raises] or sides
     kinds = []
+    same: dict[int, Any] = {}
     for place, name in enumerate(state.names):
         found = [side.values[place] for side in alive]
+        if all(one is found[0] for one in found) and _is_from_before(found[0], start):
+            same[place] = found[0]
         kinds.append(
             None
-            if all(one is before[place] for one in found)
+            if place in same or all(one is before[place] for one in found)
             else _kind(name, found, before[place], state.line)
         )
     _refuse_shared(kinds)
@@ -127,7 +130,9 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
         roots += [construct.constant(False, "bool")] if is_risky else []
         made.append((closing.inside(roots), closing.inside(side.attempt.checks)))
     like = made[0][0]
+    after = [same.get(place, one) for place, one in enumerate(before)]
     if not like:
+        state.put(tuple(after))
         return
     captured = [closing.captured(kind.nothing()) for kind in kinds if type(kind) is Sides]
     captured += closing.inside([one.node for one in storages.values()])
@@ -142,7 +147,6 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
     if is_risky:
         keep(tracer, results.pop())
     remaining = iter(results)
-    after = list(before)
     waiting: list[tuple[int, Sides]] = []
     for place, kind in enumerate(kinds):
         if kind is Unset:
@@ -193,6 +197,13 @@ def _kind(name: str, values: list[Any], before: Any, line: int) -> Any:
     for other in kinds[1:]:
         kind = joined(name, kind, other, line)
     return kind
+
+
+def _is_from_before(value: Any, start: int) -> bool:
+    """Whether what all sides of a branch give a variable is an array from before it, or nothing that they have made."""
+    if type(value) is Traced and value.ndim:
+        return value.view.storage.born < start
+    return value is None or type(value) is str
 
 
 def _refuse_shared(kinds: list[Any]) -> None:

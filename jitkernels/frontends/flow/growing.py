@@ -11,6 +11,7 @@ import numpy as np
 
 from jitkernels.frontends.flow import ranges
 from jitkernels.frontends.flow.state import dtype_of, is_number, joined, kind_of, number
+from jitkernels.frontends.flow.tracing import name_of
 from jitkernels.frontends.storage import watched
 from jitkernels.frontends.tables import serves
 from jitkernels.frontends.traced import Traced, fresh
@@ -104,7 +105,10 @@ class Listed(list[Any]):
             or not loops
             or (self.array is not None and not self.is_growing)
         ):
-            raise UnknownError("a list grows in a branch, or after a loop in which it has grown")
+            raise UnknownError(
+                f"the list {name_of(self)!r} grows in a branch, or after a loop in which it has grown: "
+                "write to an array that is large enough"
+            )
         kind, like = _like(value, loops[-1].start)
         counted = [one.rounds for one in loops]
         if None in counted:

@@ -83,7 +83,12 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
         if len(now) > MOST_ROUNDS:
             raise reason from None
         tracer.note(f"a loop is run round by round: {reason}")
-        _run(tracer, _within_patience(found, reason), test, body, state)
+        try:
+            _run(tracer, _within_patience(found, reason), test, body, state)
+        except TracingError as error:
+            if isinstance(error.__context__, SidesError):
+                raise
+            raise reason from None
 
 
 def _grown(tracer: Tracer, state: State, loop: Callable[[State, Any], Loop]) -> None:

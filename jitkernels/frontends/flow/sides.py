@@ -52,8 +52,9 @@ def sides_of(name: str, values: Sequence[Any]) -> Sides:
         raise SidesError(f"{told(name)} has a value on one side of a branch only")
     for one in arrays:
         if type(one) is not Traced or kind_of(one) is not None or not one.ndim:
+            other = f"is {_told(arrays[-1])}" if len(arrays) == len(values) else "has no value"
             raise SidesError(
-                f"{told(name)} is {_told(arrays[0])} on one side of a branch and {_told(arrays[-1])} on the other"
+                f"{told(name)} is {_told(arrays[0])} on one side of a branch and {other} on the other"
             )
     for one in arrays[1:]:
         pairs = list(zip(like.extents, one.extents, strict=False))

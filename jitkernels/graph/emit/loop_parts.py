@@ -1,19 +1,17 @@
-"""Loops in parts: in some of them no round writes what is then read once before, see `jitkernels.graph.conflicts`."""
+"""Parts of loops: the rounds before and behind the one in which the count meets what each reads; arrays of rounds."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from jitkernels.graph import conflicts
 from jitkernels.graph.emit.blocks import Register
-from jitkernels.graph.emit.patience import Patience
+from jitkernels.graph.emit.elements import Place
+from jitkernels.graph.emit.group_calls import GroupCalls, Values
 from jitkernels.graph.ir import Node
 
-Values = dict[int, Any]
-"""What nodes are, by their ids: a `Register`, a `Place`, or a list of these."""
 
-
-class LoopParts(Patience):
-    """Where parts of a loop end, and what is read before each."""
+class LoopParts(GroupCalls):
+    """What a loop is made of, but for its rounds."""
 
     def _parts(
         self, node: Node, given: list[Any], moving: Collection[int]
@@ -43,3 +41,17 @@ class LoopParts(Patience):
             self._number(one) if one.operation == "constant" else known[id(one)] for one in node.inputs[1:]
         ]
         return self._loaded(self._element(known[id(array)], indices), node.dtype)
+
+    def _held(self, array: Place) -> str:
+        """The address of a variable that has the address of an array."""
+        at = self.function.variable("ptr")
+        self.block.lines.append(f"  store ptr {array.pointer}, ptr {at}")
+        return at
+
+    def _now(self, at: str, value: Any) -> Any:
+        """What a carried value is in this round."""
+        if not at:
+            return value
+        if isinstance(value, Place):
+            return Place(self._new(f"load ptr, ptr {at}"), value.strides, value.dtype)
+        return self._get(at, value.dtype)

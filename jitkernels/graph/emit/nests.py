@@ -33,6 +33,8 @@ SOON = 1 << 12
 """The same of what is read but once, over all arrays: into the second cache, of as much as is on its way at a time."""
 RUNS_AHEAD = 4
 """Steps that runs are asked for before they are read."""
+FAR = 1 << 20
+"""Bytes of an array that is not in the second cache."""
 COUNTED = 1 << 30
 """Elements that are counted in 32 bits."""
 
@@ -126,9 +128,12 @@ class Emitter(ShortRows):
     def _fetch_runs(self, block: Block, loop: int, targets: list[Target]) -> None:
         """What comes some steps later of arrays that are read in runs, a new one at each step of a loop.
 
-        Processors foresee what lies behind what is read, and no runs that are far from one another.
+        Processors foresee what lies behind what is read, and no runs that are far from one another. What is in the
+        second cache comes soon enough: a guess from the call that was traced.
         """
+        assert self.lane_loop is not None, "of runs"
         new = self.function.new
+        steps_now = extents.value_of(self.extents[loop]) * extents.value_of(self.extents[self.lane_loop])
         for node, place in {
             self.values.key(*pair): pair
             for one in targets
@@ -138,9 +143,9 @@ class Emitter(ShortRows):
             if array is None:
                 continue
             steps = self.values.coefficients(array.strides, place)[1]
-            if self.lane_loop is None or not same(steps.get(self.lane_loop, 0), 1) or loop not in steps:
-                continue
             size = NUMBERS[array.dtype].size
+            if not same(steps.get(self.lane_loop, 0), 1) or loop not in steps or steps_now * size < FAR:
+                continue
             _, pointer, _ = self.values.address(block, array, place)
             ahead = self.function.extent(steps[loop] * (RUNS_AHEAD * size))
             ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {ahead}")
