@@ -262,7 +262,7 @@ def test_choices_that_code_cannot_make() -> None:
     for function, told in (
         (
             cut,
-            "the result is an array of dtype float64 and shape (2) on one side of a branch and is an array of",
+            "the result is an array of dtype float64 and shape (2) on one side of a branch and an array of",
         ),
         (asked, "the result is an array of dtype bool and shape (3) on one side"),
         (
