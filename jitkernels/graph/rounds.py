@@ -1,6 +1,7 @@
 """How much work loops are, about, in additions: whether other Python threads may run meanwhile hangs on it.
 
-Rounds are known where limits are extents. Others are taken for as many as the loop around has, or for `SOME`.
+Rounds are known where limits are extents, and where derivatives say so. Others are taken for as many as the loop around
+has, or for `SOME`.
 """
 
 from jitkernels.graph import cones, extents, limits
@@ -34,6 +35,9 @@ def _of_region(region: Graph, rounds: Number) -> Number:
 
 
 def _rounds(loop: Node, around: Number) -> Number:
+    most: Number | None = loop.options.get("rounds")
+    if most is not None:
+        return most
     if loop.options["counts"]:
         begin, end, step = (_limit(node) for node in loop.inputs[:3])
         if begin is not None and end is not None and type(step) is int:
