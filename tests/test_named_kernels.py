@@ -155,6 +155,8 @@ def test_results_go_where_out_says() -> None:
         lambda x: jk.topk(x, 100),
         lambda x: jk.layer_norm(x, eps=-1.0),
         lambda x: jk.gather(x, np.arange(2) + x.shape[0]),
+        lambda x: jk.scatter_add(x[:0], np.arange(3), x),
+        lambda x: jk.gather(x[:0], np.arange(2)),
         lambda x: jk.vexp(x, out=np.zeros(3)),
         lambda x: jk.vexp(x, out=x[0]),
         lambda x: jk.layer_norm(x, x[0]),
