@@ -221,6 +221,20 @@ def test_kernels_in_loops_and_branches() -> None:
     assert found[1] == pytest.approx(expected[1])
 
 
+def test_kernels_of_parts_that_grow_from_round_to_round() -> None:
+    def least_so_far(x: AnyArray) -> Any:
+        total = 0.0
+        for i in range(1, x.shape[0]):
+            total += jk.sort(x[:i])[0]
+        return total
+
+    compiled = jk.jit(least_so_far)
+    for n in (50, 1000):
+        x = RANDOM.normal(size=n)
+        assert compiled(x) == pytest.approx(least_so_far(x))
+        assert "loop: jk.sort" in str(compiled.explain(x))
+
+
 def test_levels_and_the_interpreter_give_the_same() -> None:
     x = RANDOM.normal(size=(6, 9))
 
