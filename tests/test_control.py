@@ -262,12 +262,12 @@ def test_choices_that_code_cannot_make() -> None:
     for function, told in (
         (
             cut,
-            "the result is an array of dtype float64 and shape (2) on one side of a branch and an array of",
+            "the result is an array of dtype float64 and shape (2) on one side of a branch and is an array of",
         ),
         (asked, "the result is an array of dtype bool and shape (3) on one side"),
         (
             either,
-            "the result is an array of dtype float64 and shape (3) on one side of a branch and None on the other",
+            "the result is an array of dtype float64 and shape (3) on one side of a branch and is None on the other",
         ),
     ):
         with pytest.raises(TracingError, match=re.escape(told)) as caught:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from jitkernels.disk import say_once
-from jitkernels.errors import GraphError, MemoryLimitError, TracingError
+from jitkernels.errors import GraphError, MemoryLimitError, TracingError, WorkspaceError
 from jitkernels.frontends import captured, outputs, programs
 from jitkernels.frontends.alarms import Alarm
 from jitkernels.frontends.arguments import FOREIGN, leaves_of, short_extents, strides_of
@@ -20,7 +20,7 @@ from jitkernels.frontends.rebuilt import Rebuilder
 from jitkernels.frontends.standin import BUILTINS, stand_in
 from jitkernels.frontends.storage import Storage, View, c_strides
 from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.tracer import Binding, Tracer, ValueGuard, pop, push
+from jitkernels.frontends.tracer import FIRST_ROOM, Binding, Tracer, ValueGuard, pop, push
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
@@ -50,7 +50,7 @@ class Specialisation:
 
     def __init__(self, tracer: Tracer) -> None:
         self.scope: Scope = tracer.scope
-        self.room = tracer.roomy[1] if tracer.roomy is not None else None
+        self.room: Any = tracer.roomy[1] if tracer.roomy is not None else None
         self.guards: tuple[Guard, ...] = tuple(tracer.scope.guards.values())
         self.value_guards: tuple[ValueGuard, ...] = tuple(tracer.guards)
         self.bindings: tuple[Binding, ...] = tuple(tracer.bindings)
@@ -144,14 +144,34 @@ class Specialisation:
             return self.program.run(given, values)  # type: ignore[no-any-return]
         before = [leaves[i].copy() for i in self.written]
         while True:
+            length = self.room.size
             try:
                 return self.program.run(given, values)  # type: ignore[no-any-return]
             except FullError:
                 for i, array in zip(self.written, before, strict=True):
                     leaves[i][...] = array
-                with making:
-                    self.room.resize(self.room.size * MORE_ROOM, refcheck=False)
+                self._grow(length)
                 values.update(self.values(leaves) or {})
+            except MemoryLimitError:
+                raise
+            except MemoryError:
+                raise self._too_long(length) from None
+
+    def _grow(self, length: int) -> None:
+        """Make tapes longer that were of a length. Raises WorkspaceError where there is no memory for that."""
+        with making:
+            if self.room.size == length:
+                try:
+                    self.room.resize(length * MORE_ROOM, refcheck=False)
+                except MemoryError:
+                    raise self._too_long(length) from None
+
+    def _too_long(self, length: int) -> WorkspaceError:
+        """What is raised for more rounds than there is memory for; later calls begin with short tapes again."""
+        self.room.resize(FIRST_ROOM, refcheck=False)
+        return WorkspaceError(
+            f"a derivative of a loop of more than {length // MORE_ROOM} rounds: expected memory for what each needs"
+        )
 
     def tell(self, kinds: set[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Warn of what NumPy would, where kinds of floating-point errors were found."""

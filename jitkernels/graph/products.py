@@ -148,7 +148,7 @@ class Product:
         if choice.implementation.name == "gen":
             from jitkernels.loops.matmul_any_size import any_size_entry
 
-            return any_size_entry(attr)
+            return any_size_entry(attr, single_rows=self._may_be_row)
         source = choice.implementation.source(attr, choice.variant)
         found: External = load.entry_of(source, attr.signature().c_arguments)
         return found
@@ -164,7 +164,13 @@ class Product:
             return None
         from jitkernels.loops.matmul_any_size import any_size_entry
 
-        return any_size_entry(self.attr, followed=True)
+        return any_size_entry(self.attr, followed=True, single_rows=self._may_be_row)
+
+    @property
+    def _may_be_row(self) -> bool:
+        """Whether the result may have one row: sizes that are 1 are numbers, and no symbol is."""
+        least = extents.least_of(self.node.shape[-2])
+        return least is None or least < 2
 
     @property
     def node_depth(self) -> Number:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from jitkernels import machine
 from jitkernels.errors import GraphError
 from jitkernels.graph import cones, epilogues, guesses
-from jitkernels.graph.emit import polls, programs, shared_rounds
+from jitkernels.graph.emit import polls, programs, shared_rounds, swapping
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
 from jitkernels.graph.emit.clock import Clock
 from jitkernels.graph.emit.elements import FlowFunction
-from jitkernels.graph.emit.flow import SWAPPED, FlowEmitter
+from jitkernels.graph.emit.flow import FlowEmitter
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
 from jitkernels.graph.emit.targets import Variant
@@ -113,8 +113,8 @@ class Maker:
         function = FlowFunction(self.library, self.program.symbols, self.scope.moving)
         emitter = FlowEmitter(self.arrays, function, flow, name)
         self.flows.append(emitter.text())
-        if emitter.swaps and SWAPPED not in self.flows:
-            self.flows.append(SWAPPED)
+        if emitter.swaps and swapping.TEXT not in self.flows:
+            self.flows.append(swapping.TEXT)
         if (emitter.patience or emitter.shares) and polls.TEXT not in self.flows:
             self.flows.append(polls.TEXT)
             self.kernels += c_api.signals()

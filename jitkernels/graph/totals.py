@@ -5,8 +5,8 @@ from typing import Any
 
 from jitkernels.graph import construct
 from jitkernels.graph.construct import elementwise
-from jitkernels.graph.extents import Extent, Number, Scope
-from jitkernels.graph.ir import Node
+from jitkernels.graph.extents import Extent, Number, Scope, same_shape
+from jitkernels.graph.ir import Node, frozen
 
 
 class Around:
@@ -91,7 +91,8 @@ class Totals:
 
     def of(self, node: Node) -> Node | None:
         """The sum; None if nothing flows there."""
-        for one in self._few.pop(id(node), ()):
+        few = self._few.pop(id(node), [])
+        for one in sorted(few, key=lambda part: not _fills(self._dense.get(id(node)), part)):
             before = self._dense.get(id(node))
             self.put(node, one if before is None else _deposited(before, one))
         return self._dense.get(id(node))
@@ -112,9 +113,25 @@ def is_zeros(node: Node) -> bool:
     return node.operation == "constant" and node.options["value"] == 0
 
 
+def _fills(total: Node | None, part: Node) -> bool:
+    """Whether a part is all that there is in a slice of the sum, which is zero there."""
+    if (
+        total is None
+        or total.operation != "update"
+        or part.operation != "update"
+        or not is_zeros(total.inputs[1])
+    ):
+        return False
+    return frozen(total.options["map"]) == frozen(part.options["map"]) and same_shape(
+        total.options["extents"], part.options["extents"]
+    )
+
+
 def _deposited(total: Node, part: Node) -> Node:
     _, value, *indices = part.inputs
     options: dict[str, Any] = dict(part.options)
+    if _fills(total, part):
+        return part.with_inputs([total.inputs[0], value])
     if part.operation == "scatter":
         here = Node("gather", (total, *indices), part.dtype, value.shape, options)
     else:

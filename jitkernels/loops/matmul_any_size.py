@@ -41,9 +41,17 @@ ALONG = 24
 
 
 def any_size_nest(
-    attr: MatMulAttr, target: Target, *, parallel: bool = True, followed: bool = False
+    attr: MatMulAttr,
+    target: Target,
+    *,
+    parallel: bool = True,
+    followed: bool = False,
+    single_rows: bool = True,
 ) -> LoopNest:
-    """Make the loop nest ``(a, b, c, m, n, k)``; one that is `followed` takes two more integers."""
+    """Make the loop nest ``(a, b, c, m, n, k)``; one that is `followed` takes two more integers.
+
+    `single_rows`: whether m may be 1. Else there is no code for that, which takes as long to make as for all the rest.
+    """
     dtype, lanes, trans_a, trans_b = attr.dtype, target.lanes(attr.dtype), attr.trans_a, attr.trans_b
     packed = _called(
         packed_nest(
@@ -69,7 +77,7 @@ def any_size_nest(
 
     @inlined()
     def is_large_row(m: int, n: int, k: int) -> bool:
-        return not trans_b and m == 1 and n >= long and n * k >= least
+        return single_rows and not trans_b and m == 1 and n >= long and n * k >= least
 
     @inlined()
     def has_few_rows(m: int, n: int, k: int) -> bool:
@@ -137,14 +145,14 @@ def large_row_nest(attr: MatMulAttr, *, parallel: bool) -> LoopNest:
     )
 
 
-def any_size_entry(attr: MatMulAttr, *, followed: bool = False) -> External:
+def any_size_entry(attr: MatMulAttr, *, followed: bool = False, single_rows: bool = True) -> External:
     """The nest as a function that others call. It is kept: to write down all that it calls takes milliseconds."""
-    return _entry(replace(attr, m=1, n=1, k=1), machine.target(), followed)
+    return _entry(replace(attr, m=1, n=1, k=1), machine.target(), followed, single_rows)
 
 
 @functools.cache
-def _entry(attr: MatMulAttr, target: Target, followed: bool) -> External:
-    nest = any_size_nest(attr, target, followed=followed)
+def _entry(attr: MatMulAttr, target: Target, followed: bool, single_rows: bool) -> External:
+    nest = any_size_nest(attr, target, followed=followed, single_rows=single_rows)
     found: External = load.entry_of(nest, nest.arguments)
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark import whole_programs
+from jitkernels.benchmark import scalar_programs, whole_programs
 from jitkernels.benchmark.compilers import own_compiler
 from jitkernels.benchmark.processes import empty_cache, run
 from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
@@ -17,6 +17,7 @@ from jitkernels.tuning.timer import Timing, measure
 
 OURS, NUMPY, NUMBA, JAX = "jit", "numpy", "numba", "jax"
 PROMISED = {NUMPY: 10.0, NUMBA: 1.0}
+PROGRAMS = {**whole_programs.PROGRAMS, **scalar_programs.PROGRAMS}
 MOST_SECONDS = 1.0
 ONE_THREAD = {
     **{f"{one}_NUM_THREADS": "1" for one in ("OPENBLAS", "MKL", "JITKERNELS")},
@@ -25,7 +26,7 @@ ONE_THREAD = {
 
 
 def _names() -> list[str]:
-    return [one.__name__ for one in whole_programs.PROGRAMS]
+    return [one.__name__ for one in PROGRAMS]
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -89,9 +90,7 @@ def _called(call: Callable[..., Any], given: Sequence[Any], written: Container[i
 
 def child(name: str, seconds: float) -> dict[str, Any]:
     """Seconds of calls, and of the first one."""
-    function, arguments = next(
-        (one, made) for one, made in whole_programs.PROGRAMS.items() if one.__name__ == name
-    )
+    function, arguments = next((one, made) for one, made in PROGRAMS.items() if one.__name__ == name)
     own_compiler()(np.negative)(np.ones(3))  # what is imported then is no part of compiling
     contestants = {NUMPY: function, OURS: own_compiler()(function)}
     if importlib.util.find_spec("numba"):

@@ -13,6 +13,7 @@ from jitkernels.frontends.flow.ints import as_int, plain
 from jitkernels.frontends.standin import CALLED
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.whole import Whole, as_extent, as_whole
+from jitkernels.graph.extents import Number
 
 
 class Count(NamedTuple):
@@ -34,6 +35,22 @@ class Count(NamedTuple):
         if any(type(one) is Traced for one in self):
             return None
         return range(*(one.value if type(one) is Whole else one for one in self))
+
+    @property
+    def extent(self) -> Number | None:
+        """How many rounds there are, as an extent; None where that is not known."""
+        begin, end, step = self
+        if Traced in (type(begin), type(end)):
+            return None
+        found = as_extent(end - begin) if step > 0 else as_extent(begin - end)
+        if not ranges.guarded_at_least_zero(found):
+            return None
+        return found if abs(step) == 1 else (found + (abs(step) - 1)) // abs(step)
+
+    def rank(self, count: Any) -> Any:
+        """How many rounds there have been before one."""
+        found = count - self.begin if self.step > 0 else self.begin - count
+        return found if abs(self.step) == 1 else found // abs(self.step)
 
 
 class Along:

@@ -12,8 +12,9 @@ from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.universal import cast_to
 from jitkernels.frontends.whole import Whole
-from jitkernels.graph import construct
+from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError, elementwise
+from jitkernels.graph.extents import Extent, Number
 from jitkernels.graph.ir import Node
 
 SUMS = {np.add: ("add", 1), np.subtract: ("subtract", -1)}
@@ -60,12 +61,12 @@ def of_ints(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
         found = ranges.added(first, second, sign)
         ranges.moved(tracer, made, one, other, sign)
         if found is None or not ranges.is_small(found):
-            tracer.checks.append(_overflows(name, one, other))
+            tracer.checks.append(_overflows(tracer, name, one, other))
     elif ufunc is np.multiply:
         made = elementwise("multiply", one, other)
         found = ranges.multiplied(first, second)
         if found is None or not ranges.is_small(found):
-            tracer.checks.append(_overflows("multiply", one, other))
+            tracer.checks.append(_overflows(tracer, "multiply", one, other))
     elif ufunc in (np.floor_divide, np.remainder):
         return _divided(tracer, ufunc, (one, first), (other, second))
     elif ufunc in BITS:
@@ -89,9 +90,22 @@ def _is_bool(value: Any) -> bool:
     return type(value) is bool or (type(value) is Traced and value.python is bool)
 
 
-def _overflows(name: str, one: Node, other: Node) -> Node:
-    """Whether 64 bits are too few for a result."""
-    return Node("overflows", (one, other), "bool", (), {"of": name})
+def _overflows(tracer: Tracer, name: str, one: Node, other: Node) -> Node:
+    """Whether 64 bits are too few for a result: what loops ask the processor, and is computed elsewhere."""
+    if tracer.depth:
+        return Node("overflows", (one, other), "bool", (), {"of": name})
+    found = elementwise(name, one, other)
+    if name == "multiply":
+        edge = [elementwise("equal", node, -(2**63)) for node in (one, other)]
+        divisor = elementwise("bitwise_or", other, construct.cast(elementwise("equal", other, 0), "int64"))
+        back = elementwise("floor_divide", found, divisor)
+        differs = elementwise(
+            "logical_and", elementwise("not_equal", other, 0), elementwise("not_equal", back, one)
+        )
+        return elementwise("logical_or", differs, elementwise("logical_or", *edge))
+    sides = (one, other) if name == "add" else (one, elementwise("invert", other))
+    changed = [elementwise("bitwise_xor", node, found) for node in sides]
+    return elementwise("less", elementwise("bitwise_and", *changed), 0)
 
 
 def _nonzero(tracer: Tracer, node: Node, found: Any) -> None:
@@ -106,18 +120,41 @@ def _divided(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
     is_positive = second is not None and ranges.is_at_least(second[0], 1)
     if first is None and not is_positive:
         tracer.checks.append(elementwise("equal", one, -(2**63)))
-    name = "floor_divide" if ufunc is np.floor_divide else "remainder"
-    made = elementwise(name, one, other)
+    made = _quick(ufunc, one, other)
+    if made is None:
+        made = elementwise("floor_divide" if ufunc is np.floor_divide else "remainder", one, other)
+        if is_positive and first is not None and ranges.is_at_least(first[0], 0):
+            made = Node(made.operation, made.inputs, made.dtype, (), {**made.options, "natural": True})
     found = None
     if is_positive and ufunc is np.remainder:
         found = 0, second[1] - 1
     elif is_positive and first is not None:
         if ranges.is_at_least(first[0], 0):
-            found = 0, first[1]
+            found = 0, _quotient_of(first[1], other)
         else:  # towards 0, where it may be on the other side of it
             found = min(ranges.lowest(first[0]), 0), max(ranges.highest(first[1]), 0)
     ranges.note(tracer, made, found)
     return plain(tracer, made)
+
+
+def _quick(ufunc: Any, one: Node, other: Node) -> Node | None:
+    """What is divided by a power of two, which bits tell; None for other divisors."""
+    by = other.options["value"] if other.operation == "constant" else 0
+    if by < 1 or by & (by - 1):
+        return None
+    if ufunc is np.remainder:
+        return elementwise("bitwise_and", one, by - 1)
+    return elementwise("right_shift", one, by.bit_length() - 1)
+
+
+def _quotient_of(most: Number, divisor: Node) -> Number:
+    """No less than what a number up to `most` gives divided by an int from 1 on."""
+    by = divisor.options["value"] if divisor.operation == "constant" else 1
+    if not isinstance(most, Extent):
+        return most // by
+    if any(count % by for monomial, count in most.terms.items() if monomial):
+        return most
+    return extents.made({monomial: count // by for monomial, count in most.terms.items()}, most.scope)
 
 
 def _quotient(tracer: Tracer, left: Any, right: Any) -> Any:

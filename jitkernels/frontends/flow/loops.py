@@ -27,7 +27,6 @@ from jitkernels.frontends.places import line_of
 from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.whole import as_extent
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError, elementwise
 from jitkernels.graph.extents import Number, is_moving
@@ -65,8 +64,9 @@ class Loop:
         self.hoped = dict(self.bounds)
         self.rebound: list[int] = []
         self.narrowed: set[int] = set()
+        self.below: set[int] = set()
         self.depth, self.start, self.passes = tracer.depth + 1, 0, 0
-        self.rank: Any = None
+        self.now: Any = None
         self.lists: list[Any] = []
         self.position = Position(tracer, state.line, state.names)
         self._recall(self.position.recall())
@@ -103,25 +103,19 @@ class Loop:
 
     @property
     def rounds(self) -> Number | None:
-        """How many rounds there are, as an extent; None where that is not known, or the loop may be left before."""
-        if self.count is None or self.test is not None:
-            return None
-        begin, end, step = self.count
-        if Traced in (type(begin), type(end)):
-            return None
-        found = as_extent(end - begin) if step > 0 else as_extent(begin - end)
-        if not ranges.guarded_at_least_zero(found):
-            return None
-        return found if abs(step) == 1 else (found + (abs(step) - 1)) // abs(step)
+        """How many rounds there are; None where that is not known, or the loop may be left before."""
+        return None if self.count is None or self.test is not None else self.count.extent
+
+    @property
+    def rank(self) -> Any:
+        """How many rounds there have been."""
+        assert self.count is not None, "asked only where rounds are known"
+        return self.count.rank(self.now)
 
     def _run(self, given: Sequence[Any]) -> None:
         """A round."""
         self.passes += 1
-        if self.count is not None:
-            begin, _, step = self.count
-            self.rank = given[0] - begin if step > 0 else begin - given[0]
-            if abs(step) != 1:
-                self.rank = self.rank // abs(step)
+        self.now = given[0] if given else None
         self.tracer.loops.append(self)
         try:
             self.body(*given)
@@ -309,6 +303,11 @@ class Loop:
         if not (ranges.is_no_more(taken[0], low) and ranges.is_no_more(high, taken[1])):
             was_hope = self.hoped.pop(place, None) is not None
             self.bounds[place] = ranges.FREE if was_hope else (ranges.LEAST, ranges.MOST)
+            is_moved = move is not None and move.base is made
+            if was_hope and not is_moved and begin is not None and place not in self.below:
+                self.below.add(place)
+                is_natural = ranges.is_at_least(begin[0], 0)  # as the end of what is searched
+                self.bounds[place] = self.hoped[place] = (0 if is_natural else -ranges.FAR), begin[1]
             return False
         if place in self.narrowed:
             return True

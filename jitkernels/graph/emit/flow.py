@@ -16,45 +16,24 @@ from jitkernels.graph.emit.elements import FlowFunction, Place
 from jitkernels.graph.emit.elementwise import applied
 from jitkernels.graph.emit.group_calls import Values
 from jitkernels.graph.emit.loop_parts import LoopParts
+from jitkernels.graph.emit.patience import Patience
 from jitkernels.graph.emit.polls import FULL, REFUSED
 from jitkernels.graph.extents import Number, product
 from jitkernels.graph.flows import Flow, targets_of
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.native.language.types import NUMBERS
 
-SWAPPED = """define internal void @jk_swapped(ptr %one, ptr %other, i64 %size) noinline nounwind {
-  %same = icmp eq ptr %one, %other
-  br i1 %same, label %done, label %more
-more:
-  %i = phi i64 [ 0, %0 ], [ %next, %inside ]
-  %left = icmp slt i64 %i, %size
-  br i1 %left, label %inside, label %done
-inside:
-  %here = getelementptr i8, ptr %one, i64 %i
-  %there = getelementptr i8, ptr %other, i64 %i
-  %a = load i8, ptr %here
-  %b = load i8, ptr %there
-  store i8 %b, ptr %here
-  store i8 %a, ptr %there
-  %next = add nsw i64 %i, 1
-  br label %more
-done:
-  ret void
-}"""
-"""Swaps the contents of two arrays that are the same one, or do not overlap."""
-
 
 @dataclass
-class FlowEmitter(LoopParts):
+class FlowEmitter(LoopParts, Patience):
     """Writes the function of one loop or branch."""
 
     flow: Flow
     name: str
-    part: Node | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.swaps, self.can_fill, self.patience, self.shares = False, False, "", False
+        self.swaps = self.can_fill = self.shares = False
         self.depth = 0
         self.exits: dict[int, Any] = {}
         self.parts: list[str] = []
@@ -130,6 +109,11 @@ class FlowEmitter(LoopParts):
                 return given[0]
             case "loop" | "branch":
                 return self._flow(node, values)
+            case "less" if node.inputs[0].operation == "bounded" and _is_zero(node.inputs[1]):
+                return Register("false", "bool")
+        if node.options.get("natural"):  # whose operands are not negative, nor the divisor zero
+            name = "udiv" if node.operation == "floor_divide" else "urem"
+            return Register(self._new(f"{name} i64 {given[0].text}, {given[1].text}"), node.dtype)
         return applied(self.function, self.block, node.operation, given, node.dtype)
 
     def _flow(self, node: Node, values: Values) -> list[Any]:
@@ -210,6 +194,7 @@ class FlowEmitter(LoopParts):
         body = options["body"]
         stages = self.flow.bodies[id(body)].stages
         last = None if any(group for _, group in stages) else leaving.last_branch(node, stages[0][0])
+        weight = polls.weight(node, self.flow.bodies[id(body)])
         for end, reads in self._parts(node, given, moving):
             before, inside, after = (self.function.label() for _ in range(3))
             go_on(before, after, end)
@@ -233,35 +218,20 @@ class FlowEmitter(LoopParts):
                 self._set(
                     counter, Register(self._new(f"add nsw i64 {now[0].text}, {given[2].text}"), "int64")
                 )
-            self._poll(polls.weight(node, self.flow.bodies[id(body)]))
+            self._poll(weight)
             go_on(inside, after, end)
             self.block.lines.append(f"{after}:")
+        if not weight and (self.depth > 1 or self.part is not None):
+            place = polls.moved(node)
+            if counts:
+                self._take_patience(counter, given[0])
+            elif place is not None:
+                self._take_patience(places[place], carried[place])
         self._home([places[i] for i in sorted(moving)], [carried[i] for i in sorted(moving)], node, moving)
         return [
             self._get(at, one.dtype) if at and isinstance(one, Register) else one
             for at, one in zip(places, carried, strict=True)
         ]
-
-    def _poll(self, weight: int) -> None:
-        """Leave if somebody has pressed Ctrl-C, which is asked once in a while."""
-        if not weight:
-            return
-        if not self.patience:
-            self.patience = self.function.variable("i64")
-            self.function.memory.append(f"  store i64 {polls.PATIENCE}, ptr {self.patience}")
-        left = self._new(f"load i64, ptr {self.patience}")
-        left = self._new(f"sub nsw i64 {left}, {weight}")
-        ask, onwards = self.function.label(), self.function.label()
-        ends = self._new(f"icmp slt i64 {left}, 0")
-        self.block.lines += [
-            f"  store i64 {left}, ptr {self.patience}",
-            f"  br i1 {ends}, label %{ask}, label %{onwards}, !prof !4",
-            f"{ask}:",
-            f"  store i64 {polls.PATIENCE}, ptr {self.patience}",
-        ]
-        asked = "@jk_interrupted()" if self.part is None else "@jk_interrupted_there(ptr %words)"
-        raised = self._new(f"call i1 {asked}")
-        self.block.lines += [f"  br i1 {raised}, label %interrupted, label %{onwards}", f"{onwards}:"]
 
     def _home(self, held: Sequence[str], arrays: Sequence[Place], node: Node, moving: set[int]) -> None:
         """Arrays that have changed places go where their results are to lie: contents are swapped, once at the end."""
@@ -324,3 +294,7 @@ class FlowEmitter(LoopParts):
             self.block.lines.append(f"  br label %{labels[2]}")
         self.block.lines.append(f"{labels[2]}:")
         return [self._get(at, one.dtype) if at else one for at, one in zip(places, results, strict=True)]
+
+
+def _is_zero(node: Node) -> bool:
+    return node.operation == "constant" and node.options["value"] == 0

@@ -1,7 +1,7 @@
 """Ctrl-C in long loops: now and then a loop asks whether there are signals, and ends if Python raises for one.
 
-Other Python threads get their turn then. Counted loops of single elements alone, which LLVM makes vectors of, do not
-ask: the loop around them does.
+Other Python threads get their turn then. Loops of single elements alone that count, which LLVM makes vectors of, do
+not ask: the loop around them does, from whose patience they take their rounds when they have ended.
 """
 
 from jitkernels.graph.bodies import Body
@@ -40,4 +40,26 @@ def weight(loop: Node, body: Body) -> int:
         return OF_ARRAYS
     if any(is_flow(node) and node.operation == "loop" for node in nodes_within(loop.options["body"])):
         return OF_LOOPS
-    return 0 if loop.options["counts"] else OF_NUMBERS
+    return 0 if loop.options["counts"] or moved(loop) is not None else OF_NUMBERS
+
+
+def moved(loop: Node) -> int | None:
+    """The number of a carried int that each round takes a constant from, and that ends the loop below another one."""
+    body, condition = loop.options["body"], loop.options["condition"]
+    asked = condition.outputs[0]
+    while asked.operation == "item" and asked.inputs[0].operation == "branch":
+        branch = asked.inputs[0]
+        no = branch.options["no"].outputs[asked.options["index"]]
+        if no.operation != "constant" or no.options["value"]:
+            return None
+        asked = branch.inputs[0]  # ``one and other``
+    if asked.operation not in ("greater", "greater_equal") or asked.inputs[1].operation != "constant":
+        return None
+    for place, number in enumerate(condition.inputs[: loop.options["carried"]]):
+        after = body.outputs[place]
+        if number is asked.inputs[0] and after.operation in ("add", "subtract"):
+            one, other = after.inputs
+            if one is body.inputs[place] and other.operation == "constant":
+                step = other.options["value"] * (1 if after.operation == "add" else -1)
+                return place if step < 0 else None
+    return None
