@@ -155,6 +155,8 @@ def test_results_go_where_out_says() -> None:
         lambda x: jk.topk(x, 100),
         lambda x: jk.layer_norm(x, eps=-1.0),
         lambda x: jk.gather(x, np.arange(2) + x.shape[0]),
+        lambda x: jk.scatter_add(x[:0], np.arange(3), x),
+        lambda x: jk.gather(x[:0], np.arange(2)),
         lambda x: jk.vexp(x, out=np.zeros(3)),
         lambda x: jk.vexp(x, out=x[0]),
         lambda x: jk.layer_norm(x, x[0]),
@@ -217,6 +219,20 @@ def test_kernels_in_loops_and_branches() -> None:
     assert "loop" in str(walk.explain(x, w, 300))
     assert np.allclose(found[0], expected[0])
     assert found[1] == pytest.approx(expected[1])
+
+
+def test_kernels_of_parts_that_grow_from_round_to_round() -> None:
+    def least_so_far(x: AnyArray) -> Any:
+        total = 0.0
+        for i in range(1, x.shape[0]):
+            total += jk.sort(x[:i])[0]
+        return total
+
+    compiled = jk.jit(least_so_far)
+    for n in (50, 1000):
+        x = RANDOM.normal(size=n)
+        assert compiled(x) == pytest.approx(least_so_far(x))
+        assert "loop: jk.sort" in str(compiled.explain(x))
 
 
 def test_levels_and_the_interpreter_give_the_same() -> None:

@@ -136,6 +136,8 @@ def _planned(
     )
     results = [node for node in graph if flows.is_result(node) or flows.is_of_kernel(node)]
     steps: list[epilogues.Step] = [_native(step, results) for step in schedule.steps]
+    if in_flow and any(isinstance(step, Single) and step.node.operation == "kernel" for step in steps):
+        raise GraphError("a kernel that no code can call, in a loop or branch")
     if abs(config.opt_level) >= 3:
         steps = epilogues.brought_together(steps, schedule.shared)
     program.shared = schedule.shared

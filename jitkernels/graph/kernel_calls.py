@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.errors import BuildError, NotUsableError
+from jitkernels.errors import AttrError, BuildError, NotUsableError
 from jitkernels.graph import construct, extents
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.extents import Number
 from jitkernels.graph.ir import Graph, Node, transformed
+from jitkernels.graph.limits import limit
 from jitkernels.graph.products import is_dense
 from jitkernels.graph.unknown import UnknownError
 from jitkernels.kept import kept_property
@@ -55,26 +56,37 @@ class NamedKernel:
         from jitkernels.choosing import choose_for_class
         from jitkernels.native import load
 
-        largest = self.attr.tuning_class()
         try:
+            most = {name: _most(value) for name, value in self.values.items()}
+            now = {name: extents.value_of(value) for name, value in most.items()}
+            largest = type(self.attr)(**{**self.attr.fields(), **now}).tuning_class()
             choice = choose_for_class(largest, in_code=True)
             if choice.implementation.is_reference:
                 return None
             source = choice.implementation.source(largest, choice.variant)
-            self._for_class(largest)
-        except (NotUsableError, BuildError, UnknownError):
+            _guard_class(largest, most)
+        except (AttrError, NotUsableError, BuildError, UnknownError):
             return None
         found: External = load.entry_of(source, self.attr.signature().c_arguments)
         return found
 
-    def _for_class(self, largest: Any) -> None:
-        """Guard that sizes are those of a class: which kernels are right, and which is quick, may hang on that."""
-        known = largest.known_fields()
-        for name, value in self.values.items():
-            if not known[name].is_size:
-                continue
-            if value > getattr(largest, name) or (extents.value_of(value) == 1 and value != 1):
-                raise UnknownError("sizes of another class")
+
+def _most(value: Number) -> Number:
+    """A size, or its bound where it differs from round to round. Raises UnknownError where there is none."""
+    most = limit(value, is_upper=True)
+    if most is None:
+        raise UnknownError("sizes without a bound")
+    return most
+
+
+def _guard_class(largest: Any, sizes: Mapping[str, Number]) -> None:
+    """Guard that sizes are those of a class: which kernels are right, and which is quick, may hang on that."""
+    known = largest.known_fields()
+    for name, value in sizes.items():
+        if not known[name].is_size:
+            continue
+        if value > getattr(largest, name) or (extents.value_of(value) == 1 and value != 1):
+            raise UnknownError("sizes of another class")
 
 
 @dataclass

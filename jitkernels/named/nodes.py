@@ -35,6 +35,9 @@ def kernel(
     if all(any(extents.same(size, 0) for size in shape) for shape in shapes_of):
         zeros = [construct.constant(0, a.dtype_in(fields)) for a, _ in form.results]
         return [construct.broadcast_to(zero, shape) for zero, shape in zip(zeros, shapes_of, strict=True)]
+    named = [str(a.domain[1]) for a in form.present if names_rows(a)]
+    if any(extents.same(shapes.values[name], 0) for name in named):
+        return None  # there is nothing that numbers could name
     inputs = []
     for argument in form.present:
         node = construct.cast(shapes.nodes[argument.name], argument.dtype_in(fields))
