@@ -5,7 +5,8 @@ there, they leave the memory of both to the layers before it.
 
 Units keep their order where one writes what the other reads or writes. Loops, branches, NumPy's operations and what
 looks for mistakes stay behind all that they come behind. Among those that can be done, that is taken which leaves the
-least memory in need; and where that is no better in all, everything stays as it was.
+least memory in need, from the first unit on or from the last one back; and where that is no better in all, everything
+stays as it was.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,9 +18,20 @@ from jitkernels.graph.lifetimes import Use, spans_of
 
 def ordered(uses: Sequence[Use], stays: Sequence[bool], buffers: Sequence[Buffer]) -> list[int]:
     """The numbers of units in an order for which no more is needed at once than for the one that they have."""
-    before = list(range(len(uses)))
-    after = _by_need(uses, _waits(uses, stays), {one.word: one.now for one in buffers})
-    return min(before, after, key=lambda order: bound_of(needed_in(order, uses, buffers)))
+    before, waits = list(range(len(uses))), _waits(uses, stays)
+    size = {one.word: one.now for one in buffers}
+    orders = before, _by_need(uses, waits, size), _from_the_end(uses, waits, size)
+    return min(orders, key=lambda order: bound_of(needed_in(order, uses, buffers)))
+
+
+def _from_the_end(uses: Sequence[Use], waits: Sequence[set[int]], size: Mapping[int, int]) -> list[int]:
+    """The same from the last unit to the first, so that what is made comes late."""
+    last = len(uses) - 1
+    followers: list[set[int]] = [set() for _ in uses]
+    for number, own in enumerate(waits):
+        for one in own:
+            followers[last - one].add(last - number)
+    return [last - number for number in reversed(_by_need(uses[::-1], followers, size))]
 
 
 def needed_in(order: Sequence[int], uses: Sequence[Use], buffers: Sequence[Buffer]) -> list[Buffer]:
