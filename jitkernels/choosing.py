@@ -1,5 +1,6 @@
 """Which implementation computes an attr: the lookup order. It looks and answers; it builds and keeps nothing."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -56,18 +57,18 @@ def choose(attr: KernelAttr) -> Choice:
 def choose_for_class(attr: KernelAttr, *, in_code: bool = False) -> Choice:
     """As `choose`, but of kernels that are right for every size of the attr's class, which is given by its largest.
 
-    Sources whose sizes are constants of the code are left out; ``refer`` is none of them. Raises NotUsableError
-    where an implementation is pinned that has no others.
+    Sources whose sizes are constants of the code are left out; ``refer`` is none of them. What is best for exact sizes
+    is taken for any size, if it can be: tables have no more than the best variant of each implementation. Raises
+    NotUsableError where an implementation is pinned that has no others.
 
-    `in_code`: compiled code calls it. What is best for exact sizes is then taken for any size, if it can be; and
-    ``refer`` comes last, as code would have to stop for Python.
+    `in_code`: compiled code calls it. ``refer`` comes last then, as code would have to stop for Python.
     """
     found = pins.pinned(attr)
     if found is not None:
         found.demand(attr)
-    offered = (c for c in preferences(attr) if found is None or c.implementation is found)
-    made = _as_code(attr, offered) if in_code else offered
-    suiting = (choice for choice in made if is_for_any_size(attr, choice))
+    known: Iterator[Choice] = (c for c in preferences(attr) if found is None or c.implementation is found)
+    offered = _for_any_size(attr, known)
+    suiting = _with_reference_last(offered) if in_code else offered
     choice = _first_to_be_had(attr, suiting) if found is None else next(suiting, None)
     if choice is None:
         name = found.name if found else "any implementation"
@@ -79,17 +80,27 @@ def choose_for_class(attr: KernelAttr, *, in_code: bool = False) -> Choice:
     return Choice(choice.implementation, choice.variant, rule, choice.record, for_class=True)
 
 
-def _as_code(attr: KernelAttr, offered: Iterator[Choice]) -> Iterator[Choice]:
-    """What is offered as code of other sizes calls it: for any size, if there is such a variant, and NumPy last."""
+def _for_any_size(attr: KernelAttr, offered: Iterator[Choice]) -> Iterator[Choice]:
+    """What is offered for any size, and in place of what is not, another variant that is, unless that comes later."""
+    for choice in offered:
+        if is_for_any_size(attr, choice):
+            yield choice
+            continue
+        rest = [one for one in offered if is_for_any_size(attr, one)]
+        measured = (one for one in rest if one.rule == choice.rule)
+        if all(one.implementation is not choice.implementation for one in measured):
+            others = (replace(choice, variant=one) for one in choice.implementation.variants(attr))
+            yield from itertools.islice((one for one in others if is_for_any_size(attr, one)), 1)
+        yield from rest
+
+
+def _with_reference_last(offered: Iterator[Choice]) -> Iterator[Choice]:
     last: list[Choice] = []
     for choice in offered:
         if choice.implementation.is_reference:
             last.append(choice)
-            continue
-        if not is_for_any_size(attr, choice):
-            others = (replace(choice, variant=one) for one in choice.implementation.variants(attr))
-            choice = next((one for one in others if is_for_any_size(attr, one)), choice)
-        yield choice
+        else:
+            yield choice
     yield from last
 
 

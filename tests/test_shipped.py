@@ -8,7 +8,7 @@ import pytest
 from picks import chosen
 
 import jitkernels as jk
-from jitkernels import machine, shipped, tables
+from jitkernels import choosing, machine, shipped, tables
 from jitkernels.errors import ArgumentError
 from jitkernels.native.threads import get_num_threads
 from jitkernels.tuning import store
@@ -168,3 +168,17 @@ def test_tables_of_the_package_hold_where_they_are_for() -> None:
             assert (attr.tuning_class(), threads > 0) == (attr, True)
             if path.parent.name == machine.cpu_name():
                 assert [c for c in candidates if tables._exists(attr, c)] == candidates, f"{path}: {attr}"
+
+
+def test_what_is_best_for_exact_sizes_is_taken_for_any(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where only its best variant is known, which everyday calls cannot take: not NumPy, which is far behind."""
+    monkeypatch.setenv("JITKERNELS_TUNE", "replay")
+    attr = jk.MatMulEpilogueAttr(m=64, n=64, k=64, activation="gelu")
+    exact = {"algorithm": "exact", "parallel": False}
+    record = Record((Measured("gen", exact, 1e-5, 1e-8), Measured("refer", {}, 1e-4, 1e-8)))
+    store.save(attr.tuning_class(), record, get_num_threads())
+    choice = choosing.choose_for_class(attr.tuning_class())
+    assert choice.implementation.name == "gen" and choice.variant["algorithm"] == "any"
+    any_size = Measured("gen", choice.variant, 2e-4, 1e-8)
+    store.save(attr.tuning_class(), Record((*record.candidates, any_size)), get_num_threads())
+    assert choosing.choose_for_class(attr.tuning_class()).implementation.is_reference
