@@ -178,7 +178,8 @@ def test_what_is_best_for_exact_sizes_is_taken_for_any(fresh: Path, monkeypatch:
     record = Record((Measured("gen", exact, 1e-5, 1e-8), Measured("refer", {}, 1e-4, 1e-8)))
     store.save(attr.tuning_class(), record, get_num_threads())
     choice = choosing.choose_for_class(attr.tuning_class())
-    assert choice.implementation.name == "gen" and choice.variant["algorithm"] == "any"
-    any_size = Measured("gen", choice.variant, 2e-4, 1e-8)
+    assert choice.implementation.name == "gen"
+    assert choice.variant["algorithm"] == "any"
+    any_size = Measured("gen", dict(choice.variant), 2e-4, 1e-8)
     store.save(attr.tuning_class(), Record((*record.candidates, any_size)), get_num_threads())
     assert choosing.choose_for_class(attr.tuning_class()).implementation.is_reference
