@@ -147,7 +147,7 @@ define internal i1 @jk_interrupted_there(ptr %words) noinline nounwind cold {{
 ask:
   %raised = call i1 @jk_interrupted()
   %word = zext i1 %raised to i64
-  store atomic i64 %word, ptr %place monotonic, align 8
+  %kept = atomicrmw or ptr %place, i64 %word monotonic
   ret i1 %raised
 look:
   %told = load atomic i64, ptr %place monotonic, align 8
