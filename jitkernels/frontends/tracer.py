@@ -19,10 +19,12 @@ from jitkernels.frontends.storage import c_strides
 from jitkernels.graph import construct, interpreter
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Extent, Number, Scope, same
-from jitkernels.graph.ir import Node, sorted_nodes
+from jitkernels.graph.ir import Node, serial, sorted_nodes
 
 FIRST_ROOM = 64
 """Rounds of loops of unknown length that are written down at first."""
+MOST_OPERATIONS = 20_000
+"""Nodes that a function may have in a trace: LLVM takes a millisecond or so for each."""
 INT64 = range(-(2**63), 2**63)
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100, PTH120
 PROGRAMS = tuple(f"{PACKAGE}{folder}{os.sep}" for folder in ("benchmark", "contest"))
@@ -115,6 +117,15 @@ class Tracer:
         self.roomy: Any = None
         self.places: dict[int, tuple[Node, str]] = {}
         self._values: dict[int, Any] = {}
+        self._begun = serial()
+
+    def refuse_endless(self, node: Node) -> None:
+        """Raise UnknownError for an operation that comes after too many others: nobody would wait for their code."""
+        if node.serial - self._begun > MOST_OPERATIONS:
+            raise UnknownError(
+                f"more than {MOST_OPERATIONS:,} operations, one after another, as of a loop in a function whose text "
+                "is in no file"
+            )
 
     def placed(self, node: Node) -> Node:
         """The node; where the function asks for it is remembered, for what messages tell."""
