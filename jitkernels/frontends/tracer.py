@@ -16,6 +16,7 @@ from jitkernels.errors import TracingError
 from jitkernels.frontends.frozen import in_lines, shared_copy
 from jitkernels.frontends.rewriting.code import why_not
 from jitkernels.frontends.storage import c_strides
+from jitkernels.functions import traces
 from jitkernels.graph import construct, interpreter
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Extent, Number, Scope, same
@@ -247,11 +248,13 @@ def current() -> Tracer | None:
 
 def push(tracer: Tracer) -> None:
     _current.tracers = (*_current.tracers, tracer)
+    traces.open += 1
 
 
 def pop() -> None:
     _current.tracers[-1].is_open = False
     _current.tracers = _current.tracers[:-1]
+    traces.open -= 1
 
 
 def refuse(what: Any) -> None:
