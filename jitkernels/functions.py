@@ -5,6 +5,7 @@ from the arrays. The first call of a class comes here, to be sent back once the 
 does whatever is wrong or rare.
 """
 
+from _thread import _local
 from collections.abc import Callable, Sequence
 from inspect import Parameter
 from typing import Any
@@ -35,6 +36,15 @@ BROUGHT = 10.0
 SERVED = 2
 """A countdown that lets the next call pass."""
 _made: dict[str, "Everyday"] = {}
+
+
+class _Traces(_local):
+    """How many functions a thread is tracing."""
+
+    open = 0
+
+
+traces = _Traces()
 
 
 class Everyday(launch.Holder):
@@ -238,9 +248,9 @@ class Everyday(launch.Holder):
 
 
 def _own_call(value: Any) -> Any:
-    """What arrays that are no data do instead of a call; None for all others. Lists of such are looked into."""
-    if isinstance(value, list | tuple):
-        return next(filter(None, map(_own_call, value)), None)
+    """What arrays that are no data do instead of a call; None for all others. Traces look into lists for such."""
+    if type(value) in (list, tuple):
+        return next(filter(None, map(_own_call, value)), None) if traces.open else None
     return value.__jitkernels_call__ if hasattr(type(value), "__jitkernels_call__") else None
 
 

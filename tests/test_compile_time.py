@@ -9,6 +9,7 @@ from jitted import agree, array, given
 
 import jitkernels as jk
 from jitkernels.benchmark.long_functions import FUNCTIONS
+from jitkernels.frontends import tracer
 from jitkernels.frontends.flow import remembering
 
 
@@ -92,3 +93,16 @@ def test_arrays_come_home(function: Callable[..., Any], backend: str) -> None:
     """What is written as a whole and then by elements lies where the array was."""
     assert "loop" in str(jk.jit(function).explain(array(20), 25))
     agree(function, lambda: array(20), given(25), backend=backend)
+
+
+def test_what_never_ends_is_left_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function whose text is in no file is traced as it runs: not for all rounds that it may have."""
+    monkeypatch.setattr(tracer, "MOST_OPERATIONS", 500)
+    names: dict[str, Any] = {"np": np}
+    exec("def halved(x, n):\n    for _ in range(n):\n        x = x * 0.5\n    return x.sum()", names)
+    compiled = jk.jit(names["halved"])
+    assert compiled(np.ones(3), 1000) == 3 * 0.5**1000
+    assert "left to NumPy: more than 500 operations" in str(compiled.explain(np.ones(3), 1000))
+    assert compiled(np.ones(3), 10) == 3 * 0.5**10
+    with pytest.raises(jk.DerivativeError, match="more than 500 operations"):
+        jk.grad(names["halved"])(np.ones(3), 1000)

@@ -200,9 +200,11 @@ def test_floating_point_errors_are_found_where_they_matter(mode: Any) -> None:
 def test_control_flow_on_values_is_explained() -> None:
     def branching(x: Any) -> Any:
         total = x.sum()
-        if total > 0:
-            return x
-        return -x
+        if total > 0:  # noqa: SIM108
+            total = x[1:] * 2
+        else:
+            total = -x
+        return total
 
     def counting(x: Any) -> Any:
         count = x[0]

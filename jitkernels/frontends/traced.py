@@ -326,6 +326,7 @@ _operators()
 
 def fresh(tracer: Tracer, node: Node, *, is_scalar: bool = False, is_c: bool | None = True) -> Traced:
     """A new array; or a NumPy scalar, for a 0-d node."""
+    tracer.refuse_endless(node)
     return Traced(tracer, View(Storage(node, is_c=is_c), node.shape), is_scalar=is_scalar and not node.shape)
 
 

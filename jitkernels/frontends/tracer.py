@@ -16,13 +16,16 @@ from jitkernels.errors import TracingError
 from jitkernels.frontends.frozen import in_lines, shared_copy
 from jitkernels.frontends.rewriting.code import why_not
 from jitkernels.frontends.storage import c_strides
+from jitkernels.functions import traces
 from jitkernels.graph import construct, interpreter
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Extent, Number, Scope, same
-from jitkernels.graph.ir import Node, sorted_nodes
+from jitkernels.graph.ir import Node, serial, sorted_nodes
 
 FIRST_ROOM = 64
 """Rounds of loops of unknown length that are written down at first."""
+MOST_OPERATIONS = 20_000
+"""Nodes that a function may have in a trace: LLVM takes a millisecond or so for each."""
 INT64 = range(-(2**63), 2**63)
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100, PTH120
 PROGRAMS = tuple(f"{PACKAGE}{folder}{os.sep}" for folder in ("benchmark", "contest"))
@@ -115,6 +118,15 @@ class Tracer:
         self.roomy: Any = None
         self.places: dict[int, tuple[Node, str]] = {}
         self._values: dict[int, Any] = {}
+        self._begun = serial()
+
+    def refuse_endless(self, node: Node) -> None:
+        """Raise UnknownError for an operation that comes after too many others: nobody would wait for their code."""
+        if node.serial - self._begun > MOST_OPERATIONS:
+            raise UnknownError(
+                f"more than {MOST_OPERATIONS:,} operations, one after another, as of a loop in a function whose text "
+                "is in no file"
+            )
 
     def placed(self, node: Node) -> Node:
         """The node; where the function asks for it is remembered, for what messages tell."""
@@ -236,11 +248,13 @@ def current() -> Tracer | None:
 
 def push(tracer: Tracer) -> None:
     _current.tracers = (*_current.tracers, tracer)
+    traces.open += 1
 
 
 def pop() -> None:
     _current.tracers[-1].is_open = False
     _current.tracers = _current.tracers[:-1]
+    traces.open -= 1
 
 
 def refuse(what: Any) -> None:
