@@ -2,6 +2,7 @@
 
 CONSTANT = "what is computed of constants in a trace warns of nothing; numbers of np.longlong are constants"
 LAST_PLACE = "one result is compiled and the other is NumPy's, which differ in the last place"
+REFERENCES = "code that is made during the test, or let go, refers to dtypes"
 STAND_IN = "the test looks at NumPy's function itself, for which something stands here"
 LAYOUT = "results of fancy indexing lie in C order; NumPy does not promise another"
 ELLIPSIS = "out=... does not reach arrays of other libraries: results without dimensions are numbers"
@@ -23,6 +24,7 @@ DIFFERENCES: dict[str, str] = {
     "test_ufunc.py::TestUfunc::test_broadcast": CODE,
     "test_ufunc.py::TestUfunc::test_output_ellipsis": ELLIPSIS,
     "test_indexing.py::TestIndexing::test_memory_order": LAYOUT,
+    "test_indexing.py::TestIndexing::test_small_regressions": REFERENCES,
     "test_numeric.py::TestNonarrayArgs::test_std_with_mean_keyword_keepdims_false": LAST_PLACE,
     "test_numeric.py::TestNonarrayArgs::test_var_with_mean_keyword_keepdims_false": LAST_PLACE,
     "test_multiarray.py::TestFlags::test_warnonwrite": FLAG,
