@@ -42,6 +42,10 @@ ARRAY, FOREIGN, FLOAT, INT, NUMBER = map(Leaf, "ADFIN")
 """An array, one of another library, a Python float, an int, a NumPy scalar."""
 
 
+SHARED = bool, int, float, complex, str, tuple, list, dict, np.ndarray, np.generic
+"""Attributes of classes and modules that others may change between calls."""
+
+
 class Flattener:
     """Leaves of the arguments of one call, in order. `flatten` gives the structure, which is hashable."""
 
@@ -66,6 +70,15 @@ class Flattener:
         if kind in _numbers:
             return self._leaf(value, NUMBER)
         return self._container(value, kind)
+
+    def argument(self, value: Any) -> Any:
+        """Take an argument apart. Of classes and modules nobody would look again at what the function reads."""
+        if isinstance(value, type | types.ModuleType) and not captured.is_unchanging(value):
+            for name in sorted(self.attributes):
+                one = getattr(value, name, None)
+                if isinstance(one, SHARED) and not isinstance(one, enum.Enum):
+                    raise UnknownError(f"{value.__name__}.{name}, of an argument that is a class or module")
+        return self.flatten(value)
 
     def _leaf(self, value: Any, mark: Leaf) -> Leaf:
         if len(self.leaves) >= MOST_LEAVES:

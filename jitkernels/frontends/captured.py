@@ -185,19 +185,19 @@ def attributes_of(names: Names, around: Mapping[str, Any], table: Mapping[str, A
             owner = value
             if not isinstance(owner, types.ModuleType | type):
                 break
-            if isinstance(owner, type) and (_is_known(owner) or issubclass(owner, enum.Enum)):
+            if isinstance(owner, type) and (is_unchanging(owner) or issubclass(owner, enum.Enum)):
                 break
-            if name not in vars(owner) and isinstance(owner, types.ModuleType) and _is_known(owner):
+            if name not in vars(owner) and isinstance(owner, types.ModuleType) and is_unchanging(owner):
                 break
             value = getattr(owner, name, None)
         else:
-            is_known = isinstance(owner, types.ModuleType) and _is_known(owner)
+            is_known = isinstance(owner, types.ModuleType) and is_unchanging(owner)
             is_made = isinstance(owner, type) and isinstance(value, types.MethodType | property)
             if not is_made and not isinstance(value, types.ModuleType | enum.Enum):
                 yield Read(chain, owner, value, is_known)
 
 
-def _is_known(value: Any) -> bool:
+def is_unchanging(value: Any) -> bool:
     """Whether a module or class is NumPy's or Python's, which nobody changes."""
     return _is_standard(value.__name__ if isinstance(value, types.ModuleType) else value.__module__)
 

@@ -231,10 +231,10 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         part = self._traced_part(flattener)
         statics = self._signature.statics
         parts = [
-            constant(one) if i in statics else flattener.flatten(one) for i, one in enumerate(positional)
+            constant(one) if i in statics else flattener.argument(one) for i, one in enumerate(positional)
         ]
         named_parts = [
-            constant(one) if name in self.static_argnames else flattener.flatten(one)
+            constant(one) if name in self.static_argnames else flattener.argument(one)
             for name, one in named.items()
         ]
         structure = part, (tuple, tuple(parts)), (dict, tuple(named), tuple(named_parts))

@@ -191,9 +191,11 @@ def _int(*given: Any, **base: Any) -> Any:
 
 
 def _of_code(value: Any) -> Any:
-    """The int that a number is, where only the running code knows, in a loop or branch."""
-    if type(value) is not Traced or not value.tracer.depth or value.tracer.is_known(value.node):
+    """The int that a number is, where only the running code knows."""
+    if type(value) is not Traced or value.tracer.is_known(value.node):
         return int(value)
+    if value.dtype == np.uint64:
+        raise UnknownError("the int of a uint64, which may need more than 64 bits")
     return (
         truncated(value.tracer, value)
         if value.dtype.kind == "f"
