@@ -40,7 +40,8 @@ def shared_memory(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node
     for position, node in enumerate(roots):
         if cones.changes(node):
             base = node.inputs[0]
-            own = id(base) in made and id(base) not in given and id(base) not in outputs
+            kept = id(base) in given or id(base) in outputs or id(base) in targets  # written in the end
+            own = id(base) in made and not kept
             ours = id(base) in written and final.get(id(node)) is base
             if id(base) in shared:
                 own = (

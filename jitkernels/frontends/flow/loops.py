@@ -357,10 +357,11 @@ class Loop:
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
             values[place].view.storage.doubts += [one.array.view.storage for one in self.lists]
-            if not self.own[place]:
-                self._at_least_one_round(
-                    self.state.names[place]
-                )  # else it is still an array that others have as well
+            if not self.own[place]:  # without a round it is still an array that others have as well
+                if self.count is None and tracer.differentiates:  # there is no NumPy to leave it to
+                    values[place].view.storage.doubt(self.before[place].view.storage)
+                else:
+                    self._at_least_one_round(self.state.names[place])
         for storage, made in zip(self.storages, found, strict=True):
             storage.change(made)
         self.state.put(tuple(values))
