@@ -2,6 +2,7 @@
 
 # as people write it
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -87,6 +88,42 @@ def in_a_branch(a: Any, n: Any) -> Any:
         if a[i] > 3:
             s += a[i + 10]
     return s
+
+
+def then_another(a: Any, c: Any) -> None:
+    for i in range(len(a)):
+        c[i + 1] -= 2
+    a[0] = 9
+
+
+def written_when_all_is_known(a: Any, c: Any) -> Any:
+    c[1] -= 2
+    a[:2] += 1
+    return float(a[0]) % float(c[0])
+
+
+@pytest.mark.parametrize("function", [then_another, written_when_all_is_known])
+def test_two_arguments_are_as_python_leaves_them(function: Callable[..., Any]) -> None:
+    compiled = jk.jit(function)
+    for size in (2, 30, 400):
+        ours, theirs = (array(size), array(size) * 0), (array(size), array(size) * 0)
+        for call, arrays in ((compiled, ours), (function, theirs)):
+            with pytest.raises((IndexError, ZeroDivisionError)):
+                call(*arrays)
+        assert all(map(np.array_equal, ours, theirs))
+
+
+@pytest.mark.parametrize(
+    "compare", [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+)
+def test_comparison_with_nan(compare: Callable[..., Any]) -> None:
+    def chosen(a: Any, x: Any) -> Any:
+        return a + 1 if compare(x, float("nan")) else a * 3
+
+    compiled = jk.jit(chosen)
+    for x in (1.5, float("nan"), float("inf"), -2.0):
+        assert np.array_equal(compiled(np.ones(500), x), chosen(np.ones(500), x))
+    assert compiled.stats().compiles == 1
 
 
 @pytest.mark.parametrize(
