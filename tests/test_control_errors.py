@@ -151,3 +151,31 @@ def test_errors_come_and_go() -> None:
             compiled(one, n)
             written_beyond(other, n)
         assert np.array_equal(one, other)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("dtype", ["int64", "int8", "uint8", "uint64"])
+@pytest.mark.parametrize("is_loop", [False, True])
+def test_floats_that_are_no_ints(dtype: str, *, is_loop: bool) -> None:
+    def straight(a: Any, x: Any, y: Any) -> None:
+        a[1] = x * 2
+        a[3:] = y[0]
+
+    def looped(a: Any, x: Any, y: Any) -> None:
+        for i in range(len(a)):
+            a[i] = y[0] + x
+
+    function = looped if is_loop else straight
+    compiled = jk.jit(function)
+    for x in (3.0, math.nan, math.inf, -2.0, 1e30, 200.0, 0.25):
+        for y in (1.5, math.inf, math.nan, 2.0**63):
+            found = []
+            for call in (compiled, function):
+                a = np.arange(500).astype(dtype)
+                try:
+                    call(a, x, np.full(3, y))
+                except (OverflowError, ValueError) as error:
+                    found.append((a.tolist(), str(error)))
+                else:
+                    found.append((a.tolist(), ""))
+            assert found[0] == found[1]
