@@ -2,6 +2,7 @@
 
 # as people write it
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -89,6 +90,42 @@ def in_a_branch(a: Any, n: Any) -> Any:
     return s
 
 
+def then_another(a: Any, c: Any) -> None:
+    for i in range(len(a)):
+        c[i + 1] -= 2
+    a[0] = 9
+
+
+def written_when_all_is_known(a: Any, c: Any) -> Any:
+    c[1] -= 2
+    a[:2] += 1
+    return float(a[0]) % float(c[0])
+
+
+@pytest.mark.parametrize("function", [then_another, written_when_all_is_known])
+def test_two_arguments_are_as_python_leaves_them(function: Callable[..., Any]) -> None:
+    compiled = jk.jit(function)
+    for size in (2, 30, 400):
+        ours, theirs = (array(size), array(size) * 0), (array(size), array(size) * 0)
+        for call, arrays in ((compiled, ours), (function, theirs)):
+            with pytest.raises((IndexError, ZeroDivisionError)):
+                call(*arrays)
+        assert all(map(np.array_equal, ours, theirs))
+
+
+@pytest.mark.parametrize(
+    "compare", [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+)
+def test_comparison_with_nan(compare: Callable[..., Any]) -> None:
+    def chosen(a: Any, x: Any) -> Any:
+        return a + 1 if compare(x, float("nan")) else a * 3
+
+    compiled = jk.jit(chosen)
+    for x in (1.5, float("nan"), float("inf"), -2.0):
+        assert np.array_equal(compiled(np.ones(500), x), chosen(np.ones(500), x))
+    assert compiled.stats().compiles == 1
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -114,3 +151,31 @@ def test_errors_come_and_go() -> None:
             compiled(one, n)
             written_beyond(other, n)
         assert np.array_equal(one, other)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("dtype", ["int64", "int8", "uint8", "uint64"])
+@pytest.mark.parametrize("is_loop", [False, True])
+def test_floats_that_are_no_ints(dtype: str, *, is_loop: bool) -> None:
+    def straight(a: Any, x: Any, y: Any) -> None:
+        a[1] = x * 2
+        a[3:] = y[0]
+
+    def looped(a: Any, x: Any, y: Any) -> None:
+        for i in range(len(a)):
+            a[i] = y[0] + x
+
+    function = looped if is_loop else straight
+    compiled = jk.jit(function)
+    for x in (3.0, math.nan, math.inf, -2.0, 1e30, 200.0, 0.25):
+        for y in (1.5, math.inf, math.nan, 2.0**63):
+            found = []
+            for call in (compiled, function):
+                a = np.arange(500).astype(dtype)
+                try:
+                    call(a, x, np.full(3, y))
+                except (OverflowError, ValueError) as error:
+                    found.append((a.tolist(), str(error)))
+                else:
+                    found.append((a.tolist(), ""))
+            assert found[0] == found[1]

@@ -77,6 +77,8 @@ def _comparison(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> bool | Non
     leaf = left.node.options["index"]
     value = tracer.leaves[leaf]
     found = bool(PLAIN[ufunc](value, right))
+    if right != right:
+        return found  # which is the same for all numbers
     if ufunc in (np.less, np.less_equal):
         tracer.guard(leaf, "<" if ufunc is np.less else "<=", right, found)
     elif ufunc in (np.equal, np.not_equal):

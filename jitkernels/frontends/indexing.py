@@ -69,6 +69,7 @@ def getitem(given: Traced, key: Any) -> Any:
 def setitem(given: Traced, key: Any, value: Any) -> None:
     """``given[key] = value``."""
     tracer = given.tracer
+    _check_range(given, value)
     parts = elements.key_of(given, key)
     if parts is not None:
         elements.refuse(given, value)
@@ -96,6 +97,20 @@ def setitem(given: Traced, key: Any, value: Any) -> None:
     made = Node("scatter", (node, values, *indices), node.dtype, node.shape, {"axis": axis})
     tracer.picks.append(made)
     base.view.write(made)
+
+
+def _check_range(given: Traced, value: Any) -> None:
+    """Have NumPy raise where a single float that is assigned to ints is none that they can be."""
+    is_float = type(value) is Traced and (value.is_scalar or value.is_weak) and value.dtype.kind == "f"
+    if not is_float or given.dtype.kind not in "iu":
+        return
+    info, node = np.iinfo(given.dtype), construct.cast(value.node, "float64")
+    is_wide = info.bits == 64 and info.min < 0  # where one less is no other float
+    low = construct.constant(float(info.min - (not is_wide)), "float64")
+    high = construct.constant(float(int(info.max) + 1), "float64")
+    above = construct.elementwise("greater_equal" if is_wide else "greater", node, low)
+    inside = construct.elementwise("logical_and", above, construct.elementwise("less", node, high))
+    given.tracer.checks.append(construct.elementwise("logical_not", inside))
 
 
 @serves("ufunc.at")

@@ -22,6 +22,7 @@ from jitkernels.frontends.storage import Storage, View, c_strides
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import FIRST_ROOM, Binding, Tracer, ValueGuard, pop, push
 from jitkernels.frontends.whole import Whole
+from jitkernels.graph import flows
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Guard, Scope
@@ -105,11 +106,15 @@ class Specialisation:
     def may_raise(self) -> bool:
         """Whether NumPy may refuse something when arguments are already written in part."""
         if self._may_raise is None:
-            raising = ("call", "gather", "scatter")
+            raising = ("call", "gather", "scatter", "kernel")
             self._may_raise = (
                 bool(self.written)
                 and self.graph is not None
-                and any(node.operation in raising for node in self.graph)
+                and (
+                    bool(self.graph.checks)
+                    or any(node.operation in raising for node in self.graph)
+                    or any(flows.is_flow(node) and flows.may_refuse(node) for node in self.graph)
+                )
             )
         return self._may_raise
 

@@ -335,7 +335,7 @@ class Loop:
             for one, kind in zip(self.before, self.kinds, strict=True)
             if is_number(kind)
         ]
-        carried += [self.before[place].node for place in self.rebound]
+        carried += rebinding.inputs([self.before[place] for place in self.rebound], closing.taken)
         carried += [storage.node for storage in self.storages]
         carried += [construct.constant(False, "bool")] if is_risky else []
         refuse_unsupported(tracer, options)

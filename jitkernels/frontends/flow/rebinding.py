@@ -76,6 +76,20 @@ def parameter_of(before: Traced, parameters: Sequence[Node]) -> tuple[Node, list
     return made, [*parameters, made]
 
 
+def inputs(before: Sequence[Traced], read: Sequence[Node]) -> list[Node]:
+    """What is carried into the first round: copies of arrays that all rounds read as they were before the loop."""
+    found = {id(base_of(node)) for one in read for node in views_below(one)}
+    return [construct.copy(one.node) if id(base_of(one.node)) in found else one.node for one in before]
+
+
+def views_below(node: Node) -> Iterator[Node]:
+    """A node, and what it is a view of."""
+    yield node
+    while node.operation in ("view", "reshape"):
+        node = node.inputs[0]
+        yield node
+
+
 def outputs(after: Sequence[Traced], own: Sequence[Node]) -> list[Node]:
     """What is carried on. Raises UnknownError where two variables have one array."""
     storages = [one.view.storage for one in after]
