@@ -89,14 +89,15 @@ def _forget() -> None:
     shipped.forget()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def restored() -> Iterator[int]:
     """The number of threads, set back afterwards."""
     from jitkernels import get_num_threads, set_num_threads
 
     before = get_num_threads()
     yield before
-    set_num_threads(before)
+    if get_num_threads() != before:
+        set_num_threads(before)
 
 
 @pytest.fixture

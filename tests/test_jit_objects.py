@@ -206,20 +206,12 @@ def test_control_flow_on_values_is_explained() -> None:
             total = -x
         return total
 
-    def counting(x: Any) -> Any:
-        count = x[0]
-        return x * int(count)
-
-    for function, expected in ((branching, "'total'"), (counting, "'count'")):
-        compiled = jk.jit(function)
-        with pytest.raises(TracingError) as caught:
+    compiled = jk.jit(branching)
+    for _ in range(2):
+        with pytest.raises(TracingError, match="'total' is an array") as caught:
             compiled(array(3))
-        text = str(caught.value)
-        assert __file__ in text
-        assert expected in text
-        assert "np.where" in text
-        with pytest.raises(TracingError):
-            compiled(array(3))
+        assert __file__ in str(caught.value)
+        assert "np.where" in str(caught.value)
 
 
 def test_loops_that_cannot_be_compiled_are_numpys() -> None:
