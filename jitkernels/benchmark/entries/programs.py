@@ -115,7 +115,7 @@ def child(name: str, seconds: float) -> dict[str, Any]:
         np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=contestant)
     given = arguments()
     calls = {contestant: partial(_called, call, given, written) for contestant, call in contestants.items()}
-    if importlib.util.find_spec("jax"):
+    if function in whole_programs.PROGRAMS and importlib.util.find_spec("jax"):
         calls[JAX], first = _of_jax(name, given, expected, max(seconds, 0.5) / 4)
         compiling[f"{JAX} compile s"] = round(first, 2)
     # JAX computes on threads of its own, and the processor's time is that of all.
