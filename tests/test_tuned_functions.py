@@ -124,7 +124,8 @@ def test_a_loop_is_measured_in_its_place(replay: Path) -> None:
         "from test_tuned_functions import smoothed\n"
         "print(jk.jit(smoothed).explain(np.arange(300.0), 9))\n"
     )
-    assert "compiled with nests=1 x 16, measured" in python(text, replay, JITKERNELS_TUNE="replay")
+    own = {"JITKERNELS_TUNE": "replay", "JITKERNELS_NUM_THREADS": str(jk.get_num_threads())}
+    assert "compiled with nests=1 x 16, measured" in python(text, replay, **own)
 
 
 def test_what_no_kernel_is_by_itself_is_measured_in_its_place(replay: Path) -> None:
