@@ -10,20 +10,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-
-
-def escape_times(times: Any, most: Any) -> Any:
-    height, width = times.shape
-    for i in range(height):
-        for j in range(width):
-            x, y = 3.0 * j / width - 2.0, 2.0 * i / height - 1.0
-            a = b = 0.0
-            k = 0
-            while k < most and a * a + b * b <= 4.0:
-                a, b = a * a - b * b + x, 2.0 * a * b + y
-                k += 1
-            times[i, j] = k
-    return times
+from jitkernels.benchmark.scalar_programs import triple_loop
+from jitkernels.benchmark.whole_programs import mandelbrot
 
 
 def bodies(x: Any, v: Any, steps: Any) -> Any:
@@ -41,17 +29,6 @@ def bodies(x: Any, v: Any, steps: Any) -> Any:
             for k in range(2):
                 x[i, k] += 0.01 * v[i, k]
     return x
-
-
-def products(a: Any, b: Any) -> Any:
-    c = np.zeros((a.shape[0], b.shape[1]))
-    for i in range(a.shape[0]):
-        for j in range(b.shape[1]):
-            s = 0.0
-            for k in range(a.shape[1]):
-                s += a[i, k] * b[k, j]
-            c[i, j] = s
-    return c
 
 
 def backwards(a: Any, out: Any) -> Any:
@@ -163,9 +140,9 @@ def integers(n: int, most: int) -> Callable[[], Any]:
 
 
 SHARED: dict[Callable[..., Any], tuple[Callable[[], Any], ...]] = {
-    escape_times: (lambda: np.zeros((60, 50), np.int64), lambda: 60),
+    mandelbrot: (lambda: np.zeros((60, 50), np.int64), lambda: 60),
     bodies: (random(90, 2), random(90, 2), lambda: 3),
-    products: (random(70, 60), random(60, 50)),
+    triple_loop: (random(70, 60), random(60, 50)),
     backwards: (random(300, 300), random(300, 40)),
     sorted_rows: (random(200, 30),),
     picked: (random(400), integers(400, 400), random(400)),
@@ -210,7 +187,7 @@ def test_threads_change_nothing(function: Callable[..., Any]) -> None:
 
 
 def test_loops_without_rounds() -> None:
-    compiled = jk.jit(products)
+    compiled = jk.jit(triple_loop)
     for shape in ((0, 3), (1, 3), (3, 0), (2, 3)):
         a, b = np.ones(shape), np.ones(shape[::-1])
         assert np.array_equal(compiled(a, b), a @ b)
@@ -237,7 +214,7 @@ def test_errors_are_those_of_the_first_round() -> None:
 
 @pytest.mark.parametrize("most", [10**9])
 def test_interrupts(most: int) -> None:
-    compiled = jk.jit(escape_times)
+    compiled = jk.jit(mandelbrot)
     compiled(np.zeros((60, 50), np.int64), 60)
     assert is_shared(compiled)
     timer = threading.Timer(0.2, _thread.interrupt_main)
@@ -245,12 +222,12 @@ def test_interrupts(most: int) -> None:
     with pytest.raises(KeyboardInterrupt):
         compiled(np.zeros((60, 50), np.int64), most)
     timer.join()
-    expected = escape_times(np.zeros((60, 50), np.int64), 60)
+    expected = mandelbrot(np.zeros((60, 50), np.int64), 60)
     assert np.array_equal(compiled(np.zeros((60, 50), np.int64), 60), expected)
 
 
 def test_several_threads_at_once() -> None:
-    compiled = jk.jit(products)
+    compiled = jk.jit(triple_loop)
     a, b = random(70, 60)(), random(60, 50)()
     expected = compiled(a, b).tobytes()
     wrong: list[Any] = []

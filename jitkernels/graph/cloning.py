@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from jitkernels.graph.extents import Extent, symbols_of
-from jitkernels.graph.ir import Graph, Node
+from jitkernels.graph.ir import Graph, Node, sorted_nodes
 from jitkernels.graph.regions import nodes_within, parameter, regions_of
 
 Replaced = Mapping[int, Node]
@@ -12,20 +12,8 @@ Replaced = Mapping[int, Node]
 
 def reached(roots: Iterable[Node], replaced: Replaced) -> dict[int, Node]:
     """All that roots are made of, by ids, each behind what it is made of; of what is replaced what is in its place."""
-    done: dict[int, Node] = {}
-    for root in roots:
-        stack = [(root, False)]
-        while stack:
-            node, expanded = stack.pop()
-            if id(node) in done:
-                continue
-            before = (replaced[id(node)],) if id(node) in replaced else node.inputs
-            if expanded:
-                done[id(node)] = node
-                continue
-            stack.append((node, True))
-            stack.extend((one, False) for one in before if id(one) not in done)
-    return done
+    found = sorted_nodes(roots, lambda node: (replaced[id(node)],) if id(node) in replaced else node.inputs)
+    return {id(node): node for node in found}
 
 
 def region(

@@ -7,8 +7,9 @@ becomes of assignments to the arrays of the caller.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -92,8 +93,13 @@ class Graph:
         return iter(sorted_nodes(self.roots))
 
 
-def sorted_nodes(roots: Iterable[Node]) -> list[Node]:
-    """Nodes that roots depend on, each once and behind its inputs. Graphs may be deep: nothing here recurs."""
+def sorted_nodes(
+    roots: Iterable[Node], before: Callable[[Node], Sequence[Node]] = attrgetter("inputs")
+) -> list[Node]:
+    """Nodes that roots depend on, each once and behind its inputs. Graphs may be deep: nothing here recurs.
+
+    `before`: behind what else a node comes.
+    """
     done: dict[int, Node] = {}
     for root in roots:
         stack = [(root, False)]
@@ -105,7 +111,7 @@ def sorted_nodes(roots: Iterable[Node]) -> list[Node]:
                 done[id(node)] = node
                 continue
             stack.append((node, True))
-            stack.extend((one, False) for one in reversed(node.inputs) if id(one) not in done)
+            stack.extend((one, False) for one in reversed(before(node)) if id(one) not in done)
     return list(done.values())
 
 

@@ -23,21 +23,14 @@ def once(roots: Iterable[Node]) -> dict[int, Node]:
     new: dict[int, Node] = {}
     if not any(map(regions_of, nodes)):
         return {id(node): node for node in nodes}
-    for root in nodes:
-        stack = [(root, False)]
-        while stack:
-            node, expanded = stack.pop()
-            if id(node) in new:
-                continue
-            instead = _instead(node, serving)
-            before = (instead,) if instead is not None else node.inputs
-            if not expanded:
-                stack.append((node, True))
-                stack.extend((one, False) for one in before if id(one) not in new)
-            elif instead is not None:
-                new[id(node)] = new[id(instead)]
-            else:
-                new[id(node)] = _again(node, [new[id(one)] for one in node.inputs])
+    instead = {id(node): one for node in nodes if (one := _instead(node, serving)) is not None}
+    for node in sorted_nodes(
+        nodes, lambda node: (instead[id(node)],) if id(node) in instead else node.inputs
+    ):
+        if id(node) in instead:
+            new[id(node)] = new[id(instead[id(node)])]
+        else:
+            new[id(node)] = _again(node, [new[id(one)] for one in node.inputs])
     return new
 
 
