@@ -307,3 +307,37 @@ def test_builtins_may_get_globals_of_their_names() -> None:
             names.update(changed)
             for _ in range(3):
                 np.testing.assert_array_equal(compiled(x), function(x))
+
+
+class Scaled:
+    """A class whose attribute changes."""
+
+    scale = 2.0
+
+    @classmethod
+    def times(cls, x: Any) -> Any:
+        return x * cls.scale
+
+    @classmethod
+    @jk.jit
+    def compiled(cls, x: Any) -> Any:
+        return x * cls.scale
+
+
+def through_an_alias(x: Any) -> Any:
+    one = Scaled
+    return x * one.scale
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: Scaled.times(x) + 1, lambda x: Scaled.compiled(x) + 1, through_an_alias]
+)
+def test_attributes_of_classes_that_variables_name(
+    function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are what they are in each call."""
+    compiled, x = jk.jit(function), np.ones(20_000)
+    for scale in (2.0, 5.0):
+        monkeypatch.setattr(Scaled, "scale", scale)
+        for _ in range(3):
+            assert compiled(x)[0] == function(x)[0]

@@ -240,6 +240,36 @@ def is_tracked(frame: types.FrameType) -> str:
     return ""
 
 
+@functools.lru_cache(maxsize=4096)
+def _chains_of_variables(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
+    """Variables of a function, also as functions in it see them, followed by the attributes that are read of them."""
+    own, chains = {*code.co_varnames, *code.co_cellvars}, dict[tuple[str, ...], None]()
+    for one in codes(code):
+        chain: tuple[str, ...] = ()
+        for step in dis.get_instructions(one):
+            if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and chain:
+                chain = (*chain, step.argval)
+                chains.setdefault(chain)
+            else:
+                is_own = step.opname in ("LOAD_FAST", "LOAD_DEREF") and step.argval in own
+                chain = (step.argval,) if is_own else ()
+    return tuple(chains)
+
+
+def read_of_classes(frame: types.FrameType) -> str:
+    """What a function reads of classes and modules that its variables are, such as that of a class method."""
+    chains = _chains_of_variables(frame.f_code)
+    if not chains:
+        return ""
+    variables = frame.f_locals
+    chains = tuple([one for one in chains if isinstance(variables.get(one[0]), types.ModuleType | type)])
+    for read in attributes_of(Names((), chains), variables, {}):
+        if not read.is_known and not callable(read.value):
+            where = place_of(frame.f_code, read.chain[0])
+            return f"{frame.f_code.co_name} reads {'.'.join(read.chain)} of a variable{where}"
+    return ""
+
+
 def _is_importing(frame: types.FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):

@@ -231,10 +231,12 @@ class Watch:
             gc.enable()
 
     def _called(self, frame: FrameType, event: str, _: Any) -> None:
-        if event != "call" or captured.is_of_library(frame.f_code.co_filename):
+        if event not in ("call", "return") or captured.is_of_library(frame.f_code.co_filename):
             return  # as nearly always
-        if not self.refused and id(frame.f_globals) not in self._tables:
+        if not self.refused and event == "call" and id(frame.f_globals) not in self._tables:
             self.refused = captured.is_tracked(frame)
+        if not self.refused:
+            self.refused = captured.read_of_classes(frame)
 
 
 def made(
