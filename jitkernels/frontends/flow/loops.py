@@ -234,6 +234,7 @@ class Loop:
                 self._rebind(place)
         if len(self.rebound) > known:
             return False
+        places = tuple(self.rebound)
         kinds = []
         numbers = iter(carried)
         fits = not new
@@ -242,7 +243,6 @@ class Loop:
         ):
             if kind is None or kind_of(now) is None:
                 if self._is_rebound(place, now):
-                    fits = fits and place in self.rebound
                     self._rebind(place)
                 elif now is not before and not (before is UNSET and not is_of_function(name)):
                     raise self._error(
@@ -254,7 +254,9 @@ class Loop:
             if kind is not Unset:
                 made = next(numbers)
                 fits = self._is_within(place, made, now) and fits
-        fits = fits and kinds == self.kinds
+        fits = (
+            fits and kinds == self.kinds and places == tuple(self.rebound)
+        )  # by which the round has its inputs
         self.kinds = kinds
         return fits
 
@@ -271,6 +273,8 @@ class Loop:
         storage = now.view.storage
         if place in self.rebound:
             return True
+        if now is before:
+            return False
         others = [i for i, one in enumerate(self.before) if rebinding.has(one, storage)]
         if len(others) != 1 or not all(self.own[i] or self.given[i] is UNSET for i in (place, *others)):
             return False
@@ -336,7 +340,7 @@ class Loop:
             if is_number(kind)
         ]
         carried += rebinding.inputs([self.before[place] for place in self.rebound], closing.taken)
-        carried += [storage.node for storage in self.storages]
+        carried += rebinding.inputs(self.storages, closing.taken)
         carried += [construct.constant(False, "bool")] if is_risky else []
         refuse_unsupported(tracer, options)
         node = tracer.placed(Node("loop", [*limits, *carried, *closing.taken], "int64", (), options))
