@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.frontends.flow import facts, hoisting, moving, ranges, rebinding
+from jitkernels.frontends.flow import facts, hoisting, moving, ranges, rebinding, structures
 from jitkernels.frontends.flow.along import Count
 from jitkernels.frontends.flow.branches import keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.ints import as_int, plain
@@ -244,7 +244,11 @@ class Loop:
             if kind is None or kind_of(now) is None:
                 if self._is_rebound(place, now):
                     self._rebind(place)
-                elif now is not before and not (before is UNSET and not is_of_function(name)):
+                elif now is not before:
+                    structures.taken_apart(self.tracer, self.state, place, (before, now))
+                    if before is UNSET and not is_of_function(name):
+                        kinds.append(kind)
+                        continue
                     raise self._error(
                         place, f"is another array or object in each round: {KEEP}, or assign to its elements"
                     )
