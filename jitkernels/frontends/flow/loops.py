@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.frontends.flow import facts, hoisting, moving, ranges, rebinding
+from jitkernels.frontends.flow import facts, first_round, hoisting, moving, ranges, rebinding
 from jitkernels.frontends.flow.along import Count
 from jitkernels.frontends.flow.branches import keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.ints import as_int, plain
@@ -28,7 +28,7 @@ from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct
-from jitkernels.graph.construct import UnknownError, elementwise
+from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Number, is_moving
 from jitkernels.graph.flows import brought_home
 from jitkernels.graph.ir import Node
@@ -318,6 +318,9 @@ class Loop:
     def _made(self, closing: Closing, asked: Any, done: Any) -> None:
         """The node of the loop; variables and storages have its results from here on."""
         tracer = self.tracer
+        if self._has_no_round():
+            self.state.put(self.given)
+            return
         (condition, conditions), (outputs, checks) = asked, done
         is_risky = bool(conditions or checks)
         outputs = [*outputs, *([construct.constant(False, "bool")] if is_risky else [])]
@@ -351,35 +354,36 @@ class Loop:
             made = next(found)
             values[place] = number(tracer, made, kind)
             if self.before[place] is UNSET and is_of_function(self.state.names[place]):
-                self._at_least_one_round(self.state.names[place])
+                self._expect_round(place)
             if kind is int:
                 self._after(place, made)
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
             values[place].view.storage.doubts += [one.array.view.storage for one in self.lists]
             if not self.own[place]:  # without a round it is still an array that others have as well
-                if self.count is None and tracer.differentiates:  # there is no NumPy to leave it to
+                if not tracer.differentiates:
+                    self._expect_round(place)
+                elif not first_round.is_decided(self.count):  # there is no NumPy to leave it to
                     values[place].view.storage.doubt(self.before[place].view.storage)
-                else:
-                    self._at_least_one_round(self.state.names[place])
         for storage, made in zip(self.storages, found, strict=True):
             storage.change(made)
         self.state.put(tuple(values))
 
-    def _at_least_one_round(self, name: str) -> None:
-        """Let Python raise where a variable has no value, as there was no round."""
-        if self.count is None:
-            raise UnknownError(
-                f"{name} may have no value after a loop: give it one before", line_of(name, self.state.line)
-            )
-        begin, end, step = self.count
-        one, other = (
-            ranges.interval(self.tracer, limit) for limit in ((begin, end) if step > 0 else (end, begin))
-        )
-        if one is not None and other is not None and ranges.is_at_least(other[0] - one[1], 1):
-            return
-        first, last = as_int(self.tracer, begin), as_int(self.tracer, end)
-        self.tracer.checks.append(elementwise("greater_equal" if step > 0 else "less_equal", first, last))
+    def _expect_round(self, place: int) -> None:
+        name = self.state.names[place]
+        first_round.expect(self.tracer, self.count, name, line_of(name, self.state.line))
+
+    def _has_no_round(self) -> bool:
+        """Whether there is none in this call, and that matters: variables stay what they were, arguments too.
+
+        Of derivatives alone, for which there is no NumPy to leave such a call to.
+        """
+        if not self.tracer.differentiates or self.count is None or not first_round.is_decided(self.count):
+            return False
+        matters = any(not self.own[place] for place in self.rebound)
+        if not matters and not any(one is UNSET for one in self.given):
+            return False
+        return not first_round.is_there(self.count)
 
     def _after(self, place: int, made: Node) -> None:
         """What is known of an int after the loop."""
