@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels.errors import TracingError
 from jitkernels.frontends.flow import facts, ranges
 from jitkernels.frontends.flow.sides import Sides, SidesError, sides_of
 from jitkernels.frontends.flow.state import (
@@ -71,8 +70,6 @@ class Side:
     def _run(self, run: Callable[[], Any]) -> None:
         try:
             run()
-        except (UnknownError, TracingError):
-            raise
         except Exception:  # noqa: BLE001  # which the plain function raises where it comes here
             self.raises = True
             self.attempt.checks[:] = [construct.constant(True, "bool")]
