@@ -217,7 +217,7 @@ def _bounds(tracer: Tracer, item: Node, values: list[Any]) -> None:
     ranges.note(tracer, item, merged(tracer, values))
     known = [one for one in values if one is not UNSET]
     moves = [ranges.move_of(tracer, one.node) if type(one) is Traced else None for one in known]
-    ranges.either(tracer, item, moves)
+    ranges.either(tracer, item, moves, [ranges.interval(tracer, one) for one in known])
 
 
 def value_of(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
