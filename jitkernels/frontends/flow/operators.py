@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from jitkernels.frontends.flow import first_round
 from jitkernels.frontends.flow import numbers as _numbers  # noqa: F401  # the table of what traced functions call
 from jitkernels.frontends.flow.along import along, enumerate_, range_, reversed_, zip_
 from jitkernels.frontends.flow.alternatives import Chosen
@@ -79,7 +80,11 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
         )
     except GrowsError:
         raise
-    except UnknownError as error:
+    except (Exception, UnknownError) as error:
+        if first_round.is_missing(found.count):
+            return
+        if not isinstance(error, UnknownError):
+            raise
         now, reason = found.count.now, placed(error, state.line)
         if now is None or tracer.depth and rounds is None:
             raise

@@ -79,7 +79,8 @@ def joined_form(one: Form | None, other: Form | None) -> Form | None:
 
 
 def _choice(one: Form, other: Form) -> Form | None:
-    constants, others = [], []
+    constants: list[Any] = []
+    others: list[Form] = []
     for form in (one, other):
         if isinstance(form, Choice):
             known = Choice(tuple(constants), None)
