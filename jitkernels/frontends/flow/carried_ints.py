@@ -61,7 +61,7 @@ class CarriedInts:
         if not (ranges.is_no_more(taken[0], low) and ranges.is_no_more(high, taken[1])):
             was_hope = self._hoped.pop(place, None) is not None
             self.bounds[place] = ranges.FREE if was_hope else ANY
-            is_moved = move is not None and move.base is made
+            is_moved = move is not None and move.base is made and move.also is None
             if was_hope and not is_moved and begin is not None and place not in self._below:
                 self._below.add(place)
                 is_natural = ranges.is_at_least(begin[0], 0)  # as the end of what is searched

@@ -24,11 +24,13 @@ class Patience(Elements):
         left = self._new(f"sub nsw i64 {left}, {weight}")
         ask, onwards = self.function.label(), self.function.label()
         ends = self._new(f"icmp slt i64 {left}, 0")
+        later = self._new(f"icmp slt i64 {left}, {-polls.LONG}")
+        again = self._new(f"select i1 {later}, i64 {polls.SHORT}, i64 {polls.PATIENCE}")
         self.block.lines += [
             f"  store i64 {left}, ptr {self.patience}",
             f"  br i1 {ends}, label %{ask}, label %{onwards}, !prof !4",
             f"{ask}:",
-            f"  store i64 {polls.PATIENCE}, ptr {self.patience}",
+            f"  store i64 {again}, ptr {self.patience}",
         ]
         asked = "@jk_interrupted()" if self.part is None else "@jk_interrupted_there(ptr %words)"
         raised = self._new(f"call i1 {asked}")
@@ -47,3 +49,17 @@ class Patience(Elements):
         left = self._new(f"load i64, ptr {self.patience}")
         left = self._new(f"sub i64 {left}, {rounds}")
         self.block.lines.append(f"  store i64 {left}, ptr {self.patience}")
+
+    def _block_end(self, counter: str, end: str, step: int) -> str:
+        """Where a block of rounds ends that begins here, between which nothing is asked."""
+        self._begin_patience()
+        self.function.library.declare("llvm.smax.i64", "i64", ["i64", "i64"])
+        left = self._new(f"load i64, ptr {self.patience}")
+        some = self._new(f"ashr i64 {left}, {polls.OF_BLOCK}")
+        some = self._new(f"call i64 @llvm.smax.i64(i64 {some}, i64 1)")
+        far = self._new(f"mul i64 {some}, {abs(step)}")
+        here, is_up = self._get(counter, "int64").text, step > 0
+        apart = self._new(f"sub i64 {end if is_up else here}, {here if is_up else end}")
+        is_last = self._new(f"icmp ule i64 {apart}, {far}")
+        there = self._new(f"{'add' if is_up else 'sub'} i64 {here}, {far}")
+        return self._new(f"select i1 {is_last}, i64 {end}, i64 {there}")
