@@ -184,9 +184,9 @@ class FlowEmitter(LoopParts, Patience):
             count = [self._get(counter, "int64")] if counts else []
             return [*count, *now, *captured]
 
-        def go_on(target: str, after: str, end: str) -> None:
+        def go_on(target: str, after: str, end: str, sign: str = "") -> None:
             if counts:
-                sign = "sgt" if given[2].text.startswith("-") else "slt"
+                sign = sign or ("sgt" if given[2].text.startswith("-") else "slt")
                 here = self._get(counter, "int64")
                 more = self._new(f"icmp {sign} i64 {here.text}, {end}")
                 asked = self.function.label()
@@ -239,7 +239,7 @@ class FlowEmitter(LoopParts, Patience):
                 self.block.lines.append(f"{again}:")
                 once(after, read)
             if in_blocks:
-                go_on(inside, asks, block_end)
+                go_on(inside, asks, block_end, "ne")
                 self.block.lines.append(f"{asks}:")
             self._poll(weight * (polls.BLOCK if in_blocks else copies))
             go_on(block if in_blocks else inside, after, end)

@@ -53,13 +53,19 @@ class Patience(Elements):
     def _block_end(self, counter: str, end: str, step: int) -> str:
         """Where a block of rounds ends that begins here, between which nothing is asked."""
         self._begin_patience()
-        self.function.library.declare("llvm.smax.i64", "i64", ["i64", "i64"])
+        for name in ("llvm.smax.i64", "llvm.umin.i64"):
+            self.function.library.declare(name, "i64", ["i64", "i64"])
         left = self._new(f"load i64, ptr {self.patience}")
         some = self._new(f"ashr i64 {left}, {polls.OF_BLOCK}")
         some = self._new(f"call i64 @llvm.smax.i64(i64 {some}, i64 1)")
-        far = self._new(f"mul i64 {some}, {abs(step)}")
         here, is_up = self._get(counter, "int64").text, step > 0
         apart = self._new(f"sub i64 {end if is_up else here}, {here if is_up else end}")
-        is_last = self._new(f"icmp ule i64 {apart}, {far}")
-        there = self._new(f"{'add' if is_up else 'sub'} i64 {here}, {far}")
-        return self._new(f"select i1 {is_last}, i64 {end}, i64 {there}")
+        if abs(step) > 1:  # rounded up: the last step may go beyond the end
+            apart = self._new(f"add i64 {apart}, {abs(step) - 1}")
+            apart = self._new(f"udiv i64 {apart}, {abs(step)}")
+        rounds = self._new(f"call i64 @llvm.umin.i64(i64 {apart}, i64 {some})")
+        rounds = self._new(
+            f"freeze i64 {rounds}"
+        )  # LLVM takes rounds together only where their number is simple
+        moved = self._new(f"mul nsw i64 {rounds}, {step}")
+        return self._new(f"add nsw i64 {here}, {moved}")
