@@ -48,7 +48,7 @@ class Plan:
     `is_tuple`: whether they are the outputs in a tuple, or one alone; None if they are put together by `make`, which
     needs these `leaves` and, if there are any `views` or numbers, the values of symbols. `itself`: the one argument
     that is given back as it is. `kinds` says of the outputs what they are given back as: "array", "scalar" for NumPy's
-    numbers, or the name of Python's type.
+    numbers, or the name of Python's type. `are_arguments`: whether nothing but arguments is given back.
     """
 
     def __init__(
@@ -60,8 +60,10 @@ class Plan:
         *,
         views: int = 0,
         itself: int | None = None,
+        are_arguments: bool = False,
     ) -> None:
         self.make, self.kinds, self.is_tuple, self.itself = make, kinds, is_tuple, itself
+        self.are_arguments = are_arguments
         self.leaves, self.views = tuple(sorted(leaves)), views
 
     def finisher(self, count: int, symbols: Sequence[str]) -> Callable[[tuple[Any, ...]], Any]:
@@ -317,9 +319,10 @@ def _plan(planner: _Planner, make: Make, found: Any) -> Plan:
         return Plan(make, (), is_tuple=False)
     itself = planner.arguments.get(id(found))
     if itself is not None:
-        return Plan(make, (), None, planner.leaves, itself=itself)
+        return Plan(make, (), None, planner.leaves, itself=itself, are_arguments=True)
     several = type(found) is tuple
     listed = found if several else (found,)
+    are_arguments = all(id(one) in planner.arguments for one in listed)
     kinds = []
     for i, value in enumerate(listed):
         if (
@@ -329,9 +332,9 @@ def _plan(planner: _Planner, make: Make, found: Any) -> Plan:
             or id(value) in planner.arguments
             or planner.made.get(id(value.view.storage)) != i
         ):
-            return Plan(make, (), None, planner.leaves, views=planner.views)
+            return Plan(make, (), None, planner.leaves, views=planner.views, are_arguments=are_arguments)
         kinds.append(value.python.__name__ if value.is_weak else "scalar" if value.is_scalar else "array")
-        if value.is_weak and NUMBERS[kinds[-1]] != value.node.dtype:
+        if value.is_weak and NUMBERS.get(kinds[-1]) != value.node.dtype:
             return Plan(make, (), None, planner.leaves, views=planner.views)
     is_plain = all(
         view.shape or kind != "array" for view, kind in zip((one.view for one in listed), kinds, strict=True)

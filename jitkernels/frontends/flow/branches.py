@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels.errors import TracingError
 from jitkernels.frontends.flow import facts, ranges
 from jitkernels.frontends.flow.sides import Sides, SidesError, sides_of
 from jitkernels.frontends.flow.state import (
@@ -26,7 +25,7 @@ from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.flows import brought_home, unsupported
+from jitkernels.graph.flows import landed, unsupported
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.regions import Closing, items
 
@@ -71,8 +70,6 @@ class Side:
     def _run(self, run: Callable[[], Any]) -> None:
         try:
             run()
-        except (UnknownError, TracingError):
-            raise
         except Exception:  # noqa: BLE001  # which the plain function raises where it comes here
             self.raises = True
             self.attempt.checks[:] = [construct.constant(True, "bool")]
@@ -124,7 +121,7 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
             if type(kind) is Sides
         ]
         roots += [
-            brought_home(side.nodes[key], one.node) if key in side.nodes else one.node
+            landed(side.nodes[key], one.node) if key in side.nodes else one.node
             for key, one in storages.items()
         ]
         roots += [construct.constant(False, "bool")] if is_risky else []

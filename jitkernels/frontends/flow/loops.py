@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.frontends.flow import facts, hoisting, moving, ranges, rebinding
+from jitkernels.frontends.flow import facts, first_round, hoisting, moving, ranges, rebinding
 from jitkernels.frontends.flow.along import Count
 from jitkernels.frontends.flow.branches import keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.carried_ints import CarriedInts
@@ -29,9 +29,9 @@ from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import fresh
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct
-from jitkernels.graph.construct import UnknownError, elementwise
+from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Number, is_moving
-from jitkernels.graph.flows import brought_home
+from jitkernels.graph.flows import landed
 from jitkernels.graph.ir import Node
 from jitkernels.graph.regions import Closing, items, parameter
 
@@ -174,7 +174,7 @@ class Loop:
             )
             homes = parameters[len(parameters) - len(self.storages) :]
             outputs += [
-                brought_home(storage.node, home) for storage, home in zip(self.storages, homes, strict=True)
+                landed(storage.node, home) for storage, home in zip(self.storages, homes, strict=True)
             ]
         checks = attempt.checks[len(asked) :]
         hoisted = self._hoisted(attempt, parameters, [*outputs, *checks])
@@ -223,6 +223,7 @@ class Loop:
                 self._rebind(place)
         if len(self.rebound) > known:
             return False
+        places = tuple(self.rebound)
         kinds = []
         numbers = iter(carried)
         fits = not new
@@ -231,7 +232,6 @@ class Loop:
         ):
             if kind is None or kind_of(now) is None:
                 if self._is_rebound(place, now):
-                    fits = fits and place in self.rebound
                     self._rebind(place)
                 elif now is not before and not (before is UNSET and not is_of_function(name)):
                     raise self._error(
@@ -244,7 +244,8 @@ class Loop:
                 made = next(numbers)
                 if kind is int:
                     fits = self.ints.is_within(place, made, now, has_checks=bool(attempt.checks)) and fits
-        fits = fits and kinds == self.kinds
+        # By the places of what is carried a round has its inputs.
+        fits = fits and kinds == self.kinds and places == tuple(self.rebound)
         self.kinds = kinds
         return fits
 
@@ -261,6 +262,8 @@ class Loop:
         storage = now.view.storage
         if place in self.rebound:
             return True
+        if now is before:
+            return False
         others = [i for i, one in enumerate(self.before) if rebinding.has(one, storage)]
         if len(others) != 1 or not all(self.own[i] or self.given[i] is UNSET for i in (place, *others)):
             return False
@@ -276,6 +279,9 @@ class Loop:
     def _made(self, closing: Closing, asked: Any, done: Any) -> None:
         """The node of the loop; variables and storages have its results from here on."""
         tracer = self.tracer
+        if self._has_no_round():
+            self.state.put(self.given)
+            return
         (condition, conditions), (outputs, checks) = asked, done
         is_risky = bool(conditions or checks)
         outputs = [*outputs, *([construct.constant(False, "bool")] if is_risky else [])]
@@ -294,7 +300,7 @@ class Loop:
             if is_number(kind)
         ]
         carried += rebinding.inputs([self.before[place] for place in self.rebound], closing.taken)
-        carried += [storage.node for storage in self.storages]
+        carried += rebinding.inputs(self.storages, closing.taken)
         carried += [construct.constant(False, "bool")] if is_risky else []
         refuse_unsupported(tracer, options)
         node = tracer.placed(Node("loop", [*limits, *carried, *closing.taken], "int64", (), options))
@@ -309,32 +315,33 @@ class Loop:
             made = next(found)
             values[place] = number(tracer, made, kind)
             if self.before[place] is UNSET and is_of_function(self.state.names[place]):
-                self._at_least_one_round(self.state.names[place])
+                self._expect_round(place)
             if kind is int:
                 self.ints.after(place, made)
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
             values[place].view.storage.doubts += [one.array.view.storage for one in self.lists]
             if not self.own[place]:  # without a round it is still an array that others have as well
-                if self.count is None and tracer.differentiates:  # there is no NumPy to leave it to
+                if not tracer.differentiates:
+                    self._expect_round(place)
+                elif not first_round.is_decided(self.count):  # there is no NumPy to leave it to
                     values[place].view.storage.doubt(self.before[place].view.storage)
-                else:
-                    self._at_least_one_round(self.state.names[place])
         for storage, made in zip(self.storages, found, strict=True):
             storage.change(made)
         self.state.put(tuple(values))
 
-    def _at_least_one_round(self, name: str) -> None:
-        """Let Python raise where a variable has no value, as there was no round."""
-        if self.count is None:
-            raise UnknownError(
-                f"{name} may have no value after a loop: give it one before", line_of(name, self.state.line)
-            )
-        begin, end, step = self.count
-        one, other = (
-            ranges.interval(self.tracer, limit) for limit in ((begin, end) if step > 0 else (end, begin))
-        )
-        if one is not None and other is not None and ranges.is_at_least(other[0] - one[1], 1):
-            return
-        first, last = as_int(self.tracer, begin), as_int(self.tracer, end)
-        self.tracer.checks.append(elementwise("greater_equal" if step > 0 else "less_equal", first, last))
+    def _expect_round(self, place: int) -> None:
+        name = self.state.names[place]
+        first_round.expect(self.tracer, self.count, name, line_of(name, self.state.line))
+
+    def _has_no_round(self) -> bool:
+        """Whether there is none in this call, and that matters: variables stay what they were, arguments too.
+
+        Of derivatives alone, for which there is no NumPy to leave such a call to.
+        """
+        if not self.tracer.differentiates or self.count is None or not first_round.is_decided(self.count):
+            return False
+        matters = any(not self.own[place] for place in self.rebound)
+        if not matters and not any(one is UNSET for one in self.given):
+            return False
+        return not first_round.is_there(self.count)
