@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
+from jitkernels.frontends.flow.alternatives import OTHER, Chosen
 from jitkernels.frontends.flow.growing import Listed
+from jitkernels.frontends.flow.state import UNSET
 from jitkernels.frontends.storage import Storage, View
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
@@ -122,6 +124,8 @@ class _Planner:
             return lambda _: value
         if type(value) is Listed:
             return self._listed(value)
+        if type(value) is Chosen:
+            return self._chosen(value)
         if type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._sequence(value)
         if type(value) is dict:
@@ -130,6 +134,20 @@ class _Planner:
         if dataclasses.is_dataclass(value):
             return self._dataclass(value)
         raise UnknownError(f"a result of type {type(value).__name__}")
+
+    def _chosen(self, value: Chosen) -> Make:
+        """A constant, or something else, as a number says."""
+        constants = value.choice.constants
+        tag = self.make(value.tag)
+        if value.other is UNSET:
+            return lambda known: constants[tag(known) - 1]
+        other = self.make(value.other)
+
+        def made(known: Known) -> Any:
+            which = tag(known)
+            return other(known) if which == OTHER else constants[which - 1]
+
+        return made
 
     def _listed(self, value: Listed) -> Make:
         """A list, whose elements may be the rows of an array."""
@@ -265,6 +283,8 @@ def _repeated(kind: Any, parts: Sequence[Make], first: Sequence[int], known: Kno
 def _children(value: Any) -> Sequence[Any]:
     if type(value) is Listed and value.array is not None:
         return [value.array]
+    if type(value) is Chosen:
+        return [value.tag, value.other]
     if isinstance(value, list | tuple):
         return value
     if type(value) is dict:
