@@ -14,6 +14,7 @@ from jitkernels.graph import (
     neighbours,
     products,
 )
+from jitkernels.graph.ahead import computed_ahead
 from jitkernels.graph.arena import planned
 from jitkernels.graph.bodies import bodies_of
 from jitkernels.graph.config import JitConfig
@@ -120,6 +121,8 @@ def _planned(
 ) -> tuple[Program, list[epilogues.Step], dict[int, Array]]:
     """What is computed where, and where its results are."""
     given = neighbours.decided(graph)
+    if abs(config.opt_level) >= 2 and not in_flow:
+        given = computed_ahead(given, scope)
     graph = _simplified(given, config)
     if checks.picks_in(graph) < checks.picks_in(given):
         # What comes to nothing is looked at all the same, as by NumPy.
