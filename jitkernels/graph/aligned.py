@@ -69,10 +69,7 @@ def _is_worth_it(node: Node) -> bool:
     whole = extents.product(node.shape) * size
     row: Number = node.shape[-1] * size
     asked = ((whole - LEAST_BYTES, ">="), (MOST_BYTES - whole, ">="), (row % LINE, "=="))
-    for extent, sign in asked:
-        if not _holds(extent, sign):
-            return False
-    return True
+    return all(_holds(extent, sign) for extent, sign in asked)
 
 
 def _holds(extent: Number, sign: str) -> bool:

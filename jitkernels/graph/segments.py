@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jitkernels import machine
+from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import GraphError
 from jitkernels.graph import cones, epilogues, guesses
 from jitkernels.graph.emit import polls, programs, shared_rounds, swapping
@@ -14,6 +15,7 @@ from jitkernels.graph.emit.elements import FlowFunction
 from jitkernels.graph.emit.flow import FlowEmitter
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
+from jitkernels.graph.emit.rounding import FUSED, rounded
 from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.emit.watched import WatchedLibrary
 from jitkernels.graph.extents import Extent, Scope
@@ -57,6 +59,7 @@ class Maker:
         # What the body of a kernel calls is part of it: its externals are told before it is made.
         has_flows = any(map(is_flow, self.program.graph))  # of which nobody is warned
         is_watched = self.units is None and bool(self.program.graph.writes) and not has_flows
+        self.has_flows = has_flows
         kind = WatchedLibrary if is_watched else Library
         self.library = kind(alone={} if self.units is None else None)
         self.shares = False
@@ -112,7 +115,7 @@ class Maker:
             group.calls = [(call, products.get(call.name)) for call in inner.calls]
         function = FlowFunction(self.library, self.program.symbols, self.scope.moving)
         emitter = FlowEmitter(self.arrays, function, flow, name)
-        self.flows.append(emitter.text())
+        self.flows.append(rounded(self.library, emitter.text(), all_products=True))
         if emitter.swaps and swapping.TEXT not in self.flows:
             self.flows.append(swapping.TEXT)
         if (emitter.patience or emitter.shares) and polls.TEXT not in self.flows:
@@ -134,10 +137,8 @@ class Maker:
             self.library, self.texts, self.flows, self.calls, symbols, parallel=parallel
         )
         if abs(config.opt_level) < 2:  # every product is rounded before it is added to, as NumPy's are
-            text = text.replace(" contract ", " ")
+            text = text.replace(FUSED, " ")
         has_flows = any(isinstance(one, Flow) for one in nests)
-        if has_flows:  # numbers come out as Python has them, and may decide what is done
-            text = text.replace(" contract ", " ")
         externals = *programs.externals(self.library, parallel=parallel), *dict.fromkeys(self.kernels)
         if self.units is not None:
             self.units.append(programs.Unit(self.library, [*self.texts, *self.flows], self.calls))
@@ -166,6 +167,8 @@ class Maker:
         """The code of a nest, and its call, which a product behind which it comes may do for its rows."""
         emitter = self._emitter(nest, name, self._variant(nest, follows=product is not None))
         own = emitter.text()
+        if self.has_flows and not _sums(nest):
+            own = rounded(self.library, own)
         checks = tuple(
             self.arrays[id(one.target)].word for one in nest.stores if one.target in self.program.graph.checks
         )
@@ -203,7 +206,7 @@ class Maker:
             own.unroll,
             own.stream,
             own.fetches,
-            is_delicate=self.units is None and _is_delicate(nest, program),
+            is_delicate=self.units is None and not self.has_flows and _is_delicate(nest, program),
             any_size=self.units is not None,
         )
 
@@ -228,6 +231,8 @@ class Maker:
 class InnerMaker(Maker):
     """Makes nests that a loop or branch calls, each at once and whole."""
 
+    has_flows = True
+
     def nest(self, nest: Nest, name: str) -> None:
         if not nest.is_empty:
             self._nest(nest, name, None)
@@ -248,6 +253,13 @@ class InnerMaker(Maker):
 
     def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
         return Emitter(nest, self.arrays, self._function(), variant, name)
+
+
+def _sums(nest: Nest) -> bool:
+    """Whether a nest adds floats up, which has no order of its own, and rounds as it comes."""
+    return any(
+        one.options["kind"] == "sum" and one.dtype in FLOATS for cone in nest.cones for one in cone.reductions
+    )
 
 
 def _is_delicate(nest: Nest, program: Program) -> bool:
