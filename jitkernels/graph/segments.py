@@ -181,7 +181,7 @@ class Maker:
                 return
             self._product(product, f"{name}.before")
         loop = emitter.range_loop
-        self.texts.append(own)
+        self.texts.append(programs.inlined(own) if self._is_inlined(nest) else own)
         extent = None if loop is None else emitter.extents[loop]
         unit = emitter.lanes()[1] if loop == emitter.lane_loop else 1
         clock = self._clock(nest)
@@ -213,6 +213,10 @@ class Maker:
     def _guess(self, nest: Nest) -> Variant | None:  # noqa: ARG002  # of those in loops
         """A variant for where a nest is; None where it follows from what the nest computes."""
         return None
+
+    def _is_inlined(self, nest: Nest) -> bool:  # noqa: ARG002  # of those in loops
+        """Whether a nest becomes part of what calls it."""
+        return False
 
     def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
         emitter = Emitter(nest, self.arrays, self._function(), variant, name)
@@ -250,6 +254,10 @@ class InnerMaker(Maker):
         if reduces if is_short else guesses.is_stencil(nest):
             return Variant(min(32, widest), 1)
         return None
+
+    def _is_inlined(self, nest: Nest) -> bool:
+        """What gives nothing but numbers: these stay in registers, where what waits for them has them sooner."""
+        return not any(store.target.ndim for store in nest.stores)
 
     def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
         return Emitter(nest, self.arrays, self._function(), variant, name)
