@@ -31,7 +31,7 @@ from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Number, is_moving
-from jitkernels.graph.flows import brought_home
+from jitkernels.graph.flows import landed
 from jitkernels.graph.ir import Node
 from jitkernels.graph.regions import Closing, items, parameter
 
@@ -173,7 +173,7 @@ class Loop:
             )
             homes = parameters[len(parameters) - len(self.storages) :]
             outputs += [
-                brought_home(storage.node, home) for storage, home in zip(self.storages, homes, strict=True)
+                landed(storage.node, home) for storage, home in zip(self.storages, homes, strict=True)
             ]
         checks = attempt.checks[len(asked) :]
         hoisted = self._hoisted(attempt, parameters, [*outputs, *checks])
