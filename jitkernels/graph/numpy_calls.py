@@ -102,7 +102,9 @@ def _listed(function: Function, numbers: Sequence[Number]) -> str:
     """The address of some numbers."""
     if not numbers:
         return "0"
-    return function.new(function.block, f"ptrtoint ptr {_words(function, [*map(function.extent, numbers)])} to i64")
+    return function.new(
+        function.block, f"ptrtoint ptr {_words(function, [*map(function.extent, numbers)])} to i64"
+    )
 
 
 def _records(function: Function, records: Sequence[Sequence[object]]) -> str:

@@ -306,4 +306,3 @@ def entry() -> External:
         lambda: load.address_of(_source()),
         _source,
     )
-
