@@ -375,6 +375,12 @@ def given_to(out: Any, result: Any) -> Any:
             raise ArgumentError(
                 f"out: expected an array of shape {np.shape(one)}, got one of shape {target.shape}"
             )
+        if isinstance(one, np.ndarray | np.generic) and not np.can_cast(one.dtype, target.dtype, "same_kind"):
+            raise ArgumentTypeError(
+                f"out: expected an array that takes {one.dtype}, got one of dtype {target.dtype}"
+            )
+        if not target.flags.writeable:
+            raise ArgumentError("out: expected an array that can be written to, got one that is read-only")
     for target, one in zip(outs, results, strict=True):
         np.copyto(target, one, casting="same_kind")
     return out
