@@ -21,6 +21,7 @@ from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import checks, construct, extents
 from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.emit.interface import NUMBERS
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.operations import region_of
 from jitkernels.graph.regions import leaked
@@ -49,7 +50,8 @@ class Plan:
 
     `is_tuple`: whether they are the outputs in a tuple, or one alone; None if they are put together by `make`, which
     needs these `leaves` and, if there are any `views` or numbers, the values of symbols. `itself`: the one argument
-    that is given back as it is. `are_arguments`: whether nothing but arguments is given back.
+    that is given back as it is. `kinds` says of the outputs what they are given back as: "array", "scalar" for NumPy's
+    numbers, or the name of Python's type. `are_arguments`: whether nothing but arguments is given back.
     """
 
     def __init__(
@@ -378,8 +380,10 @@ def _plan(planner: _Planner, make: Make, found: Any) -> Plan:
             or planner.made.get(id(value.view.storage)) != i
         ):
             return Plan(make, (), None, planner.leaves, views=planner.views, are_arguments=are_arguments)
-        kinds.append("float" if value.is_weak else "scalar" if value.is_scalar else "array")
-    is_plain = "float" not in kinds and all(
+        kinds.append(value.python.__name__ if value.is_weak else "scalar" if value.is_scalar else "array")
+        if value.is_weak and NUMBERS.get(kinds[-1]) != value.node.dtype:
+            return Plan(make, (), None, planner.leaves, views=planner.views)
+    is_plain = all(
         view.shape or kind != "array" for view, kind in zip((one.view for one in listed), kinds, strict=True)
     )
     return Plan(make, tuple(kinds), several if is_plain else None)
@@ -398,6 +402,12 @@ def given_to(out: Any, result: Any) -> Any:
             raise ArgumentError(
                 f"out: expected an array of shape {np.shape(one)}, got one of shape {target.shape}"
             )
+        if isinstance(one, np.ndarray | np.generic) and not np.can_cast(one.dtype, target.dtype, "same_kind"):
+            raise ArgumentTypeError(
+                f"out: expected an array that takes {one.dtype}, got one of dtype {target.dtype}"
+            )
+        if not target.flags.writeable:
+            raise ArgumentError("out: expected an array that can be written to, got one that is read-only")
     for target, one in zip(outs, results, strict=True):
         np.copyto(target, one, casting="same_kind")
     return out

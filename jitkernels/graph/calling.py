@@ -138,4 +138,4 @@ def _plain(call: Called) -> Callable[..., Any]:
     names = ", ".join(f"a{i}" for i in range(count))
     known = {"f": function, **{f"c{i}": one for i, one in enumerate(constants)}}
     outer = f"lambda {', '.join(known)}: lambda {names}: f({', '.join(given)})"
-    return eval(outer)(**known)  # type: ignore[no-any-return]  # noqa: S307  # of our own text
+    return eval(outer)(**known)  # type: ignore[no-any-return]  # of our own text

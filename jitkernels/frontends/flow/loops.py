@@ -57,7 +57,8 @@ class Loop:
         self.own = [rebinding.is_own(one, self.given) for one in self.given]
         self.kinds = [kind_of(one) for one in self.before]
         self.storages: list[Storage] = []
-        self.ints = CarriedInts(tracer, self.before, self.kinds)
+        rounds = ranges.most_rounds(tracer, *count) if count is not None else None
+        self.ints = CarriedInts(tracer, self.before, self.kinds, rounds)
         self.rebound: list[int] = []
         self.depth, self.start, self.passes = tracer.depth + 1, 0, 0
         self.now: Any = None
@@ -248,7 +249,7 @@ class Loop:
             if kind is not Unset:
                 made = next(numbers)
                 if kind is int:
-                    fits = self.ints.is_within(place, made, now) and fits
+                    fits = self.ints.is_within(place, made, now, has_checks=bool(attempt.checks)) and fits
         # By the places of what is carried a round has its inputs.
         fits = fits and kinds == self.kinds and places == tuple(self.rebound)
         self.kinds = kinds
