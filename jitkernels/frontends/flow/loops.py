@@ -159,13 +159,19 @@ class Loop:
                     moving.note(tracer, one)
                 self.start = attempt.start
                 self.lists.clear()
+                originals = [self.before[place].view.storage for place in self.rebound]
+                for storage in originals:
+                    storage.is_read = False
                 self._run(given)
             attempt.finish(state.entries, state.line)
-            for place in self.rebound:
-                if self.lists and attempt.has_written(values[place].view.storage):
+            for place, original in zip(self.rebound, originals, strict=True):
+                is_written = attempt.has_written(values[place].view.storage)
+                if self.lists and is_written:
                     raise UnknownError(f"{state.names[place]} is written to, and in a list")
-                # The first round has the array from before the loop, which others see being written to.
-                if not self.own[place] and attempt.has_written(values[place].view.storage):
+                # The first round has the array from before the loop, which others see being written to:
+                # variables that are known, and what loops go along, or functions have as defaults.
+                is_seen = not self.own[place] or original.is_read
+                if (is_written and is_seen) or attempt.has_written(original):
                     raise self._error(place, "is written to, and another array after it: take a copy before")
             after = state.read()
             if not self._is_settled(attempt, values, after, parameters[first:]):
@@ -356,7 +362,8 @@ class Loop:
             if self.before[place] is UNSET and is_of_function(self.state.names[place]):
                 self._expect_round(place)
             if kind is int:
-                self._after(place, made)
+                before = self.before[place]
+                ranges.note_after(tracer, before, made, self.bounds.get(place, ranges.FREE))
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
             values[place].view.storage.doubts += [one.array.view.storage for one in self.lists]
@@ -384,18 +391,3 @@ class Loop:
         if not matters and not any(one is UNSET for one in self.given):
             return False
         return not first_round.is_there(self.count)
-
-    def _after(self, place: int, made: Node) -> None:
-        """What is known of an int after the loop."""
-        before, bounds = self.before[place], self.bounds.get(place, ranges.FREE)
-        ranges.note(self.tracer, made, bounds)
-        start = ranges.move_of(self.tracer, before.node) if type(before) is Traced else None
-        first = ranges.interval(self.tracer, before) if start is not None else None
-        if start is not None and first is not None:
-            is_little = all(
-                one in (end, far) for one, end, far in zip(bounds, first, ranges.FREE, strict=True)
-            )
-            is_up = start.is_up and ranges.are_same(bounds[:1], first[:1])
-            is_down = start.is_down and ranges.are_same(bounds[1:], first[1:])
-            move = ranges.Move(start.base, start.is_little and is_little, is_up, is_down)
-            self.tracer.moves[id(made)] = made, move

@@ -184,3 +184,15 @@ def either(tracer: Tracer, node: Node, moves: Sequence[Move | None]) -> None:
     if len(known) == len(moves) and known and all(one.base is known[0].base for one in known):
         flags = (all(getattr(one, name) for one in known) for name in ("is_little", "is_up", "is_down"))
         tracer.moves[id(node)] = node, Move(known[0].base, *flags)
+
+
+def note_after(tracer: Tracer, before: Any, made: Node, bounds: Interval) -> None:
+    """Remember what is known of an int after a loop, from what it was before and where it was in the rounds."""
+    note(tracer, made, bounds)
+    start = move_of(tracer, before.node) if type(before) is Traced else None
+    first = interval(tracer, before) if start is not None else None
+    if start is not None and first is not None:
+        is_little = all(one in (end, far) for one, end, far in zip(bounds, first, FREE, strict=True))
+        is_up = start.is_up and are_same(bounds[:1], first[:1])
+        is_down = start.is_down and are_same(bounds[1:], first[1:])
+        tracer.moves[id(made)] = made, Move(start.base, start.is_little and is_little, is_up, is_down)
