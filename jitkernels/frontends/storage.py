@@ -145,7 +145,7 @@ class View:
         if self.is_readonly:
             raise ValueError("assignment destination is read-only")
         if self.parent is None:
-            node = self.storage.node
+            node = self.node
             in_place = value.operation in ("scatter", "update") and value.inputs[0] is node
             # In loops and branches memory is that of the value before: another array's is copied into it.
             self.storage.change(value if in_place or not watched.logs else construct.copy(value))

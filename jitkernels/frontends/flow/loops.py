@@ -170,8 +170,8 @@ class Loop:
                     raise UnknownError(f"{state.names[place]} is written to, and in a list")
                 # The first round has the array from before the loop, which others see being written to:
                 # variables that are known, and what loops go along, or functions have as defaults.
-                is_seen = not self.own[place] or original.is_read
-                if (is_written and is_seen) or attempt.has_written(original):
+                is_shared = original.is_read and attempt.has_written(original)
+                if is_shared or (is_written and (original.is_read or not self.own[place])):
                     raise self._error(place, "is written to, and another array after it: take a copy before")
             after = state.read()
             if not self._is_settled(attempt, values, after, parameters[first:]):
