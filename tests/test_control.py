@@ -228,7 +228,7 @@ def test_reasons_are_told() -> None:
     def sorted_rows(a: Any) -> Any:
         total = 0.0
         for i in range(a.shape[0]):
-            total += np.sort(a[i])[0]
+            total += np.unique(a[i])[0]
         return total
 
     compiled = jk.jit(sorted_rows)

@@ -7,7 +7,7 @@ import functools
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class Called:
         return dict(inspect.signature(self.function).bind(*self.arguments, **self.keywords).arguments)
 
 
-def _filled(value: Any, arrays: list[Any]) -> Any:
+def _filled(value: Any, arrays: Sequence[Any]) -> Any:
     if type(value) is Hole:
         return arrays[value.number]
     if isinstance(value, tuple | list):
@@ -108,7 +108,7 @@ def _told(value: Any) -> str:
         return f"dict({', '.join(f'{key}={_told(one)}' for key, one in value.items())})"
     if type(value) is functools.partial:
         return f"partial({_told(value.func)}, {_told(value.args)}, {_told(value.keywords)})"
-    if type(value).__module__.startswith(f"{PACKAGE}."):  # such as `Called`
+    if type(value).__module__.startswith(f"{PACKAGE}.") and hasattr(value, "__dict__"):  # such as `Called`
         return f"{type(value).__qualname__}({_told({**vars(value), 'expected': None})})"
     return _path(value)
 
@@ -120,22 +120,10 @@ def _plain(call: Called) -> Callable[..., Any]:
     numbers = [one.number if type(one) is Hole else -1 for one in call.arguments]
     if numbers == [*range(count)] and not call.keywords:
         return function  # type: ignore[no-any-return]
-    constants: list[Any] = []
+    if numbers == [*range(count)] and Hole not in map(type, call.keywords.values()):
+        return functools.partial(function, **call.keywords)
 
-    def text(value: Any) -> str:
-        if type(value) is Hole:
-            return f"a{value.number}"
-        if type(value) in (tuple, list):
-            inner = "".join(f"{text(one)}, " for one in value)
-            return f"({inner})" if type(value) is tuple else f"[{inner}]"
-        if type(value) is dict:
-            return f"{{{', '.join(f'{key!r}: {text(one)}' for key, one in value.items())}}}"
-        constants.append(value)
-        return f"c{len(constants) - 1}"
+    def called(*arrays: Any) -> Any:
+        return function(*_filled(call.arguments, arrays), **_filled(call.keywords, arrays))
 
-    given = [text(one) for one in call.arguments]
-    given += [f"{key}={text(one)}" for key, one in call.keywords.items()]
-    names = ", ".join(f"a{i}" for i in range(count))
-    known = {"f": function, **{f"c{i}": one for i, one in enumerate(constants)}}
-    outer = f"lambda {', '.join(known)}: lambda {names}: f({', '.join(given)})"
-    return eval(outer)(**known)  # type: ignore[no-any-return]  # noqa: S307  # of our own text
+    return called

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from jitkernels.graph import calling, extents
 from jitkernels.graph.emit.blocks import Function
@@ -102,7 +101,9 @@ def _listed(function: Function, numbers: Sequence[Number]) -> str:
     """The address of some numbers."""
     if not numbers:
         return "0"
-    return function.new(function.block, f"ptrtoint ptr {_words(function, [*map(function.extent, numbers)])} to i64")
+    return function.new(
+        function.block, f"ptrtoint ptr {_words(function, [*map(function.extent, numbers)])} to i64"
+    )
 
 
 def _records(function: Function, records: Sequence[Sequence[object]]) -> str:

@@ -1,4 +1,4 @@
-"""What compiled code calls Python's functions by: arrays are made of memory that is at hand, results are brought there.
+"""What compiled code calls Python's functions by: arrays are made of memory at hand, results are brought there.
 
 ``i64 f(ptr callee, i64 count, ptr arguments, i64 results, ptr records, i64 hears)`` calls a function with arguments by
 position. Six words tell of each argument: its kind (`KINDS`), the address of its elements, and, of arrays and NumPy's
@@ -42,7 +42,7 @@ def _hear(_: str, number: int) -> None:
 @functools.cache
 def _hearing() -> Any:
     """Settings of NumPy's by which errors are told to this module."""
-    make: Any = umath._make_extobj  # type: ignore[attr-defined]  # which `numpy.errstate` calls
+    make: Any = umath._make_extobj  # which `numpy.errstate` calls
     return make(divide="call", over="call", invalid="call", under="ignore", call=_hear)
 
 
@@ -117,14 +117,17 @@ array:
   %steps.at = getelementptr i64, ptr %record, i64 5
   %steps = load ptr, ptr %steps.at
   call void @Py_IncRef(ptr %dtype)
-  %made.array = call ptr @PyArray_NewFromDescr(ptr @jk_ndarray, ptr %dtype, i32 %nd, ptr %extents, ptr %steps, ptr %data, i32 {ALIGNED | WRITEABLE}, ptr null)
+  %made.array = call ptr @PyArray_NewFromDescr(
+    ptr @jk_ndarray, ptr %dtype, i32 %nd, ptr %extents, ptr %steps, ptr %data, i32 {ALIGNED | WRITEABLE}, ptr null
+  )
   %is.scalar = icmp eq i64 %kind, {SCALAR}
   br i1 %is.scalar, label %scalar, label %stored
 scalar:
   %scalar.object = call ptr @PyArray_Return(ptr %made.array)
   br label %stored
 stored:
-  %object = phi ptr [ %float.object, %float ], [ %int.object, %int ], [ %bool.object, %bool ], [ %made.array, %array ], [ %scalar.object, %scalar ]
+  %object = phi ptr [ %float.object, %float ], [ %int.object, %int ], [ %bool.object, %bool ],
+    [ %made.array, %array ], [ %scalar.object, %scalar ]
   %missing = icmp eq ptr %object, null
   br i1 %missing, label %done, label %made
 made:
@@ -213,7 +216,10 @@ copy:
   br label %brought
 arrange:
   call void @Py_IncRef(ptr %dtype.out)
-  %view = call ptr @PyArray_NewFromDescr(ptr @jk_ndarray, ptr %dtype.out, i32 %nd.out, ptr %extents.out, ptr null, ptr %target, i32 {ALIGNED | WRITEABLE}, ptr null)
+  %view = call ptr @PyArray_NewFromDescr(
+    ptr @jk_ndarray, ptr %dtype.out, i32 %nd.out, ptr %extents.out, ptr null, ptr %target, i32 {ALIGNED | WRITEABLE},
+    ptr null
+  )
   %no.view = icmp eq ptr %view, null
   br i1 %no.view, label %let.go, label %turn
 turn:
@@ -306,4 +312,3 @@ def entry() -> External:
         lambda: load.address_of(_source()),
         _source,
     )
-
