@@ -243,6 +243,7 @@ def test_broken_bundles(tmp_path: Path) -> None:
     refused("mlp.weights", None, "missing")
     refused("mlp.weights", b"123", "the weights are 3 bytes of")
     refused("mlp.json", b"{}", "describes no bundle")
+    refused("mlp.json", b"\xa0{}", "describes no bundle")
     refused("mlp.json", whole[tmp_path / "mlp.json"].replace(b'"format": 1', b'"format": 9'), "format 9")
     refused(
         "mlp.json",

@@ -225,13 +225,13 @@ def test_lists_that_grow() -> None:
 
 
 def test_reasons_are_told() -> None:
-    def sorted_rows(a: Any) -> Any:
+    def first_of_rows(a: Any) -> Any:
         total = 0.0
         for i in range(a.shape[0]):
             total += np.unique(a[i])[0]
         return total
 
-    compiled = jk.jit(sorted_rows)
+    compiled = jk.jit(first_of_rows)
     told = str(compiled.explain(np.ones((10_000, 3))))
     assert "left to NumPy" in told
     assert f"{__file__}:" in told

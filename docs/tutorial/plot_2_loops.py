@@ -72,7 +72,7 @@ axes.imshow(warmed(plate, 500), cmap="inferno")
 axes.set_axis_off()
 
 # %%
-# What cannot become code is NumPy's. With `strict=True` it is an error, which tells the line, and what to write instead.
+# What cannot become code is NumPy's. With `strict=True` it is an error: the line, and what to write instead.
 
 
 @jk.jit(strict=True)

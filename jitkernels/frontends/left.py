@@ -17,7 +17,7 @@ class Left:
             self._tell()
         return self
 
-    def __exit__(self, kind: Any, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.has_raised and kind is None:
             self._tell()
 

@@ -46,7 +46,7 @@ FREE = frozenset({"input", "constant", "extent", "view", "reshape"})
 class Specialisation:
     """Code for one structure and pattern of arguments, with the guards under which it is right.
 
-    `graph` is None where the plain function serves, for `reason`; `has_raised`: tracing raised what it may raise itself.
+    `graph` is None where the plain function serves, for `reason`. `has_raised`: tracing did, as that may itself.
     """
 
     def __init__(self, tracer: Tracer) -> None:

@@ -18,7 +18,7 @@ from jitkernels.frontends.storage import c_strides
 from jitkernels.functions import traces
 from jitkernels.graph import construct, interpreter
 from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Extent, Number, Scope, same
+from jitkernels.graph.extents import Extent, Number, Scope, is_moving, same
 from jitkernels.graph.ir import Node, serial, sorted_nodes
 from jitkernels.graph.unknown import AskedError
 
@@ -204,6 +204,8 @@ class Tracer:
         return self._values[id(node)][1]
 
     def _extent(self, extent: Number) -> int:
+        if is_moving(extent):
+            raise UnknownError("a value is asked for that differs from round to round")
         return extent.value if isinstance(extent, Extent) else int(extent)
 
     def number(self, node: Node, what: Any) -> Any:

@@ -120,16 +120,12 @@ def laid_in(node: Node, first: Node | None = None) -> Node:
     return node
 
 
-def brought_home(node: Node, base: Node) -> Node:
-    """What a region makes of an array: a copy, where flows and elements have left it in the memory of another."""
-    return construct.copy(node) if is_direct(node) and laid_in(node, base) is not base else node
-
-
 def landed(node: Node, place: Node) -> Node:
-    """A value as one that code of a region can leave in the memory of a parameter."""
-    if not node.ndim or node is place or base_of(node) is place:
-        return brought_home(node, place) if node.ndim else node
-    return construct.copy(node) if is_direct(node) or base_of(node).operation == "parameter" else node
+    """A value as code of a region can leave it in a parameter's memory: a copy where it lies in that of another."""
+    if not node.ndim or laid_in(node, place) is place:
+        return node
+    is_of_another = base_of(node) is not place and base_of(node).operation == "parameter"
+    return construct.copy(node) if is_direct(node) or is_of_another else node
 
 
 def place_of_base(item: Node) -> int | None:

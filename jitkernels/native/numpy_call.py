@@ -1,10 +1,10 @@
-"""What compiled code calls Python's functions by: arrays are made of memory at hand, results are brought there.
+"""What compiled code calls Python's functions by: arrays are made of memory that is at hand, results are brought there.
 
 ``i64 f(ptr callee, i64 count, ptr arguments, i64 results, ptr records, i64 hears)`` calls a function with arguments by
 position. Six words tell of each argument: its kind (`KINDS`), the address of its elements, and, of arrays and NumPy's
 numbers, the dtype object, how many dimensions there are, and the addresses of extents and of steps in bytes (0: there
-are no gaps). Six tell of each result that is wanted: its place in a tuple (-1: it is what the function gives), where its
-elements go, the dtype object, dimensions, extents, and how many bytes it has.
+are no gaps). Six tell of each result that is wanted: its place in a tuple (-1: it is what the function gives), where
+its elements go, the dtype object, dimensions, extents, and how many bytes it has.
 
 It returns 0, `REFUSED` where the function raised or gave something else, or `INTERRUPTED` where it raised what ends
 programs. Floating-point errors are left in the flags of the processor, if it `hears`, and nobody is told otherwise.
@@ -117,9 +117,8 @@ array:
   %steps.at = getelementptr i64, ptr %record, i64 5
   %steps = load ptr, ptr %steps.at
   call void @Py_IncRef(ptr %dtype)
-  %made.array = call ptr @PyArray_NewFromDescr(
-    ptr @jk_ndarray, ptr %dtype, i32 %nd, ptr %extents, ptr %steps, ptr %data, i32 {ALIGNED | WRITEABLE}, ptr null
-  )
+  %made.array = call ptr @PyArray_NewFromDescr(ptr @jk_ndarray, ptr %dtype, i32 %nd,
+      ptr %extents, ptr %steps, ptr %data, i32 {ALIGNED | WRITEABLE}, ptr null)
   %is.scalar = icmp eq i64 %kind, {SCALAR}
   br i1 %is.scalar, label %scalar, label %stored
 scalar:
@@ -127,7 +126,7 @@ scalar:
   br label %stored
 stored:
   %object = phi ptr [ %float.object, %float ], [ %int.object, %int ], [ %bool.object, %bool ],
-    [ %made.array, %array ], [ %scalar.object, %scalar ]
+      [ %made.array, %array ], [ %scalar.object, %scalar ]
   %missing = icmp eq ptr %object, null
   br i1 %missing, label %done, label %made
 made:
@@ -216,10 +215,8 @@ copy:
   br label %brought
 arrange:
   call void @Py_IncRef(ptr %dtype.out)
-  %view = call ptr @PyArray_NewFromDescr(
-    ptr @jk_ndarray, ptr %dtype.out, i32 %nd.out, ptr %extents.out, ptr null, ptr %target, i32 {ALIGNED | WRITEABLE},
-    ptr null
-  )
+  %view = call ptr @PyArray_NewFromDescr(ptr @jk_ndarray, ptr %dtype.out, i32 %nd.out,
+      ptr %extents.out, ptr null, ptr %target, i32 {ALIGNED | WRITEABLE}, ptr null)
   %no.view = icmp eq ptr %view, null
   br i1 %no.view, label %let.go, label %turn
 turn:

@@ -25,7 +25,7 @@ from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.flows import brought_home, unsupported
+from jitkernels.graph.flows import landed, unsupported
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.regions import Closing, items
 
@@ -121,7 +121,7 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
             if type(kind) is Sides
         ]
         roots += [
-            brought_home(side.nodes[key], one.node) if key in side.nodes else one.node
+            landed(side.nodes[key], one.node) if key in side.nodes else one.node
             for key, one in storages.items()
         ]
         roots += [construct.constant(False, "bool")] if is_risky else []

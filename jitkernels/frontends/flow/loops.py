@@ -31,7 +31,7 @@ from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Number, is_moving
-from jitkernels.graph.flows import brought_home
+from jitkernels.graph.flows import landed
 from jitkernels.graph.ir import Node
 from jitkernels.graph.regions import Closing, items, parameter
 
@@ -173,7 +173,7 @@ class Loop:
             )
             homes = parameters[len(parameters) - len(self.storages) :]
             outputs += [
-                brought_home(storage.node, home) for storage, home in zip(self.storages, homes, strict=True)
+                landed(storage.node, home) for storage, home in zip(self.storages, homes, strict=True)
             ]
         checks = attempt.checks[len(asked) :]
         hoisted = self._hoisted(attempt, parameters, [*outputs, *checks])
@@ -222,6 +222,7 @@ class Loop:
                 self._rebind(place)
         if len(self.rebound) > known:
             return False
+        places = tuple(self.rebound)
         kinds = []
         numbers = iter(carried)
         fits = not new
@@ -230,7 +231,6 @@ class Loop:
         ):
             if kind is None or kind_of(now) is None:
                 if self._is_rebound(place, now):
-                    fits = fits and place in self.rebound
                     self._rebind(place)
                 elif now is not before and not (before is UNSET and not is_of_function(name)):
                     raise self._error(
@@ -243,7 +243,8 @@ class Loop:
                 made = next(numbers)
                 if kind is int:
                     fits = self.ints.is_within(place, made, now) and fits
-        fits = fits and kinds == self.kinds
+        # By the places of what is carried a round has its inputs.
+        fits = fits and kinds == self.kinds and places == tuple(self.rebound)
         self.kinds = kinds
         return fits
 
@@ -260,6 +261,8 @@ class Loop:
         storage = now.view.storage
         if place in self.rebound:
             return True
+        if now is before:
+            return False
         others = [i for i, one in enumerate(self.before) if rebinding.has(one, storage)]
         if len(others) != 1 or not all(self.own[i] or self.given[i] is UNSET for i in (place, *others)):
             return False
@@ -296,7 +299,7 @@ class Loop:
             if is_number(kind)
         ]
         carried += rebinding.inputs([self.before[place] for place in self.rebound], closing.taken)
-        carried += [storage.node for storage in self.storages]
+        carried += rebinding.inputs(self.storages, closing.taken)
         carried += [construct.constant(False, "bool")] if is_risky else []
         refuse_unsupported(tracer, options)
         node = tracer.placed(Node("loop", [*limits, *carried, *closing.taken], "int64", (), options))

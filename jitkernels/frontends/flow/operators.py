@@ -77,7 +77,7 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
         )
     except GrowsError:
         raise
-    except Exception as error:
+    except (Exception, UnknownError) as error:
         if first_round.is_missing(found.count):
             return
         if not isinstance(error, UnknownError):
