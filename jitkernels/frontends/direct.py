@@ -193,6 +193,8 @@ def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) 
     rebuilt = None
     if plan.itself is not None:
         rebuilt = Rebuilt(None, (plan.itself,), ())
+    elif plan.is_tuple is None and plan.kinds:
+        rebuilt = Rebuilt(None, (), (), plan.kinds, plan.several)
     elif plan.is_tuple is None:
         symbols = tuple(program.symbols) if plan.views else ()
         call.objects.append(plan.finisher(len(program.graph.outputs), symbols))

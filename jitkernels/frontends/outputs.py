@@ -41,12 +41,17 @@ IMMUTABLE = (
 )  # fmt: skip
 
 
+PYTHON = {"float": "float64", "int": "int64", "bool": "bool"}
+"""Python's numbers, and the dtypes that they are computed in."""
+
+
 class Plan:
     """How the results of a call are made.
 
     `is_tuple`: whether they are the outputs in a tuple, or one alone; None if they are put together by `make`, which
     needs these `leaves` and, if there are any `views` or numbers, the values of symbols. `itself`: the one argument
-    that is given back as it is. `are_arguments`: whether nothing but arguments is given back.
+    that is given back as it is. `are_arguments`: whether nothing but arguments is given back. `kinds`: what each
+    output becomes where results are these in order, `several` of them or one: an array, a scalar, or a Python number.
     """
 
     def __init__(
@@ -59,7 +64,9 @@ class Plan:
         views: int = 0,
         itself: int | None = None,
         are_arguments: bool = False,
+        several: bool = False,
     ) -> None:
+        self.several = several
         self.make, self.kinds, self.is_tuple, self.itself = make, kinds, is_tuple, itself
         self.are_arguments = are_arguments
         self.leaves, self.views = tuple(sorted(leaves)), views
@@ -331,11 +338,14 @@ def _plan(planner: _Planner, make: Make, found: Any) -> Plan:
             or planner.made.get(id(value.view.storage)) != i
         ):
             return Plan(make, (), None, planner.leaves, views=planner.views, are_arguments=are_arguments)
-        kinds.append("float" if value.is_weak else "scalar" if value.is_scalar else "array")
-    is_plain = "float" not in kinds and all(
+        python = value.python
+        if python is not None and PYTHON.get(python.__name__) != value.node.dtype:
+            return Plan(make, (), None, planner.leaves, views=planner.views)
+        kinds.append(python.__name__ if python is not None else "scalar" if value.is_scalar else "array")
+    is_plain = not PYTHON.keys() & {*kinds} and all(
         view.shape or kind != "array" for view, kind in zip((one.view for one in listed), kinds, strict=True)
     )
-    return Plan(make, tuple(kinds), several if is_plain else None)
+    return Plan(make, tuple(kinds), several if is_plain else None, several=several)
 
 
 def given_to(out: Any, result: Any) -> Any:

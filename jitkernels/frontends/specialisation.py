@@ -81,14 +81,16 @@ class Specialisation:
             return MANY_ELEMENTS
         if self.has_foreign or self.has_flows:
             return -1
-        if not self.program.kernels:
-            return MANY_ELEMENTS  # NumPy does it all in any case
         return self._elements(SECONDS_OF_PYTHON)
 
     @property
     def plain_at_once(self) -> int:
         """The largest arrays for which that takes less time than what Python does for results alone."""
-        if self.plan is None or self.plan.is_tuple is not None or self.has_foreign or self.has_flows:
+        if self.graph is None or self.has_foreign:
+            return -1
+        if self.program.is_numpy:
+            return MANY_ELEMENTS
+        if self.plan.is_tuple is not None or self.plan.kinds or self.has_flows:
             return -1
         if self.plan.itself is not None:
             return -1

@@ -45,6 +45,12 @@ class Called:
         return dict(inspect.signature(self.function).bind(*self.arguments, **self.keywords).arguments)
 
 
+def _has_holes(value: Any) -> bool:
+    if isinstance(value, tuple | list | dict):
+        return any(map(_has_holes, value.values() if isinstance(value, dict) else value))
+    return type(value) is Hole
+
+
 def _filled(value: Any, arrays: Sequence[Any]) -> Any:
     if type(value) is Hole:
         return arrays[value.number]
@@ -120,8 +126,11 @@ def _plain(call: Called) -> Callable[..., Any]:
     numbers = [one.number if type(one) is Hole else -1 for one in call.arguments]
     if numbers == [*range(count)] and not call.keywords:
         return function  # type: ignore[no-any-return]
-    if numbers == [*range(count)] and Hole not in map(type, call.keywords.values()):
-        return functools.partial(function, **call.keywords)
+    rest = call.arguments[count:]
+    if numbers[:count] == [*range(count)] and not _has_holes((rest, call.keywords)):
+        if not rest:
+            return functools.partial(function, **call.keywords)
+        return lambda *arrays: function(*arrays, *rest, **call.keywords)
 
     def called(*arrays: Any) -> Any:
         return function(*_filled(call.arguments, arrays), **_filled(call.keywords, arrays))

@@ -19,6 +19,7 @@ C_API = (
     "Py_IncRef", "Py_DecRef", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Clear",
     "PyErr_Occurred", "PyErr_SetObject", "PyNumber_Float", "PyLong_AsLong", "PyLong_FromLong", "PyTuple_New",
     "PyDict_GetItemWithError", "PyDict_Next", "PyObject_GetAttr", "PyObject_RichCompareBool", "PyContextVar_Get",
+    "PyFloat_FromDouble", "PyBool_FromLong",
 )  # fmt: skip
 SIGNALS = (
     "PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyEval_SaveThread", "PyEval_RestoreThread",
@@ -26,7 +27,7 @@ SIGNALS = (
 )  # fmt: skip
 """What long loops ask whether somebody wants them to end by."""
 CALLING = (
-    "PyGILState_Ensure", "PyGILState_Release", "PyErr_ExceptionMatches", "PyFloat_FromDouble", "PyBool_FromLong",
+    "PyGILState_Ensure", "PyGILState_Release", "PyErr_ExceptionMatches",
     "PySequence_GetItem", "PyContextVar_Set", "PyContextVar_Reset",
 )  # fmt: skip
 """What calls from compiled code need beside what calls of it do."""

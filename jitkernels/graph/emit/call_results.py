@@ -1,5 +1,6 @@
 """What compiled calls do with their results: make them, or take those given as ``out``, and give them back."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from jitkernels.graph import construct, extents
@@ -8,6 +9,13 @@ from jitkernels.graph.emit.interface import Argument, Rebuilt, Result
 from jitkernels.graph.extents import same
 from jitkernels.native import arenas
 from jitkernels.native.layout import ALIGNED, WRITEABLE, Offset
+
+NUMBERS = {
+    "float": ("double", "PyFloat_FromDouble(double"),
+    "int": ("i64", "PyLong_FromLong(i64"),
+    "bool": ("i8", "PyBool_FromLong(i64"),
+}
+"""How Python's numbers are read from memory, and made."""
 
 
 class GivenResults(CallText):
@@ -67,12 +75,16 @@ class GivenResults(CallText):
         self.require(self.new("icmp eq ptr %out, null"))
         count = len(self.results) + len(rebuilt.inputs) + len(rebuilt.symbols)
         self.places = [self.function.variable("ptr") for _ in range(count)]
-        places = iter(self.places)
         self.block.lines += [f"  store ptr null, ptr {place}" for place in self.places]
-        for result in self.results:
+        kinds = rebuilt.kinds or ("array",) * len(self.results)
+        for result, kind, place in zip(self.results, kinds, self.places, strict=False):
+            if kind in NUMBERS:
+                self.keep(result.word, "ptr", self.variable("i64"))
+                continue
             array = self._empty(result)
             self.keep(result.word, "ptr", self.load("ptr", array, Offset.ARRAY_DATA))
-            self.line(f"  store ptr {array}, ptr {next(places)}")
+            self.line(f"  store ptr {array}, ptr {place}")
+        places = iter(self.places[len(self.results) :])
         for number in rebuilt.inputs:
             self.line(f"  call void @Py_IncRef(ptr {self.given[number]})")
             self.line(f"  store ptr {self.given[number]}, ptr {next(places)}")
@@ -81,6 +93,26 @@ class GivenResults(CallText):
             self.require(self.new(f"icmp ne ptr {number_of}, null"), "undo")
             self.line(f"  store ptr {number_of}, ptr {next(places)}")
         return "false"
+
+    def _numbers(self, kinds: Sequence[str]) -> None:
+        """Results that are Python's numbers, and scalars of NumPy's."""
+        for result, kind, place in zip(self.results, kinds, self.places, strict=True):
+            if kind == "array":
+                continue
+            if kind == "scalar":
+                made = self.new(f"call ptr @PyArray_Return(ptr {self.new(f'load ptr, ptr {place}')})")
+                self.line(f"  store ptr null, ptr {place}")
+            else:
+                read, text = NUMBERS[kind]
+                at = self.new(
+                    f"load ptr, ptr {self.new(f'getelementptr i64, ptr %frame, i64 {result.word}')}"
+                )
+                number = self.new(f"load {read}, ptr {at}")
+                if kind == "bool":
+                    number = self.new(f"zext i8 {number} to i64")
+                made = self.new(f"call ptr @{text} {number})")
+            self.require(self.new(f"icmp ne ptr {made}, null"), "undo")
+            self.line(f"  store ptr {made}, ptr {place}")
 
     def _by_python(self, word: int, whole: str) -> None:
         """Give back what a callable makes of a tuple."""
@@ -164,8 +196,10 @@ class GivenResults(CallText):
 
     def _given(self, given: str) -> None:
         """Return the results: numbers for arrays without dimensions, unless they were given."""
+        kinds = self.rebuilt.kinds if self.rebuilt is not None else ()
+        self._numbers(kinds or ("array",) * len(self.results))
         loaded = [self.new(f"load ptr, ptr {place}") for place in self.places]
-        if self.rebuilt is not None and self.rebuilt.word is None:
+        if self.rebuilt is not None and self.rebuilt.word is None and not self.rebuilt.several:
             self.line(f"  ret ptr {loaded[0]}")
             return
         if not self.results and not self.is_tuple:

@@ -81,12 +81,15 @@ class Bound:
 class Rebuilt:
     """What is given back is what Python makes of a tuple: the results, then inputs, then values of symbols.
 
-    `word`: of the context, where the callable is that takes the tuple; None where the one input is given back itself.
+    `word`: of the context, where the callable is that takes the tuple; None where the one input is given back itself,
+    or where there are `kinds`: what each result becomes, in a tuple if `several`, an array, a scalar or a number.
     """
 
     word: int | None
     inputs: tuple[int, ...]
     symbols: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
+    several: bool = False
 
 
 @record
