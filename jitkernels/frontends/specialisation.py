@@ -88,7 +88,7 @@ class Specialisation:
         """The largest arrays for which that takes less time than what Python does for results alone."""
         if self.graph is None or self.has_foreign:
             return -1
-        if self.program.is_numpy:
+        if self._is_numpy:
             return MANY_ELEMENTS
         if self.plan.is_tuple is not None or self.plan.kinds or self.has_flows:
             return -1
@@ -99,6 +99,16 @@ class Specialisation:
     def _elements(self, seconds: float) -> int:
         """How many elements NumPy is done with in a time that compiled code takes beside computing."""
         return int((seconds / max(self._operations_of_numpy, 1) - SECONDS_OF_NUMPY) / SECONDS_OF_ELEMENT)
+
+    @kept_property
+    def _is_numpy(self) -> bool:
+        """Whether NumPy is called, and what else there is are views, and elements that are picked."""
+        assert self.graph is not None, "traced"
+        others = [node for node in self.graph if node.operation not in FREE]
+        return any(node.operation == "call" for node in others) and all(
+            node.operation in ("call", "item") or (node.operation in ("gather", "cast") and not node.ndim)
+            for node in others
+        )
 
     @kept_property
     def _operations_of_numpy(self) -> int:

@@ -80,7 +80,7 @@ def name_of(function: Any) -> str | None:
         return None
     name = f"jk_called_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
     if name not in _named:
-        _named[name] = _plain(function) if type(function) is Called else function
+        _named[name] = _plain(function) if type(function) is Called else _bare(function)
     return name
 
 
@@ -119,9 +119,32 @@ def _told(value: Any) -> str:
     return _path(value)
 
 
+METHODS: dict[Any, Any] = {
+    np.argsort: np.ndarray.argsort,
+    np.argpartition: np.ndarray.argpartition,
+    np.searchsorted: np.ndarray.searchsorted,
+}
+"""What these functions come to for arrays."""
+STEADY = frozenset({np.sort, np.partition, np.lexsort, np.digitize, *METHODS})
+"""Functions that NumPy never warns of."""
+
+
+def may_warn(function: Any) -> bool:
+    """Whether floating-point errors of a function are warned of."""
+    function = function.function if type(function) is Called else getattr(function, "func", function)
+    return function not in STEADY
+
+
+def _bare(function: Any) -> Any:
+    """The same for arrays, without a look for other kinds of arrays."""
+    if type(function) is functools.partial:
+        return functools.partial(_bare(function.func), *function.args, **function.keywords)
+    return METHODS.get(function) or getattr(function, "_implementation", None) or function
+
+
 def _plain(call: Called) -> Callable[..., Any]:
-    """A function of the arrays alone. NumPy's own code need not look for other kinds of arrays."""
-    function = getattr(call.function, "_implementation", None) or call.function
+    """A function of the arrays alone."""
+    function = call.function if call.kinds[:1] != ["array"] else _bare(call.function)
     count = len(call.kinds)
     numbers = [one.number if type(one) is Hole else -1 for one in call.arguments]
     if numbers == [*range(count)] and not call.keywords:

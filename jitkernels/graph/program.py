@@ -330,10 +330,10 @@ class Program:
         )
 
     @property
-    def is_numpy(self) -> bool:
-        """Whether there is nothing in it but calls of NumPy."""
+    def has_kernels(self) -> bool:
+        """Whether there is anything in it but calls of NumPy."""
         steps = [one for step in self.steps for one in (step.nests if isinstance(step, Segment) else [step])]
-        return bool(steps) and all(isinstance(one, NumpyCall | Node) for one in steps)
+        return not all(isinstance(one, NumpyCall | Node) for one in steps)
 
 
 def aligned(size: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":

@@ -197,7 +197,8 @@ class GivenResults(CallText):
     def _given(self, given: str) -> None:
         """Return the results: numbers for arrays without dimensions, unless they were given."""
         kinds = self.rebuilt.kinds if self.rebuilt is not None else ()
-        self._numbers(kinds or ("array",) * len(self.results))
+        if kinds:
+            self._numbers(kinds)
         loaded = [self.new(f"load ptr, ptr {place}") for place in self.places]
         if self.rebuilt is not None and self.rebuilt.word is None and not self.rebuilt.several:
             self.line(f"  ret ptr {loaded[0]}")
