@@ -193,8 +193,6 @@ def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) 
     rebuilt = None
     if plan.itself is not None:
         rebuilt = Rebuilt(None, (plan.itself,), ())
-    elif plan.is_tuple is None and plan.kinds:
-        rebuilt = Rebuilt(None, (), (), plan.kinds, plan.several)
     elif plan.is_tuple is None:
         symbols = tuple(program.symbols) if plan.views else ()
         call.objects.append(plan.finisher(len(program.graph.outputs), symbols))
@@ -211,6 +209,7 @@ def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) 
         reach,
         word=len(call.objects),
         is_tuple=plan.is_tuple is not False,
+        kinds=plan.kinds if rebuilt is None else (),
         rebuilt=rebuilt,
     )
     return entry

@@ -90,7 +90,7 @@ class Specialisation:
             return -1
         if self._is_numpy:
             return MANY_ELEMENTS
-        if self.plan.is_tuple is not None or self.plan.kinds or self.has_flows:
+        if self.plan.is_tuple is not None or self.has_flows:
             return -1
         if self.plan.itself is not None:
             return -1
