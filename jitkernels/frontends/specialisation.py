@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from jitkernels.disk import say_once
-from jitkernels.errors import GraphError, MemoryLimitError, TracingError, WorkspaceError
+from jitkernels.errors import DerivativeError, GraphError, MemoryLimitError, WorkspaceError
 from jitkernels.frontends import captured, outputs, programs
 from jitkernels.frontends.alarms import Alarm
 from jitkernels.frontends.arguments import FOREIGN, leaves_of, short_extents, strides_of
@@ -46,7 +46,7 @@ FREE = frozenset({"input", "constant", "extent", "view", "reshape"})
 class Specialisation:
     """Code for one structure and pattern of arguments, with the guards under which it is right.
 
-    `graph` is None where the plain function serves, for `reason`.
+    `graph` is None where the plain function serves, for `reason`. `has_raised`: tracing did, as that may itself.
     """
 
     def __init__(self, tracer: Tracer) -> None:
@@ -66,6 +66,7 @@ class Specialisation:
         self.written: tuple[int, ...] = ()
         self.seconds = 0.0
         self.has_foreign, self.has_flows = False, tracer.has_flows
+        self.has_raised = False
         self.alarm: Alarm | None = None
         self.calls = self.operations = 0
         self._may_raise: bool | None = None
@@ -80,14 +81,16 @@ class Specialisation:
             return MANY_ELEMENTS
         if self.has_foreign or self.has_flows:
             return -1
-        if not self.program.kernels:
-            return MANY_ELEMENTS  # NumPy does it all in any case
         return self._elements(SECONDS_OF_PYTHON)
 
     @property
     def plain_at_once(self) -> int:
         """The largest arrays for which that takes less time than what Python does for results alone."""
-        if self.plan is None or self.plan.is_tuple is not None or self.has_foreign or self.has_flows:
+        if self.graph is None or self.has_foreign:
+            return -1
+        if self._is_numpy:
+            return MANY_ELEMENTS
+        if self.plan.is_tuple is not None or self.has_flows:
             return -1
         if self.plan.itself is not None:
             return -1
@@ -96,6 +99,16 @@ class Specialisation:
     def _elements(self, seconds: float) -> int:
         """How many elements NumPy is done with in a time that compiled code takes beside computing."""
         return int((seconds / max(self._operations_of_numpy, 1) - SECONDS_OF_NUMPY) / SECONDS_OF_ELEMENT)
+
+    @kept_property
+    def _is_numpy(self) -> bool:
+        """Whether NumPy is called, and what else there is are views, and elements that are picked."""
+        assert self.graph is not None, "traced"
+        others = [node for node in self.graph if node.operation not in FREE]
+        return any(node.operation == "call" for node in others) and all(
+            node.operation in ("call", "item") or (node.operation in ("gather", "cast") and not node.ndim)
+            for node in others
+        )
 
     @kept_property
     def _operations_of_numpy(self) -> int:
@@ -246,7 +259,7 @@ def made(
     config: JitConfig,
     variant: Mapping[str, Any] | None = None,
 ) -> Specialisation:
-    """Trace a function. Raises TracingError for what has to be written otherwise; plain code serves for all else.
+    """Trace a function. Where there is no code for it the plain function serves. Raises DerivativeError.
 
     `variant`: how it is compiled; that which measured best if None.
     """
@@ -256,13 +269,14 @@ def made(
     push(tracer)
     try:
         graph, plan = _traced(tracer, structure, exact=config.exact_sizes)
-    except TracingError:
+    except DerivativeError:
         raise
     except UnknownError as error:
         specialisation = Specialisation(tracer)
         specialisation.reason = str(placed(error))
     except Exception as error:  # noqa: BLE001  # the plain function raises it again, or does what tracing could not
         specialisation = Specialisation(tracer)
+        specialisation.has_raised = True
         specialisation.reason = f"tracing raised {type(error).__name__}: {placed(error)}"
     else:
         specialisation = Specialisation(tracer)

@@ -1,10 +1,10 @@
 """Loops and branches as steps of a program: what they can hold, and which arrays are changed where they lie."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitkernels.graph import construct
+from jitkernels.graph import construct, numpy_calls
 from jitkernels.graph.ir import Graph, Node, readers, remade_of, sorted_nodes
 from jitkernels.graph.operations import OPERATIONS
 from jitkernels.graph.regions import nodes_within, regions_of
@@ -17,7 +17,6 @@ IN_NESTS = frozenset(
         "constant",
         "extent",
         "iota",
-        "kernel",
         "matmul",
         "reduce",
         "reshape",
@@ -27,6 +26,7 @@ IN_NESTS = frozenset(
     }
 )
 """What nests and kernels of a region compute, beside what is elementwise."""
+VIEWS = frozenset({"view", "reshape"})
 NUMBERS = frozenset({"constant", "extent", "cast", "bounded", "overflows", "parameter", "item"})
 
 
@@ -49,8 +49,13 @@ def is_result(node: Node) -> bool:
 
 
 def is_of_kernel(node: Node) -> bool:
-    """Whether a node is one of the results of a kernel that is called."""
-    return node.operation == "item" and node.inputs[0].operation == "kernel"
+    """Whether a node is one of the results of a kernel, or of a function of NumPy, that code calls."""
+    return node.operation == "item" and is_called(node.inputs[0])
+
+
+def is_called(node: Node) -> bool:
+    """Whether a node is a kernel, or a function of NumPy that code can call."""
+    return node.operation == "kernel" or numpy_calls.is_in_code(node)
 
 
 def is_direct(node: Node) -> bool:
@@ -75,6 +80,7 @@ def unsupported(graph: Graph) -> str:
         if (
             is_direct(node)
             or is_of_kernel(node)
+            or is_called(node)
             or node.operation in IN_NESTS
             or OPERATIONS[node.operation].is_elementwise
         ):
@@ -87,7 +93,7 @@ def may_refuse(flow: Node) -> bool:
     """Whether there are checks in a loop or branch, or kernels that may have no memory to work in."""
     inside = [one for region in regions_of(flow) for one in nodes_within(region)]
     return any(region.checks for node in (flow, *inside) for region in regions_of(node)) or any(
-        node.operation in ("matmul", "kernel") or "grows" in node.options for node in inside
+        node.operation in ("matmul", "kernel", "call") or "grows" in node.options for node in inside
     )
 
 
@@ -115,16 +121,12 @@ def laid_in(node: Node, first: Node | None = None) -> Node:
     return node
 
 
-def brought_home(node: Node, base: Node) -> Node:
-    """What a region makes of an array: a copy, where flows and elements have left it in the memory of another."""
-    return construct.copy(node) if is_direct(node) and laid_in(node, base) is not base else node
-
-
 def landed(node: Node, place: Node) -> Node:
-    """A value as one that code of a region can leave in the memory of a parameter."""
-    if not node.ndim or node is place or base_of(node) is place:
-        return brought_home(node, place) if node.ndim else node
-    return construct.copy(node) if is_direct(node) or base_of(node).operation == "parameter" else node
+    """A value as code of a region can leave it in a parameter's memory: a copy where it lies in that of another."""
+    if not node.ndim or laid_in(node, place) is place:
+        return node
+    is_of_another = base_of(node) is not place and base_of(node).operation == "parameter"
+    return construct.copy(node) if is_direct(node) or is_of_another else node
 
 
 def place_of_base(item: Node) -> int | None:
@@ -188,15 +190,38 @@ def with_copies(graph: Graph) -> Graph:
             before = {id(one) for one in sorted_nodes(node.inputs)}
             for place in changed(node):
                 one = node.inputs[place]
-                others = [other for other in read[id(one)] if other is not node]
-                alone = sum(other is node for other in read[id(one)]) == 1
+                reading = _reading(one, read, kept)
+                others = [other for other in reading if other is not node]
+                alone = len(reading) - len(others) == 1
                 is_given = one.operation in ("input", "reshape")  # which may be an argument in another shape
                 own = id(one) in targets and not late if is_given else id(one) not in kept
-                if not (own and alone and all(id(other) in before for other in others)):
+                if not (
+                    own
+                    and alone
+                    and all(id(other) in before and other.operation not in VIEWS for other in others)
+                ):
                     inputs[place] = construct.copy(inputs[place])
         same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
         new[id(node)] = node if same else node.with_inputs(inputs)
     return remade_of(graph, lambda node: new[id(node)])
+
+
+def _reading(array: Node, read: Mapping[int, list[Node]], kept: set[int]) -> list[Node]:
+    """Who reads an array, also by its views, which are no arrays of their own; views that are results among them."""
+    found: list[Node] = []
+    for one in read[id(array)]:
+        if one.operation in VIEWS:
+            found += _reading(one, read, kept)
+        if one.operation not in VIEWS or id(one) in kept:
+            found.append(one)
+    return found
+
+
+def seen(node: Node) -> Node:
+    """The array that a view is of."""
+    while node.operation in VIEWS:
+        node = node.inputs[0]
+    return node
 
 
 def in_place(nodes: Iterable[Node]) -> dict[int, Node]:

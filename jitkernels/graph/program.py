@@ -18,12 +18,15 @@ from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.nests import Nest
+from jitkernels.graph.numpy_calls import NumpyCall
 from jitkernels.graph.products import Product
 from jitkernels.graph.profile import Profile
 from jitkernels.graph.reuse import memory_of
 from jitkernels.native import arenas, floating_errors, load, vectorcall
 from jitkernels.records import record
 
+NEVER = 2**62
+"""Work that there is none of: who calls Python keeps its lock."""
 LINE = 64
 """Bytes of a line of the caches."""
 
@@ -36,14 +39,15 @@ class FullError(Exception):
 class Segment:
     """Nests that run one after another as one compiled function.
 
-    `polls`: it asks for signals, and Python may run meanwhile.
+    `polls`: Python may run meanwhile, as it asks for signals, or `calls_python`.
     """
 
-    nests: list[Nest | Product | Flow | KernelCall] = field(repr=False)
+    nests: list[Nest | Product | Flow | KernelCall | NumpyCall] = field(repr=False)
     source: programs.Fused
     work: Number
     cached: bool = True
     polls: bool = False
+    calls_python: bool = False
     _code: Any = field(default=None, repr=False)
     _entry: Any = field(default=None, repr=False)
 
@@ -242,23 +246,26 @@ class Program:
         word: int,
         is_tuple: bool,
         rebuilt: interface.Rebuilt | None = None,
+        kinds: Sequence[str] = (),
     ) -> "Entry | None":
         """The function that Python calls may begin with; None where there is work for Python.
 
         `sources` says of each input which step of `reach` gives it, and its type if it is a number (see
-        `interface.Argument`); results are the outputs, in a tuple if `is_tuple`, or what
-        is `rebuilt` of such a tuple. From `word` on, the context has the words of the segment.
+        `interface.Argument`); results are the outputs, in a tuple if `is_tuple`, or what is `rebuilt` of such a tuple;
+        numbers of Python's where `kinds` has the names of their types. From `word` on, the context has the words of
+        the segment.
         """
         if len(self.steps) != 1 or not isinstance(self.steps[0], Segment) or self._writes_before_checks():
             return None
         given = {id(node) for node in self.graph.inputs}
         results = []
-        for node in self.graph.outputs:
+        for number, node in enumerate(self.graph.outputs):
             order = self.orders.get(id(node))
             if id(node) in given:
                 return None
             size = np.dtype(node.dtype).itemsize
-            results.append(interface.Result(self.words[id(node)], node.dtype, size, node.shape, order))
+            kind = kinds[number] if kinds and kinds[number] in interface.NUMBERS else ""
+            results.append(interface.Result(self.words[id(node)], node.dtype, size, node.shape, order, kind))
         if len({one.word for one in results}) < len(results) or not (is_tuple or len(results) <= 1):
             return None
         segment = self.steps[0]
@@ -275,7 +282,8 @@ class Program:
         )  # fmt: skip
         # A few instructions more are not felt here, and what takes LLVM longest is a great many branches.
         source = programs.fused("call", caller.text(), 64, vectorcall.externals(), level=0)
-        return Entry(source, segment.source, (calls.LONG - more) // times)
+        most = NEVER if segment.calls_python else (calls.LONG - more) // times
+        return Entry(source, segment.source, most)
 
     def _writes_before_checks(self) -> bool:
         """Whether arguments are written when all that NumPy may refuse is not looked at yet."""
@@ -284,8 +292,10 @@ class Program:
         written = False
         for nest in nests:
             targets = [store.target for store in nest.stores] if isinstance(nest, Nest) else [nest.node]
-            if isinstance(nest, KernelCall):
+            if isinstance(nest, KernelCall | NumpyCall):
                 targets = nest.items
+            if isinstance(nest, NumpyCall) and written:
+                return True
             if isinstance(nest, Flow):
                 targets = [nest.node.inputs[place] for place in flows.changed(nest.node)]
                 writes_here = any(id(memory_of(one, self.shared)) in given for one in targets)
@@ -323,10 +333,10 @@ class Program:
         )
 
     @property
-    def kernels(self) -> int:
-        """How many loop nests and products there are."""
-        nests = [nest for step in self.steps if isinstance(step, Segment) for nest in step.nests]
-        return sum(not isinstance(nest, Nest) or nest.product is None for nest in nests)
+    def has_kernels(self) -> bool:
+        """Whether there is anything in it but calls of NumPy."""
+        steps = [one for step in self.steps for one in (step.nests if isinstance(step, Segment) else [step])]
+        return not all(isinstance(one, NumpyCall | Node) for one in steps)
 
 
 def aligned(size: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":

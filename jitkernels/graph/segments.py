@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jitkernels import machine
+from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import GraphError
-from jitkernels.graph import cones, epilogues, guesses
+from jitkernels.graph import calling, cones, epilogues, guesses
 from jitkernels.graph.emit import polls, programs, shared_rounds, swapping
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
@@ -14,6 +15,7 @@ from jitkernels.graph.emit.elements import FlowFunction
 from jitkernels.graph.emit.flow import FlowEmitter
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
+from jitkernels.graph.emit.rounding import FUSED, rounded
 from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.emit.watched import WatchedLibrary
 from jitkernels.graph.extents import Extent, Scope
@@ -22,6 +24,7 @@ from jitkernels.graph.ir import Node
 from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.lifetimes import Unit
 from jitkernels.graph.nests import Nest
+from jitkernels.graph.numpy_calls import NumpyCall
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program, Segment
 from jitkernels.graph.rounds import work_of
@@ -55,11 +58,11 @@ class Maker:
         What comes again is called again.
         """
         # What the body of a kernel calls is part of it: its externals are told before it is made.
-        has_flows = any(map(is_flow, self.program.graph))  # of which nobody is warned
-        is_watched = self.units is None and bool(self.program.graph.writes) and not has_flows
+        self.has_flows = any(map(is_flow, self.program.graph))  # of which nobody is warned
+        is_watched = self.units is None and bool(self.program.graph.writes) and not self.has_flows
         kind = WatchedLibrary if is_watched else Library
         self.library = kind(alone={} if self.units is None else None)
-        self.shares = False
+        self.shares = self.calls_python = False
         made: dict[int, list[programs.Call]] = {}
         number = 0
         for unit in units:
@@ -80,6 +83,8 @@ class Maker:
                 self._flow(step, f"flow{number}")
             elif isinstance(step, KernelCall):
                 self.kernel(step, f"kernel{number}")
+            elif isinstance(step, NumpyCall):
+                self.numpy(step, f"numpy{number}", hears=not self.has_flows)
             elif isinstance(step, Product):
                 waiting = step
             elif isinstance(step, Nest) and not step.is_empty:
@@ -103,6 +108,9 @@ class Maker:
                     inner.product(step, f"{name}.{number}.{place}")
                 elif isinstance(step, KernelCall):
                     inner.kernel(step, f"{name}.{number}.{place}")
+                elif isinstance(step, NumpyCall):
+                    inner.numpy(step, f"{name}.{number}.{place}", hears=False)
+                    self.calls_python = True
                 elif isinstance(step, Nest):
                     inner.nest(step, f"{name}.{number}.{place}")
                 else:
@@ -112,7 +120,7 @@ class Maker:
             group.calls = [(call, products.get(call.name)) for call in inner.calls]
         function = FlowFunction(self.library, self.program.symbols, self.scope.moving)
         emitter = FlowEmitter(self.arrays, function, flow, name)
-        self.flows.append(emitter.text())
+        self.flows.append(rounded(self.library, emitter.text(), all_products=True))
         if emitter.swaps and swapping.TEXT not in self.flows:
             self.flows.append(swapping.TEXT)
         if (emitter.patience or emitter.shares) and polls.TEXT not in self.flows:
@@ -125,7 +133,7 @@ class Maker:
             programs.Call(name, None, work_of(flow.node), refuses=True, clock=self._clock(flow))
         )
 
-    def _made(self, nests: Sequence[Nest | Product | Flow | KernelCall]) -> Segment:
+    def _made(self, nests: Sequence[Nest | Product | Flow | KernelCall | NumpyCall]) -> Segment:
         parallel = self.shares or any(
             not call.refuses and (isinstance(call.work, Extent) or call.work > WORK) for call in self.calls
         )
@@ -134,16 +142,15 @@ class Maker:
             self.library, self.texts, self.flows, self.calls, symbols, parallel=parallel
         )
         if abs(config.opt_level) < 2:  # every product is rounded before it is added to, as NumPy's are
-            text = text.replace(" contract ", " ")
+            text = text.replace(FUSED, " ")
         has_flows = any(isinstance(one, Flow) for one in nests)
-        if has_flows:  # numbers come out as Python has them, and may decide what is done
-            text = text.replace(" contract ", " ")
         externals = *programs.externals(self.library, parallel=parallel), *dict.fromkeys(self.kernels)
         if self.units is not None:
             self.units.append(programs.Unit(self.library, [*self.texts, *self.flows], self.calls))
         work = sum((call.work for call in self.calls), 0)
         source = programs.fused("fused", text, 64, externals, is_whole=has_flows)
-        return Segment([*nests], source, work, config.cache, polls.TEXT in self.flows)
+        asks = polls.TEXT in self.flows or self.calls_python
+        return Segment([*nests], source, work, config.cache, asks, self.calls_python)
 
     def _product(self, product: Product, name: str, kernel: External | None = None, after: str = "") -> None:
         """The call of a product's kernel; of the one that hands its rows on to a function, if that is given."""
@@ -162,10 +169,20 @@ class Maker:
         self.texts.append(call.text(self._function(), self.arrays, name, external))
         self.calls.append(programs.Call(name, None, call.work))
 
+    def numpy(self, call: NumpyCall, name: str, *, hears: bool) -> None:
+        """The call of a function of NumPy's."""
+        call.hears = hears and calling.may_warn(call.node.options["function"])
+        self.calls_python = True
+        self.texts.append(call.text(self._function(), self.arrays, name))
+        self.kernels += call.externals
+        self.calls.append(programs.Call(name, None, call.work, refuses=True, clock=self._clock(call)))
+
     def _nest(self, nest: Nest, name: str, product: Product | None) -> None:
         """The code of a nest, and its call, which a product behind which it comes may do for its rows."""
         emitter = self._emitter(nest, name, self._variant(nest, follows=product is not None))
         own = emitter.text()
+        if self.has_flows and not _sums(nest):
+            own = rounded(self.library, own)
         checks = tuple(
             self.arrays[id(one.target)].word for one in nest.stores if one.target in self.program.graph.checks
         )
@@ -178,7 +195,7 @@ class Maker:
                 return
             self._product(product, f"{name}.before")
         loop = emitter.range_loop
-        self.texts.append(own)
+        self.texts.append(programs.inlined(own) if self._is_inlined(nest) else own)
         extent = None if loop is None else emitter.extents[loop]
         unit = emitter.lanes()[1] if loop == emitter.lane_loop else 1
         clock = self._clock(nest)
@@ -203,13 +220,17 @@ class Maker:
             own.unroll,
             own.stream,
             own.fetches,
-            is_delicate=self.units is None and _is_delicate(nest, program),
+            is_delicate=self.units is None and not self.has_flows and _is_delicate(nest, program),
             any_size=self.units is not None,
         )
 
     def _guess(self, nest: Nest) -> Variant | None:  # noqa: ARG002  # of those in loops
         """A variant for where a nest is; None where it follows from what the nest computes."""
         return None
+
+    def _is_inlined(self, nest: Nest) -> bool:  # noqa: ARG002  # of those in loops
+        """Whether a nest becomes part of what calls it."""
+        return False
 
     def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
         emitter = Emitter(nest, self.arrays, self._function(), variant, name)
@@ -218,7 +239,7 @@ class Maker:
         self.shares = True
         return BlockwiseEmitter(nest, self.arrays, self._function(), variant, name)
 
-    def _clock(self, part: Nest | Product | Flow) -> Clock | None:
+    def _clock(self, part: Nest | Product | Flow | NumpyCall) -> Clock | None:
         return self.program.profile.clock(part) if self.program.profile is not None else None
 
     def _function(self) -> Function:
@@ -227,6 +248,8 @@ class Maker:
 
 class InnerMaker(Maker):
     """Makes nests that a loop or branch calls, each at once and whole."""
+
+    has_flows = True
 
     def nest(self, nest: Nest, name: str) -> None:
         if not nest.is_empty:
@@ -246,8 +269,19 @@ class InnerMaker(Maker):
             return Variant(min(32, widest), 1)
         return None
 
+    def _is_inlined(self, nest: Nest) -> bool:
+        """What gives nothing but numbers: these stay in registers, where what waits for them has them sooner."""
+        return not any(store.target.ndim for store in nest.stores)
+
     def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
         return Emitter(nest, self.arrays, self._function(), variant, name)
+
+
+def _sums(nest: Nest) -> bool:
+    """Whether a nest adds floats up, which has no order of its own, and rounds as it comes."""
+    return any(
+        one.options["kind"] == "sum" and one.dtype in FLOATS for cone in nest.cones for one in cone.reductions
+    )
 
 
 def _is_delicate(nest: Nest, program: Program) -> bool:

@@ -18,6 +18,7 @@ NUMPY_API = {
 C_API = (
     "Py_IncRef", "Py_DecRef", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Clear",
     "PyErr_Occurred", "PyErr_SetObject", "PyNumber_Float", "PyLong_AsLong", "PyLong_FromLong", "PyTuple_New",
+    "PyFloat_FromDouble", "PyBool_FromLong",
     "PyDict_GetItemWithError", "PyDict_Next", "PyObject_GetAttr", "PyObject_RichCompareBool", "PyContextVar_Get",
 )  # fmt: skip
 SIGNALS = (
@@ -25,6 +26,11 @@ SIGNALS = (
     "PyThread_get_thread_ident",
 )  # fmt: skip
 """What long loops ask whether somebody wants them to end by."""
+CALLING = (
+    "PyGILState_Ensure", "PyGILState_Release", "PyErr_ExceptionMatches",
+    "PySequence_GetItem", "PyContextVar_Set", "PyContextVar_Reset",
+)  # fmt: skip
+"""What calls from compiled code need beside what calls of it do."""
 METHOD = "_PyObject_GetMethod"
 """What Python itself calls methods by; not every version lets others."""
 LIBC = ("malloc", "free")
@@ -99,6 +105,11 @@ def externals() -> tuple[External, ...]:
 def signals() -> tuple[External, ...]:
     """What code with long loops links to."""
     return tuple(link(name, _c_api(name)) for name in SIGNALS)
+
+
+def calling() -> tuple[External, ...]:
+    """What code links to that calls Python's functions."""
+    return tuple(link(name, _c_api(name)) for name in CALLING)
 
 
 def yielding() -> tuple[External, ...]:

@@ -6,15 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from jitkernels.errors import TracingError
+from jitkernels.frontends.flow import first_round
 from jitkernels.frontends.flow import numbers as _numbers  # noqa: F401  # the table of what traced functions call
-from jitkernels.frontends.flow.along import along, enumerate_, range_, reversed_, zip_
+from jitkernels.frontends.flow.along import Along, along, enumerate_, range_, reversed_, zip_
+from jitkernels.frontends.flow.alternatives import Chosen
 from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, truth, value_of
 from jitkernels.frontends.flow.growing import GrowsError, Listed, finished
 from jitkernels.frontends.flow.ints import least
 from jitkernels.frontends.flow.loops import Loop
 from jitkernels.frontends.flow.sides import SidesError
 from jitkernels.frontends.flow.state import UNSET, State, dtype_of, joined, kind_of, node_of, number
+from jitkernels.frontends.flow.structures import FormError
 from jitkernels.frontends.flow.tracing import ChangesError
 from jitkernels.frontends.flow.unrolling import unrolled
 from jitkernels.frontends.places import place_of, placed
@@ -23,6 +25,7 @@ from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer, current
 from jitkernels.graph.construct import UnknownError, elementwise
 from jitkernels.graph.ir import Node, serial
+from jitkernels.graph.unknown import AskedError
 
 __all__ = [
     "UNSET",
@@ -38,6 +41,7 @@ __all__ = [
     "folded",
     "for_",
     "if_",
+    "is_",
     "listed",
     "not_",
     "or_",
@@ -61,7 +65,20 @@ CURE = (
 def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any], state: State) -> None:
     """``for given in values: body(given)``, as long as the test holds."""
     tracer, found = current(), along(values)
-    if tracer is None or found is None:
+    if tracer is None:
+        _run(tracer, values, test, body, state)
+        return
+    held = [values] if found is None else found.arrays
+    tracer.along += held
+    try:
+        _for(tracer, values, found, test, body, state)
+    finally:
+        del tracer.along[len(tracer.along) - len(held) :]
+
+
+def _for(tracer: Tracer, values: Any, found: Along | None, test: Any, body: Any, state: State) -> None:
+    """The same in a trace."""
+    if found is None:
         _run(tracer, values, test, body, state)
         return
     rounds = found.count.rounds
@@ -76,7 +93,11 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
         )
     except GrowsError:
         raise
-    except (UnknownError, TracingError) as error:
+    except (Exception, UnknownError) as error:
+        if first_round.is_missing(found.count):
+            return
+        if not isinstance(error, UnknownError):
+            raise
         now, reason = found.count.now, placed(error, state.line)
         if now is None or tracer.depth and rounds is None:
             raise
@@ -85,9 +106,7 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
         tracer.note(f"a loop is run round by round: {reason}")
         try:
             _run(tracer, _within_patience(found, reason), test, body, state)
-        except TracingError as error:
-            if isinstance(error.__context__, SidesError):
-                raise
+        except AskedError:
             raise reason from None
 
 
@@ -110,6 +129,8 @@ def _grown(tracer: Tracer, state: State, loop: Callable[[State, Any], Loop]) -> 
                 break
             except ChangesError as error:
                 state = state.with_entries(error.container, error.keys)
+            except FormError as error:
+                state = error.state
             except GrowsError as error:
                 if tracer.depth != error.grown.depth:
                     raise
@@ -153,11 +174,11 @@ def while_(test: Callable[[], Any], body: Callable[[], Any], state: State) -> No
         return
     try:
         _grown(tracer, state, lambda state, begins: Loop(tracer, state, None, test, begins(body)))
-    except (UnknownError, TracingError) as error:
+    except UnknownError as error:
         if tracer.depth:
             raise
         reason = placed(error, state.line)
-        with suppress(TracingError):  # where the trace does not know either, NumPy does all of it
+        with suppress(AskedError, SidesError):  # where the trace does not know either, NumPy does all of it
             for _ in range(MOST_ROUNDS):
                 if not test():
                     return
@@ -174,15 +195,17 @@ def if_(test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) 
     try:
         _chosen(tracer, test, yes, no, state)
     except SidesError as error:
-        raise TracingError(f"{place_of(error, state.line)}: {error}: {CURE}") from None
+        if error.is_placed:
+            raise
+        raise SidesError(f"{place_of(error, state.line)}: {error}: {CURE}", is_placed=True) from None
     except UnknownError as error:
         if not tracer.depth:
             reason = placed(error, state.line)
             tracer.note(str(reason))
             try:
                 bool(test)  # which raises what says where this is
-            except TracingError as told:
-                raise TracingError(f"{told}. Why there are not both: {reason}") from None
+            except AskedError as told:
+                raise AskedError(f"{told}. Why there are not both: {reason}", is_placed=True) from None
         raise
 
 
@@ -247,9 +270,17 @@ def or_(one: Any, other: Callable[[], Any]) -> Any:
     return value_of(tracer, one, lambda: one, other)
 
 
+def is_(one: Any, other: Any) -> Any:
+    """``one is other``."""
+    for value, constant in ((one, other), (other, one)):
+        if type(value) is Chosen and (constant is None or type(constant) is str):
+            return value.is_one(constant)
+    return one is other
+
+
 SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq,
-    "NotEq": operator.ne, "Is": operator.is_, "IsNot": operator.is_not,
+    "NotEq": operator.ne, "Is": is_, "IsNot": lambda one, other: not_(is_(one, other)),
     "In": lambda one, other: one in other, "NotIn": lambda one, other: one not in other,
 }  # fmt: skip
 
