@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jitkernels import machine
+from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import GraphError
-from jitkernels.graph import cones, epilogues, guesses
+from jitkernels.graph import calling, cones, epilogues, guesses
 from jitkernels.graph.emit import polls, programs, shared_rounds, swapping
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
@@ -14,6 +15,7 @@ from jitkernels.graph.emit.elements import FlowFunction
 from jitkernels.graph.emit.flow import FlowEmitter
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
+from jitkernels.graph.emit.rounding import FUSED, rounded
 from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.emit.watched import WatchedLibrary
 from jitkernels.graph.extents import Extent, Scope
@@ -118,7 +120,7 @@ class Maker:
             group.calls = [(call, products.get(call.name)) for call in inner.calls]
         function = FlowFunction(self.library, self.program.symbols, self.scope.moving)
         emitter = FlowEmitter(self.arrays, function, flow, name)
-        self.flows.append(emitter.text())
+        self.flows.append(rounded(self.library, emitter.text(), all_products=True))
         if emitter.swaps and swapping.TEXT not in self.flows:
             self.flows.append(swapping.TEXT)
         if (emitter.patience or emitter.shares) and polls.TEXT not in self.flows:
@@ -140,10 +142,8 @@ class Maker:
             self.library, self.texts, self.flows, self.calls, symbols, parallel=parallel
         )
         if abs(config.opt_level) < 2:  # every product is rounded before it is added to, as NumPy's are
-            text = text.replace(" contract ", " ")
+            text = text.replace(FUSED, " ")
         has_flows = any(isinstance(one, Flow) for one in nests)
-        if has_flows:  # numbers come out as Python has them, and may decide what is done
-            text = text.replace(" contract ", " ")
         externals = *programs.externals(self.library, parallel=parallel), *dict.fromkeys(self.kernels)
         if self.units is not None:
             self.units.append(programs.Unit(self.library, [*self.texts, *self.flows], self.calls))
@@ -171,7 +171,7 @@ class Maker:
 
     def numpy(self, call: NumpyCall, name: str, *, hears: bool) -> None:
         """The call of a function of NumPy's."""
-        call.hears = hears
+        call.hears = hears and calling.may_warn(call.node.options["function"])
         self.calls_python = True
         self.texts.append(call.text(self._function(), self.arrays, name))
         self.kernels += call.externals
@@ -181,6 +181,8 @@ class Maker:
         """The code of a nest, and its call, which a product behind which it comes may do for its rows."""
         emitter = self._emitter(nest, name, self._variant(nest, follows=product is not None))
         own = emitter.text()
+        if self.has_flows and not _sums(nest):
+            own = rounded(self.library, own)
         checks = tuple(
             self.arrays[id(one.target)].word for one in nest.stores if one.target in self.program.graph.checks
         )
@@ -193,7 +195,7 @@ class Maker:
                 return
             self._product(product, f"{name}.before")
         loop = emitter.range_loop
-        self.texts.append(own)
+        self.texts.append(programs.inlined(own) if self._is_inlined(nest) else own)
         extent = None if loop is None else emitter.extents[loop]
         unit = emitter.lanes()[1] if loop == emitter.lane_loop else 1
         clock = self._clock(nest)
@@ -218,13 +220,18 @@ class Maker:
             own.unroll,
             own.stream,
             own.fetches,
-            is_delicate=self.units is None and _is_delicate(nest, program),
+            is_delicate=self.units is None and not self.has_flows and _is_delicate(nest, program),
             any_size=self.units is not None,
+            halves=own.halves,
         )
 
     def _guess(self, nest: Nest) -> Variant | None:  # noqa: ARG002  # of those in loops
         """A variant for where a nest is; None where it follows from what the nest computes."""
         return None
+
+    def _is_inlined(self, nest: Nest) -> bool:  # noqa: ARG002  # of those in loops
+        """Whether a nest becomes part of what calls it."""
+        return False
 
     def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
         emitter = Emitter(nest, self.arrays, self._function(), variant, name)
@@ -243,6 +250,8 @@ class Maker:
 class InnerMaker(Maker):
     """Makes nests that a loop or branch calls, each at once and whole."""
 
+    has_flows = True
+
     def nest(self, nest: Nest, name: str) -> None:
         if not nest.is_empty:
             self._nest(nest, name, None)
@@ -258,11 +267,22 @@ class InnerMaker(Maker):
         widest, is_short = machine.target().vector_bytes, nest.row_now * nest.widest < guesses.SHORT_BYTES
         reduces = any(cone.reductions for cone in nest.cones)
         if reduces if is_short else guesses.is_stencil(nest):
-            return Variant(min(32, widest), 1)
+            return Variant(min(32, widest), 1, halves=not reduces and nest.widest >= 8)
         return None
+
+    def _is_inlined(self, nest: Nest) -> bool:
+        """What gives nothing but numbers: these stay in registers, where what waits for them has them sooner."""
+        return not any(store.target.ndim for store in nest.stores)
 
     def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
         return Emitter(nest, self.arrays, self._function(), variant, name)
+
+
+def _sums(nest: Nest) -> bool:
+    """Whether a nest adds floats up, which has no order of its own, and rounds as it comes."""
+    return any(
+        one.options["kind"] == "sum" and one.dtype in FLOATS for cone in nest.cones for one in cone.reductions
+    )
 
 
 def _is_delicate(nest: Nest, program: Program) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.frontends.flow import facts, first_round, hoisting, moving, ranges, rebinding
+from jitkernels.frontends.flow import facts, first_round, hoisting, moving, ranges, rebinding, structures
 from jitkernels.frontends.flow.along import Count
 from jitkernels.frontends.flow.branches import keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.carried_ints import CarriedInts
@@ -29,7 +29,7 @@ from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import fresh
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct
-from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.construct import UnknownError, elementwise
 from jitkernels.graph.extents import Number, is_moving
 from jitkernels.graph.flows import landed
 from jitkernels.graph.ir import Node
@@ -63,6 +63,7 @@ class Loop:
         self.depth, self.start, self.passes = tracer.depth + 1, 0, 0
         self.now: Any = None
         self.lists: list[Any] = []
+        self.doubts: dict[int, list[Storage]] = {}
         self.position = Position(tracer, state.line, state.names)
         self._recall(self.position.recall())
 
@@ -153,13 +154,19 @@ class Loop:
                     moving.note(tracer, one)
                 self.start = attempt.start
                 self.lists.clear()
+                originals = [self.before[place].view.storage for place in self.rebound]
+                for storage in originals:
+                    storage.is_read = False
                 self._run(given)
             attempt.finish(state.entries, state.line)
-            for place in self.rebound:
-                if self.lists and attempt.has_written(values[place].view.storage):
+            for place, original in zip(self.rebound, originals, strict=True):
+                is_written = attempt.has_written(values[place].view.storage)
+                if self.lists and is_written:
                     raise UnknownError(f"{state.names[place]} is written to, and in a list")
-                # The first round has the array from before the loop, which others see being written to.
-                if not self.own[place] and attempt.has_written(values[place].view.storage):
+                # The first round has the array from before the loop, which others see being written to:
+                # variables that are known, and what loops go along, or functions have as defaults.
+                is_shared = original.is_read and attempt.has_written(original)
+                if is_shared or (is_written and (original.is_read or not self.own[place])):
                     raise self._error(place, "is written to, and another array after it: take a copy before")
             after = state.read()
             if not self._is_settled(attempt, values, after, parameters[first:]):
@@ -169,6 +176,7 @@ class Loop:
                 for one, kind in zip(after, self.kinds, strict=True)
                 if is_number(kind)
             ]
+            self.doubts = {i: after[i].view.storage.doubts for i in self.rebound}
             outputs += rebinding.outputs(
                 [after[i] for i in self.rebound], parameters[rebound : rebound + len(self.rebound)]
             )
@@ -233,7 +241,11 @@ class Loop:
             if kind is None or kind_of(now) is None:
                 if self._is_rebound(place, now):
                     self._rebind(place)
-                elif now is not before and not (before is UNSET and not is_of_function(name)):
+                elif now is not before:
+                    structures.taken_apart(self.tracer, self.state, place, (before, now))
+                    if before is UNSET and not is_of_function(name):
+                        kinds.append(kind)
+                        continue
                     raise self._error(
                         place, f"is another array or object in each round: {KEEP}, or assign to its elements"
                     )
@@ -321,6 +333,10 @@ class Loop:
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
             values[place].view.storage.doubts += [one.array.view.storage for one in self.lists]
+            grown = [one.array.view.storage for one in self.lists]
+            for other in self.doubts.get(place, ()):
+                if all(other is not one for one in grown):
+                    values[place].view.storage.doubt(other)
             if not self.own[place]:  # without a round it is still an array that others have as well
                 if not tracer.differentiates:
                     self._expect_round(place)
@@ -332,6 +348,10 @@ class Loop:
 
     def _expect_round(self, place: int) -> None:
         name = self.state.names[place]
+        if self.count is None and self.test is not None and not self.tracer.differentiates:
+            self.state.put(self.given)
+            self.tracer.checks.append(elementwise("logical_not", truth(self.tracer, self.test())))
+            return
         first_round.expect(self.tracer, self.count, name, line_of(name, self.state.line))
 
     def _has_no_round(self) -> bool:
