@@ -66,7 +66,8 @@ class Maker:
 
     def _for(self) -> list[str]:
         bounds = self.random.choice((
-            "n", "{t}, n", "{t}, n - {t}", "n, {t}, -1", "n - 1, t - 1, -1", "{t}, n, 2", "t, n", "i + 1, n", "i", "n - 1, -1, -1",
+            "n", "{t}, n", "{t}, n - {t}", "n, {t}, -1", "n - 1, t - 1, -1", "{t}, n, 2", "t, n", "i + 1, n", "i",
+            "n - 1, -1, -1",
         ))  # fmt: skip
         lines = [f"for c in range({bounds.format(t=self._term())}):"]
         for _ in range(self.random.randint(1, 3)):
