@@ -64,3 +64,23 @@ def test_random_indices(start: int, tmp_path: Path) -> None:
                 assert alike(found, expected), (seed, n, offsets, found, expected, Maker(seed).text())
         compiled_ones += not notes(compiled)
     assert compiled_ones >= 6
+
+
+def compacted(x: Any) -> Any:
+    out, k, is_long = np.zeros(len(x)), 0, False
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            out[k] = x[i]
+            k += 1
+            is_long = k > 3
+    return out, k, is_long, k / 2
+
+
+def test_numbers_beside_arrays() -> None:
+    """Python's numbers, which the compiled call gives back itself."""
+    compiled = jk.jit(compacted)
+    for n in (40, 0, 3, 40):
+        x = np.random.default_rng(n).random(n)
+        found, expected = compiled(x), compacted(x)
+        assert alike(found, expected)
+        assert [*map(type, found)] == [*map(type, expected)]
