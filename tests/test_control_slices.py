@@ -46,7 +46,15 @@ def nested(x):
             total += x[j]
     return total
 
-for function in (numbers, arrays, nested):
+def backwards(x):
+    for t in range(10**9):
+        j = len(x) - 1
+        while j >= 0 and x[j] < 1.0:
+            x[j] += 1e-12
+            j -= 1
+        x[0] += 1e-12
+
+for function in (numbers, arrays, nested, backwards):
     for profile in (False, True):
         compiled = jk.jit(function, profile=profile)
         assert "loop" in str(compiled.explain(np.zeros(100)))

@@ -15,12 +15,12 @@ from jitkernels.errors import (
     WorkspaceError,
     shown,
 )
-from jitkernels.frontends import alarms, direct, left, links
+from jitkernels.frontends import alarms, direct, given_results, left, links
 from jitkernels.frontends import filled as _filled  # noqa: F401  # the tables of what traced arrays do
 from jitkernels.frontends import specialisation as specialisations
 from jitkernels.frontends.arguments import Flattener, constant, patterns
 from jitkernels.frontends.checked import Check
-from jitkernels.frontends.outputs import Known, given_to
+from jitkernels.frontends.outputs import Known
 from jitkernels.frontends.signatures import Signature, names_in
 from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
 from jitkernels.graph.config import JitConfig
@@ -150,7 +150,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             return self._plain(args, kwargs, out)
         found.tell(heard.kinds, args, kwargs)
         result = found.plan.make(Known(leaves, arrays, values))
-        return result if out is None else given_to(out, result)
+        return result if out is None else given_results.given_to(out, result)
 
     def _link_plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, most: int) -> None:
         """Let calls like this one be the plain function's without more ado, up to so many elements of an array."""
@@ -191,7 +191,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         result = self.__wrapped__(*args, **kwargs)
-        return result if out is None else given_to(out, result)
+        return result if out is None else given_results.given_to(out, result)
 
     def _found(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 from jitkernels.frontends import counted_results
 from jitkernels.frontends.flow.alternatives import Chosen
 from jitkernels.frontends.flow.counted import Finished, Later
@@ -357,27 +356,3 @@ def _plan(planner: _Planner, make: Make, found: Any) -> Plan:
         view.shape or kind != "array" for view, kind in zip((one.view for one in listed), kinds, strict=True)
     )
     return Plan(make, tuple(kinds), several if is_plain else None)
-
-
-def given_to(out: Any, result: Any) -> Any:
-    """Results written where the caller wants them. Raises ArgumentError where they do not fit."""
-    several = isinstance(out, tuple)
-    outs, results = (out, result) if several else ((out,), (result,))
-    if several and (not isinstance(result, tuple | list) or len(result) != len(out)):
-        raise ArgumentError(f"out: expected as many arrays as there are results, got {len(out)}")
-    for target, one in zip(outs, results, strict=True):
-        if not isinstance(target, np.ndarray):
-            raise ArgumentTypeError(f"out: expected an array or a tuple of arrays, got {shown(target)}")
-        if target.shape != np.shape(one):
-            raise ArgumentError(
-                f"out: expected an array of shape {np.shape(one)}, got one of shape {target.shape}"
-            )
-        if isinstance(one, np.ndarray | np.generic) and not np.can_cast(one.dtype, target.dtype, "same_kind"):
-            raise ArgumentTypeError(
-                f"out: expected an array that takes {one.dtype}, got one of dtype {target.dtype}"
-            )
-        if not target.flags.writeable:
-            raise ArgumentError("out: expected an array that can be written to, got one that is read-only")
-    for target, one in zip(outs, results, strict=True):
-        np.copyto(target, one, casting="same_kind")
-    return out

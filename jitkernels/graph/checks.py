@@ -25,13 +25,13 @@ def checks_of(node: Node) -> list[Node]:
 
 
 def checked(graph: Graph) -> Graph:
-    """The graph with the checks that it needs."""
+    """The graph with the checks that it needs, each before what only comes behind the elements that it is about."""
     found: dict[tuple[int, Any], Node] = {}
     for node in graph:
         if node.operation == "gather" or (node.operation == "scatter" and cones.changes(node)):
-            found = _of(node) | found
+            found |= {key: one for key, one in _of(node).items() if key not in found}
     own = [node for node in graph.checks if node.operation != "constant" or node.options["value"]]
-    return graph.remade(graph.outputs, graph.writes, _distinct([*own, *found.values()]))
+    return graph.remade(graph.outputs, graph.writes, _distinct([*found.values(), *own]))
 
 
 def with_picks(graph: Graph, picks: Sequence[Node]) -> Graph:

@@ -190,7 +190,7 @@ def with_copies(graph: Graph) -> Graph:
             before = {id(one) for one in sorted_nodes(node.inputs)}
             for place in changed(node):
                 one = node.inputs[place]
-                reading = _reading(one, read, kept)
+                reading = _reading(one, read, kept, node)
                 others = [other for other in reading if other is not node]
                 alone = len(reading) - len(others) == 1
                 is_given = one.operation in ("input", "reshape")  # which may be an argument in another shape
@@ -206,12 +206,15 @@ def with_copies(graph: Graph) -> Graph:
     return remade_of(graph, lambda node: new[id(node)])
 
 
-def _reading(array: Node, read: Mapping[int, list[Node]], kept: set[int]) -> list[Node]:
-    """Who reads an array, also by its views, which are no arrays of their own; views that are results among them."""
+def _reading(array: Node, read: Mapping[int, list[Node]], kept: set[int], flow: Node) -> list[Node]:
+    """Who reads an array, also by its views, which are no arrays of their own; views that are results among them.
+
+    An element that the flow is given is a number of its own: it is read before the flow begins.
+    """
     found: list[Node] = []
     for one in read[id(array)]:
         if one.operation in VIEWS:
-            found += _reading(one, read, kept)
+            found += [other for other in _reading(one, read, kept, flow) if one.ndim or other is not flow]
         if one.operation not in VIEWS or id(one) in kept:
             found.append(one)
     return found

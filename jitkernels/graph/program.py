@@ -282,7 +282,7 @@ class Program:
         )  # fmt: skip
         # A few instructions more are not felt here, and what takes LLVM longest is a great many branches.
         source = programs.fused("call", caller.text(), 64, vectorcall.externals(), level=0)
-        most = NEVER if segment.calls_python else (calls.LONG - more) // times
+        most = NEVER if segment.calls_python else max((calls.LONG - more) // times, -NEVER)
         return Entry(source, segment.source, most)
 
     def _writes_before_checks(self) -> bool:

@@ -1,7 +1,9 @@
 """Ctrl-C in long loops: now and then a loop asks whether there are signals, and ends if Python raises for one.
 
 Other Python threads get their turn then. Loops of single elements alone that count, which LLVM makes vectors of, do
-not ask: the loop around them does, from whose patience they take their rounds when they have ended.
+not ask, nor do those inside of others in which an int gets somewhere (`short_loops`): the loop around them does, from
+whose patience they take their rounds when they have ended. It asks behind blocks of rounds, of which LLVM can take
+several at once, as there is no way out of the middle of them.
 """
 
 from jitkernels.graph.bodies import Body

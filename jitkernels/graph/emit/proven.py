@@ -5,9 +5,10 @@ are in the array, so are those between, and a form of the loop without tests run
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from jitkernels.graph.bodies import Body
+from jitkernels.graph.emit.short_loops import Around, inside, resolved
 from jitkernels.graph.extents import is_moving
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.regions import nodes_within
@@ -15,8 +16,6 @@ from jitkernels.graph.regions import nodes_within
 MOST_NODES = 200
 """How large a round may be of which there are two forms."""
 SIGNS = {"add": 1, "subtract": -1}
-Around = Mapping[int, tuple[Node, Any]]
-"""By the ids of a region's inputs, what they are around it: a node, and what that region's inputs are."""
 
 
 class Moving(NamedTuple):
@@ -60,12 +59,7 @@ def _bounded(graph: Graph, around: Around) -> Iterator[tuple[Node, Around]]:
             yield node, around
         elif node.operation == "branch":
             for name in ("yes", "no"):
-                region = node.options[name]
-                inside = {
-                    id(one): (outer, around)
-                    for one, outer in zip(region.inputs, node.inputs[1:], strict=True)
-                }
-                yield from _bounded(region, inside)
+                yield from _bounded(node.options[name], inside(node, name, around))
 
 
 class _Sum:
@@ -78,8 +72,7 @@ class _Sum:
 
     def add(self, node: Node, around: Around, sign: int) -> bool:
         """Add a node times a sign; whether that could be done."""
-        while id(node) in around:
-            node, around = around[id(node)]
+        node, around = resolved(node, around)
         if node is self.count:
             self.sign += sign
             return True

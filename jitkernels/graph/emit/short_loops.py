@@ -27,13 +27,13 @@ def moved(loop: Node) -> tuple[int, bool] | None:
         if asked.operation not in UP:
             continue
         for node, other, sign in ((0, 1, 1), (1, 0, -1)):
-            end, where = _resolved(asked.inputs[other], around)
+            end, where = resolved(asked.inputs[other], around)
             if not (id(end) in kept or end.operation == "constant" or _is_fixed(end)):
                 continue
-            number, where = _resolved(asked.inputs[node], around)
+            number, where = resolved(asked.inputs[node], around)
             up = sign * UP[asked.operation]
             if number.operation == "multiply" and up > 0:  # of an int with itself
-                factors = [_resolved(one, where)[0] for one in number.inputs]
+                factors = [resolved(one, where)[0] for one in number.inputs]
                 number = factors[0] if factors[0] is factors[1] else number
             place = places.get(id(number))
             if (
@@ -49,7 +49,7 @@ def _is_fixed(node: Node) -> bool:
     return node.operation == "extent" and not is_moving(node.options["extent"])
 
 
-def _resolved(node: Node, around: Around) -> tuple[Node, Around]:
+def resolved(node: Node, around: Around) -> tuple[Node, Around]:
     """What a node of a region is, where it is computed."""
     while id(node) in around:
         node, around = around[id(node)]
@@ -58,26 +58,27 @@ def _resolved(node: Node, around: Around) -> tuple[Node, Around]:
 
 def _asked(node: Node, around: Around) -> Iterator[tuple[Node, Around]]:
     """All that has to hold for a condition to hold."""
-    node, around = _resolved(node, around)
+    node, around = resolved(node, around)
     if node.operation != "item" or node.inputs[0].operation != "branch":
         yield node, around
         return
     branch, index = node.inputs[0], node.options["index"]
     if leaving.is_constant(branch.options["no"].outputs[index], value=False):  # ``one and other``
         yield from _asked(branch.inputs[0], around)
-        yield from _asked(branch.options["yes"].outputs[index], _inside(branch, "yes", around))
+        yield from _asked(branch.options["yes"].outputs[index], inside(branch, "yes", around))
 
 
-def _inside(branch: Node, name: str, around: Around) -> Around:
+def inside(branch: Node, name: str, around: Around) -> Around:
+    """What the inputs of one side of a branch are."""
     region = branch.options[name]
     return {id(one): (outer, around) for one, outer in zip(region.inputs, branch.inputs[1:], strict=True)}
 
 
 def _moves(loop: Node, node: Node, start: Node, around: Around, sign: int) -> bool:
     """Whether a round moves an int by a step of a sign, unless it is the last one."""
-    node, around = _resolved(node, around)
+    node, around = resolved(node, around)
     if node.operation in ("add", "subtract"):
-        one, other = (_resolved(part, around)[0] for part in node.inputs)
+        one, other = (resolved(part, around)[0] for part in node.inputs)
         if one is not start or other.operation != "constant":
             return False
         step = other.options["value"] * (1 if node.operation == "add" else -1)
@@ -87,6 +88,6 @@ def _moves(loop: Node, node: Node, start: Node, around: Around, sign: int) -> bo
     branch, index = node.inputs[0], node.options["index"]
     return all(
         (not around and leaving.is_left(loop, branch, name))
-        or _moves(loop, branch.options[name].outputs[index], start, _inside(branch, name, around), sign)
+        or _moves(loop, branch.options[name].outputs[index], start, inside(branch, name, around), sign)
         for name in ("yes", "no")
     )
