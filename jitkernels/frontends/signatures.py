@@ -1,12 +1,21 @@
 """The parameters of a compiled function: calls that mean the same must look the same."""
 
 import inspect
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from jitkernels.errors import ArgumentError
+from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 from jitkernels.frontends.captured import names_of
+
+
+def static_names(given: Any) -> tuple[str, ...]:
+    """What `static_argnames` says. Raises ArgumentTypeError for what is no names."""
+    names = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    if not all(isinstance(one, str) for one in names):
+        raise ArgumentTypeError(f"static_argnames: expected a name or several, got {shown(given)}")
+    return names
 
 
 class Signature:
@@ -72,6 +81,6 @@ def _referred(function: Any) -> tuple[str, ...]:
     return (*names_of(code).names, *code.co_freevars) if code is not None else ()
 
 
-def _defaults_of(function: Any) -> tuple[Any, Any]:
-    """What a function has as defaults now."""
-    return getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)
+def _defaults_of(function: Any) -> tuple[Any, ...]:
+    """What a function has as defaults now, and its code, which says what its parameters are."""
+    return tuple(getattr(function, name, None) for name in ("__defaults__", "__kwdefaults__", "__code__"))
