@@ -1,21 +1,12 @@
 """The parameters of a compiled function: calls that mean the same must look the same."""
 
 import inspect
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 from jitkernels.frontends.captured import names_of
-
-
-def static_names(given: Any) -> tuple[str, ...]:
-    """What `static_argnames` says. Raises ArgumentTypeError for what is no names."""
-    names = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
-    if not all(isinstance(one, str) for one in names):
-        raise ArgumentTypeError(f"static_argnames: expected a name or several, got {shown(given)}")
-    return names
 
 
 class Signature:
@@ -84,3 +75,13 @@ def _referred(function: Any) -> tuple[str, ...]:
 def _defaults_of(function: Any) -> tuple[Any, ...]:
     """What a function has as defaults now, and its code, which says what its parameters are."""
     return tuple(getattr(function, name, None) for name in ("__defaults__", "__kwdefaults__", "__code__"))
+
+
+def names_in(given: Any) -> tuple[str, ...]:
+    """Names of static arguments. Raises ArgumentTypeError for what is none."""
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, tuple | list | set | frozenset) or not all(
+        isinstance(one, str) for one in names
+    ):
+        raise ArgumentTypeError(f"static_argnames: expected a name or a tuple of names, got {shown(given)}")
+    return tuple(names)

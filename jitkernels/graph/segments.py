@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from jitkernels import machine
 from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import GraphError
-from jitkernels.graph import cones, epilogues, guesses
+from jitkernels.graph import calling, cones, epilogues, guesses
 from jitkernels.graph.emit import polls, programs, shared_rounds, swapping
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
@@ -171,7 +171,7 @@ class Maker:
 
     def numpy(self, call: NumpyCall, name: str, *, hears: bool) -> None:
         """The call of a function of NumPy's."""
-        call.hears = hears
+        call.hears = hears and calling.may_warn(call.node.options["function"])
         self.calls_python = True
         self.texts.append(call.text(self._function(), self.arrays, name))
         self.kernels += call.externals

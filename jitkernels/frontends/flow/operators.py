@@ -8,7 +8,7 @@ from typing import Any
 
 from jitkernels.frontends.flow import first_round
 from jitkernels.frontends.flow import numbers as _numbers  # noqa: F401  # the table of what traced functions call
-from jitkernels.frontends.flow.along import along, enumerate_, range_, reversed_, zip_
+from jitkernels.frontends.flow.along import Along, along, enumerate_, range_, reversed_, zip_
 from jitkernels.frontends.flow.alternatives import Chosen
 from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, truth, value_of
 from jitkernels.frontends.flow.growing import GrowsError, Listed, finished
@@ -65,7 +65,20 @@ CURE = (
 def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any], state: State) -> None:
     """``for given in values: body(given)``, as long as the test holds."""
     tracer, found = current(), along(values)
-    if tracer is None or found is None:
+    if tracer is None:
+        _run(tracer, values, test, body, state)
+        return
+    held = [values] if found is None else found.arrays
+    tracer.along += held
+    try:
+        _for(tracer, values, found, test, body, state)
+    finally:
+        del tracer.along[len(tracer.along) - len(held) :]
+
+
+def _for(tracer: Tracer, values: Any, found: Along | None, test: Any, body: Any, state: State) -> None:
+    """The same in a trace."""
+    if found is None:
         _run(tracer, values, test, body, state)
         return
     rounds = found.count.rounds
