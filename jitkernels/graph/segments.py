@@ -222,6 +222,7 @@ class Maker:
             own.fetches,
             is_delicate=self.units is None and not self.has_flows and _is_delicate(nest, program),
             any_size=self.units is not None,
+            halves=own.halves,
         )
 
     def _guess(self, nest: Nest) -> Variant | None:  # noqa: ARG002  # of those in loops
@@ -266,7 +267,7 @@ class InnerMaker(Maker):
         widest, is_short = machine.target().vector_bytes, nest.row_now * nest.widest < guesses.SHORT_BYTES
         reduces = any(cone.reductions for cone in nest.cones)
         if reduces if is_short else guesses.is_stencil(nest):
-            return Variant(min(32, widest), 1)
+            return Variant(min(32, widest), 1, halves=not reduces and nest.widest >= 8)
         return None
 
     def _is_inlined(self, nest: Nest) -> bool:
