@@ -32,7 +32,22 @@ def viewed(x: Any, w: Any, k: Any, rounds: int) -> Any:
     return np.sum(u) + np.sum(w * x) + np.sum(z * z)
 
 
-@pytest.mark.parametrize("function", [carried, viewed])
+def replaced(x: Any, w: Any, k: Any, rounds: int) -> Any:
+    """A round gives a variable another array, which a branch needs as it was."""
+    u, s, t = np.sin(x), k * 0.5, 0.0
+    for i in range(rounds):
+        if i % 2 == 0:
+            u = np.sin(w[1] * 0.5)
+            u += np.sin(x)
+        else:
+            s = np.tanh(w[1, 2])
+        u[-1] = np.tanh(s + np.mean(u))
+        u = np.sin(x)
+        t = t + s
+    return t + np.sum(u * np.cos(u)) + s * k
+
+
+@pytest.mark.parametrize("function", [carried, viewed, replaced])
 def test_levels(function: Any) -> None:
     x, w, k = np.linspace(0.1, 1, 6), np.cos(np.arange(36.0)).reshape(6, 6), 0.5
     expected = function(x.copy(), w.copy(), k, 9)

@@ -155,7 +155,7 @@ def _bytes(part: Any, values: Mapping[str, int]) -> int:
             min(_size(leaf, values), extents.evaluated(steps, values) * np.dtype(leaf.dtype).itemsize)
             for leaf, steps in part.reads
         )
-    node: Node = part if isinstance(part, Node) else part.node
+    node = part if isinstance(part, Node) else part.node
     return sum(_size(one, values) for one in (*node.inputs, node))
 
 
