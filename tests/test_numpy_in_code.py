@@ -163,9 +163,8 @@ def test_threads() -> None:
     wrong: list[Any] = []
 
     def run() -> None:
-        for _ in range(30):
-            if not np.array_equal(compiled(*arguments)[0], wanted):
-                wrong.append(1)
+        found = (compiled(*arguments)[0] for _ in range(30))
+        wrong.extend(1 for one in found if not np.array_equal(one, wanted))
 
     threads = [threading.Thread(target=run) for _ in range(4)]
     for one in threads:

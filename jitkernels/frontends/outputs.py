@@ -12,6 +12,7 @@ import numpy as np
 
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 from jitkernels.frontends.flow.alternatives import OTHER, Chosen
+from jitkernels.frontends.flow.counted import Finished, Later
 from jitkernels.frontends.flow.growing import Listed
 from jitkernels.frontends.flow.state import UNSET
 from jitkernels.frontends.storage import Storage, View
@@ -126,6 +127,10 @@ class _Planner:
             return self._listed(value)
         if type(value) is Chosen:
             return self._chosen(value)
+        if type(value) is Finished:
+            return self._finished(value)
+        if type(value) is Later:
+            return self._later(value)
         if type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._sequence(value)
         if type(value) is dict:
@@ -151,6 +156,8 @@ class _Planner:
 
     def _listed(self, value: Listed) -> Make:
         """A list, whose elements may be the rows of an array."""
+        if value.counted is not None:
+            return self._finished(value.counted.finished())
         if value.array is None:
             return self._sequence([*value])
         number, storage = self.output(value.array.node, value.array), value.array.view.storage
@@ -160,6 +167,17 @@ class _Planner:
         if value.kind is not None:
             return lambda known: list(known.arrays[number])
         return lambda known: [row.copy() for row in known.arrays[number]]
+
+    def _finished(self, value: Finished) -> Make:
+        """A list, of whose elements the code has counted how many there are."""
+        numbers = [self.output(one.node, one) for one in (*value.columns, value.ends)]
+        self.in_rows.update(numbers)
+        return lambda known: value.made(*_last([known.arrays[number] for number in numbers]))
+
+    def _later(self, value: Later) -> Make:
+        """What a function makes of it."""
+        inner, function = self.make(value.of), value.function
+        return lambda known: function(inner(known))
 
     def _sequence(self, value: Any) -> Make:
         parts = [self.make(one) for one in value]
@@ -260,6 +278,11 @@ class _Planner:
         return made
 
 
+def _last(values: Sequence[Any]) -> tuple[Sequence[Any], Any]:
+    """All but the last one, and the last one."""
+    return values[:-1], values[-1]
+
+
 def _reader(extent: Any) -> Callable[[Mapping[str, int]], int]:
     """What finds an extent, quickly where it is a number or a symbol."""
     if type(extent) is int:
@@ -285,6 +308,10 @@ def _children(value: Any) -> Sequence[Any]:
         return [value.array]
     if type(value) is Chosen:
         return [value.tag, value.other]
+    if type(value) is Later:
+        return [value.of]
+    if type(value) is Finished or (type(value) is Listed and value.counted is not None):
+        return ()  # whose arrays nobody else has
     if isinstance(value, list | tuple):
         return value
     if type(value) is dict:

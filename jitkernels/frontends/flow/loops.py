@@ -333,8 +333,10 @@ class Loop:
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
             values[place].view.storage.doubts += [one.array.view.storage for one in self.lists]
+            grown = [one.array.view.storage for one in self.lists]
             for other in self.doubts.get(place, ()):
-                values[place].view.storage.doubt(other)
+                if all(other is not one for one in grown):
+                    values[place].view.storage.doubt(other)
             if not self.own[place]:  # without a round it is still an array that others have as well
                 if not tracer.differentiates:
                     self._expect_round(place)

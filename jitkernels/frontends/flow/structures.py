@@ -179,7 +179,7 @@ def arrays_in(value: Any) -> Iterator[Traced]:
     elif type(value) is Chosen:
         yield value.tag
         yield from arrays_in(value.other)
-    elif isinstance(value, tuple | list):
+    elif isinstance(value, tuple) or type(value) is list:
         for one in value:
             yield from arrays_in(one)
     elif type(value) is dict:
