@@ -94,6 +94,14 @@ def test_calls_in_loops(case: tuple[Any, tuple[Any, ...]]) -> None:
     assert "0 calls of NumPy" not in str(told)
 
 
+def raised_by(function: Any, *arguments: Any) -> str:
+    try:
+        function(*arguments)
+    except np.linalg.LinAlgError as error:
+        return str(error)
+    return ""
+
+
 def test_errors_are_numpys() -> None:
     def inverses(matrices: Any, out: Any) -> None:
         for i in range(len(matrices)):
@@ -105,13 +113,8 @@ def test_errors_are_numpys() -> None:
     bad[7] = 0
     for given in (good, bad, good, bad):
         before, after = np.zeros_like(given), np.zeros_like(given)
-        raised = []
-        for function, out in ((inverses, before), (compiled, after)):
-            try:
-                function(given, out)
-            except np.linalg.LinAlgError as error:
-                raised += [str(error)]
-        assert raised in ([], ["Singular matrix"] * 2)
+        raised = [raised_by(inverses, given, before), raised_by(compiled, given, after)]
+        assert raised == ["Singular matrix" if given is bad else ""] * 2
         np.testing.assert_allclose(after, before)
 
 
@@ -163,8 +166,7 @@ def test_threads() -> None:
     wrong: list[Any] = []
 
     def run() -> None:
-        found = (compiled(*arguments)[0] for _ in range(30))
-        wrong.extend(1 for one in found if not np.array_equal(one, wanted))
+        wrong.extend(1 for _ in range(30) if not np.array_equal(compiled(*arguments)[0], wanted))
 
     threads = [threading.Thread(target=run) for _ in range(4)]
     for one in threads:
@@ -202,6 +204,15 @@ def test_pythons_numbers_among_results() -> None:
             assert (got[0], got[2], got[4]) == (wanted[0], wanted[2], wanted[4])
             assert np.array_equal(got[1], wanted[1])
             assert np.isclose(got[3], wanted[3])
+
+
+def test_calls_are_timed() -> None:
+    compiled = jk.jit(refined, profile=True)
+    compiled(MATRIX, array(4), 30)
+    assert any("numpy.solve" in one.kernel for one in compiled.stats().times)
+    ordered = jk.jit(lambda x: jk.sort(x) * 2, profile=True)
+    ordered(array(9))
+    assert any("jk.sort" in one.kernel for one in ordered.stats().times)
 
 
 def test_names_of_static_arguments() -> None:

@@ -260,6 +260,6 @@ def value_of(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[],
 
 def as_bool(tracer: Tracer, value: Any) -> Any:
     """The truth of a value as a bool of Python."""
-    if type(value) is not Traced:
+    if type(value) is not Traced and is_decided(value):
         return bool(value)
     return number(tracer, truth(tracer, value), bool)

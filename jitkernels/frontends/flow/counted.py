@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jitkernels.frontends.flow import ranges
+from jitkernels.frontends.flow.alternatives import Choice
 from jitkernels.frontends.flow.branches import choose
 from jitkernels.frontends.flow.ints import as_int
 from jitkernels.frontends.flow.state import UNSET, State, Unset, dtype_of, is_number, kind_of, node_of, number
 from jitkernels.frontends.flow.structures import (
+    Compound,
     Form,
     Leaf,
     Parts,
@@ -27,6 +29,7 @@ from jitkernels.frontends.whole import Whole
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError, elementwise
 from jitkernels.graph.ir import Node
+from jitkernels.records import record
 
 END, BEGIN = 0, 1
 """Where the two numbers are: behind the last element, and of the first one."""
@@ -60,16 +63,27 @@ def _is_plain(form: Form) -> bool:
     """Whether nothing in an element can be changed."""
     if isinstance(form, Parts):
         return issubclass(form.kind, tuple) and all(map(_is_plain, form.parts))
-    return isinstance(form, Leaf) or form.other is None or _is_plain(form.other)
+    if isinstance(form, Choice):
+        return form.other is None or _is_plain(form.other)
+    return isinstance(form, Leaf)
 
 
-class Finished(NamedTuple):
+@record
+class Finished(Compound):
     """The elements at some time: their arrays, how many there are, and where they begin."""
 
     elements: Elements
     columns: tuple[Traced, ...]
     ends: Traced
     is_reversed: bool
+    origin: Any
+
+    def parts(self) -> Sequence[Any]:
+        return *self.columns, self.ends
+
+    def of(self, parts: Sequence[Any]) -> Any:
+        *columns, ends = parts
+        return Finished(self.elements, tuple(columns), ends, self.is_reversed, self.origin)
 
     def made(self, columns: Sequence[Any], ends: Any) -> list[Any]:
         """The list, of arrays that were computed."""
@@ -91,11 +105,18 @@ def _element(form: Form, leaves: Sequence[Any]) -> Any:
     return put_together(tracer, form, iter(leaves))
 
 
-class Later:
+class Later(Compound):
     """What a function makes of a list, or of what was made of it, when the code has run. It is a result, or nothing."""
 
-    def __init__(self, function: Callable[[Any], Any], of: Any) -> None:
-        self.function, self.of = function, of
+    def __init__(self, function: Callable[[Any], Any], of: Any, origin: Any = None) -> None:
+        self.function, self.given = function, of
+        self.origin = object() if origin is None else origin
+
+    def parts(self) -> Sequence[Any]:
+        return self.given.parts()  # type: ignore[no-any-return]  # of these two alone
+
+    def of(self, parts: Sequence[Any]) -> Any:
+        return Later(self.function, self.given.of(parts), self.origin)
 
     def __getitem__(self, key: Any) -> "Later":
         if not isinstance(key, slice) or (key.start, key.stop, key.step) != (None, None, -1):
@@ -144,7 +165,9 @@ class Counted:
     def finished(self) -> Finished:
         """All of it as it is now."""
         columns = tuple(fresh(self.tracer, one.node) for one in self.columns)
-        return Finished(self.elements, columns, fresh(self.tracer, self.ends.node), self.is_reversed)
+        return Finished(
+            self.elements, columns, fresh(self.tracer, self.ends.node), self.is_reversed, object()
+        )
 
     # What is done
 

@@ -176,7 +176,9 @@ class Listed(list[Any], Undecided):
         kind, like = _like(value, loops[-1].start)
         counted = [one.rounds for one in loops]
         if None in counted:
-            raise UnknownError("a list grows in a loop that may be left early, or whose rounds are not known")
+            raise UnknownError(
+                f"the list {name_of(self)!r} grows in a loop that may be left early, or whose rounds are not known"
+            )
         if self.array is None:
             raise GrowsError(self, kind, like, product(counted))
         if like is None:

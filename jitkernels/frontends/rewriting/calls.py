@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jitkernels.frontends.rewriting import comprehensions
-from jitkernels.frontends.rewriting.jumps import STOPS, none_of, without_jumps
+from jitkernels.frontends.rewriting.jumps import STOPS, VALUE, none_of, without_jumps
 from jitkernels.frontends.rewriting.liveness import STATE, note_states
 
 FLOW, PART = "_jk_flow", "_jk_part"
@@ -265,7 +265,12 @@ class Calls:
                 expressions.grows = is_all and len(named) == len(names) and self.appended.issuperset(named)
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.List()):
                 expressions.grows = name in self.appended
-        return [expressions.visit(node)]
+        made = expressions.visit(node)
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name) | ast.Tuple(elts=[ast.Name(id=name), *_])]):
+                if name.startswith(VALUE):
+                    made.value = _called("given_back", made.value)
+        return [made]
 
     def _for(self, node: ast.For, used: set[str]) -> list[ast.stmt]:
         state, stops = getattr(node, STATE), getattr(node, STOPS)
