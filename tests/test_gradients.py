@@ -1,5 +1,6 @@
 """Derivatives: what they are asked for with, branches, choices where there is none, calls, and what is refused."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -236,3 +237,19 @@ def test_wrong_options() -> None:
         jk.grad(3)  # type: ignore[arg-type]
     with pytest.raises(jk.DerivativeError, match="expected numbers of 1 positional arguments, got 2"):
         jk.grad(lambda x: x, argnums=2)(1.0)
+
+
+def test_numbers_that_are_none() -> None:
+    """NaN is a number like others for Python's operators and functions; what they raise is raised."""
+    for function in (lambda x: x**2, lambda x: x**0.5, lambda x: 2.0**x, lambda x: math.sin(x) * x):
+        derivative = jk.grad(function)
+        assert np.isnan(derivative(np.nan))
+        assert np.isfinite(derivative(1.5))
+    with pytest.raises(OverflowError):
+        jk.grad(lambda x: x**3)(1e200)
+
+
+def test_arguments_that_are_asked_for_twice() -> None:
+    x = np.array([1.0, 2.0])
+    found = jk.grad(lambda x, y: np.sum(x * y), argnums=(0, 1, 0, -2))(x, x + 1)
+    assert [one.tolist() for one in found] == [[2, 3], [1, 2], [2, 3], [2, 3]]

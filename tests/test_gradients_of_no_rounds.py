@@ -87,3 +87,20 @@ def test_a_variable_without_a_value() -> None:
     assert derivative(np.ones(3), 10).tolist() == [9.0] * 3
     with pytest.raises(UnboundLocalError):
         derivative(np.ones(3), 0)
+
+
+@pytest.mark.parametrize("rounds", [0, 5, 12])
+def test_sums_of_lists(rounds: int) -> None:
+    """``sum`` of what rounds have put into a list, numbers or arrays."""
+
+    def program(x: Any, n: int) -> Any:
+        losses, states = [], [x]
+        for i in range(n):
+            states.append(states[-1] * x * 0.5)
+            losses.append(np.sum(np.sin(states[-1])) * i)
+        return sum(losses) + np.sum(sum(states) * x) + sum(losses, 0.5) / (1 + len(states))
+
+    x = np.linspace(0.5, 1.5, 3)
+    assert "left to NumPy" not in str(jk.jit(program).explain(x, rounds))
+    agree(jk.jit(program)(x, rounds), program(x, rounds), 1e-14)
+    agree(jk.grad(program)(x, rounds), gradient(lambda x: program(x, rounds), [x], 0), 1e-6)

@@ -173,8 +173,9 @@ def _gradient(tracer: Tracer, way: Way, function: Any, args: Any, kwargs: Any) -
     if wrong:
         raise DerivativeError(f"argnums: expected numbers of {count} positional arguments, got {wrong[0]}")
     numbers = [i % count for i in way.argnums]
+    by = list(dict.fromkeys(numbers))
     variables, given = Variables(tracer, about), list(args)
-    for i in numbers:
+    for i in by:
         given[i] = variables.replaced(args[i], f"argument {i}")
     result, aux = _called(tracer, way, function, given, kwargs)
     if type(result) is not Traced and not isinstance(result, float | np.floating):
@@ -186,8 +187,8 @@ def _gradient(tracer: Tracer, way: Way, function: Any, args: Any, kwargs: Any) -
         parts = [zeros(one.dtype, one.shape) for one in variables.nodes()]
     else:
         parts = variables.of([value.node], [construct.constant(1.0, value.node.dtype)])
-    found = variables.tree([args[i] for i in numbers], parts)
-    found = found[0] if way.is_one else tuple(found)
+    trees = dict(zip(by, variables.tree([args[i] for i in by], parts), strict=True))
+    found = trees[by[0]] if way.is_one else tuple(trees[i] for i in numbers)
     if way.kind == "value":
         return ((result, aux) if way.has_aux else result), found
     return (found, aux) if way.has_aux else found

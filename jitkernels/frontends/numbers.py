@@ -46,6 +46,10 @@ def careful(tracer: Tracer, ufunc: Any, *given: Any) -> Any:
     node = elementwise(tracer, ufunc, floats)[0]
     if not _is_positive(floats, ufunc):
         fine = elementwise(tracer, np.isfinite, [fresh(tracer, node)])[0]
+        if tracer.differentiates and ufunc not in (np.floor_divide, np.remainder):
+            # Nothing is raised for NaN, and there is no plain function that could tell.
+            for one in floats:
+                fine = construct.elementwise("logical_or", fine, construct.elementwise("isnan", one.node))
         tracer.checks.append(construct.elementwise("logical_not", fine))
     return weak(tracer, fresh(tracer, node, is_scalar=True))
 

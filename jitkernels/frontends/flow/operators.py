@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from jitkernels.frontends.flow import first_round
 from jitkernels.frontends.flow import numbers as _numbers  # noqa: F401  # the table of what traced functions call
 from jitkernels.frontends.flow.along import Along, along, enumerate_, range_, reversed_, zip_
 from jitkernels.frontends.flow.alternatives import Chosen
 from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, truth, value_of
-from jitkernels.frontends.flow.growing import EmptyError, GrowsError, Listed, finished
+from jitkernels.frontends.flow.growing import EmptyError, GrowsError, Listed, finished, is_grown
 from jitkernels.frontends.flow.ints import least
 from jitkernels.frontends.flow.loops import Loop
 from jitkernels.frontends.flow.sides import SidesError
@@ -363,3 +365,24 @@ def not_(value: Any) -> Any:
     if tracer is None or is_decided(value):
         return not value
     return number(tracer, elementwise("logical_not", as_bool(tracer, value).node), bool)
+
+
+def _sum(values: Any, start: Any = 0) -> Any:
+    """``sum`` of a list that has grown in a loop is a loop as well."""
+    if not is_grown(values):
+        return builtins.sum(values, start)
+    if values.kind is None:
+        return np.sum(values.whole(), axis=0) + start
+    found = [start]
+
+    def put(given: tuple[Any, ...]) -> None:
+        found[0] = given[0]
+
+    def add(one: Any) -> None:
+        found[0] = found[0] + one
+
+    for_(values, None, add, State(("_jk_total",), lambda: (found[0],), put, 0))
+    return found[0]
+
+
+CALLED[builtins.sum] = _sum
