@@ -308,7 +308,7 @@ def found_or_not(x: Any, most: Any) -> Any:
     places: list[Any] = []
     for i in range(len(x)):
         if x[i] > most:
-            places.append(i)
+            places.append(i)  # noqa: PERF401
     if not places:
         return None
     if len(places) > 3:
