@@ -206,6 +206,18 @@ CHANGES: dict[str, tuple[Callable[..., Any], Any, str, Any]] = {
     "a method of one object": (lambda x: MODEL.scaled(x), MODEL, "scaled", ten),
     "a value of one object": (lambda x: MODEL.forward(x), MODEL, "rate", 4.0),
     "defaults of a function": (lambda x: shifted(x), shifted, "__defaults__", (5.0,)),
+    "its code": (
+        lambda x: shifted(x),
+        shifted,
+        "__code__",
+        (lambda x, by=1.0, *, times=1.0: x - by).__code__,
+    ),
+    "the code of a method": (
+        lambda x: MODEL.forward(x),
+        Model.scaled,
+        "__code__",
+        (lambda self, x: x).__code__,
+    ),
     "its keywords": (lambda x: shifted(x), shifted, "__kwdefaults__", {"times": some() * 5}),
     "attributes of a default": (lambda x, m=MODEL: m.forward(x), MODEL, "weights", some() * 9),
     "a global of a default": (lambda x, g=shifted: g(x), sys.modules[__name__], "SHIFT", some() * 2),
@@ -229,6 +241,23 @@ def test_what_is_bound_anew_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) 
                 assert type(found) is type(expected)
                 np.testing.assert_allclose(found, expected, rtol=1e-14)
             assert change != np.array_equal(found, before)
+
+
+def test_code_that_is_changed_in_place_is_seen() -> None:
+    """As those who reload modules change functions that others have imported."""
+
+    def function(x: Any) -> Any:
+        return x * 2
+
+    compiled, x = jk.jit(function), some()
+    others: list[Any] = [lambda x: x * 3, lambda x: x.sum(), lambda x, y=4.0: x * y]
+    for number, other in enumerate(others):
+        for _ in range(3):
+            np.testing.assert_allclose(compiled(x), function(x))
+        function.__code__ = other.__code__
+        function.__defaults__ = other.__defaults__
+        for _ in range(3):
+            np.testing.assert_allclose(compiled(x), other(x), err_msg=str(number))
 
 
 def test_static_arguments_need_no_python(monkeypatch: pytest.MonkeyPatch) -> None:

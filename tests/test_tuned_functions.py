@@ -209,3 +209,40 @@ def test_a_pick_is_said_once_for_all_nests_or_for_one() -> None:
     nest.cost = 1
     picks = [how(nest, {}, None, 1.0, 2) for _ in range(3)]  # type: ignore[arg-type]
     assert [(one.unroll, one.vector_bytes) for one in picks if one] == [(1, 32), (4, 16), (1, 32)]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64", "bool"])
+def test_numbers_without_a_sign_are_measured(dtype: str, replay: Path) -> None:
+    compiled = jk.jit(lambda a, b: ((a ^ b) & a, a.max()))
+    a = np.arange(60).reshape(6, 10).astype(dtype)
+    assert compiled.tune(a, a, seconds=0.05)
+
+
+def quotients(a: Any) -> Any:
+    total = 0
+    for one in a:
+        total += 1000 // int(one)
+    return total
+
+
+def test_calls_that_raise_are_not_measured(replay: Path) -> None:
+    """Nor do they count as calls that a profile has seen."""
+    compiled = jk.jit(quotients, profile=True)
+    right, wrong = np.ones(300, int), np.zeros(300, int)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            compiled(wrong)
+    with pytest.raises(jk.ArgumentTypeError, match="expected the arguments of a call, or calls of a profile"):
+        compiled.tune(seconds=0.05)
+    with pytest.raises(jk.NotUsableError, match="quotients raises an exception for these arguments"):
+        compiled.tune(wrong, seconds=0.05)
+    compiled(right)
+    assert compiled.tune(seconds=0.05)
+
+
+def test_kernels_by_name_are_counted() -> None:
+    compiled: Any = jk.jit(lambda x: jk.softmax(jk.sort(x)[::-1]), profile=True)
+    for _ in range(2):
+        compiled(np.random.default_rng(0).random((30, 40)))
+    assert str(compiled.stats())
+    assert compiled.stats().times

@@ -32,6 +32,8 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
 """Attributes of objects that are made of others, and bytes from the start of such an object to these."""
 FUNCTION_PARTS = 56, 64
 """Bytes from the start of a function to its defaults."""
+FUNCTION_CODE = 48
+"""And to its code, which those who reload modules change in place."""
 HAVE_METHODS = hasattr(ctypes.pythonapi, METHOD)
 
 
@@ -72,12 +74,16 @@ class Reaching:
         if structure[0] == "static":
             return  # of NumPy, Python's library or this package, where no name is bound anew
         _, _, _, cells, defaults, keywords, names, read = structure
-        around = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        code = function.__code__
+        if not has_parts(function, (FUNCTION_CODE,), (code,)):
+            raise UnreachableError
+        self._step("same", self._step("part", self._held(function), FUNCTION_CODE), word=self._word(code))
+        around = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         for cell, part in zip(around.values(), cells, strict=True):
             self._look(self._step("cell", word=self._word(cell)), part, cell.cell_contents)
         self._defaults(function, defaults, keywords)  # behind the cells, as where arguments are taken apart
         table = function.__globals__
-        for name in names_of(function.__code__).names:
+        for name in names_of(code).names:
             if name not in table:  # one of Python's own, until there is a global of this name
                 self._table(table).missing.setdefault(name)
         for name, part in names:

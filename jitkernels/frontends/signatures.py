@@ -72,9 +72,9 @@ def _referred(function: Any) -> tuple[str, ...]:
     return (*names_of(code).names, *code.co_freevars) if code is not None else ()
 
 
-def _defaults_of(function: Any) -> tuple[Any, Any]:
-    """What a function has as defaults now."""
-    return getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)
+def _defaults_of(function: Any) -> tuple[Any, ...]:
+    """What a function has as defaults now, and its code, which says what its parameters are."""
+    return tuple(getattr(function, name, None) for name in ("__defaults__", "__kwdefaults__", "__code__"))
 
 
 def names_in(given: Any) -> tuple[str, ...]:

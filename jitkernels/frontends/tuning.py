@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels import machine
-from jitkernels.errors import ArgumentError, AttrError, NotUsableError, shown
+from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, NotUsableError, shown
 from jitkernels.explanation import Explanation
 from jitkernels.frontends import programs
 from jitkernels.frontends import specialisation as specialisations
@@ -48,7 +48,12 @@ def tune(compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
     takes_seconds = compiled._signature.takes("seconds")
     seconds = SECONDS if takes_seconds else kwargs.pop("seconds", SECONDS)
     calls = _profiled(compiled) if not (args or kwargs) else []
-    calls = calls or [(*compiled._structure(args, kwargs), 1.0)]
+    try:
+        calls = calls or [(*compiled._structure(args, kwargs), 1.0)]
+    except TypeError as error:
+        raise ArgumentTypeError(
+            f"tune: expected the arguments of a call, or calls of a profile: {error}"
+        ) from None
     if not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
         raise ArgumentError(f"seconds: expected a positive number, got {shown(seconds)}")
     function, config = compiled.__wrapped__, compiled.config
@@ -60,7 +65,10 @@ def tune(compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
     for way, taken in sorted(ways, key=lambda one: -one[1]):
         share = taken / total if total else 1.0 / len(ways)
         if share >= LEAST_SHARE or not told:
-            told |= {one.attr: one for one in way.tuned(seconds * share)}
+            try:
+                told |= {one.attr: one for one in way.tuned(seconds * share)}
+            except IndexError as error:
+                raise NotUsableError(f"{way.name} raises an exception for these arguments: {error}") from None
     compiled.release()
     return tuple(told.values())
 
@@ -73,6 +81,7 @@ def _profiled(compiled: Any) -> list[tuple[Any, list[Any], float]]:
         for one in kept
         if getattr(one.program, "profile", None) is not None
         for taken in one.program.profile.by_sizes.values()
+        if taken.calls  # or none has come to its end
     ]
 
 

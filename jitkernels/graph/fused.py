@@ -42,7 +42,9 @@ class Argument:
     def array(self, sizes: Mapping[str, Any]) -> Shaped:
         """For given values of the symbols; what is written may be what is read at the same place."""
         shape = tuple(extents.evaluated(extent, sizes) for extent in self.shape)
-        return Shaped(self.name, self.role, shape, self.dtype, domain=DOMAIN)
+        low, high = DOMAIN
+        domain = (0.0 if np.dtype(self.dtype).kind in "bu" else low, high)
+        return Shaped(self.name, self.role, shape, self.dtype, domain=domain)
 
 
 class FusedNest:

@@ -167,7 +167,7 @@ class Maker:
         assert external is not None, "chosen for it"
         self.kernels.append(external)
         self.texts.append(call.text(self._function(), self.arrays, name, external))
-        self.calls.append(programs.Call(name, None, call.work))
+        self.calls.append(programs.Call(name, None, call.work, clock=self._clock(call)))
 
     def numpy(self, call: NumpyCall, name: str, *, hears: bool) -> None:
         """The call of a function of NumPy's."""
@@ -240,7 +240,7 @@ class Maker:
         self.shares = True
         return BlockwiseEmitter(nest, self.arrays, self._function(), variant, name)
 
-    def _clock(self, part: Nest | Product | Flow | NumpyCall) -> Clock | None:
+    def _clock(self, part: Nest | Product | Flow | KernelCall | NumpyCall) -> Clock | None:
         return self.program.profile.clock(part) if self.program.profile is not None else None
 
     def _function(self) -> Function:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jitkernels.frontends.flow import ranges
-from jitkernels.frontends.flow.alternatives import Choice
+from jitkernels.frontends.flow.alternatives import OTHER, Choice
 from jitkernels.frontends.flow.branches import choose
 from jitkernels.frontends.flow.ints import as_int
 from jitkernels.frontends.flow.state import UNSET, State, Unset, dtype_of, is_number, kind_of, node_of, number
@@ -54,7 +54,7 @@ def elements_like(value: Any, before: Elements | None) -> Elements:
         kinds = [b if a is Unset else a for a, b in zip(before.kinds, kinds, strict=True)]
         if any(kind_of(one) not in (kind, Unset) for one, kind in zip(leaves, kinds, strict=True)):
             raise UnknownError("a list of elements of different types")
-    if not all(is_number(kind) or one is UNSET for kind, one in zip(kinds, leaves, strict=True)):
+    if not kinds or not all(is_number(kind) or one is UNSET for kind, one in zip(kinds, leaves, strict=True)):
         raise UnknownError("elements of a list that are no numbers")
     return Elements(form, tuple(kinds))
 
@@ -94,15 +94,23 @@ class Finished(Compound):
             part.tolist() if isinstance(kind, type) else list(part)
             for part, kind in zip(parts, kinds, strict=True)
         ]
-        found = (
-            lists[0] if isinstance(form, Leaf) else [_element(form, one) for one in zip(*lists, strict=True)]
-        )
+        found = _elements(form, iter(lists))
         return found[::-1] if self.is_reversed else found
 
 
-def _element(form: Form, leaves: Sequence[Any]) -> Any:
-    tracer: Any = None  # all numbers are known
-    return put_together(tracer, form, iter(leaves))
+def _elements(form: Form, columns: Iterator[list[Any]]) -> list[Any]:
+    """The elements, of lists of the numbers in them."""
+    if isinstance(form, Parts):
+        parts = [_elements(one, columns) for one in form.parts]
+        return [*zip(*parts, strict=True)] if form.kind is tuple else list(map(form.kind, *parts))
+    found = next(columns)
+    if not isinstance(form, Choice):
+        return found
+    constants = form.constants
+    if form.other is None:
+        return [constants[tag - 1] for tag in found]
+    others = _elements(form.other, columns)
+    return [one if tag == OTHER else constants[tag - 1] for tag, one in zip(found, others, strict=True)]
 
 
 class Later(Compound):
