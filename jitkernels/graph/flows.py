@@ -116,7 +116,7 @@ def laid_in(node: Node, first: Node | None = None) -> Node:
 
 
 def landed(node: Node, place: Node) -> Node:
-    """A value as code of a region can leave it in the memory of a parameter: a copy where it lies in that of another."""
+    """A value as a region can leave it in the memory of a parameter: a copy where it lies in that of another."""
     if not node.ndim or laid_in(node, place) is place:
         return node
     is_of_another = base_of(node) is not place and base_of(node).operation == "parameter"

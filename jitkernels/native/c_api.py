@@ -101,11 +101,6 @@ def signals() -> tuple[External, ...]:
     return tuple(link(name, _c_api(name)) for name in SIGNALS)
 
 
-def yielding() -> tuple[External, ...]:
-    """What code links to that waits for other threads."""
-    return (link("sched_yield", _libc("sched_yield")),)
-
-
 def link(name: str, address: Callable[[], int]) -> External:
     """A function or object of the interpreter's, by the name that it has in code."""
     return External(name, "void", (), address)

@@ -14,7 +14,7 @@ from jitkernels.graph.ir import Node
 from jitkernels.graph.regions import nodes_within
 from jitkernels.graph.rounds import work_of
 from jitkernels.native import c_api, openmp
-from jitkernels.native.sharing import MOST_PARTS, PART, WORK
+from jitkernels.native.sharing import WORK
 from jitkernels.native.source import External
 
 SCALAR = 4
@@ -83,8 +83,7 @@ class SharedRounds:
             at = function.new(emitter.block, f"getelementptr i64, ptr {words}, i64 {word}")
             emitter.block.lines.append(f"  store {kind} {text}, ptr {at}")
         rounds = function.new(emitter.block, f"sub i64 {self.end.text}, {self.begin.text}")
-        for name in ("llvm.smax.i64", "llvm.smin.i64"):
-            function.library.declare(name, "i64", ["i64", "i64"])
+        function.library.declare("llvm.smax.i64", "i64", ["i64", "i64"])
         some = function.new(emitter.block, f"call i64 @llvm.smax.i64(i64 {rounds}, i64 0)")
         size = function.extent(work)
         given = f"ptr {words}, ptr @{self.name}, i64 {some}, i64 {size}"
@@ -119,24 +118,8 @@ class SharedRounds:
         ]
 
 
-GIVEN = "{ ptr, ptr, i64, i64, i64, i64, i64 }"
-"""The words, the function, rounds, parts; parts that are begun, and that are done; the bits of all statuses."""
-WAITING = 256
-"""How often the caller looks whether the others are done until it asks for signals."""
-
-
-def _fields(*names: str) -> str:
-    listed = ("words", "function", "extent", "parts", "begun", "done", "statuses")
-    return "".join(
-        f"  %{name}.at = getelementptr {GIVEN}, ptr %given, i32 0, i32 {listed.index(name)}\n"
-        for name in names
-    )
-
-
 TEXT = f"""declare i64 @PyThread_get_thread_ident()
-declare i32 @sched_yield()
-declare i64 @jk_team(i64)
-declare void @jk_parallel(ptr, ptr, i64, i64)
+declare i64 @{openmp.SHARE_ROUNDS}(ptr, ptr, i64, i64, ptr)
 define internal i1 @jk_interrupted_there(ptr %words) noinline nounwind cold {{
   %at = getelementptr i64, ptr %words, i64 {CALLER}
   %caller = load i64, ptr %at
@@ -154,92 +137,21 @@ look:
   %stopped = icmp ne i64 %told, 0
   ret i1 %stopped
 }}
+define internal i64 @jk_asks(ptr %words) noinline nounwind cold {{
+  %raised = call i1 @jk_interrupted_there(ptr %words)
+  %bit = select i1 %raised, i64 {polls.INTERRUPTED}, i64 0
+  ret i64 %bit
+}}
 define internal i64 @jk_rounds(ptr %words, ptr %function, i64 %extent, i64 %work) noinline nounwind {{
-  %given = alloca {GIVEN}
   %caller = call i64 @PyThread_get_thread_ident()
   %caller.at = getelementptr i64, ptr %words, i64 {CALLER}
   %stopped.at = getelementptr i64, ptr %words, i64 {STOPPED}
   store i64 %caller, ptr %caller.at
   store i64 0, ptr %stopped.at
-  %shares = sdiv i64 %work, {WORK}
-  %wanted = call i64 @llvm.smin.i64(i64 %extent, i64 %shares)
-  %few = icmp slt i64 %wanted, 2
-  br i1 %few, label %alone, label %ask
-ask:
-  %team = call i64 @jk_team(i64 %wanted)
-  %several = icmp sgt i64 %team, 1
-  br i1 %several, label %fork, label %alone
-alone:
-  %status = call i64 %function(ptr %words, i64 0, i64 %extent)
+  %status = call i64 @{openmp.SHARE_ROUNDS}(ptr %words, ptr %function, i64 %extent, i64 %work, ptr @jk_asks)
   ret i64 %status
-fork:
-{_fields("words", "function", "extent", "parts", "begun", "done", "statuses")}
-  %worth = sdiv i64 %work, {PART}
-  %most = mul i64 %team, {MOST_PARTS}
-  %fewer = call i64 @llvm.smin.i64(i64 %worth, i64 %most)
-  %parts = call i64 @llvm.smin.i64(i64 %fewer, i64 %extent)
-  store ptr %words, ptr %words.at
-  store ptr %function, ptr %function.at
-  store i64 %extent, ptr %extent.at
-  store i64 %parts, ptr %parts.at
-  store i64 0, ptr %begun.at
-  store i64 0, ptr %done.at
-  store i64 0, ptr %statuses.at
-  call void @jk_parallel(ptr @jk_some_rounds, ptr %given, i64 %team, i64 %team)
-  %statuses = load i64, ptr %statuses.at
-  ret i64 %statuses
-}}
-define internal void @jk_some_rounds(ptr %given, i64 %number, i64 %team) nounwind {{
-{_fields("words", "function", "extent", "parts", "begun", "done", "statuses")}
-  %words = load ptr, ptr %words.at
-  %function = load ptr, ptr %function.at
-  %extent = load i64, ptr %extent.at
-  %parts = load i64, ptr %parts.at
-  %caller.at = getelementptr i64, ptr %words, i64 {CALLER}
-  %caller = load i64, ptr %caller.at
-  br label %next
-next:
-  %part = atomicrmw add ptr %begun.at, i64 1 monotonic
-  %more = icmp slt i64 %part, %parts
-  br i1 %more, label %look, label %over
-look:  ; when one has failed, what the others do is for nothing
-  %failed = load atomic i64, ptr %statuses.at monotonic, align 8
-  %fine = icmp eq i64 %failed, 0
-  br i1 %fine, label %run, label %end
-run:
-  %low = mul i64 %part, %extent
-  %high = add i64 %low, %extent
-  %begin = sdiv i64 %low, %parts
-  %last = sdiv i64 %high, %parts
-  %status = call i64 %function(ptr %words, i64 %begin, i64 %last)
-  %before = atomicrmw or ptr %statuses.at, i64 %status monotonic
-  br label %end
-end:
-  %others = atomicrmw add ptr %done.at, i64 1 acq_rel
-  br label %next
-over:
-  %own = call i64 @PyThread_get_thread_ident()
-  %is_caller = icmp eq i64 %own, %caller
-  br i1 %is_caller, label %wait, label %leave
-wait:  ; for parts that others have begun: somebody has to hear signals meanwhile
-  %turns = phi i64 [ 0, %over ], [ %turns.next, %again ], [ 0, %signals ]
-  %ended = load atomic i64, ptr %done.at acquire, align 8
-  %all = icmp sge i64 %ended, %parts
-  br i1 %all, label %leave, label %again
-again:
-  %yielded = call i32 @sched_yield()
-  %turns.next = add i64 %turns, 1
-  %patient = icmp slt i64 %turns.next, {WAITING}
-  br i1 %patient, label %wait, label %signals
-signals:
-  %raised = call i1 @jk_interrupted_there(ptr %words)
-  %bit = select i1 %raised, i64 {polls.INTERRUPTED}, i64 0
-  %known = atomicrmw or ptr %statuses.at, i64 %bit monotonic
-  br label %wait
-leave:
-  ret void
 }}"""
-"""Shares rounds among threads in parts, of which each takes the next one.
+"""Shares rounds among threads.
 
 The thread that has called asks for signals; the others, which may not wait for Python, look what it has found.
 """
@@ -247,4 +159,4 @@ The thread that has called asks for signals; the others, which may not wait for 
 
 def externals() -> tuple[External, ...]:
     """What this links to."""
-    return (*openmp.externals(), *c_api.signals(), *c_api.yielding())
+    return (openmp.rounds_function(), *c_api.signals())
