@@ -32,8 +32,9 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_finish() -> None:
-    """What the tests are made of stays until the end: collections of garbage need not look at it each time."""
+@pytest.fixture(autouse=True, scope="module")
+def settled() -> None:
+    """What there is before the tests of a file stays: collections of garbage need not look at it each time."""
     gc.collect()
     gc.freeze()
 

@@ -198,6 +198,11 @@ def of_views(x: Any) -> Any:
     return {"x": x * 2}
 
 
+def doubled(x: Any) -> Any:
+    x *= 2
+    return x, 5
+
+
 def changing(x: Any) -> Any:
     B[0][:] = x
     return x + 1
@@ -208,6 +213,7 @@ def changing(x: Any) -> Any:
     [
         (unknown, (array(3, 3),), "NumPy"),
         (of_views, (array(3),), "expected a function that gives new arrays"),
+        (doubled, (array(3),), "expected a function that gives new arrays"),
         (lambda x: None, (array(3),), "nothing is computed"),
         (lambda x: x, (array(3),), "expected a function that gives new arrays"),
         (lambda x: x + 1, (array(3).astype(">f8"),), "function is left to NumPy"),
@@ -237,6 +243,7 @@ def test_broken_bundles(tmp_path: Path) -> None:
     refused("mlp.weights", None, "missing")
     refused("mlp.weights", b"123", "the weights are 3 bytes of")
     refused("mlp.json", b"{}", "describes no bundle")
+    refused("mlp.json", b"\xa0{}", "describes no bundle")
     refused("mlp.json", whole[tmp_path / "mlp.json"].replace(b'"format": 1', b'"format": 9'), "format 9")
     refused(
         "mlp.json",

@@ -11,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 KERNEL_FILES, IMPLEMENTATION_FILES, REDUCTION_FILES, OPERATION_FILES = 3, 1, 6, 2
+FILE = "tests/test_values.py"
+"""One of those that have tests of every row; to collect all of them takes as long as to run these."""
 CHECK = """
 import jitkernels as jk
 from jitkernels import testing
@@ -115,7 +117,7 @@ def test_a_kernel_and_an_implementation(recipes: dict[str, list[tuple[str, str]]
     compared = copy.python("-m", "jitkernels", "bench", "vsquared_difference", "--peers", "--seconds", "1e-4")
     assert "over numpy: geometric mean" in compared
     assert "ordinary calls" in copy.python("-c", ORDINARY)
-    collected = copy.python("-m", "pytest", "--collect-only", "-q", "-k", "vsquared_difference")
+    collected = copy.python("-m", "pytest", "--collect-only", "-q", FILE, "-k", "vsquared_difference")
     assert "test_values[vsquared_difference]" in collected
 
     copy.write(implementation)

@@ -271,7 +271,7 @@ def test_choices_that_code_cannot_make() -> None:
         ),
     ):
         with pytest.raises(TracingError, match=re.escape(told)) as caught:
-            jk.jit(function)(array(3))
+            jk.jit(function, strict=True)(array(3))
         assert f"{__file__}:" in str(caught.value)
 
 

@@ -1,9 +1,7 @@
 """The everyday functions take whatever NumPy users have: lists, strides, other types, ``out``, overlaps."""
 
 import inspect
-import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +16,7 @@ from jitkernels.attrs.base import KernelAttr
 from jitkernels.attrs.roles import wholes_of
 from jitkernels.errors import AttrError, JitKernelsError
 from jitkernels.signature import AnyArray
+from jitkernels.testing.truth import Truth
 
 Keywords = dict[str, Any]
 Row = Any
@@ -41,21 +40,11 @@ def _asks_for(row: Row, given: Keywords, attr: KernelAttr) -> bool:
         return False
 
 
-def true_results(row: Row, given: Keywords, dtype: str | None = None) -> list[AnyArray]:
-    """The oracle's results in the caller's shapes."""
-    call = row.call(**given)
-    attr = call.attr if dtype is None else replace(call.attr, dtype=dtype)
-    arrays = arguments_of(row, given, dtype)
-    results = oracles.expected(attr, arrays)
-    return [result.reshape(shape) for result, shape in zip(results, call.shapes, strict=True)]
-
-
-def arguments_of(row: Row, given: Keywords, dtype: str | None = None) -> list[AnyArray]:
+def arguments_of(row: Row, given: Keywords) -> list[AnyArray]:
     """The arrays of the kernel that an everyday call comes to."""
     call = row.call(**given)
-    attr = call.attr if dtype is None else replace(call.attr, dtype=dtype)
-    inputs = iter(call.inputs)
-    return [next(inputs) if p.role == "in" else np.zeros(p.shape, p.numpy) for p in attr.signature().arrays]
+    inputs, arrays = iter(call.inputs), call.attr.signature().arrays
+    return [next(inputs) if p.role == "in" else np.zeros(p.shape, p.numpy) for p in arrays]
 
 
 def in_dtype(results: Sequence[AnyArray], dtype: str) -> tuple[AnyArray, ...]:
@@ -67,33 +56,30 @@ def as_tuple(results: Any) -> tuple[Any, ...]:
     return results if isinstance(results, tuple) else (results,)
 
 
+class Right:
+    """What is right for arguments that are plain arrays: computed once, for however many results."""
+
+    def __init__(self, row: Row, given: Keywords, slack: float = 1) -> None:
+        call = row.call(**given)
+        self.attr, self.shapes = call.attr, call.shapes
+        self.outputs = self.attr.signature().outputs
+        arrays = arguments_of(row, given)
+        expected = zip(oracles.expected(self.attr, arrays), self.outputs, strict=True)
+        self.truth = Truth(self.attr, arrays, [one.reshape(p.shape) for one, p in expected], slack)
+
+    def check(self, results: Any, dtype: str = "float32") -> None:
+        """Results are arrays of the right dtype, shape and values."""
+        for got, shape, parameter in zip(as_tuple(results), self.shapes, self.outputs, strict=True):
+            assert type(got) is np.ndarray
+            wanted = dtype if parameter.dtype.startswith("float") else parameter.dtype
+            assert (got.dtype, got.shape) == (np.dtype(wanted), shape)
+        flat = [got.reshape(p.shape) for got, p in zip(as_tuple(results), self.outputs, strict=True)]
+        self.truth.assert_close(flat, self.attr.name)
+
+
 def assert_right(row: Row, results: Any, given: Keywords, dtype: str = "float32", slack: float = 1) -> None:
     """Results are arrays of the right dtype, shape and values for arguments that are plain arrays."""
-    attr = row.call(**given).attr
-    expected = true_results(row, given)
-    for got, right, parameter in zip(as_tuple(results), expected, attr.signature().outputs, strict=True):
-        assert type(got) is np.ndarray
-        wanted = dtype if parameter.dtype.startswith("float") else parameter.dtype
-        assert (got.dtype, got.shape) == (np.dtype(wanted), right.shape)
-        flat = right.reshape(parameter.shape)
-        one = replace_outputs(attr, arguments_of(row, given), parameter.name)
-        one(got.reshape(parameter.shape), flat, slack)
-
-
-def replace_outputs(
-    attr: KernelAttr, arrays: list[AnyArray], name: str
-) -> Callable[[AnyArray, AnyArray, float], None]:
-    """A comparison for one output of an attr."""
-    outputs = attr.signature().outputs
-    place = [parameter.name for parameter in outputs].index(name)
-
-    def compare(got: AnyArray, right: AnyArray, slack: float) -> None:
-        results: list[AnyArray] = [np.zeros(p.shape, p.numpy) for p in outputs]
-        expected = [result.copy() for result in results]
-        results[place], expected[place] = got, right
-        testing.assert_close(attr, arrays, results, expected, attr.name, slack)
-
-    return compare
+    Right(row, given, slack).check(results, dtype)
 
 
 def function_of(row: Row) -> Any:
@@ -179,14 +165,15 @@ def test_same_values_in_other_memory(row: Row) -> None:
 
 def _check_calls(row: Row, memory: Sequence[str]) -> None:
     failures = cases.Failures()
-    for dtype, form in itertools.product(("float32", "float64"), memory):
+    for dtype in ("float32", "float64"):
         _, given = example(row, dtype)
-        used = arrays_only(given, SAME_VALUES[form])
-        with failures.gathered(f"{form} {dtype}"):
-            for _ in range(3):
-                results = function_of(row)(**used)
-                assert_right(row, results, given, dtype, slack=2)
-                assert_right(row, function_of(row)(*by_position(row, used)), given, dtype, slack=2)
+        right = Right(row, given, slack=2)
+        for form in memory:
+            used = arrays_only(given, SAME_VALUES[form])
+            with failures.gathered(f"{form} {dtype}"):
+                for _ in range(3):
+                    right.check(function_of(row)(**used), dtype)
+                    right.check(function_of(row)(*by_position(row, used)), dtype)
     failures.tell()
 
 

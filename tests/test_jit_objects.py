@@ -206,7 +206,9 @@ def test_control_flow_on_values_is_explained() -> None:
             total = -x
         return total
 
-    compiled = jk.jit(branching)
+    x = array(3)
+    same(jk.jit(branching)(x), branching(x))
+    compiled = jk.jit(branching, strict=True)
     for _ in range(2):
         with pytest.raises(TracingError, match="'total' is an array") as caught:
             compiled(array(3))

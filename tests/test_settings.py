@@ -67,6 +67,29 @@ def test_a_wrong_value_is_said(name: str, value: str, private_cache: Path) -> No
     assert len(said.splitlines()) == 1
 
 
+def test_a_folder_that_may_not_be_looked_into(private_cache: Path) -> None:
+    """What was once made by another user below the cache costs a line, and no error."""
+    forbidden = """
+import os
+looked = os.stat
+def stat(path, **more):
+    if str(path).endswith("objects"):
+        raise PermissionError(13, "Permission denied", str(path))
+    return looked(path, **more)
+os.stat = stat
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", forbidden + RUN],
+        env=environment(private_cache),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[2.]\n"
+    assert "objects cannot be written, or is not private" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize("name", settings.SETTINGS)
 def test_empty_is_unset(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "")

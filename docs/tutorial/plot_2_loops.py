@@ -72,10 +72,10 @@ axes.imshow(warmed(plate, 500), cmap="inferno")
 axes.set_axis_off()
 
 # %%
-# What cannot become code is told with its line, and what to write instead.
+# What cannot become code is NumPy's. With `strict=True` it is an error: the line, and what to write instead.
 
 
-@jk.jit
+@jk.jit(strict=True)
 def positive(x):
     if x.sum() > 0:
         return x

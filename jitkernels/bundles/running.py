@@ -26,7 +26,7 @@ class Bundle:
         if len(found) != 1:
             raise BundleError(f"{folder}: expected a folder with one bundle, got {len(found)}")
         try:
-            self.about = described(found[0].read_text())
+            self.about = described(found[0].read_text(errors="replace"))
             code, weights = (found[0].with_suffix(end).read_bytes() for end in (".o", ".weights"))
         except OSError as error:
             raise BundleError(f"{folder}: a file of the bundle is missing: {error}") from error

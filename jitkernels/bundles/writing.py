@@ -38,6 +38,8 @@ def write(
             f"{name}: {f'NumPy does a part of it ({by_numpy})' if by_numpy else 'nothing is computed'}"
         )
     segment = program.steps[0]
+    if segment.calls_python:
+        raise BundleError(f"{name}: NumPy does a part of it")
 
     def value(extent: Any) -> int:
         return extents.evaluated(extent, values)

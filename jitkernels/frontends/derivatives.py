@@ -85,8 +85,7 @@ class Derivative(JitFunction[Any, Any]):
         out = kwargs.pop("out", None) if not self._takes_out else None
         found, leaves, values = self._found(args, kwargs)
         if found is None or found.graph is None:
-            reason = next(reversed(self._plain_calls)) if found is None else found.reason
-            raise self._refusal(reason, args, kwargs)
+            raise self._refusal(self._reason(found), args, kwargs)
         if found.written and not found.may_write(leaves):
             raise self._refusal("arguments that it writes to share memory or are read-only", args, kwargs)
         found.alarm = None

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.errors import TracingError
 from jitkernels.frontends import foreign
 from jitkernels.frontends.tables import COMPOSED, TABLE, serves
 from jitkernels.frontends.traced import Traced
@@ -42,8 +41,6 @@ def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], key
         before = [(one, one.view.storage.node) for one in _arrays((arguments, keywords))]
         try:
             return foreign.traced_copy(function)(*arguments, **keywords)
-        except TracingError:
-            raise
         except Exception:  # noqa: BLE001  # NumPy raises what is to be raised when it computes
             tracer.note(f"numpy.{name} cannot be traced")
             if any(one.view.storage.node is not node for one, node in before):

@@ -10,6 +10,7 @@ from jitkernels.graph import extents, flows
 from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.kernel_calls import KernelCall
+from jitkernels.graph.numpy_calls import NumpyCall
 from jitkernels.graph.regions import nodes_within, regions_of
 
 SILENT = frozenset({"input", "constant", "extent"})
@@ -85,8 +86,9 @@ def group_of(nest: Any) -> Group:
         found = *inside(nest.node), nest.node
         within = tuple(_nests_in(nest))
         return Group(nest.node.operation, found, tuple(read), tuple(written), parts=(nest,), inner=within)
-    if isinstance(nest, KernelCall):
-        return Group("kernel", (nest.node,), nest.node.inputs, tuple(nest.items), parts=(nest,))
+    if isinstance(nest, KernelCall | NumpyCall):
+        kind = "kernel" if isinstance(nest, KernelCall) else "NumPy"
+        return Group(kind, (nest.node,), nest.node.inputs, tuple(nest.items), parts=(nest,))
     if not hasattr(nest, "stores"):
         return Group("product", (nest.node,), (nest.left, nest.right), (nest.node,), parts=(nest,))
     nodes: dict[int, Node] = {}

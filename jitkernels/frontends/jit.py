@@ -15,7 +15,7 @@ from jitkernels.errors import (
     WorkspaceError,
     shown,
 )
-from jitkernels.frontends import alarms, direct, links
+from jitkernels.frontends import alarms, direct, left, links
 from jitkernels.frontends import filled as _filled  # noqa: F401  # the tables of what traced arrays do
 from jitkernels.frontends import specialisation as specialisations
 from jitkernels.frontends.arguments import Flattener, constant, patterns
@@ -108,8 +108,9 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             return self._plain(args, kwargs, out)
         found, leaves, values = self._found(args, kwargs)
         if found is None or found.graph is None:
-            self._link_plain(args, kwargs, out, MANY_ELEMENTS)
-            return self._plain(args, kwargs, out)
+            with left.Left(self, self._reason(found), has_raised=found is not None and found.has_raised):
+                self._link_plain(args, kwargs, out, MANY_ELEMENTS)
+                return self._plain(args, kwargs, out)
         if found.written and not found.may_write(leaves):
             return self._plain(args, kwargs, out)
         found.calls += 1
@@ -215,6 +216,10 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         """Remember why a call is left to NumPy."""
         self._plain_calls[reason] = self._plain_calls.pop(reason, 0) + 1
 
+    def _reason(self, found: Specialisation | None) -> str:
+        """Why a call is left to NumPy."""
+        return next(reversed(self._plain_calls)) if found is None else found.reason
+
     def _ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The arguments in one order."""
         return self._signature.ordered(args, kwargs)
@@ -314,7 +319,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         kwargs = {name: one for name, one in kwargs.items() if name != "out" or self._takes_out}
         found, _, _ = self._found(args, kwargs)
         if found is None:
-            return next(reversed(self._plain_calls)), None
+            return self._reason(found), None
         return found, self._structure(args, kwargs)[0]
 
     def stats(self) -> "JitStats":

@@ -46,7 +46,7 @@ class Plan:
 
     `is_tuple`: whether they are the outputs in a tuple, or one alone; None if they are put together by `make`, which
     needs these `leaves` and, if there are any `views` or numbers, the values of symbols. `itself`: the one argument
-    that is given back as it is.
+    that is given back as it is. `are_arguments`: whether nothing but arguments is given back.
     """
 
     def __init__(
@@ -58,8 +58,10 @@ class Plan:
         *,
         views: int = 0,
         itself: int | None = None,
+        are_arguments: bool = False,
     ) -> None:
         self.make, self.kinds, self.is_tuple, self.itself = make, kinds, is_tuple, itself
+        self.are_arguments = are_arguments
         self.leaves, self.views = tuple(sorted(leaves)), views
 
     def finisher(self, count: int, symbols: Sequence[str]) -> Callable[[tuple[Any, ...]], Any]:
@@ -315,9 +317,10 @@ def _plan(planner: _Planner, make: Make, found: Any) -> Plan:
         return Plan(make, (), is_tuple=False)
     itself = planner.arguments.get(id(found))
     if itself is not None:
-        return Plan(make, (), None, planner.leaves, itself=itself)
+        return Plan(make, (), None, planner.leaves, itself=itself, are_arguments=True)
     several = type(found) is tuple
     listed = found if several else (found,)
+    are_arguments = all(id(one) in planner.arguments for one in listed)
     kinds = []
     for i, value in enumerate(listed):
         if (
@@ -327,7 +330,7 @@ def _plan(planner: _Planner, make: Make, found: Any) -> Plan:
             or id(value) in planner.arguments
             or planner.made.get(id(value.view.storage)) != i
         ):
-            return Plan(make, (), None, planner.leaves, views=planner.views)
+            return Plan(make, (), None, planner.leaves, views=planner.views, are_arguments=are_arguments)
         kinds.append("float" if value.is_weak else "scalar" if value.is_scalar else "array")
     is_plain = "float" not in kinds and all(
         view.shape or kind != "array" for view, kind in zip((one.view for one in listed), kinds, strict=True)

@@ -4,7 +4,6 @@ import ast
 import linecache
 from types import CodeType, FrameType, TracebackType
 
-from jitkernels.errors import TracingError
 from jitkernels.frontends.rewriting.jumps import VALUE
 from jitkernels.frontends.tracer import NUMPY, is_ours, user_frame
 from jitkernels.graph.construct import UnknownError
@@ -20,7 +19,7 @@ def place_of(error: BaseException, line: int = 0) -> str:
 def placed(error: BaseException, line: int = 0) -> UnknownError:
     """An error that tells its file and line. `line`: of the loop or branch, where it was raised for all of this."""
     text = str(error)
-    if isinstance(error, TracingError) or getattr(error, "is_placed", False):
+    if getattr(error, "is_placed", False):
         return UnknownError(text, is_placed=True)
     place = place_of(error, line)
     return UnknownError(f"{text} ({place})" if place else text, is_placed=True)

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from jitkernels.disk import say_once
-from jitkernels.errors import GraphError, MemoryLimitError, TracingError, WorkspaceError
+from jitkernels.errors import DerivativeError, GraphError, MemoryLimitError, WorkspaceError
 from jitkernels.frontends import captured, outputs, programs
 from jitkernels.frontends.alarms import Alarm
 from jitkernels.frontends.arguments import FOREIGN, leaves_of, short_extents, strides_of
@@ -46,7 +46,7 @@ FREE = frozenset({"input", "constant", "extent", "view", "reshape"})
 class Specialisation:
     """Code for one structure and pattern of arguments, with the guards under which it is right.
 
-    `graph` is None where the plain function serves, for `reason`.
+    `graph` is None where the plain function serves, for `reason`. `has_raised`: tracing did, as that may itself.
     """
 
     def __init__(self, tracer: Tracer) -> None:
@@ -66,6 +66,7 @@ class Specialisation:
         self.written: tuple[int, ...] = ()
         self.seconds = 0.0
         self.has_foreign, self.has_flows = False, tracer.has_flows
+        self.has_raised = False
         self.alarm: Alarm | None = None
         self.calls = self.operations = 0
         self._may_raise: bool | None = None
@@ -246,7 +247,7 @@ def made(
     config: JitConfig,
     variant: Mapping[str, Any] | None = None,
 ) -> Specialisation:
-    """Trace a function. Raises TracingError for what has to be written otherwise; plain code serves for all else.
+    """Trace a function. Where there is no code for it the plain function serves. Raises DerivativeError.
 
     `variant`: how it is compiled; that which measured best if None.
     """
@@ -256,13 +257,14 @@ def made(
     push(tracer)
     try:
         graph, plan = _traced(tracer, structure, exact=config.exact_sizes)
-    except TracingError:
+    except DerivativeError:
         raise
     except UnknownError as error:
         specialisation = Specialisation(tracer)
         specialisation.reason = str(placed(error))
     except Exception as error:  # noqa: BLE001  # the plain function raises it again, or does what tracing could not
         specialisation = Specialisation(tracer)
+        specialisation.has_raised = True
         specialisation.reason = f"tracing raised {type(error).__name__}: {placed(error)}"
     else:
         specialisation = Specialisation(tracer)

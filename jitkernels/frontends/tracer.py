@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.errors import TracingError
 from jitkernels.frontends.frozen import in_lines, shared_copy
 from jitkernels.frontends.rewriting.code import why_not
 from jitkernels.frontends.storage import c_strides
 from jitkernels.functions import traces
 from jitkernels.graph import construct, interpreter
 from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Extent, Number, Scope, same
+from jitkernels.graph.extents import Extent, Number, Scope, is_moving, same
 from jitkernels.graph.ir import Node, serial, sorted_nodes
+from jitkernels.graph.unknown import AskedError
 
 FIRST_ROOM = 64
 """Rounds of loops of unknown length that are written down at first."""
@@ -204,12 +204,14 @@ class Tracer:
         return self._values[id(node)][1]
 
     def _extent(self, extent: Number) -> int:
+        if is_moving(extent):
+            raise UnknownError("a value is asked for that differs from round to round")
         return extent.value if isinstance(extent, Extent) else int(extent)
 
     def number(self, node: Node, what: Any) -> Any:
         """The value of a 0-d node as a NumPy scalar; from now on the code is for this one alone.
 
-        Only of what follows from numbers among the arguments. Raises TracingError for what follows from arrays.
+        Only of what follows from numbers among the arguments. Raises AskedError for what follows from arrays.
         """
         found = [one for one in sorted_nodes([node]) if one.operation in ("input", "extent", "call")]
         if not self.is_known(node):
@@ -258,7 +260,7 @@ def pop() -> None:
 
 
 def refuse(what: Any) -> None:
-    """Raise TracingError that says where the user's function asked for a value; UnknownError where NumPy did."""
+    """Raise AskedError that says where the user's function asked for a value; UnknownError where NumPy did."""
     frame = user_frame()
     if frame is None or frame.f_code.co_filename.startswith(NUMPY):
         raise UnknownError("NumPy's own code asks for a value")
@@ -272,11 +274,12 @@ def refuse(what: Any) -> None:
     ]
     variable = f"variable {' and '.join(map(repr, names))}" if names else "the value of an expression"
     shown = f", in `{expression}`" if expression else ""
-    raise TracingError(
+    raise AskedError(
         f"{frame.f_code.co_filename}:{frame.f_lineno}: {variable} is known only when the compiled code runs, and "
         f"Python asks for its value now{shown}: expected control flow that depends on shapes, ints, static arguments "
         f"and the like. Write `np.where(condition, a, b)` for a choice between elements, take the branch outside of "
-        f"the compiled function, or name the argument in `static_argnames`"
+        f"the compiled function, or name the argument in `static_argnames`",
+        is_placed=True,
     )
 
 

@@ -92,6 +92,7 @@ def _add(
         for node in direct:
             strides[id(node)] = _strides_of(node, strides)
             if is_flow(node):
+                _refuse_twice(node)
                 found |= bodies_of(node, [strides.get(id(one)) for one in node.inputs])
         arrays = [node for node in own if not is_direct(node)]
         read = {
@@ -167,6 +168,13 @@ def _refuse_late_reads(nodes: Sequence[Node], stages: Mapping[int, int], into: M
         for one in node.inputs:
             if stages[id(node)] > gone.get(id(one), len(nodes)):
                 raise GraphError("an array is needed as it was when it is written over in a loop or branch")
+
+
+def _refuse_twice(flow: Node) -> None:
+    """Raise GraphError where a loop or branch in a region is to change an array that it has as it was, too."""
+    for place in changed(flow):
+        if sum(one is flow.inputs[place] for one in flow.inputs) > 1:
+            raise GraphError("an array is needed as it was when it is written over in a loop or branch")
 
 
 def _group(

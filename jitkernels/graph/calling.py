@@ -1,6 +1,13 @@
-"""Functions that NumPy computes, as nodes call them: which of their arguments are the node's inputs."""
+"""Functions that NumPy computes, as nodes call them: which of their arguments are the node's inputs.
 
+Compiled code refers to such a function by a name, which says all of it, so that code kept on disk means the same.
+"""
+
+import functools
+import hashlib
 import inspect
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -52,3 +59,83 @@ def described(found: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Dtypes and shapes of what a call gives."""
     listed = found if isinstance(found, tuple) else (found,)
     return tuple((one.dtype.name, one.shape) for one in listed)
+
+
+PLAIN = (int, float, bool, str, type(None))
+PACKAGE = __name__.partition(".")[0]
+_named: dict[str, Callable[..., Any]] = {}
+
+
+def name_of(function: Any) -> str | None:
+    """The name that code has for a function, which takes arrays and numbers by position; None where it has none."""
+    try:
+        text = _told(function)
+    except UnknownError:
+        return None
+    name = f"jk_called_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+    if name not in _named:
+        _named[name] = _plain(function) if type(function) is Called else function
+    return name
+
+
+def named(name: str) -> Callable[..., Any]:
+    """The function that has a name in code."""
+    return _named[name]
+
+
+def _path(function: Any) -> str:
+    """Where a function is found. Raises UnknownError if that is nowhere."""
+    module, path = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if isinstance(function, np.ufunc):
+        module, path = "numpy", function.__name__
+    found: Any = sys.modules.get(module or "")
+    for one in (path or "?").split("."):
+        found = getattr(found, one, None)
+    if found is not function:
+        raise UnknownError("a function that is found nowhere")
+    return f"{module}:{path}"
+
+
+def _told(value: Any) -> str:
+    """All that a call, or a part of one, is. Raises UnknownError where that cannot be told."""
+    if type(value) is Hole:
+        return f"#{value.number}"
+    if type(value) in PLAIN or isinstance(value, np.dtype):
+        return repr(value)
+    if type(value) in (tuple, list):
+        return f"{type(value).__name__}({', '.join(map(_told, value))})"
+    if type(value) is dict:
+        return f"dict({', '.join(f'{key}={_told(one)}' for key, one in value.items())})"
+    if type(value) is functools.partial:
+        return f"partial({_told(value.func)}, {_told(value.args)}, {_told(value.keywords)})"
+    if type(value).__module__.startswith(f"{PACKAGE}."):  # such as `Called`
+        return f"{type(value).__qualname__}({_told({**vars(value), 'expected': None})})"
+    return _path(value)
+
+
+def _plain(call: Called) -> Callable[..., Any]:
+    """A function of the arrays alone. NumPy's own code need not look for other kinds of arrays."""
+    function = getattr(call.function, "_implementation", None) or call.function
+    count = len(call.kinds)
+    numbers = [one.number if type(one) is Hole else -1 for one in call.arguments]
+    if numbers == [*range(count)] and not call.keywords:
+        return function  # type: ignore[no-any-return]
+    constants: list[Any] = []
+
+    def text(value: Any) -> str:
+        if type(value) is Hole:
+            return f"a{value.number}"
+        if type(value) in (tuple, list):
+            inner = "".join(f"{text(one)}, " for one in value)
+            return f"({inner})" if type(value) is tuple else f"[{inner}]"
+        if type(value) is dict:
+            return f"{{{', '.join(f'{key!r}: {text(one)}' for key, one in value.items())}}}"
+        constants.append(value)
+        return f"c{len(constants) - 1}"
+
+    given = [text(one) for one in call.arguments]
+    given += [f"{key}={text(one)}" for key, one in call.keywords.items()]
+    names = ", ".join(f"a{i}" for i in range(count))
+    known = {"f": function, **{f"c{i}": one for i, one in enumerate(constants)}}
+    outer = f"lambda {', '.join(known)}: lambda {names}: f({', '.join(given)})"
+    return eval(outer)(**known)  # type: ignore[no-any-return]  # of our own text

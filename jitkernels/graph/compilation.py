@@ -12,6 +12,7 @@ from jitkernels.graph import (
     kernel_calls,
     lifetimes,
     neighbours,
+    numpy_calls,
     products,
 )
 from jitkernels.graph.arena import planned
@@ -25,6 +26,7 @@ from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.limits import limit
 from jitkernels.graph.nests import Nest
+from jitkernels.graph.numpy_calls import NumpyCall
 from jitkernels.graph.ordering import ordered
 from jitkernels.graph.orders import order_of_store
 from jitkernels.graph.passes import optimised
@@ -182,7 +184,7 @@ def _arrays(
                 if base is None:
                     program.made.append(node)
             continue
-        if isinstance(step, KernelCall):
+        if isinstance(step, KernelCall | NumpyCall):
             for node in step.items:
                 arrays[id(node)] = _array(program, node, construct.contiguous(node.shape))
                 known[id(node)] = arrays[id(node)].strides
@@ -276,9 +278,10 @@ def _native(step: Nest | Single, results: Sequence[Node]) -> epilogues.Step | Fl
     """A step as a kernel's product, if that is what it is and its operands lie in memory without gaps; or as a flow."""
     if isinstance(step, Single) and flows.is_flow(step.node):
         return Flow(step.node, [one for one in results if one.inputs[0] is step.node])
-    if isinstance(step, Single) and step.node.operation == "kernel":
-        found = kernel_calls.call_of(step.node, [one for one in results if one.inputs[0] is step.node])
-        return step if found is None else found
+    if isinstance(step, Single) and flows.is_called(step.node):
+        items = [one for one in results if one.inputs[0] is step.node]
+        makes = kernel_calls if step.node.operation == "kernel" else numpy_calls
+        return makes.call_of(step.node, items) or step
     if isinstance(step, Nest) or step.node.operation != "matmul":
         return step
     (left, right), turned = products.operands(step.node)

@@ -30,8 +30,8 @@ class JitConfig:
     `backend`: ``native``, or ``interpreter``, by which NumPy runs one operation after the other. `cache`: whether code
     is looked for on the disk, and kept there. `profile`: calls are counted, and the time of each kernel in them; they
     go through Python then. `memory_limit`: bytes that arrays between kernels may take, above which values are computed
-    again. `exact_sizes`: extents of arrays are constants of the code, which is made anew for others. `rules` are
-    rewriting rules of one's own.
+    again. `exact_sizes`: extents of arrays are constants of the code, which is made anew for others. `strict`: a
+    function that would be left to NumPy raises TracingError. `rules` are rewriting rules of one's own.
     """
 
     opt_level: int = field(default_factory=_level)
@@ -45,6 +45,7 @@ class JitConfig:
     profile: bool = False
     memory_limit: int | None = None
     exact_sizes: bool = False
+    strict: bool = False
     rules: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
@@ -59,7 +60,15 @@ class JitConfig:
         limit = self.memory_limit
         if limit is not None and (type(limit) is not int or limit < 0):
             raise AttrError(f"memory_limit: expected None or an int of at least 0, got {shown(limit)}")
-        for name in ("fuse_reduce", "fuse_dimshuffle", "fast_math", "cache", "profile", "exact_sizes"):
+        for name in (
+            "fuse_reduce",
+            "fuse_dimshuffle",
+            "fast_math",
+            "cache",
+            "profile",
+            "exact_sizes",
+            "strict",
+        ):
             if type(getattr(self, name)) is not bool:
                 raise AttrError(f"{name}: expected a bool, got {shown(getattr(self, name))}")
         object.__setattr__(self, "rules", tuple(self.rules))

@@ -18,11 +18,12 @@ from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.nests import Nest
+from jitkernels.graph.numpy_calls import NumpyCall
 from jitkernels.graph.products import Product, operands
 from jitkernels.graph.schedule import Single
 from jitkernels.native.language.types import NUMBERS
 
-Step = Nest | Single | Product | Flow | KernelCall
+Step = Nest | Single | Product | Flow | KernelCall | NumpyCall
 LARGE = 1 << 18
 """Bytes from which on a product lies in the memory of what is made of it. In the cache it is better apart: vectors at
 the end of one row and at the begin of the next overlap, and loads would wait for stores. A guess from the traced
@@ -66,7 +67,7 @@ def written_by(step: Step) -> list[Node]:
     """The nodes that a step stores; of a loop or branch, itself as well."""
     if isinstance(step, Nest):
         return [store.target for store in step.stores]
-    return [step.node, *step.items] if isinstance(step, Flow | KernelCall) else [step.node]
+    return [step.node, *step.items] if isinstance(step, Flow | KernelCall | NumpyCall) else [step.node]
 
 
 def taken_over(steps: Sequence[Step], graph: Graph, shared: Container[int]) -> dict[int, Node]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitkernels.graph import construct
+from jitkernels.graph import construct, numpy_calls
 from jitkernels.graph.ir import Graph, Node, readers, remade_of, sorted_nodes
 from jitkernels.graph.operations import OPERATIONS
 from jitkernels.graph.regions import nodes_within, regions_of
@@ -17,7 +17,6 @@ IN_NESTS = frozenset(
         "constant",
         "extent",
         "iota",
-        "kernel",
         "matmul",
         "reduce",
         "reshape",
@@ -49,8 +48,13 @@ def is_result(node: Node) -> bool:
 
 
 def is_of_kernel(node: Node) -> bool:
-    """Whether a node is one of the results of a kernel that is called."""
-    return node.operation == "item" and node.inputs[0].operation == "kernel"
+    """Whether a node is one of the results of a kernel, or of a function of NumPy, that code calls."""
+    return node.operation == "item" and is_called(node.inputs[0])
+
+
+def is_called(node: Node) -> bool:
+    """Whether a node is a kernel, or a function of NumPy that code can call."""
+    return node.operation == "kernel" or numpy_calls.is_in_code(node)
 
 
 def is_direct(node: Node) -> bool:
@@ -75,6 +79,7 @@ def unsupported(graph: Graph) -> str:
         if (
             is_direct(node)
             or is_of_kernel(node)
+            or is_called(node)
             or node.operation in IN_NESTS
             or OPERATIONS[node.operation].is_elementwise
         ):
@@ -87,7 +92,7 @@ def may_refuse(flow: Node) -> bool:
     """Whether there are checks in a loop or branch, or kernels that may have no memory to work in."""
     inside = [one for region in regions_of(flow) for one in nodes_within(region)]
     return any(region.checks for node in (flow, *inside) for region in regions_of(node)) or any(
-        node.operation in ("matmul", "kernel") or "grows" in node.options for node in inside
+        node.operation in ("matmul", "kernel", "call") or "grows" in node.options for node in inside
     )
 
 
@@ -116,7 +121,7 @@ def laid_in(node: Node, first: Node | None = None) -> Node:
 
 
 def landed(node: Node, place: Node) -> Node:
-    """A value as a region can leave it in the memory of a parameter: a copy where it lies in that of another."""
+    """A value as code of a region can leave it in a parameter's memory: a copy where it lies in that of another."""
     if not node.ndim or laid_in(node, place) is place:
         return node
     is_of_another = base_of(node) is not place and base_of(node).operation == "parameter"

@@ -18,12 +18,15 @@ from jitkernels.graph.flows import Flow
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.nests import Nest
+from jitkernels.graph.numpy_calls import NumpyCall
 from jitkernels.graph.products import Product
 from jitkernels.graph.profile import Profile
 from jitkernels.graph.reuse import memory_of
 from jitkernels.native import arenas, floating_errors, load, vectorcall
 from jitkernels.records import record
 
+NEVER = 2**62
+"""Work that there is none of: who calls Python keeps its lock."""
 LINE = 64
 """Bytes of a line of the caches."""
 
@@ -36,14 +39,15 @@ class FullError(Exception):
 class Segment:
     """Nests that run one after another as one compiled function.
 
-    `polls`: it asks for signals, and Python may run meanwhile.
+    `polls`: Python may run meanwhile, as it asks for signals, or `calls_python`.
     """
 
-    nests: list[Nest | Product | Flow | KernelCall] = field(repr=False)
+    nests: list[Nest | Product | Flow | KernelCall | NumpyCall] = field(repr=False)
     source: programs.Fused
     work: Number
     cached: bool = True
     polls: bool = False
+    calls_python: bool = False
     _code: Any = field(default=None, repr=False)
     _entry: Any = field(default=None, repr=False)
 
@@ -275,7 +279,8 @@ class Program:
         )  # fmt: skip
         # A few instructions more are not felt here, and what takes LLVM longest is a great many branches.
         source = programs.fused("call", caller.text(), 64, vectorcall.externals(), level=0)
-        return Entry(source, segment.source, (calls.LONG - more) // times)
+        most = NEVER if segment.calls_python else (calls.LONG - more) // times
+        return Entry(source, segment.source, most)
 
     def _writes_before_checks(self) -> bool:
         """Whether arguments are written when all that NumPy may refuse is not looked at yet."""
@@ -284,8 +289,10 @@ class Program:
         written = False
         for nest in nests:
             targets = [store.target for store in nest.stores] if isinstance(nest, Nest) else [nest.node]
-            if isinstance(nest, KernelCall):
+            if isinstance(nest, KernelCall | NumpyCall):
                 targets = nest.items
+            if isinstance(nest, NumpyCall) and written:
+                return True
             if isinstance(nest, Flow):
                 targets = [nest.node.inputs[place] for place in flows.changed(nest.node)]
                 writes_here = any(id(memory_of(one, self.shared)) in given for one in targets)
@@ -326,7 +333,10 @@ class Program:
     def kernels(self) -> int:
         """How many loop nests and products there are."""
         nests = [nest for step in self.steps if isinstance(step, Segment) for nest in step.nests]
-        return sum(not isinstance(nest, Nest) or nest.product is None for nest in nests)
+        return sum(
+            not isinstance(nest, NumpyCall) and (not isinstance(nest, Nest) or nest.product is None)
+            for nest in nests
+        )
 
 
 def aligned(size: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":

@@ -23,6 +23,7 @@ from jitkernels.graph.ir import Node
 from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.lifetimes import Unit
 from jitkernels.graph.nests import Nest
+from jitkernels.graph.numpy_calls import NumpyCall
 from jitkernels.graph.products import Product
 from jitkernels.graph.program import Program, Segment
 from jitkernels.graph.rounds import work_of
@@ -56,11 +57,11 @@ class Maker:
         What comes again is called again.
         """
         # What the body of a kernel calls is part of it: its externals are told before it is made.
-        has_flows = any(map(is_flow, self.program.graph))  # of which nobody is warned
-        is_watched = self.units is None and bool(self.program.graph.writes) and not has_flows
+        self.has_flows = any(map(is_flow, self.program.graph))  # of which nobody is warned
+        is_watched = self.units is None and bool(self.program.graph.writes) and not self.has_flows
         kind = WatchedLibrary if is_watched else Library
         self.library = kind(alone={} if self.units is None else None)
-        self.shares = False
+        self.shares = self.calls_python = False
         made: dict[int, list[Call]] = {}
         number = 0
         for unit in units:
@@ -81,6 +82,8 @@ class Maker:
                 self._flow(step, f"flow{number}")
             elif isinstance(step, KernelCall):
                 self.kernel(step, f"kernel{number}")
+            elif isinstance(step, NumpyCall):
+                self.numpy(step, f"numpy{number}", hears=not self.has_flows)
             elif isinstance(step, Product):
                 waiting = step
             elif isinstance(step, Nest) and not step.is_empty:
@@ -104,6 +107,9 @@ class Maker:
                     inner.product(step, f"{name}.{number}.{place}")
                 elif isinstance(step, KernelCall):
                     inner.kernel(step, f"{name}.{number}.{place}")
+                elif isinstance(step, NumpyCall):
+                    inner.numpy(step, f"{name}.{number}.{place}", hears=False)
+                    self.calls_python = True
                 elif isinstance(step, Nest):
                     inner.nest(step, f"{name}.{number}.{place}")
                 else:
@@ -124,7 +130,7 @@ class Maker:
             self.kernels += shared_rounds.externals()
         self.calls.append(Call(name, None, work_of(flow.node), refuses=True, clock=self._clock(flow)))
 
-    def _made(self, nests: Sequence[Nest | Product | Flow | KernelCall]) -> Segment:
+    def _made(self, nests: Sequence[Nest | Product | Flow | KernelCall | NumpyCall]) -> Segment:
         shared = [call.work for call in self.calls if not call.refuses]
         parallel = self.shares or any(isinstance(one, Extent) or one > WORK for one in shared)
         symbols, config = self.program.symbols, self.program.config
@@ -141,7 +147,8 @@ class Maker:
             self.units.append(programs.Unit(self.library, [*self.texts, *self.flows], self.calls))
         work = sum((call.work for call in self.calls), 0)
         source = programs.fused("fused", text, 64, externals, is_whole=has_flows)
-        return Segment([*nests], source, work, config.cache, polls.TEXT in self.flows)
+        asks = polls.TEXT in self.flows or self.calls_python
+        return Segment([*nests], source, work, config.cache, asks, self.calls_python)
 
     def _overlap(self) -> runs.Overlap:
         """Whether arrays may lie in the same memory."""
@@ -171,6 +178,14 @@ class Maker:
         self.kernels.append(external)
         self.texts.append(call.text(self._function(), self.arrays, name, external))
         self.calls.append(Call(name, None, call.work))
+
+    def numpy(self, call: NumpyCall, name: str, *, hears: bool) -> None:
+        """The call of a function of NumPy's."""
+        call.hears = hears
+        self.calls_python = True
+        self.texts.append(call.text(self._function(), self.arrays, name))
+        self.kernels += call.externals
+        self.calls.append(Call(name, None, call.work, refuses=True, clock=self._clock(call)))
 
     def _nest(self, nest: Nest, name: str, product: Product | None) -> None:
         """The code of a nest, and its call, which a product behind which it comes may do for its rows."""
@@ -232,7 +247,7 @@ class Maker:
         self.shares = True
         return BlockwiseEmitter(nest, self.arrays, self._function(), variant, name)
 
-    def _clock(self, part: Nest | Product | Flow) -> Clock | None:
+    def _clock(self, part: Nest | Product | Flow | NumpyCall) -> Clock | None:
         return self.program.profile.clock(part) if self.program.profile is not None else None
 
     def _function(self) -> Function:

@@ -23,7 +23,7 @@ from jitkernels.graph.segments import Choose
 from jitkernels.native.threads import get_num_threads
 
 NEST, ALL_NESTS = "nest", "nests"
-SILENT = ("backend", "cache", "profile", "rules")
+SILENT = ("backend", "cache", "profile", "rules", "strict")
 """Fields of a config that say nothing of how a program is compiled."""
 MOST_EXACT = 8
 """Sizes with code of their own that code for all others is kept away from."""

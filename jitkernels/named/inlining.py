@@ -34,7 +34,7 @@ def inlined(tracer: Tracer, shapes: KernelShapes, options: Mapping[str, Any]) ->
     for splitting in _splittings(shapes):
         try:
             return _traced(tracer, shapes, options, splitting)
-        except Exception:  # noqa: BLE001  # there are many ways to ask for values; the everyday function has them
+        except (Exception, UnknownError):  # noqa: BLE001  # there are many ways to ask for values
             before.restore()
     return None
 

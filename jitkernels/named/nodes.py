@@ -11,6 +11,7 @@ from jitkernels.frontends.whole import Whole, as_whole
 from jitkernels.graph import construct, extents
 from jitkernels.graph.ir import Node
 from jitkernels.graph.kernel_calls import NamedKernel
+from jitkernels.graph.unknown import UnknownError
 from jitkernels.named.checks import Before, look_at_indices, look_at_number, names_rows, within
 from jitkernels.named.inlining import Fields
 from jitkernels.named.shapes import KernelShapes
@@ -28,7 +29,7 @@ def kernel(
     numbers = {name: value for name, value in options.items() if type(value) is Traced}
     try:
         demand(form.attr, {name: as_whole(tracer, value) for name, value in shapes.values.items()} | numbers)
-    except Exception:  # noqa: BLE001  # whatever the fields of a row are asked for
+    except (Exception, UnknownError):  # noqa: BLE001  # whatever the fields of a row are asked for
         before.restore()
         return None
     shapes_of = [shapes.result_shape(a) for a, _ in form.results]

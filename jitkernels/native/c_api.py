@@ -25,6 +25,11 @@ SIGNALS = (
     "PyThread_get_thread_ident",
 )  # fmt: skip
 """What long loops ask whether somebody wants them to end by."""
+CALLING = (
+    "PyGILState_Ensure", "PyGILState_Release", "PyErr_ExceptionMatches", "PyFloat_FromDouble", "PyBool_FromLong",
+    "PySequence_GetItem", "PyContextVar_Set", "PyContextVar_Reset",
+)  # fmt: skip
+"""What calls from compiled code need beside what calls of it do."""
 METHOD = "_PyObject_GetMethod"
 """What Python itself calls methods by; not every version lets others."""
 LIBC = ("malloc", "free")
@@ -99,6 +104,11 @@ def externals() -> tuple[External, ...]:
 def signals() -> tuple[External, ...]:
     """What code with long loops links to."""
     return tuple(link(name, _c_api(name)) for name in SIGNALS)
+
+
+def calling() -> tuple[External, ...]:
+    """What code links to that calls Python's functions."""
+    return tuple(link(name, _c_api(name)) for name in CALLING)
 
 
 def link(name: str, address: Callable[[], int]) -> External:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from jitkernels import machine, packs
+from jitkernels import machine, packs, settings
 from jitkernels.checksums import sha256
 from jitkernels.disk import content_of, publish, say_once
 from jitkernels.locks import making
@@ -30,11 +30,13 @@ def objects_directory() -> Path | None:
     """The folder of objects for this environment, made if missing, or None when nothing can be kept."""
     root = machine.cache_root()
     if root is None:
-        say_once("cache", "no private cache folder can be had: kernels are rebuilt in each process")
+        chosen = settings.read("JITKERNELS_CACHE_DIR")
+        why = f" (JITKERNELS_CACHE_DIR={chosen} is no folder that is yours alone)" if chosen else ""
+        say_once("cache", f"no private cache folder can be had{why}: kernels are rebuilt in each process")
         return None
     environment = machine.environment_of_code()
     place = root / machine.digest(environment)[:16] / "objects"
-    new = not place.is_dir()
+    new = not os.path.isdir(place)  # unlike that of a Path, False where we may not look
     if machine.private(place.parent) is None or machine.private(place) is None:
         say_once(
             "cache",

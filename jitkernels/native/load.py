@@ -70,7 +70,7 @@ def is_kept(source: Source) -> bool:
     if any(pack_key(source) in pack.objects for pack in packs.opened()):
         return True
     place = cache.objects_directory()
-    return place is not None and (place / f"{cache.key_of(_key(source))}{source.suffix}").exists()
+    return place is not None and os.path.exists(place / f"{cache.key_of(_key(source))}{source.suffix}")
 
 
 def can_be_had(source: Source) -> bool:

@@ -236,6 +236,11 @@ class _Spec(ctypes.Structure):
 _kept: list[Any] = []
 
 
+def dtype_object(name: str) -> External:
+    """A dtype object, by the name that it has in code."""
+    return External(f"jk_dtype_{name}", "void", (), functools.partial(id, np.dtype(name)))
+
+
 def externals() -> tuple[External, ...]:
     """What functions that take calls link to, dtype objects included."""
     names = [name for name, dtype in dtypes.TABLE.items() if dtype.storage == name]
@@ -245,7 +250,7 @@ def externals() -> tuple[External, ...]:
         External("jk_workspace_text", "void", (), functools.partial(id, NO_WORKSPACE)),
         *arenas.externals(),
         External("jk_errors", "void", (), functools.partial(id, floating_errors.variable)),
-        *(External(f"jk_dtype_{name}", "void", (), functools.partial(id, np.dtype(name))) for name in names),
+        *map(dtype_object, names),
         *(
             External(f"jk_type_{name}", "void", (), functools.partial(id, np.dtype(name).type))
             for name in names

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels.errors import TracingError
 from jitkernels.frontends.flow import facts, ranges
 from jitkernels.frontends.flow.sides import Sides, SidesError, sides_of
 from jitkernels.frontends.flow.state import (
@@ -71,8 +70,6 @@ class Side:
     def _run(self, run: Callable[[], Any]) -> None:
         try:
             run()
-        except (UnknownError, TracingError):
-            raise
         except Exception:  # noqa: BLE001  # which the plain function raises where it comes here
             self.raises = True
             self.attempt.checks[:] = [construct.constant(True, "bool")]
@@ -220,7 +217,7 @@ def _bounds(tracer: Tracer, item: Node, values: list[Any]) -> None:
     ranges.note(tracer, item, merged(tracer, values))
     known = [one for one in values if one is not UNSET]
     moves = [ranges.move_of(tracer, one.node) if type(one) is Traced else None for one in known]
-    ranges.either(tracer, item, moves)
+    ranges.either(tracer, item, moves, [ranges.interval(tracer, one) for one in known])
 
 
 def value_of(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:

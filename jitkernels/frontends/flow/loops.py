@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.frontends.flow import facts, hoisting, moving, ranges, rebinding
+from jitkernels.frontends.flow import facts, first_round, hoisting, moving, ranges, rebinding
 from jitkernels.frontends.flow.along import Count
 from jitkernels.frontends.flow.branches import keep, refuse_unsupported, truth
+from jitkernels.frontends.flow.carried_ints import CarriedInts
 from jitkernels.frontends.flow.ints import as_int, plain
 from jitkernels.frontends.flow.remembering import Facts, Position
 from jitkernels.frontends.flow.state import (
@@ -25,10 +26,10 @@ from jitkernels.frontends.flow.state import (
 from jitkernels.frontends.flow.tracing import Attempt
 from jitkernels.frontends.places import line_of
 from jitkernels.frontends.storage import Storage
-from jitkernels.frontends.traced import Traced, fresh
+from jitkernels.frontends.traced import fresh
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct
-from jitkernels.graph.construct import UnknownError, elementwise
+from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Number, is_moving
 from jitkernels.graph.flows import landed
 from jitkernels.graph.ir import Node
@@ -56,15 +57,8 @@ class Loop:
         self.own = [rebinding.is_own(one, self.given) for one in self.given]
         self.kinds = [kind_of(one) for one in self.before]
         self.storages: list[Storage] = []
-        self.bounds: dict[int, Any] = {}
-        for place, one in enumerate(self.before):  # most ints count up
-            start = ranges.interval(tracer, one) if self.kinds[place] is int else None
-            if start is not None and ranges.is_small(start):
-                self.bounds[place] = start[0], ranges.FAR
-        self.hoped = dict(self.bounds)
+        self.ints = CarriedInts(tracer, self.before, self.kinds)
         self.rebound: list[int] = []
-        self.narrowed: set[int] = set()
-        self.below: set[int] = set()
         self.depth, self.start, self.passes = tracer.depth + 1, 0, 0
         self.now: Any = None
         self.lists: list[Any] = []
@@ -78,9 +72,8 @@ class Loop:
         for place, kind in enumerate(facts.kinds):
             if is_number(kind) and self.kinds[place] is not None:
                 self.kinds[place] = joined(self.state.names[place], self.kinds[place], kind)
-                self.bounds.pop(place, None)
-        self.bounds |= facts.bounds
-        self.hoped = dict(self.bounds)
+                self.ints.bounds.pop(place, None)
+        self.ints.recall(facts.bounds)
         self.storages = list(facts.storages)
         if facts.own == tuple(self.own):
             for place in facts.rebound:
@@ -143,7 +136,7 @@ class Loop:
                     parameters.append(made)
                     values[place] = number(tracer, made, kind)
                     if kind is int:
-                        self._bound(made, place)
+                        self.ints.begin(made, place)
             rebound = len(parameters)
             for place in self.rebound:
                 made, parameters = rebinding.parameter_of(self.before[place], parameters)
@@ -194,7 +187,7 @@ class Loop:
 
     def _facts(self) -> Facts:
         return Facts(
-            tuple(self.kinds), self.bounds, tuple(self.storages), tuple(self.rebound), tuple(self.own)
+            tuple(self.kinds), self.ints.bounds, tuple(self.storages), tuple(self.rebound), tuple(self.own)
         )
 
     def _hoisted(self, attempt: Attempt, parameters: list[Node], roots: list[Node]) -> dict[int, Node]:
@@ -213,11 +206,6 @@ class Loop:
         counting = hoisting.Counting(parameters[0], begin, self.count.step > 0)
         return hoisting.hoisted(self.tracer, roots, arrays, counting, attempt.start)
 
-    def _bound(self, made: Node, place: int) -> None:
-        """What is known of a carried int: what was found in a round before, at first that it moves by little."""
-        ranges.note(self.tracer, made, self.bounds.get(place, ranges.FREE))
-        self.tracer.moves[id(made)] = made, ranges.Move(made)
-
     def _is_settled(
         self, attempt: Attempt, values: Sequence[Any], after: Sequence[Any], carried: Sequence[Node]
     ) -> bool:
@@ -234,6 +222,7 @@ class Loop:
                 self._rebind(place)
         if len(self.rebound) > known:
             return False
+        places = tuple(self.rebound)
         kinds = []
         numbers = iter(carried)
         fits = not new
@@ -242,7 +231,6 @@ class Loop:
         ):
             if kind is None or kind_of(now) is None:
                 if self._is_rebound(place, now):
-                    fits = fits and place in self.rebound
                     self._rebind(place)
                 elif now is not before and not (before is UNSET and not is_of_function(name)):
                     raise self._error(
@@ -253,8 +241,10 @@ class Loop:
             kinds.append(joined(name, kind, kind_of(now), self.state.line))
             if kind is not Unset:
                 made = next(numbers)
-                fits = self._is_within(place, made, now) and fits
-        fits = fits and kinds == self.kinds
+                if kind is int:
+                    fits = self.ints.is_within(place, made, now) and fits
+        # By the places of what is carried a round has its inputs.
+        fits = fits and kinds == self.kinds and places == tuple(self.rebound)
         self.kinds = kinds
         return fits
 
@@ -271,6 +261,8 @@ class Loop:
         storage = now.view.storage
         if place in self.rebound:
             return True
+        if now is before:
+            return False
         others = [i for i, one in enumerate(self.before) if rebinding.has(one, storage)]
         if len(others) != 1 or not all(self.own[i] or self.given[i] is UNSET for i in (place, *others)):
             return False
@@ -283,41 +275,12 @@ class Loop:
             storage = self.before[place].view.storage
             self.storages = [one for one in self.storages if one is not storage]
 
-    def _is_within(self, place: int, made: Node, now: Any) -> bool:
-        """Whether an int stays in the bounds that were taken to hold, which are as narrow as can be told."""
-        if self.kinds[place] is not int or kind_of(now) is not int:
-            return True
-        before = self.before[place]
-        begin = (0, 0) if before is UNSET else ranges.interval(self.tracer, before)
-        low, high = begin or (ranges.LEAST, ranges.MOST)
-        move = ranges.move_of(self.tracer, now.node) if type(now) is Traced else None
-        found = ranges.interval(self.tracer, now)
-        if move is None or move.base is not made:
-            low, high = ranges.hull([(low, high), found or (ranges.LEAST, ranges.MOST)])
-        else:
-            ends = ranges.FREE if move.is_little else (ranges.LEAST, ranges.MOST)
-            low, high = low if move.is_up else ends[0], high if move.is_down else ends[1]
-        taken = self.bounds.get(place, ranges.FREE)
-        if ranges.are_same(taken, (low, high)):
-            return True
-        if not (ranges.is_no_more(taken[0], low) and ranges.is_no_more(high, taken[1])):
-            was_hope = self.hoped.pop(place, None) is not None
-            self.bounds[place] = ranges.FREE if was_hope else (ranges.LEAST, ranges.MOST)
-            is_moved = move is not None and move.base is made
-            if was_hope and not is_moved and begin is not None and place not in self.below:
-                self.below.add(place)
-                is_natural = ranges.is_at_least(begin[0], 0)  # as the end of what is searched
-                self.bounds[place] = self.hoped[place] = (0 if is_natural else -ranges.FAR), begin[1]
-            return False
-        if place in self.narrowed:
-            return True
-        self.narrowed.add(place)
-        self.bounds[place] = low, high
-        return False
-
     def _made(self, closing: Closing, asked: Any, done: Any) -> None:
         """The node of the loop; variables and storages have its results from here on."""
         tracer = self.tracer
+        if self._has_no_round():
+            self.state.put(self.given)
+            return
         (condition, conditions), (outputs, checks) = asked, done
         is_risky = bool(conditions or checks)
         outputs = [*outputs, *([construct.constant(False, "bool")] if is_risky else [])]
@@ -336,7 +299,7 @@ class Loop:
             if is_number(kind)
         ]
         carried += rebinding.inputs([self.before[place] for place in self.rebound], closing.taken)
-        carried += [storage.node for storage in self.storages]
+        carried += rebinding.inputs(self.storages, closing.taken)
         carried += [construct.constant(False, "bool")] if is_risky else []
         refuse_unsupported(tracer, options)
         node = tracer.placed(Node("loop", [*limits, *carried, *closing.taken], "int64", (), options))
@@ -351,47 +314,33 @@ class Loop:
             made = next(found)
             values[place] = number(tracer, made, kind)
             if self.before[place] is UNSET and is_of_function(self.state.names[place]):
-                self._at_least_one_round(self.state.names[place])
+                self._expect_round(place)
             if kind is int:
-                self._after(place, made)
+                self.ints.after(place, made)
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
             values[place].view.storage.doubts += [one.array.view.storage for one in self.lists]
             if not self.own[place]:  # without a round it is still an array that others have as well
-                if self.count is None and tracer.differentiates:  # there is no NumPy to leave it to
+                if not tracer.differentiates:
+                    self._expect_round(place)
+                elif not first_round.is_decided(self.count):  # there is no NumPy to leave it to
                     values[place].view.storage.doubt(self.before[place].view.storage)
-                else:
-                    self._at_least_one_round(self.state.names[place])
         for storage, made in zip(self.storages, found, strict=True):
             storage.change(made)
         self.state.put(tuple(values))
 
-    def _at_least_one_round(self, name: str) -> None:
-        """Let Python raise where a variable has no value, as there was no round."""
-        if self.count is None:
-            raise UnknownError(
-                f"{name} may have no value after a loop: give it one before", line_of(name, self.state.line)
-            )
-        begin, end, step = self.count
-        one, other = (
-            ranges.interval(self.tracer, limit) for limit in ((begin, end) if step > 0 else (end, begin))
-        )
-        if one is not None and other is not None and ranges.is_at_least(other[0] - one[1], 1):
-            return
-        first, last = as_int(self.tracer, begin), as_int(self.tracer, end)
-        self.tracer.checks.append(elementwise("greater_equal" if step > 0 else "less_equal", first, last))
+    def _expect_round(self, place: int) -> None:
+        name = self.state.names[place]
+        first_round.expect(self.tracer, self.count, name, line_of(name, self.state.line))
 
-    def _after(self, place: int, made: Node) -> None:
-        """What is known of an int after the loop."""
-        before, bounds = self.before[place], self.bounds.get(place, ranges.FREE)
-        ranges.note(self.tracer, made, bounds)
-        start = ranges.move_of(self.tracer, before.node) if type(before) is Traced else None
-        first = ranges.interval(self.tracer, before) if start is not None else None
-        if start is not None and first is not None:
-            is_little = all(
-                one in (end, far) for one, end, far in zip(bounds, first, ranges.FREE, strict=True)
-            )
-            is_up = start.is_up and ranges.are_same(bounds[:1], first[:1])
-            is_down = start.is_down and ranges.are_same(bounds[1:], first[1:])
-            move = ranges.Move(start.base, start.is_little and is_little, is_up, is_down)
-            self.tracer.moves[id(made)] = made, move
+    def _has_no_round(self) -> bool:
+        """Whether there is none in this call, and that matters: variables stay what they were, arguments too.
+
+        Of derivatives alone, for which there is no NumPy to leave such a call to.
+        """
+        if not self.tracer.differentiates or self.count is None or not first_round.is_decided(self.count):
+            return False
+        matters = any(not self.own[place] for place in self.rebound)
+        if not matters and not any(one is UNSET for one in self.given):
+            return False
+        return not first_round.is_there(self.count)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from jitkernels.errors import TracingError
+from jitkernels.frontends.flow import first_round
 from jitkernels.frontends.flow import numbers as _numbers  # noqa: F401  # the table of what traced functions call
 from jitkernels.frontends.flow.along import along, enumerate_, range_, reversed_, zip_
 from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, truth, value_of
@@ -23,6 +23,7 @@ from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer, current
 from jitkernels.graph.construct import UnknownError, elementwise
 from jitkernels.graph.ir import Node, serial
+from jitkernels.graph.unknown import AskedError
 
 __all__ = [
     "UNSET",
@@ -76,7 +77,11 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
         )
     except GrowsError:
         raise
-    except (UnknownError, TracingError) as error:
+    except (Exception, UnknownError) as error:
+        if first_round.is_missing(found.count):
+            return
+        if not isinstance(error, UnknownError):
+            raise
         now, reason = found.count.now, placed(error, state.line)
         if now is None or tracer.depth and rounds is None:
             raise
@@ -85,9 +90,7 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
         tracer.note(f"a loop is run round by round: {reason}")
         try:
             _run(tracer, _within_patience(found, reason), test, body, state)
-        except TracingError as error:
-            if isinstance(error.__context__, SidesError):
-                raise
+        except AskedError:
             raise reason from None
 
 
@@ -153,11 +156,11 @@ def while_(test: Callable[[], Any], body: Callable[[], Any], state: State) -> No
         return
     try:
         _grown(tracer, state, lambda state, begins: Loop(tracer, state, None, test, begins(body)))
-    except (UnknownError, TracingError) as error:
+    except UnknownError as error:
         if tracer.depth:
             raise
         reason = placed(error, state.line)
-        with suppress(TracingError):  # where the trace does not know either, NumPy does all of it
+        with suppress(AskedError, SidesError):  # where the trace does not know either, NumPy does all of it
             for _ in range(MOST_ROUNDS):
                 if not test():
                     return
@@ -174,15 +177,17 @@ def if_(test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) 
     try:
         _chosen(tracer, test, yes, no, state)
     except SidesError as error:
-        raise TracingError(f"{place_of(error, state.line)}: {error}: {CURE}") from None
+        if error.is_placed:
+            raise
+        raise SidesError(f"{place_of(error, state.line)}: {error}: {CURE}", is_placed=True) from None
     except UnknownError as error:
         if not tracer.depth:
             reason = placed(error, state.line)
             tracer.note(str(reason))
             try:
                 bool(test)  # which raises what says where this is
-            except TracingError as told:
-                raise TracingError(f"{told}. Why there are not both: {reason}") from None
+            except AskedError as told:
+                raise AskedError(f"{told}. Why there are not both: {reason}", is_placed=True) from None
         raise
 
 

@@ -1,7 +1,7 @@
 """Between which bounds the Python ints of loops lie: polynomials of extents, or plain numbers.
 
 In these no sum overflows, and an index needs no test. An int that rounds move by little (`moves`) cannot get far in the
-time there is: 2**62 steps of a nanosecond are a century.
+time there is: even in steps of `NEAR`, `FAR` is a day away.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,8 @@ from jitkernels.graph import extents, limits
 from jitkernels.graph.extents import Extent, Number
 from jitkernels.graph.ir import Node
 
-LARGEST_EXTENT, FAR, NEAR = 2**40, 2**62, 2**31
+LARGEST_EXTENT, FAR, NEAR = 2**40, 2**62, 2**16
+MARGIN = 2**31
 Interval = tuple[Number, Number]
 LEAST, MOST = -(2**63), 2**63 - 1
 FREE: Interval = (-FAR, FAR)
@@ -59,7 +60,7 @@ def are_same(one: Sequence[Number], other: Sequence[Number]) -> bool:
 
 def is_small(found: Interval) -> bool:
     """Whether all of an interval is within 64 bits, by far."""
-    return lowest(found[0]) >= -2 * FAR + NEAR and highest(found[1]) <= 2 * FAR - NEAR
+    return lowest(found[0]) >= -2 * FAR + MARGIN and highest(found[1]) <= 2 * FAR - MARGIN
 
 
 def highest(extent: Number) -> int:
@@ -152,12 +153,16 @@ def counted(begin: Any, end: Any, step: int) -> Interval | None:
 
 
 class Move(NamedTuple):
-    """How an int follows from a carried one: by little, and in which directions at most."""
+    """How an int follows from a carried one: by little, and in which directions at most.
+
+    `also`: the bounds of what it may be instead, as a length that begins again at 0.
+    """
 
     base: Node
     is_little: bool = True
     is_up: bool = True
     is_down: bool = True
+    also: Interval | None = None
 
 
 def moved(tracer: Tracer, node: Node, one: Node, other: Node, sign: int) -> None:
@@ -168,7 +173,9 @@ def moved(tracer: Tracer, node: Node, one: Node, other: Node, sign: int) -> None
             low, high = step if sign > 0 else (-step[1], -step[0])
             is_little = start.is_little and max(-lowest(low), highest(high)) <= NEAR
             is_up, is_down = start.is_up and is_at_least(low, 0), start.is_down and is_at_least(-high, 0)
-            tracer.moves[id(node)] = node, Move(start.base, is_little, is_up, is_down)
+            also = added(start.also, step, sign)
+            if also is None or _is_near(also):
+                tracer.moves[id(node)] = node, Move(start.base, is_little, is_up, is_down, also)
             return
 
 
@@ -178,9 +185,32 @@ def move_of(tracer: Tracer, node: Node) -> Move | None:
     return found[1] if found is not None else None
 
 
-def either(tracer: Tracer, node: Node, moves: Sequence[Move | None]) -> None:
-    """Remember that a node is one of some that follow from a carried int."""
+def either(
+    tracer: Tracer, node: Node, moves: Sequence[Move | None], bounds: Sequence[Interval | None]
+) -> None:
+    """Remember that a node is one of some of which some follow from a carried int."""
     known = [one for one in moves if one is not None]
-    if len(known) == len(moves) and known and all(one.base is known[0].base for one in known):
-        flags = (all(getattr(one, name) for one in known) for name in ("is_little", "is_up", "is_down"))
-        tracer.moves[id(node)] = node, Move(known[0].base, *flags)
+    others = [found for one, found in zip(moves, bounds, strict=True) if one is None]
+    others += [one.also for one in known if one.also is not None]
+    if not known or not all(one.base is known[0].base for one in known) or None in others:
+        return
+    also = hull(one for one in others if one is not None) if others else None
+    if also is None or _is_near(also):
+        little, up, down = (
+            all(getattr(one, name) for one in known) for name in ("is_little", "is_up", "is_down")
+        )
+        tracer.moves[id(node)] = node, Move(known[0].base, little, up, down, also)
+
+
+def _is_near(found: Interval) -> bool:
+    """Whether bounds are such that what moves by little from there does not get out of 64 bits."""
+    return lowest(found[0]) >= -FAR and highest(found[1]) <= FAR
+
+
+def within(found: Interval, other: Interval) -> Interval:
+    """Bounds of what lies in both of two intervals, as narrow as can be told; none of a round from the other one."""
+    low, high = found
+    return (
+        other[0] if not extents.is_moving(other[0]) and is_no_more(low, other[0]) else low,
+        other[1] if not extents.is_moving(other[1]) and is_no_more(other[1], high) else high,
+    )

@@ -76,7 +76,7 @@ def parameter_of(before: Traced, parameters: Sequence[Node]) -> tuple[Node, list
     return made, [*parameters, made]
 
 
-def inputs(before: Sequence[Traced], read: Sequence[Node]) -> list[Node]:
+def inputs(before: Sequence[Traced | Storage], read: Sequence[Node]) -> list[Node]:
     """What is carried into the first round: copies of arrays that all rounds read as they were before the loop."""
     found = {id(base_of(node)) for one in read for node in views_below(one)}
     return [construct.copy(one.node) if id(base_of(one.node)) in found else one.node for one in before]

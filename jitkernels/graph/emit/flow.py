@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jitkernels.graph import leaving
-from jitkernels.graph.emit import polls, shared_rounds
+from jitkernels.graph.emit import conditions, polls, shared_rounds
 from jitkernels.graph.emit.blocks import Register, llvm_type
 from jitkernels.graph.emit.conversions import converted
 from jitkernels.graph.emit.elements import FlowFunction, Place
@@ -224,9 +224,9 @@ class FlowEmitter(LoopParts, Patience):
         if not weight and (self.depth > 1 or self.part is not None):
             place = polls.moved(node)
             if counts:
-                self._take_patience(counter, given[0])
+                self._take_patience(counter, given[0], is_up=not given[2].text.startswith("-"))
             elif place is not None:
-                self._take_patience(places[place], carried[place])
+                self._take_patience(places[place], carried[place], is_up=False)
         self._home([places[i] for i in sorted(moving)], [carried[i] for i in sorted(moving)], node, moving)
         return [
             self._get(at, one.dtype) if at and isinstance(one, Register) else one
@@ -274,6 +274,9 @@ class FlowEmitter(LoopParts, Patience):
 
     def _branch(self, node: Node, given: list[Any], values: Values) -> list[Any]:
         condition, *captured = given
+        if conditions.is_quick(node):
+            sides = [self._region(node.options[name], captured) for name in ("yes", "no")]
+            return [self._chosen(condition, *both) for both in zip(*sides, strict=True)]
         labels = [self.function.label() for _ in range(3)]
         self.block.lines.append(f"  br i1 {condition.text}, label %{labels[0]}, label %{labels[1]}")
         places: list[str] = []
@@ -294,6 +297,11 @@ class FlowEmitter(LoopParts, Patience):
             self.block.lines.append(f"  br label %{labels[2]}")
         self.block.lines.append(f"{labels[2]}:")
         return [self._get(at, one.dtype) if at else one for at, one in zip(places, results, strict=True)]
+
+    def _chosen(self, condition: Register, one: Register, other: Register) -> Register:
+        kind = llvm_type(one.dtype)
+        text = f"select i1 {condition.text}, {kind} {one.text}, {kind} {other.text}"
+        return Register(self._new(text), one.dtype)
 
 
 def _is_zero(node: Node) -> bool:

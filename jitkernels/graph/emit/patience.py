@@ -39,12 +39,11 @@ class Patience(Elements):
             self.patience = self.function.variable("i64")
             self.function.memory.append(f"  store i64 {polls.PATIENCE}, ptr {self.patience}")
 
-    def _take_patience(self, at: str, begin: Register) -> None:
+    def _take_patience(self, at: str, begin: Register, *, is_up: bool) -> None:
         """Have the loop around ask the sooner, the further an int has come."""
         self._begin_patience()
-        self.function.library.declare("llvm.abs.i64", "i64", ["i64", "i1"])
-        moved = self._new(f"sub i64 {self._get(at, 'int64').text}, {begin.text}")
-        rounds = self._new(f"call i64 @llvm.abs.i64(i64 {moved}, i1 false)")
+        ends = [begin.text, self._get(at, "int64").text]
+        rounds = self._new("sub i64 {}, {}".format(*(reversed(ends) if is_up else ends)))
         left = self._new(f"load i64, ptr {self.patience}")
         left = self._new(f"sub i64 {left}, {rounds}")
         self.block.lines.append(f"  store i64 {left}, ptr {self.patience}")

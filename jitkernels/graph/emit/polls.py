@@ -11,7 +11,7 @@ from jitkernels.graph.regions import nodes_within
 
 PATIENCE = 1 << 16
 """What rounds take from, by the weights below, until signals are asked for, which takes 50 ns or so."""
-OF_NUMBERS, OF_LOOPS, OF_ARRAYS = 1, 1 << 10, 1 << 12
+OF_NUMBERS, OF_LOOPS, OF_ARRAYS = 1, 4, 1 << 12
 REFUSED = 2
 """The status of a segment that has written nothing, as NumPy refuses what it is given."""
 FULL = 6

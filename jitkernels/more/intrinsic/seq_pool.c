@@ -197,17 +197,11 @@ static __attribute__((noinline)) void many_rows(
   columns(x, y, h, w, width, 1);
 }
 
-static int64_t seq_pool_columns(const element *x, element *y, int64_t h, int64_t w, int64_t width) {
+static int64_t seq_pool(const element *x, element *y, int64_t h, int64_t w, int64_t width) {
   if (width == 0) return 0;
   if (h <= ROWS)
     columns(x, y, h, w, width, 0);
   else
     many_rows(x, y, h, w, width);
-  return 0;
-}
-
-static int64_t seq_pool(const element *x, element *y, int64_t h, int64_t w) {
-  if (h > 0) return seq_pool_columns(x, y, h, w, w);
-  for (int64_t j = 0; j < w; j++) y[j] = 0;
   return 0;
 }

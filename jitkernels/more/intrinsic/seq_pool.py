@@ -7,7 +7,6 @@ import numpy as np
 from jitkernels.attrs.seq_pool import SeqPoolAttr
 from jitkernels.loops.pieces import threads
 from jitkernels.more.intrinsic.source import external, source, usable
-from jitkernels.native.c import CSource
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import offset
 from jitkernels.registry import Variant, implements
@@ -23,13 +22,11 @@ def variants(attr: SeqPoolAttr) -> list[Variant]:
 
 
 @implements(SeqPoolAttr, can_be_used=usable, variants=variants)
-def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> CSource | LoopNest:
+def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> LoopNest:
+    """Threads or none take the same function: a second one would cost the C compiler more than a second."""
     signature = attr.signature()
     arguments = signature.c_arguments
-    pool = attr.pool.upper()
-    if not parallel:
-        return source("seq_pool", "seq_pool", attr.dtype, arguments, POOL=pool)
-    built = source("seq_pool", "seq_pool_columns", attr.dtype, (*arguments, "int64"), POOL=pool)
+    built = source("seq_pool", "seq_pool", attr.dtype, (*arguments, "int64"), POOL=attr.pool.upper())
     columns = external(built)
     zero = np.dtype(attr.dtype).type(0)
 
@@ -41,5 +38,5 @@ def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> CSource | LoopNest:
         return columns(offset(x, begin), offset(y, begin), h, w, end - begin)
 
     return LoopNest(
-        built.name, arguments, body, extent=signature.index("w"), block=BLOCK_COLUMNS, parallel=True
+        built.name, arguments, body, extent=signature.index("w"), block=BLOCK_COLUMNS, parallel=parallel
     )
