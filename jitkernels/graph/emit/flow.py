@@ -64,6 +64,7 @@ class FlowEmitter(LoopParts, Patience):
                 "  ret i64 0\nrefused:",
                 f"  ret i64 {REFUSED}",
                 *([f"full:\n  ret i64 {FULL}"] if self.can_fill else []),
+                *([f"short:\n  ret i64 {shared_rounds.SHORT}"] if self.shares else []),
                 *([f"interrupted:\n  ret i64 {polls.INTERRUPTED}"] if self.patience or self.shares else []),
                 "}",
                 f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end) nounwind {{",
@@ -133,10 +134,12 @@ class FlowEmitter(LoopParts, Patience):
     def _shared(self, node: Node, given: list[Any], work: Number) -> list[Any]:
         """A loop whose rounds threads share."""
         name = f"{self.name}.part{len(self.parts)}"
-        rounds = shared_rounds.SharedRounds(self, node, given, name)
+        groups = shared_rounds.groups_of(node, self.flow.bodies)
+        rounds = shared_rounds.SharedRounds(self, node, given, name, groups)
         values, _ = rounds.inside()
         function = FlowFunction(self.function.library, self.function.places, self.function.moving)
         part = FlowEmitter(self.arrays, function, self.flow, name, part=node)
+        rounds.memory(part)
         for number, symbol in enumerate(rounds.moving):
             function.let(symbol, f"%symbol{number}")
         part._loop(node, values)
@@ -158,10 +161,11 @@ class FlowEmitter(LoopParts, Patience):
         bad, onwards = self.function.label(), self.function.label()
         fine = self._new(f"icmp eq i64 {status}, 0")
         self.block.lines += [f"  br i1 {fine}, label %{onwards}, label %{bad}, !prof !7", f"{bad}:"]
-        bit = self._new(f"and i64 {status}, {polls.INTERRUPTED}")
-        told = self._new(f"icmp ne i64 {bit}, 0")
-        self.block.lines.append(f"  br i1 {told}, label %interrupted, label %refused")
-        self.block.lines.append(f"{onwards}:")
+        for bit, label in ((polls.INTERRUPTED, "interrupted"), (shared_rounds.SHORT, "short")):
+            found, otherwise = self._new(f"and i64 {status}, {bit}"), self.function.label()
+            told = self._new(f"icmp ne i64 {found}, 0")
+            self.block.lines += [f"  br i1 {told}, label %{label}, label %{otherwise}", f"{otherwise}:"]
+        self.block.lines += ["  br label %refused", f"{onwards}:"]
 
     def _loop(self, node: Node, given: list[Any]) -> list[Any]:
         """A loop whose conditions stand at its end, and once before it."""

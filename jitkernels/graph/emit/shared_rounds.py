@@ -1,45 +1,66 @@
 """Loops whose rounds threads share: what they need is put into words of memory, and a function does some of the rounds.
 
-The words: the frame, the thread that calls, whether it has been interrupted, and then what the loop is given.
+The words: the frame, the thread that calls, whether it has been interrupted, then what the loop is given, its first
+count, and the bytes of what nests compute in a round, for which each thread that does rounds has memory of its own.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
+from jitkernels.graph.bodies import Body, Group
 from jitkernels.graph.emit import polls
 from jitkernels.graph.emit.blocks import Register, llvm_type
 from jitkernels.graph.emit.elements import Elements, Place
 from jitkernels.graph.extents import Extent, Number
 from jitkernels.graph.independent import is_independent
 from jitkernels.graph.ir import Node
-from jitkernels.graph.regions import nodes_within
+from jitkernels.graph.regions import nodes_within, regions_of
 from jitkernels.graph.rounds import work_of
-from jitkernels.native import c_api, openmp
+from jitkernels.native import arenas, c_api, openmp
 from jitkernels.native.sharing import WORK
 from jitkernels.native.source import External
 
 SCALAR = 4
 """How many times longer an operation of single numbers takes than one of those that work is counted in."""
 FRAME, CALLER, STOPPED, FIRST = range(4)
+SHORT = 1
+"""The status of rounds for which there was no memory."""
 
 
-def work(loop: Node, bodies: dict[int, Any], *, is_outermost: bool) -> Number | None:
+def groups_of(loop: Node, bodies: Mapping[int, Body]) -> list[Group]:
+    """What nests compute in the rounds of a loop."""
+    inside = [
+        loop.options["body"],
+        *(one for node in nodes_within(loop.options["body"]) for one in regions_of(node)),
+    ]
+    return [group for one in inside for _, group in bodies[id(one)].stages if group]
+
+
+def work(loop: Node, bodies: Mapping[int, Body], *, is_outermost: bool) -> Number | None:
     """The work of a loop that threads may share; None where they cannot, or it is sure not to be worth it."""
     if loop.operation != "loop":
         return None
+    groups = groups_of(loop, bodies)
     has_loops = any(node.operation == "loop" for node in nodes_within(loop.options["body"]))
-    if not has_loops and not is_outermost:
+    if not has_loops and not groups and not is_outermost:
         return None
-    found = work_of(loop) * (SCALAR if has_loops else 1)
+    # Times would be added up by several threads at once, and a limit holds for one.
+    if any(one.program.profile is not None or one.program.config.memory_limit is not None for one in groups):
+        return None
+    found = work_of(loop) * (SCALAR if has_loops and not groups else 1)
     if not isinstance(found, Extent) and found < 2 * WORK:
         return None
-    return found if is_independent(loop, bodies) else None
+    return found if is_independent(loop) else None
 
 
 class SharedRounds:
     """One such loop, in the function of a flow. `name` is that of the function that does some of the rounds."""
 
-    def __init__(self, emitter: Elements, node: Node, given: list[Any], name: str) -> None:
+    def __init__(
+        self, emitter: Elements, node: Node, given: list[Any], name: str, groups: list[Group]
+    ) -> None:
         self.emitter, self.node, self.name = emitter, node, name
+        self.sizes = {word: size for group in groups for word, size in group.sizes.items()}
         begin, end, _ = given[:3]
         self.begin, self.end, self.step = begin, end, given[2]
         self.values = given[3:]
@@ -59,7 +80,15 @@ class SharedRounds:
             else:
                 values.append(one)
         parameters += [f"i64 %symbol{i}" for i in range(len(self.moving))]
-        return values, parameters
+        return values, [*parameters, *(["ptr noalias %memory"] if self.sizes else [])]
+
+    def memory(self, part: Elements) -> None:
+        """Have a function that does some rounds find what nests compute in the memory that it is given."""
+        function, begin = part.function, "0"
+        for word, size in self.sizes.items():
+            at = function.new(function.block, f"getelementptr i8, ptr %memory, i64 {begin}")
+            begin = function.new(function.block, f"add i64 {begin}, {function.extent(size)}")
+            part.pointers[word] = at
 
     def _passed(self) -> list[tuple[str, str]]:
         """Types and texts of what is put into words, in the order of the parameters."""
@@ -76,9 +105,11 @@ class SharedRounds:
         emitter, function = self.emitter, self.emitter.function
         passed = self._passed()
         self.kinds = [kind for kind, _ in passed]
-        words = function.variable(f"[{FIRST + len(passed) + 1} x i64]")
+        words = function.variable(f"[{FIRST + len(passed) + 2} x i64]")
         stored = [(FRAME, "ptr", "%frame"), *((FIRST + i, *one) for i, one in enumerate(passed))]
         stored.append((FIRST + len(passed), "i64", self.begin.text))
+        lent = function.extent(sum(self.sizes.values(), arenas.HEAD))
+        stored.append((FIRST + len(passed) + 1, "i64", lent))
         for word, kind, text in stored:
             at = function.new(emitter.block, f"getelementptr i64, ptr {words}, i64 {word}")
             emitter.block.lines.append(f"  store {kind} {text}, ptr {at}")
@@ -102,6 +133,21 @@ class SharedRounds:
             passed.append(f"{kind} %value{i}")
         interrupted = f"interrupted:\n  ret i64 {polls.INTERRUPTED}\n" if polls_inside else ""
         head = f"define internal i64 @{self.name}.inside({listed}) noinline nounwind {{\n"
+        given = ["ptr %frame", "ptr %words", "i64 %first", "i64 %last", *passed]
+        lends, gives_back = "", ""
+        if self.sizes:
+            given.append("ptr %memory")
+            lends = f"""
+  %size.at = getelementptr i64, ptr %words, i64 {FIRST + len(self.kinds) + 1}
+  %size = load i64, ptr %size.at
+  %piece = call ptr @{arenas.LENT}(i64 %size)
+  %none = icmp eq ptr %piece, null
+  br i1 %none, label %short, label %run
+short:
+  ret i64 {SHORT}
+run:
+  %memory = getelementptr i8, ptr %piece, i64 {arenas.HEAD}"""
+            gives_back = f"\n  call void @{arenas.GIVEN_BACK}(ptr %piece)"
         return [
             f"{head}{body}\n  ret i64 0\nrefused:\n  ret i64 {polls.REFUSED}\n{interrupted}}}",
             f"define internal i64 @{self.name}(ptr %words, i64 %begin, i64 %end) nounwind {{\n"
@@ -111,14 +157,16 @@ class SharedRounds:
   %place = getelementptr i64, ptr %words, i64 {FIRST + len(self.kinds)}
   %zeroth = load i64, ptr %place
   %first = add i64 %zeroth, %begin
-  %last = add i64 %zeroth, %end
-  %status = call i64 @{self.name}.inside({", ".join(["ptr %frame", "ptr %words", "i64 %first", "i64 %last", *passed])})
+  %last = add i64 %zeroth, %end{lends}
+  %status = call i64 @{self.name}.inside({", ".join(given)}){gives_back}
   ret i64 %status
 }}""",
         ]
 
 
 TEXT = f"""declare i64 @PyThread_get_thread_ident()
+declare ptr @{arenas.LENT}(i64)
+declare void @{arenas.GIVEN_BACK}(ptr)
 declare i64 @{openmp.SHARE_ROUNDS}(ptr, ptr, i64, i64, ptr)
 define internal i1 @jk_interrupted_there(ptr %words) noinline nounwind cold {{
   %at = getelementptr i64, ptr %words, i64 {CALLER}
@@ -159,4 +207,5 @@ The thread that has called asks for signals; the others, which may not wait for 
 
 def externals() -> tuple[External, ...]:
     """What this links to."""
-    return (openmp.rounds_function(), *c_api.signals())
+    lending = [one for one in arenas.externals() if one.symbol in (arenas.LENT, arenas.GIVEN_BACK)]
+    return (openmp.rounds_function(), *c_api.signals(), *lending)
