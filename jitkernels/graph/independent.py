@@ -1,13 +1,15 @@
 """Loops whose rounds can be run in any order, and so by several threads: none reads or writes what another one writes.
 
-That is so where nothing but arrays goes from round to round, and all that is read or written of each of them lies, in
+That is so where nothing but arrays, and ints that parts of the rounds may have their own of (see
+`jitkernels.graph.carried`), goes from round to round, and all that is read or written of each of them lies, in
 one of its dimensions, at ``factor * count + offset``, the same for all: then each round has rows of its own. What
 nests compute in a round has memory that the thread lends (see `jitkernels.graph.emit.shared_rounds`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
+from jitkernels.graph.carried import Joined, joined_by
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.extents import Atom, Extent, Number, is_moving, made, same, terms_of
 from jitkernels.graph.flows import is_direct
@@ -170,29 +172,34 @@ def _number(node: Node) -> Number | None:
     return found
 
 
-def is_independent(loop: Node) -> bool:
-    """Whether the rounds of a loop can be run in any order."""
+def independent(loop: Node, moving: Container[str]) -> dict[int, Joined] | None:
+    """What joins the ints that a loop carries, by their numbers, if its rounds can be run in any order; None if not.
+
+    `moving` are the symbols that extents hang on.
+    """
     options = loop.options
     if loop.operation != "loop" or not options["counts"]:
-        return False
+        return None
     if not is_constant(options["condition"].outputs[0], value=True) or options["condition"].checks:
-        return False
+        return None
     if loop.inputs[2].operation != "constant" or loop.inputs[2].options["value"] != 1:
-        return False
+        return None
     body, many = options["body"], options["carried"]
     arrays = [i if loop.inputs[3 + i].ndim else None for i in range(many)]
-    if not any(one is not None for one in arrays):
-        return False
+    joined = joined_by(loop, moving)
+    if not joined and not any(one is not None for one in arrays):
+        return None
     for i, one in enumerate(arrays):
         if (
             one is None
+            and i not in joined
             and body.outputs[i] is not body.inputs[1 + i]
             and body.outputs[i].operation != "constant"
         ):
-            return False
+            return None
     reader = _Reader(body.inputs[0].options.get("symbol", ""))
     try:
         after = reader.region(body, [Row(1, 0), *arrays, *[None] * (len(body.inputs) - 1 - many)])
     except _DependentError:
-        return False
-    return all(a == b for a, b in zip(after, arrays, strict=True) if b is not None)
+        return None
+    return joined if all(a == b for a, b in zip(after, arrays, strict=True) if b is not None) else None

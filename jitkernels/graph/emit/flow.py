@@ -4,11 +4,12 @@ Variables are memory of their own, which LLVM puts in registers. A region's node
 of an array is read before the next one is written over it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from jitkernels.graph import leaving
+from jitkernels.graph.carried import Joined
 from jitkernels.graph.emit import conditions, polls, shared_rounds
 from jitkernels.graph.emit.blocks import Register, llvm_type
 from jitkernels.graph.emit.conversions import converted
@@ -123,26 +124,27 @@ class FlowEmitter(LoopParts, Patience):
             return self._branch(node, given, values)
         bodies, work = self.flow.bodies, None
         if self.part is None:
-            work = shared_rounds.work(node, bodies, is_outermost=not self.depth)
+            moving = self.function.moving
+            work = shared_rounds.work(node, bodies, moving, is_outermost=not self.depth)
         if work is not None:
-            return self._shared(node, given, work)
+            return self._shared(node, given, *work)
         self.depth += 1
         found = self._loop(node, given)
         self.depth -= 1
         return found
 
-    def _shared(self, node: Node, given: list[Any], work: Number) -> list[Any]:
+    def _shared(self, node: Node, given: list[Any], work: Number, joined: Mapping[int, Joined]) -> list[Any]:
         """A loop whose rounds threads share."""
         name = f"{self.name}.part{len(self.parts)}"
         groups = shared_rounds.groups_of(node, self.flow.bodies)
-        rounds = shared_rounds.SharedRounds(self, node, given, name, groups)
+        rounds = shared_rounds.SharedRounds(self, given, name, groups, joined)
         values, _ = rounds.inside()
         function = FlowFunction(self.function.library, self.function.places, self.function.moving)
         part = FlowEmitter(self.arrays, function, self.flow, name, part=node)
         rounds.memory(part)
         for number, symbol in enumerate(rounds.moving):
             function.let(symbol, f"%symbol{number}")
-        part._loop(node, values)
+        rounds.join(part, part._loop(node, values))
         body = "\n".join([*function.memory, *function.block.lines, *part.block.lines])
         status = rounds.call(work)
         self.parts += rounds.texts(body, polls_inside=bool(part.patience))
@@ -151,10 +153,13 @@ class FlowEmitter(LoopParts, Patience):
         first = 3
         carried = given[first : first + node.options["carried"]]
         outputs = node.options["body"].outputs
-        return [
+        now = [
             self._number(output) if isinstance(one, Register) and output.operation == "constant" else one
             for one, output in zip(carried, outputs, strict=True)
         ]
+        for number, value in rounds.joined_now().items():
+            now[number] = value
+        return now
 
     def _end_with(self, status: str) -> None:
         """Leave where a part of a loop was refused, or interrupted."""

@@ -4,15 +4,16 @@ The words: the frame, the thread that calls, whether it has been interrupted, th
 count, and the bytes of what nests compute in a round, for which each thread that does rounds has memory of its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from jitkernels.graph.bodies import Body, Group
+from jitkernels.graph.carried import ZEROED, Joined
 from jitkernels.graph.emit import polls
 from jitkernels.graph.emit.blocks import Register, llvm_type
 from jitkernels.graph.emit.elements import Elements, Place
 from jitkernels.graph.extents import Extent, Number
-from jitkernels.graph.independent import is_independent
+from jitkernels.graph.independent import independent
 from jitkernels.graph.ir import Node
 from jitkernels.graph.regions import nodes_within, regions_of
 from jitkernels.graph.rounds import work_of
@@ -36,8 +37,10 @@ def groups_of(loop: Node, bodies: Mapping[int, Body]) -> list[Group]:
     return [group for one in inside for _, group in bodies[id(one)].stages if group]
 
 
-def work(loop: Node, bodies: Mapping[int, Body], *, is_outermost: bool) -> Number | None:
-    """The work of a loop that threads may share; None where they cannot, or it is sure not to be worth it."""
+def work(
+    loop: Node, bodies: Mapping[int, Body], moving: Container[str], *, is_outermost: bool
+) -> tuple[Number, dict[int, Joined]] | None:
+    """The work of a loop that threads may share, and what joins ints; None where it is sure not to be worth it."""
     if loop.operation != "loop":
         return None
     groups = groups_of(loop, bodies)
@@ -50,16 +53,22 @@ def work(loop: Node, bodies: Mapping[int, Body], *, is_outermost: bool) -> Numbe
     found = work_of(loop) * (SCALAR if has_loops and not groups else 1)
     if not isinstance(found, Extent) and found < 2 * WORK:
         return None
-    return found if is_independent(loop) else None
+    joined = independent(loop, moving)
+    return None if joined is None else (found, joined)
 
 
 class SharedRounds:
     """One such loop, in the function of a flow. `name` is that of the function that does some of the rounds."""
 
     def __init__(
-        self, emitter: Elements, node: Node, given: list[Any], name: str, groups: list[Group]
+        self,
+        emitter: Elements,
+        given: list[Any],
+        name: str,
+        groups: list[Group],
+        joined: Mapping[int, Joined],
     ) -> None:
-        self.emitter, self.node, self.name = emitter, node, name
+        self.emitter, self.name, self.joined = emitter, name, joined
         self.sizes = {word: size for group in groups for word, size in group.sizes.items()}
         begin, end, _ = given[:3]
         self.begin, self.end, self.step = begin, end, given[2]
@@ -71,7 +80,9 @@ class SharedRounds:
         values: list[Any] = [Register("%first", "int64"), Register("%last", "int64"), self.step]
         parameters = []
         for i, one in enumerate(self.values):
-            if isinstance(one, Place):
+            if i in self.joined and self.joined[i].operation in ZEROED:
+                values.append(Register("0", one.dtype))
+            elif isinstance(one, Place):
                 values.append(Place(f"%given{i}", one.strides, one.dtype))
                 parameters.append(f"ptr noalias %given{i}")
             elif one.text.startswith("%"):
@@ -79,6 +90,7 @@ class SharedRounds:
                 parameters.append(f"{llvm_type(one.dtype)} %given{i}")
             else:
                 values.append(one)
+        self.after = FIRST + len(parameters) + len(self.moving)
         parameters += [f"i64 %symbol{i}" for i in range(len(self.moving))]
         return values, [*parameters, *(["ptr noalias %memory"] if self.sizes else [])]
 
@@ -93,23 +105,44 @@ class SharedRounds:
     def _passed(self) -> list[tuple[str, str]]:
         """Types and texts of what is put into words, in the order of the parameters."""
         found = []
-        for one in self.values:
+        for i, one in enumerate(self.values):
+            if i in self.joined and self.joined[i].operation in ZEROED:
+                continue
             if isinstance(one, Place):
                 found.append(("ptr", one.pointer))
             elif one.text.startswith("%"):
                 found.append((llvm_type(one.dtype), one.text))
         return [*found, *(("i64", self.emitter.function.current(one)) for one in self.moving)]
 
+    def join(self, part: Elements, results: list[Any]) -> None:
+        """Have a function that has done some rounds join the ints that it has come to with those of the others."""
+        for word, (number, joined) in enumerate(self.joined.items(), self.after + 2):
+            at = part._new(f"getelementptr i64, ptr %words, i64 {word}")
+            own = results[number]
+            before = part._new(f"atomicrmw {joined.operation} ptr {at}, i64 {own.text} monotonic")
+            if joined.is_checked:
+                part._refuse(part._overflows("add", Register(before, "int64"), own))
+
+    def joined_now(self) -> dict[int, Register]:
+        """What ints have come to, when all is done."""
+        function, block = self.emitter.function, self.emitter.block
+        found = {}
+        for word, number in enumerate(self.joined, self.after + 2):
+            at = function.new(block, f"getelementptr i64, ptr {self.words}, i64 {word}")
+            found[number] = Register(function.new(block, f"load i64, ptr {at}"), "int64")
+        return found
+
     def call(self, work: Number) -> str:
         """Share the rounds; the status of all."""
         emitter, function = self.emitter, self.emitter.function
         passed = self._passed()
         self.kinds = [kind for kind, _ in passed]
-        words = function.variable(f"[{FIRST + len(passed) + 2} x i64]")
+        self.words = words = function.variable(f"[{self.after + 2 + len(self.joined)} x i64]")
         stored = [(FRAME, "ptr", "%frame"), *((FIRST + i, *one) for i, one in enumerate(passed))]
-        stored.append((FIRST + len(passed), "i64", self.begin.text))
+        stored.append((self.after, "i64", self.begin.text))
+        stored += [(i, "i64", self.values[one].text) for i, one in enumerate(self.joined, self.after + 2)]
         lent = function.extent(sum(self.sizes.values(), arenas.HEAD))
-        stored.append((FIRST + len(passed) + 1, "i64", lent))
+        stored.append((self.after + 1, "i64", lent))
         for word, kind, text in stored:
             at = function.new(emitter.block, f"getelementptr i64, ptr {words}, i64 {word}")
             emitter.block.lines.append(f"  store {kind} {text}, ptr {at}")
@@ -138,7 +171,7 @@ class SharedRounds:
         if self.sizes:
             given.append("ptr %memory")
             lends = f"""
-  %size.at = getelementptr i64, ptr %words, i64 {FIRST + len(self.kinds) + 1}
+  %size.at = getelementptr i64, ptr %words, i64 {self.after + 1}
   %size = load i64, ptr %size.at
   %piece = call ptr @{arenas.LENT}(i64 %size)
   %none = icmp eq ptr %piece, null
@@ -154,7 +187,7 @@ run:
             + "\n".join(found)
             + f"""
   %frame = load ptr, ptr %words
-  %place = getelementptr i64, ptr %words, i64 {FIRST + len(self.kinds)}
+  %place = getelementptr i64, ptr %words, i64 {self.after}
   %zeroth = load i64, ptr %place
   %first = add i64 %zeroth, %begin
   %last = add i64 %zeroth, %end{lends}
