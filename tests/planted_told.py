@@ -92,7 +92,7 @@ def other_types(x: Any, n: Any) -> Any:
     value = 0
     for i in range(n):
         if x[i % 9] > 0.5:
-            value = "large"  # type: ignore[assignment]  # here
+            value = x[1:]  # here
     return value
 
 

@@ -2,12 +2,14 @@
 
 import ast
 import functools
+import gc
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from cases import Failures
 
 import jitkernels as jk
@@ -67,6 +69,16 @@ FORBIDDEN = {
     "frontends": ("attrs", "registry", "tuning", "choosing"),
 }
 """What a layer must not import though it lies above it: the machinery below the implementations is two trees."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def trees() -> Iterator[None]:
+    """Trees of all files: a million objects, which nobody looks through for garbage, and which go afterwards."""
+    gc.disable()
+    yield
+    nodes_of.cache_clear()
+    parsed.cache_clear()
+    gc.enable()
 
 
 def each_of(paths: Sequence[Path]) -> Callable[[Callable[[Path], None]], Callable[[], None]]:
@@ -209,7 +221,9 @@ def imports_between(files: Sequence[Path], package: Path) -> dict[str, set[str]]
     found: dict[str, set[str]] = {}
     for module, file in modules.items():
         targets = found.setdefault(module, set())
-        for node in ast.walk(without_type_checking(ast.parse(file.read_text()))):
+        text = file.read_text()
+        tree = ast.parse(text)
+        for node in ast.walk(without_type_checking(tree) if "TYPE_CHECKING" in text else tree):
             if isinstance(node, ast.Import):
                 targets |= {alias.name for alias in node.names} & modules.keys()
             elif isinstance(node, ast.ImportFrom):

@@ -224,6 +224,21 @@ def test_read_only_arguments() -> None:
         compiled(read_only())
 
 
+def test_outs_that_do_not_fit_leave_all_as_it_was() -> None:
+    """Also those before the one that does not fit."""
+    fixed = np.zeros((3, 4))
+    fixed.flags.writeable = False
+    wrong = [np.zeros((3, 4), int), np.zeros((4, 3)), np.zeros((3, 4), bool), fixed]
+    for function in (lambda a: (a + 1, a * 2), lambda a: [np.sort(a), a * 2]):
+        for compiled in (jk.jit(function), jk.jit(function, opt_level=0)):
+            compiled(array(3, 4))
+            for one in wrong:
+                first = np.full((3, 4), 7.0)
+                with pytest.raises((jk.ArgumentError, jk.ArgumentTypeError), match="out: expected an array"):
+                    compiled(array(3, 4), out=(first, one))
+                assert np.all(first == 7), one
+
+
 def added(a: Any, b: Any) -> Any:
     a += b
     return a

@@ -115,6 +115,26 @@ print(sorted(right))
     assert python(POOL + code) == "[2, 3, 4, 8]\n"
 
 
+def test_helpers_round_as_their_caller_does() -> None:
+    """What a library has set in the thread that made a helper is not for all who come later."""
+    code = """
+one_helper()
+libm = ctypes.CDLL("libm.so.6")
+upward = 0x800 if load.machine.target().is_x86 else 0x400000
+one, third = 1.0, 1 / 3
+for mode in (upward, 0, upward, 0):
+    seen, begun = [], threading.Event()
+    def part(number):
+        seen.append((threading.get_ident(), one / 3.0 > third))
+        begun.set() if number else begun.wait(50)
+    libm.fesetround(mode)
+    parallel(part, 2, 2)
+    libm.fesetround(0)
+    print(len({thread for thread, _ in seen}) == 2, {up for _, up in seen} == {mode > 0}, end=" ")
+"""
+    assert python(POOL + code, OMP_NUM_THREADS="2").split() == ["True"] * 8
+
+
 def test_as_many_threads_as_there_can_be() -> None:
     """Every helper is asked by one caller, again and again, while others ask too."""
     code = """

@@ -3,6 +3,8 @@
 `whole` are those that become code; why the others do not is what `left` says.
 """
 
+import math
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -83,3 +85,137 @@ def neighbours(distances: Any, most: Any) -> Any:
         near = np.where(distances[i] <= most)[0]
         counts[i] = len(near)
     return counts
+
+
+@whole(lambda n: (vector(n),))
+def closest_pair(x: Any) -> Any:
+    pair = None
+    best = np.inf
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            d = abs(x[i] - x[j])
+            if d < best:
+                best = d
+                pair = (i, j)
+    return pair, best
+
+
+@whole(lambda n: (np.sort(vector(n)), vector(15)[n % 15]))
+def binary_search(x: Any, key: Any) -> Any:
+    low, high = 0, len(x) - 1
+    while low <= high:
+        middle = (low + high) // 2
+        if x[middle] == key:
+            return middle
+        if x[middle] < key:
+            low = middle + 1
+        else:
+            high = middle - 1
+    return None
+
+
+@whole(lambda n: (numbers(n, 30), 7))
+def found_at(x: Any, key: Any) -> Any:
+    index = None
+    for i in range(len(x)):
+        if x[i] == key:
+            index = i
+            break
+    if index is None:
+        return -1
+    return index + x[index]
+
+
+@whole(lambda n: (vector(n),))
+def extremes(x: Any) -> Any:
+    low = high = None
+    for value in x:
+        if low is None or value < low:
+            low = value
+        if high is None or value > high:
+            high = value
+    return {"low": low, "high": high}
+
+
+@whole(lambda n: (vector(n), n))
+def switches(x: Any, n: Any) -> Any:
+    state, count = "low", 0
+    for value in x:
+        if state == "low" and value > 0.7:
+            state = "high"
+            count += 1
+        elif state != "low" and value < 0.3:
+            state = "low"
+            count += 1
+        if count > n / 6:
+            return state, count, "stopped"
+    return state, count, None
+
+
+@whole(lambda n: (vector(n) * 0.01 + 1.0, n))
+def fixed_point(x: Any, n: Any) -> Any:
+    now = x[0]
+    for i in range(n):
+        new = np.cos(now)
+        if abs(new - now) < 1e-3:
+            return {"x": new, "rounds": i, "converged": True}
+        now = new
+    return {"x": now, "rounds": n, "converged": False}
+
+
+@whole(lambda n: (vector(n), 1e-3))
+def settled(y: Any, tolerance: Any) -> Any:
+    while np.abs(y).max() > tolerance:
+        y = y * 0.5
+    return y
+
+
+@whole(lambda n: (vector(n) if n < 30 else np.zeros(n), 1.0))
+def halved(y: Any, tolerance: Any) -> Any:
+    rounds = 0
+    while True:
+        new = y * 0.5
+        rounds += 1
+        if np.abs(new - y).max() < tolerance or rounds > 50:
+            return new, rounds
+        y = new
+
+
+@left(lambda n: (matrix(n, 4),), "may be a view or a copy")
+def best_row(x: Any) -> Any:
+    best, most = x[0], -1.0
+    for row in x:
+        size = (row * row).sum()
+        if size > most:
+            best, most = row, size
+    return best
+
+
+@whole(lambda n: (vector(n),))
+def inner_functions(x: Any) -> Any:
+    def square(value: Any) -> Any:
+        return value * value
+
+    def norm(values: Any) -> Any:
+        total = 0.0
+        for value in values:
+            total += square(value)
+        return math.sqrt(total)
+
+    return x / norm(x)
+
+
+@left(lambda n: (vector(n),), "the module warnings")
+def warned(x: Any) -> Any:
+    if x.max() > 2:
+        warnings.warn("large", stacklevel=2)
+    return x * 2
+
+
+@left(lambda n: (np.arange(n) % 5,), "numpy.unique")
+def caught(x: Any) -> Any:
+    try:
+        y = np.unique(x)
+    except Exception:  # noqa: BLE001
+        y = x
+    return y * 2

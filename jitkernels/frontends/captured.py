@@ -16,7 +16,19 @@ from jitkernels.frontends.tracer import NUMPY, is_ours
 from jitkernels.graph.construct import UnknownError
 from jitkernels.records import record
 
-IMPURE_MODULES = ("random", "time", "datetime", "secrets", "uuid", "os", "sys", "io", "logging", "threading")
+IMPURE_MODULES = (
+    "random",
+    "time",
+    "datetime",
+    "secrets",
+    "uuid",
+    "os",
+    "sys",
+    "io",
+    "logging",
+    "threading",
+    "warnings",
+)
 IMPURE_BUILTINS = {
     "print",
     "input",

@@ -209,6 +209,7 @@ def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) 
         reach,
         word=len(call.objects),
         is_tuple=plan.is_tuple is not False,
+        kinds=plan.kinds if rebuilt is None else (),
         rebuilt=rebuilt,
     )
     return entry

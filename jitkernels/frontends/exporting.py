@@ -62,7 +62,8 @@ def _exported(
         raise BundleError(f"{name} is left to NumPy: {made.reason}")
     if made.has_foreign:
         raise BundleError(f"{name} takes arrays of another library: expected NumPy's")
-    if made.plan.is_tuple is None and not (made.plan.are_arguments and made.graph.writes):
+    gives_arrays = made.plan.is_tuple is not None and set(made.plan.kinds) <= {"array", "scalar"}
+    if not gives_arrays and not (made.plan.are_arguments and made.graph.writes):
         raise BundleError(
             f"{name}: expected a function that gives new arrays, one or in a tuple, or writes to its arguments"
         )

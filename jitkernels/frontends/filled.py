@@ -16,6 +16,14 @@ from jitkernels.frontends import (
     shaping,
     universal,
 )
+from jitkernels.frontends.flow.alternatives import taking_plain
+from jitkernels.frontends.standin import CALLED
+from jitkernels.frontends.tables import SERVICES
+
+for _name in ("operate", "ufunc", "function", "getitem", "setitem", "ints", "lists"):
+    SERVICES[_name] = taking_plain(SERVICES[_name])
+for _function in [*CALLED]:
+    CALLED[_function] = taking_plain(CALLED[_function])
 
 __all__ = [
     "arranging",

@@ -11,13 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
+from jitkernels.frontends.flow.alternatives import OTHER, Chosen
 from jitkernels.frontends.flow.growing import Listed
+from jitkernels.frontends.flow.state import UNSET
 from jitkernels.frontends.storage import Storage, View
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import checks, construct, extents
 from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.emit.interface import NUMBERS
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.operations import region_of
 from jitkernels.graph.regions import leaked
@@ -46,7 +49,8 @@ class Plan:
 
     `is_tuple`: whether they are the outputs in a tuple, or one alone; None if they are put together by `make`, which
     needs these `leaves` and, if there are any `views` or numbers, the values of symbols. `itself`: the one argument
-    that is given back as it is. `are_arguments`: whether nothing but arguments is given back.
+    that is given back as it is. `kinds` says of the outputs what they are given back as: "array", "scalar" for NumPy's
+    numbers, or the name of Python's type. `are_arguments`: whether nothing but arguments is given back.
     """
 
     def __init__(
@@ -120,6 +124,8 @@ class _Planner:
             return lambda _: value
         if type(value) is Listed:
             return self._listed(value)
+        if type(value) is Chosen:
+            return self._chosen(value)
         if type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._sequence(value)
         if type(value) is dict:
@@ -128,6 +134,20 @@ class _Planner:
         if dataclasses.is_dataclass(value):
             return self._dataclass(value)
         raise UnknownError(f"a result of type {type(value).__name__}")
+
+    def _chosen(self, value: Chosen) -> Make:
+        """A constant, or something else, as a number says."""
+        constants = value.choice.constants
+        tag = self.make(value.tag)
+        if value.other is UNSET:
+            return lambda known: constants[tag(known) - 1]
+        other = self.make(value.other)
+
+        def made(known: Known) -> Any:
+            which = tag(known)
+            return other(known) if which == OTHER else constants[which - 1]
+
+        return made
 
     def _listed(self, value: Listed) -> Make:
         """A list, whose elements may be the rows of an array."""
@@ -263,6 +283,8 @@ def _repeated(kind: Any, parts: Sequence[Make], first: Sequence[int], known: Kno
 def _children(value: Any) -> Sequence[Any]:
     if type(value) is Listed and value.array is not None:
         return [value.array]
+    if type(value) is Chosen:
+        return [value.tag, value.other]
     if isinstance(value, list | tuple):
         return value
     if type(value) is dict:
@@ -331,8 +353,10 @@ def _plan(planner: _Planner, make: Make, found: Any) -> Plan:
             or planner.made.get(id(value.view.storage)) != i
         ):
             return Plan(make, (), None, planner.leaves, views=planner.views, are_arguments=are_arguments)
-        kinds.append("float" if value.is_weak else "scalar" if value.is_scalar else "array")
-    is_plain = "float" not in kinds and all(
+        kinds.append(value.python.__name__ if value.is_weak else "scalar" if value.is_scalar else "array")
+        if value.is_weak and NUMBERS.get(kinds[-1]) != value.node.dtype:
+            return Plan(make, (), None, planner.leaves, views=planner.views)
+    is_plain = all(
         view.shape or kind != "array" for view, kind in zip((one.view for one in listed), kinds, strict=True)
     )
     return Plan(make, tuple(kinds), several if is_plain else None)
@@ -351,6 +375,12 @@ def given_to(out: Any, result: Any) -> Any:
             raise ArgumentError(
                 f"out: expected an array of shape {np.shape(one)}, got one of shape {target.shape}"
             )
+        if isinstance(one, np.ndarray | np.generic) and not np.can_cast(one.dtype, target.dtype, "same_kind"):
+            raise ArgumentTypeError(
+                f"out: expected an array that takes {one.dtype}, got one of dtype {target.dtype}"
+            )
+        if not target.flags.writeable:
+            raise ArgumentError("out: expected an array that can be written to, got one that is read-only")
     for target, one in zip(outs, results, strict=True):
         np.copyto(target, one, casting="same_kind")
     return out

@@ -15,6 +15,8 @@ from jitkernels.graph import (
     numpy_calls,
     products,
 )
+from jitkernels.graph.ahead import computed_ahead
+from jitkernels.graph.aligned import with_aligned_matrices
 from jitkernels.graph.arena import planned
 from jitkernels.graph.bodies import bodies_of
 from jitkernels.graph.config import JitConfig
@@ -122,10 +124,14 @@ def _planned(
 ) -> tuple[Program, list[epilogues.Step], dict[int, Array]]:
     """What is computed where, and where its results are."""
     given = neighbours.decided(graph)
+    if abs(config.opt_level) >= 2 and not in_flow:
+        given = computed_ahead(given, scope)
     graph = _simplified(given, config)
     if checks.picks_in(graph) < checks.picks_in(given):
         # What comes to nothing is looked at all the same, as by NumPy.
         graph = _simplified(checks.checked(given), config)
+    if abs(config.opt_level) >= 3 and not in_flow:
+        graph = with_aligned_matrices(graph)
     graph = kernel_calls.lowered(flows.with_copies(checks.checked(_with_own_results(graph))))
     program = Program(graph, config)
     program.symbols = {name: 0 for name in scope.values if in_flow or name not in scope.moving}

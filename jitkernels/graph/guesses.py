@@ -1,6 +1,6 @@
 """How a nest is made where nothing was measured: guesses from its operations, and from the call that was traced."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jitkernels.graph import cones, extents
@@ -40,10 +40,20 @@ def stream(nest: Nest) -> int:
 def is_stencil(nest: Nest) -> bool:
     """Whether an array is read at several places for one of results, most of which no line of the cache begins at."""
     return not any(cone.reductions for cone in nest.cones) and any(
-        len(places) > 1 and cone.leaves[key].shape
+        cone.leaves[key].shape and _are_near([*places.values()])
         for cone in nest.cones
         for key, places in cone.places.items()
         if key in cone.leaves
+    )
+
+
+def _are_near(places: Sequence[IndexMap]) -> bool:
+    """Whether two of the places begin a number of elements apart, not whole parts of an array."""
+    starts = [tuple(start for start, _ in place) for place in places]
+    return any(
+        not any(isinstance(a - b, extents.Extent) for a, b in zip(one, other, strict=True))
+        for number, one in enumerate(starts)
+        for other in starts[:number]
     )
 
 

@@ -246,23 +246,26 @@ class Program:
         word: int,
         is_tuple: bool,
         rebuilt: interface.Rebuilt | None = None,
+        kinds: Sequence[str] = (),
     ) -> "Entry | None":
         """The function that Python calls may begin with; None where there is work for Python.
 
         `sources` says of each input which step of `reach` gives it, and its type if it is a number (see
-        `interface.Argument`); results are the outputs, in a tuple if `is_tuple`, or what
-        is `rebuilt` of such a tuple. From `word` on, the context has the words of the segment.
+        `interface.Argument`); results are the outputs, in a tuple if `is_tuple`, or what is `rebuilt` of such a tuple;
+        numbers of Python's where `kinds` has the names of their types. From `word` on, the context has the words of
+        the segment.
         """
         if len(self.steps) != 1 or not isinstance(self.steps[0], Segment) or self._writes_before_checks():
             return None
         given = {id(node) for node in self.graph.inputs}
         results = []
-        for node in self.graph.outputs:
+        for number, node in enumerate(self.graph.outputs):
             order = self.orders.get(id(node))
             if id(node) in given:
                 return None
             size = np.dtype(node.dtype).itemsize
-            results.append(interface.Result(self.words[id(node)], node.dtype, size, node.shape, order))
+            kind = kinds[number] if kinds and kinds[number] in interface.NUMBERS else ""
+            results.append(interface.Result(self.words[id(node)], node.dtype, size, node.shape, order, kind))
         if len({one.word for one in results}) < len(results) or not (is_tuple or len(results) <= 1):
             return None
         segment = self.steps[0]

@@ -18,7 +18,7 @@ def work_of(flow: Node, around: Number = 1) -> Number:
     """The work of a loop or branch; `around` are the rounds of the loop around it."""
     if flow.operation == "branch":
         return sum((_of_region(region, around) for region in regions_of(flow)), 0)
-    rounds = _rounds(flow, around)
+    rounds = rounds_of(flow, around)
     return rounds * sum((_of_region(region, rounds) for region in regions_of(flow)), 0)
 
 
@@ -34,7 +34,8 @@ def _of_region(region: Graph, rounds: Number) -> Number:
     return total
 
 
-def _rounds(loop: Node, around: Number) -> Number:
+def rounds_of(loop: Node, around: Number = SOME) -> Number:
+    """How many rounds a loop has, about."""
     most: Number | None = loop.options.get("rounds")
     if most is not None:
         return most

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jitkernels import machine
+from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import GraphError
 from jitkernels.graph import cones, epilogues, guesses
 from jitkernels.graph.emit import polls, programs, runs, shared_rounds, swapping
@@ -14,6 +15,7 @@ from jitkernels.graph.emit.elements import FlowFunction
 from jitkernels.graph.emit.flow import FlowEmitter
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
+from jitkernels.graph.emit.rounding import FUSED, rounded
 from jitkernels.graph.emit.runs import Call
 from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.emit.watched import WatchedLibrary
@@ -119,7 +121,7 @@ class Maker:
             group.calls = [(call, products.get(call.name)) for call in inner.calls]
         function = FlowFunction(self.library, self.program.symbols, self.scope.moving)
         emitter = FlowEmitter(self.arrays, function, flow, name)
-        self.flows.append(emitter.text())
+        self.flows.append(rounded(self.library, emitter.text(), all_products=True))
         if emitter.swaps and swapping.TEXT not in self.flows:
             self.flows.append(swapping.TEXT)
         if (emitter.patience or emitter.shares) and polls.TEXT not in self.flows:
@@ -138,10 +140,8 @@ class Maker:
             self.library, self.texts, self.flows, self.calls, symbols, self._overlap(), parallel=parallel
         )
         if abs(config.opt_level) < 2:  # every product is rounded before it is added to, as NumPy's are
-            text = text.replace(" contract ", " ")
+            text = text.replace(FUSED, " ")
         has_flows = any(isinstance(one, Flow) for one in nests)
-        if has_flows:  # numbers come out as Python has them, and may decide what is done
-            text = text.replace(" contract ", " ")
         externals = *programs.externals(self.library, parallel=parallel), *dict.fromkeys(self.kernels)
         if self.units is not None:
             self.units.append(programs.Unit(self.library, [*self.texts, *self.flows], self.calls))
@@ -192,6 +192,8 @@ class Maker:
         emitter = self._emitter(nest, name, self._variant(nest, follows=product is not None))
         touched = runs.touched(emitter)
         own = emitter.text()
+        if self.has_flows and not _sums(nest):
+            own = rounded(self.library, own)
         checks = tuple(
             self.arrays[id(one.target)].word for one in nest.stores if one.target in self.program.graph.checks
         )
@@ -204,7 +206,7 @@ class Maker:
                 return
             self._product(product, f"{name}.before")
         loop = emitter.range_loop
-        self.texts.append(own)
+        self.texts.append(programs.inlined(own) if self._is_inlined(nest) else own)
         extent = None if loop is None else emitter.extents[loop]
         unit = emitter.lanes()[1] if loop == emitter.lane_loop else 1
         clock = self._clock(nest)
@@ -232,13 +234,17 @@ class Maker:
             own.unroll,
             own.stream,
             own.fetches,
-            is_delicate=self.units is None and _is_delicate(nest, program),
+            is_delicate=self.units is None and not self.has_flows and _is_delicate(nest, program),
             any_size=self.units is not None,
         )
 
     def _guess(self, nest: Nest) -> Variant | None:  # noqa: ARG002  # of those in loops
         """A variant for where a nest is; None where it follows from what the nest computes."""
         return None
+
+    def _is_inlined(self, nest: Nest) -> bool:  # noqa: ARG002  # of those in loops
+        """Whether a nest becomes part of what calls it."""
+        return False
 
     def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
         emitter = Emitter(nest, self.arrays, self._function(), variant, name)
@@ -256,6 +262,8 @@ class Maker:
 
 class InnerMaker(Maker):
     """Makes nests that a loop or branch calls, each at once and whole."""
+
+    has_flows = True
 
     def nest(self, nest: Nest, name: str) -> None:
         if not nest.is_empty:
@@ -275,8 +283,19 @@ class InnerMaker(Maker):
             return Variant(min(32, widest), 1)
         return None
 
+    def _is_inlined(self, nest: Nest) -> bool:
+        """What gives nothing but numbers: these stay in registers, where what waits for them has them sooner."""
+        return not any(store.target.ndim for store in nest.stores)
+
     def _emitter(self, nest: Nest, name: str, variant: Variant) -> Emitter:
         return Emitter(nest, self.arrays, self._function(), variant, name)
+
+
+def _sums(nest: Nest) -> bool:
+    """Whether a nest adds floats up, which has no order of its own, and rounds as it comes."""
+    return any(
+        one.options["kind"] == "sum" and one.dtype in FLOATS for cone in nest.cones for one in cone.reductions
+    )
 
 
 def _is_delicate(nest: Nest, program: Program) -> bool:

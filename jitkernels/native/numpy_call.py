@@ -42,7 +42,7 @@ def _hear(_: str, number: int) -> None:
 @functools.cache
 def _hearing() -> Any:
     """Settings of NumPy's by which errors are told to this module."""
-    make: Any = umath._make_extobj  # type: ignore[attr-defined]  # which `numpy.errstate` calls
+    make: Any = umath._make_extobj  # which `numpy.errstate` calls
     return make(divide="call", over="call", invalid="call", under="ignore", call=_hear)
 
 

@@ -60,24 +60,57 @@ define internal void @pause() alwaysinline nounwind {
   call void @llvm.x86.sse2.pause()
   ret void
 }
+define internal i32 @mode_now() alwaysinline nounwind {
+  %at = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %at)
+  %all = load i32, ptr %at
+  %mode = and i32 %all, -64
+  ret i32 %mode
+}
+define internal void @mode_becomes(i32 %mode) noinline nounwind {
+  %at = alloca i32
+  store i32 %mode, ptr %at
+  call void @llvm.x86.sse.ldmxcsr(ptr %at)
+  ret void
+}
 """
 _ARM = """declare void @llvm.aarch64.hint(i32)
+declare i64 @llvm.aarch64.get.fpcr()
+declare void @llvm.aarch64.set.fpcr(i64)
 define internal void @pause() alwaysinline nounwind {
   call void @llvm.aarch64.hint(i32 1)
+  ret void
+}
+define internal i32 @mode_now() alwaysinline nounwind {
+  %all = call i64 @llvm.aarch64.get.fpcr()
+  %mode = trunc i64 %all to i32
+  ret i32 %mode
+}
+define internal void @mode_becomes(i32 %mode) noinline nounwind {
+  %wide = zext i32 %mode to i64
+  call void @llvm.aarch64.set.fpcr(i64 %wide)
+  call void @flags_become(i32 0)
   ret void
 }
 """
 _OTHER = """define internal void @pause() alwaysinline nounwind {
   ret void
 }
+define internal i32 @mode_now() alwaysinline nounwind {
+  ret i32 0
+}
+define internal void @mode_becomes(i32 %mode) alwaysinline nounwind {
+  ret void
+}
 """
 
 # A helper: what it is about to do, whether it sleeps, its number in the team, what it was asked to do; then, each in a
 # line of the cache of its own, what it waits for asleep, and what its caller does.
-# Work: the region and what it is given, parts, threads, flags of the processor, and which parts are somebody's.
+# Work: the region and what it is given, parts, threads, flags of the processor, how it rounds and what it makes of
+# subnormal numbers for the caller, and which parts are somebody's.
 _TEXT = f"""
 %Helper = type {{ i32, i32, i64, ptr, [40 x i8], [64 x i8], [64 x i8] }}
-%Work = type {{ ptr, ptr, i64, i64, i32, [{MOST_PARTS} x i8] }}
+%Work = type {{ ptr, ptr, i64, i64, i32, i32, [{MOST_PARTS} x i8] }}
 @jk_helpers = global [{MOST_HELPERS} x %Helper] zeroinitializer, align 64
 @jk_used = external global i64
 @jk_cores = external global i64
@@ -98,13 +131,16 @@ start:
   %at3 = getelementptr %Work, ptr %work, i32 0, i32 3
   %at4 = getelementptr %Work, ptr %work, i32 0, i32 4
   %at5 = getelementptr %Work, ptr %work, i32 0, i32 5
+  %at6 = getelementptr %Work, ptr %work, i32 0, i32 6
+  %mode = call i32 @mode_now()
   store ptr %region, ptr %work
   store ptr %shared, ptr %at1
   store i64 %parts, ptr %at2
   store i64 %team, ptr %at3
   store i32 0, ptr %at4
-  call void @llvm.memset.p0.i64(ptr %at5, i8 0, i64 %parts, i1 false)
-  store i8 1, ptr %at5
+  store i32 %mode, ptr %at5
+  call void @llvm.memset.p0.i64(ptr %at6, i8 0, i64 %parts, i1 false)
+  store i8 1, ptr %at6
   %cores = load i64, ptr @jk_cores
   %threads = call i64 @llvm.smax.i64(i64 %team, i64 %cores)
   %others = sub i64 %threads, 1
@@ -287,12 +323,14 @@ start:
   %at2 = getelementptr %Work, ptr %work, i32 0, i32 2
   %at3 = getelementptr %Work, ptr %work, i32 0, i32 3
   %at4 = getelementptr %Work, ptr %work, i32 0, i32 4
+  %at5 = getelementptr %Work, ptr %work, i32 0, i32 5
   %region = load ptr, ptr %work
   %shared = load ptr, ptr %at1
   %parts = load i64, ptr %at2
   %team = load i64, ptr %at3
+  %mode = load i32, ptr %at5
   %before = call i32 @flags_now()
-  call void @flags_become(i32 0)
+  call void @mode_becomes(i32 %mode)
   %whole = mul i64 %number, %parts
   %first = sdiv i64 %whole, %team
   %is.caller = icmp eq i64 %number, 0
@@ -306,7 +344,7 @@ see:
   %past = icmp sge i64 %ahead, %parts
   %less = sub i64 %ahead, %parts
   %part = select i1 %past, i64 %less, i64 %ahead
-  %at = getelementptr %Work, ptr %work, i32 0, i32 5, i64 %part
+  %at = getelementptr %Work, ptr %work, i32 0, i32 6, i64 %part
   %seen = load atomic i8, ptr %at monotonic, align 1
   %open = icmp eq i8 %seen, 0
   br i1 %open, label %take, label %next

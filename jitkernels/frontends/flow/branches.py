@@ -1,9 +1,10 @@
 """Branches of a trace: both sides are traced, and what either changes is what the node chooses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.frontends.flow import facts, ranges
+from jitkernels.frontends.flow import facts, ranges, structures
+from jitkernels.frontends.flow.alternatives import Chosen
 from jitkernels.frontends.flow.sides import Sides, SidesError, sides_of
 from jitkernels.frontends.flow.state import (
     UNSET,
@@ -32,6 +33,8 @@ from jitkernels.graph.regions import Closing, items
 
 def truth(tracer: Tracer, value: Any) -> Node:
     """Whether a value is true, as a node."""
+    if type(value) is Chosen:
+        return value.truth(lambda other: truth(tracer, other))
     if type(value) is not Traced:
         return construct.constant(bool(value), "bool")
     if value.ndim and not all(extents.same(one, 1) for one in value.extents):
@@ -44,6 +47,8 @@ def truth(tracer: Tracer, value: Any) -> Node:
 
 def is_decided(value: Any) -> bool:
     """Whether the trace knows if a value is true, or takes it to be so for all calls that it serves."""
+    if type(value) is Chosen:
+        return False
     return type(value) is not Traced or value.tracer.is_known(value.node)
 
 
@@ -55,14 +60,14 @@ class Side:
     ) -> None:
         self.attempt = Attempt(tracer)
         self.raises = False
-        self.arrays: list[Any] = []
+        self.arrays: dict[int, Node] = {}
         before = state.read()
         try:
             with self.attempt, facts.Assumed(tracer, condition, truth=is_yes):
                 self._run(run)
                 self.attempt.finish(state.entries, state.line)
                 self.values = before if self.raises else state.read()
-                self.arrays = [one.node if type(one) is Traced else None for one in self.values]
+                self.arrays = {id(one): one.node for one in structures.arrays_in(self.values)}
                 self.nodes = {id(one): one.node for one in self.attempt.written()}
         finally:
             state.put(before)
@@ -80,11 +85,12 @@ class Side:
 
 def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) -> None:
     """``if test: yes() else: no()`` where only the running code knows."""
-    before = state.read()
     condition = truth(tracer, test)
     sides = [Side(tracer, state, run, condition, is_yes=run is yes) for run in (yes, no)]
     start = min(side.attempt.start for side in sides)
     alive = [side for side in sides if not side.raises] or sides
+    state = _taken_apart(tracer, state, alive)
+    before = state.read()
     kinds = []
     same: dict[int, Any] = {}
     for place, name in enumerate(state.names):
@@ -116,7 +122,7 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
         roots += [
             kind.nothing()
             if side.raises or side.values[place] is UNSET
-            else construct.copy(side.arrays[place])
+            else construct.copy(side.arrays[id(side.values[place])])
             for place, kind in enumerate(kinds)
             if type(kind) is Sides
         ]
@@ -160,6 +166,26 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
     for storage, item in zip(storages.values(), remaining, strict=True):
         storage.change(item)
     state.put(tuple(after))
+
+
+def _taken_apart(tracer: Tracer, state: State, sides: Sequence[Side]) -> State:
+    """The state, and the values of the sides, with tuples and the like taken apart where sides have other ones."""
+    before = state.read()
+    forms = {}
+    for place in range(len(before)):
+        found = [side.values[place] for side in sides]
+        form = None if all(one is before[place] for one in found) else structures.between(found)
+        if form is None:
+            continue
+        forms[place] = form
+        if structures.leaves_of(before[place], form) is None:
+            before = (*before[:place], UNSET, *before[place + 1 :])
+    if not forms:
+        return state
+    apart = structures.Apart(tracer, State(state.names, lambda: before, state.put, state.line), forms)
+    for side in sides:
+        side.values = apart.leaves(side.values)
+    return apart
 
 
 def keep(tracer: Tracer, item: Node) -> None:

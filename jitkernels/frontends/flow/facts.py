@@ -1,5 +1,6 @@
 """What conditions tell of ints: in the body of ``while i < n`` there is no other i, and so no index to be tested."""
 
+import math
 from typing import Any, Self
 
 from jitkernels.frontends.flow import ranges
@@ -50,6 +51,9 @@ class Assumed:
                 apart = 1 if name == "less" else 0
                 self._narrow(one, None, second[1] - apart)
                 self._narrow(other, first[0] + apart, None)
+                if one.operation == "multiply" and one.inputs[0] is one.inputs[1]:
+                    root = math.isqrt(max(ranges.highest(second[1]), 0))
+                    self._narrow(one.inputs[0], -root, root)
             case "greater" | "greater_equal":
                 self._compare("less" if name == "greater" else "less_equal", other, one)
             case "equal":

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.frontends.flow import facts, first_round, hoisting, moving, ranges, rebinding
+from jitkernels.frontends.flow import facts, first_round, hoisting, moving, ranges, rebinding, structures
 from jitkernels.frontends.flow.along import Count
 from jitkernels.frontends.flow.branches import keep, refuse_unsupported, truth
 from jitkernels.frontends.flow.carried_ints import CarriedInts
@@ -29,7 +29,7 @@ from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import fresh
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct
-from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.construct import UnknownError, elementwise
 from jitkernels.graph.extents import Number, is_moving
 from jitkernels.graph.flows import landed
 from jitkernels.graph.ir import Node
@@ -57,11 +57,13 @@ class Loop:
         self.own = [rebinding.is_own(one, self.given) for one in self.given]
         self.kinds = [kind_of(one) for one in self.before]
         self.storages: list[Storage] = []
-        self.ints = CarriedInts(tracer, self.before, self.kinds)
+        rounds = ranges.most_rounds(tracer, *count) if count is not None else None
+        self.ints = CarriedInts(tracer, self.before, self.kinds, rounds)
         self.rebound: list[int] = []
         self.depth, self.start, self.passes = tracer.depth + 1, 0, 0
         self.now: Any = None
         self.lists: list[Any] = []
+        self.doubts: dict[int, list[Storage]] = {}
         self.position = Position(tracer, state.line, state.names)
         self._recall(self.position.recall())
 
@@ -168,6 +170,7 @@ class Loop:
                 for one, kind in zip(after, self.kinds, strict=True)
                 if is_number(kind)
             ]
+            self.doubts = {i: after[i].view.storage.doubts for i in self.rebound}
             outputs += rebinding.outputs(
                 [after[i] for i in self.rebound], parameters[rebound : rebound + len(self.rebound)]
             )
@@ -232,7 +235,11 @@ class Loop:
             if kind is None or kind_of(now) is None:
                 if self._is_rebound(place, now):
                     self._rebind(place)
-                elif now is not before and not (before is UNSET and not is_of_function(name)):
+                elif now is not before:
+                    structures.taken_apart(self.tracer, self.state, place, (before, now))
+                    if before is UNSET and not is_of_function(name):
+                        kinds.append(kind)
+                        continue
                     raise self._error(
                         place, f"is another array or object in each round: {KEEP}, or assign to its elements"
                     )
@@ -242,7 +249,7 @@ class Loop:
             if kind is not Unset:
                 made = next(numbers)
                 if kind is int:
-                    fits = self.ints.is_within(place, made, now) and fits
+                    fits = self.ints.is_within(place, made, now, has_checks=bool(attempt.checks)) and fits
         # By the places of what is carried a round has its inputs.
         fits = fits and kinds == self.kinds and places == tuple(self.rebound)
         self.kinds = kinds
@@ -320,6 +327,8 @@ class Loop:
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
             values[place].view.storage.doubts += [one.array.view.storage for one in self.lists]
+            for other in self.doubts.get(place, ()):
+                values[place].view.storage.doubt(other)
             if not self.own[place]:  # without a round it is still an array that others have as well
                 if not tracer.differentiates:
                     self._expect_round(place)
@@ -331,6 +340,10 @@ class Loop:
 
     def _expect_round(self, place: int) -> None:
         name = self.state.names[place]
+        if self.count is None and self.test is not None and not self.tracer.differentiates:
+            self.state.put(self.given)
+            self.tracer.checks.append(elementwise("logical_not", truth(self.tracer, self.test())))
+            return
         first_round.expect(self.tracer, self.count, name, line_of(name, self.state.line))
 
     def _has_no_round(self) -> bool:

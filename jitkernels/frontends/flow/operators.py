@@ -9,12 +9,14 @@ from typing import Any
 from jitkernels.frontends.flow import first_round
 from jitkernels.frontends.flow import numbers as _numbers  # noqa: F401  # the table of what traced functions call
 from jitkernels.frontends.flow.along import along, enumerate_, range_, reversed_, zip_
+from jitkernels.frontends.flow.alternatives import Chosen
 from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, truth, value_of
 from jitkernels.frontends.flow.growing import GrowsError, Listed, finished
 from jitkernels.frontends.flow.ints import least
 from jitkernels.frontends.flow.loops import Loop
 from jitkernels.frontends.flow.sides import SidesError
 from jitkernels.frontends.flow.state import UNSET, State, dtype_of, joined, kind_of, node_of, number
+from jitkernels.frontends.flow.structures import FormError
 from jitkernels.frontends.flow.tracing import ChangesError
 from jitkernels.frontends.flow.unrolling import unrolled
 from jitkernels.frontends.places import place_of, placed
@@ -39,6 +41,7 @@ __all__ = [
     "folded",
     "for_",
     "if_",
+    "is_",
     "listed",
     "not_",
     "or_",
@@ -113,6 +116,8 @@ def _grown(tracer: Tracer, state: State, loop: Callable[[State, Any], Loop]) -> 
                 break
             except ChangesError as error:
                 state = state.with_entries(error.container, error.keys)
+            except FormError as error:
+                state = error.state
             except GrowsError as error:
                 if tracer.depth != error.grown.depth:
                     raise
@@ -252,9 +257,17 @@ def or_(one: Any, other: Callable[[], Any]) -> Any:
     return value_of(tracer, one, lambda: one, other)
 
 
+def is_(one: Any, other: Any) -> Any:
+    """``one is other``."""
+    for value, constant in ((one, other), (other, one)):
+        if type(value) is Chosen and (constant is None or type(constant) is str):
+            return value.is_one(constant)
+    return one is other
+
+
 SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq,
-    "NotEq": operator.ne, "Is": operator.is_, "IsNot": operator.is_not,
+    "NotEq": operator.ne, "Is": is_, "IsNot": lambda one, other: not_(is_(one, other)),
     "In": lambda one, other: one in other, "NotIn": lambda one, other: one not in other,
 }  # fmt: skip
 

@@ -152,16 +152,27 @@ def counted(begin: Any, end: Any, step: int) -> Interval | None:
     return (begin[0], end[1] - 1) if step > 0 else (end[0] + 1, begin[1])
 
 
+def most_rounds(tracer: Tracer, begin: Any, end: Any, step: int) -> Number | None:
+    """A number that the rounds of a range do not exceed, if there are any; None where that is not known."""
+    one, other = interval(tracer, begin), interval(tracer, end)
+    if one is None or other is None:
+        return None
+    apart = other[1] - one[0] if step > 0 else one[1] - other[0]
+    return None if extents.is_moving(apart) else apart
+
+
 class Move(NamedTuple):
     """How an int follows from a carried one: by little, and in which directions at most.
 
-    `also`: the bounds of what it may be instead, as a length that begins again at 0.
+    `step`: by how much in a round, if that is known. `also`: the bounds of what it may be instead, as a length that
+    begins again at 0.
     """
 
     base: Node
     is_little: bool = True
     is_up: bool = True
     is_down: bool = True
+    step: Interval | None = (0, 0)
     also: Interval | None = None
 
 
@@ -175,7 +186,8 @@ def moved(tracer: Tracer, node: Node, one: Node, other: Node, sign: int) -> None
             is_up, is_down = start.is_up and is_at_least(low, 0), start.is_down and is_at_least(-high, 0)
             also = added(start.also, step, sign)
             if also is None or _is_near(also):
-                tracer.moves[id(node)] = node, Move(start.base, is_little, is_up, is_down, also)
+                whole = added(start.step, (low, high))
+                tracer.moves[id(node)] = node, Move(start.base, is_little, is_up, is_down, whole, also)
             return
 
 
@@ -199,7 +211,9 @@ def either(
         little, up, down = (
             all(getattr(one, name) for one in known) for name in ("is_little", "is_up", "is_down")
         )
-        tracer.moves[id(node)] = node, Move(known[0].base, little, up, down, also)
+        steps = [one.step for one in known if one.step is not None]
+        step = hull(steps) if len(steps) == len(known) else None
+        tracer.moves[id(node)] = node, Move(known[0].base, little, up, down, step, also)
 
 
 def _is_near(found: Interval) -> bool:

@@ -83,6 +83,11 @@ class Expressions(ast.NodeTransformer):
         if len(node.ops) > 1:
             return self._chain(node, "and_")
         self.generic_visit(node)
+        match node.ops[0]:
+            case ast.Is():
+                return _called("is_", node.left, node.comparators[0])
+            case ast.IsNot():
+                return _called("not_", _called("is_", node.left, node.comparators[0]))
         return node
 
     def _chain(self, node: ast.Compare, joined: str) -> ast.expr:

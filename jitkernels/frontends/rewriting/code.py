@@ -4,6 +4,7 @@ import ast
 import copy
 import dis
 import functools
+import linecache
 import types
 
 from jitkernels.errors import BuildError
@@ -97,7 +98,26 @@ def _inside(code: types.CodeType, name: str) -> types.CodeType:
 def _is_text_of(tree: ast.FunctionDef, code: types.CodeType) -> bool:
     """Whether Python makes the same of a text as what it runs: the file may have changed since then."""
     plain = _bare(tree)  # a method of what is imported is called by other instructions
-    return any(_are_alike(_compiled(plain, code, *names), code) for names in ((), code.co_names))
+    imported = _imported("".join(linecache.getlines(code.co_filename)))
+    return any(_are_alike(_compiled(plain, code, *names), code) for names in ((), imported, code.co_names))
+
+
+@functools.lru_cache(maxsize=64)
+def _imported(text: str) -> tuple[str, ...]:
+    """The names that a file imports, outside of functions."""
+    found: dict[str, None] = {}
+    try:
+        waiting: list[ast.AST] = [ast.parse(text)]
+    except SyntaxError:
+        return ()
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, ast.Import | ast.ImportFrom):
+            found.update({(alias.asname or alias.name).partition(".")[0]: None for alias in one.names})
+        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            waiting += ast.iter_child_nodes(one)
+    found.pop("*", None)
+    return tuple(found)
 
 
 def _are_alike(one: types.CodeType, other: types.CodeType) -> bool:

@@ -22,7 +22,8 @@ class GivenResults(CallText):
         """Whether results are given; they are looked at before anything is done, and are apart from all arguments."""
         if self.rebuilt is not None:
             return self._for_python(self.rebuilt)
-        if not self.results or (self.is_tuple and not all(result.shape for result in self.results)):
+        numbers = any(result.kind for result in self.results)
+        if not self.results or numbers or (self.is_tuple and not all(one.shape for one in self.results)):
             self.require(self.new("icmp eq ptr %out, null"))
         given = self.new("icmp ne ptr %out, null")
         check, make, go = (self.function.label() for _ in range(3))
@@ -56,6 +57,9 @@ class GivenResults(CallText):
             block.lines.append("  call void @Py_IncRef(ptr %out)")
         block.lines += [f"  br label %{go}", f"{make}:"]
         for result, place in zip(self.results, places, strict=True):
+            if result.kind:
+                self.keep(result.word, "ptr", self.function.variable("i64"))
+                continue
             array = self._empty(result)
             self.keep(result.word, "ptr", self.load("ptr", array, Offset.ARRAY_DATA))
             block.lines.append(f"  store ptr {array}, ptr {place}")
@@ -165,6 +169,11 @@ class GivenResults(CallText):
     def _given(self, given: str) -> None:
         """Return the results: numbers for arrays without dimensions, unless they were given."""
         loaded = [self.new(f"load ptr, ptr {place}") for place in self.places]
+        for number, result in enumerate(self.results):
+            if result.kind:
+                loaded[number] = self._number_of(result)
+                self.line(f"  store ptr {loaded[number]}, ptr {self.places[number]}")
+                self.require(self.new(f"icmp ne ptr {loaded[number]}, null"), "undo")
         if self.rebuilt is not None and self.rebuilt.word is None:
             self.line(f"  ret ptr {loaded[0]}")
             return
@@ -172,7 +181,7 @@ class GivenResults(CallText):
             self.block.lines += ["  call void @Py_IncRef(ptr @jk_none)", "  ret ptr @jk_none"]
             return
         if not self.is_tuple:
-            if self.results[0].shape:
+            if self.results[0].shape or self.results[0].kind:
                 self.block.lines.append(f"  ret ptr {loaded[0]}")
                 return
             taken, made = self.function.label(), self.function.label()
@@ -188,7 +197,7 @@ class GivenResults(CallText):
         self.require(self.new(f"icmp ne ptr {whole}, null"), "undo")
         for number, array in enumerate(loaded):
             value = array
-            if self.rebuilt is None and not self.results[number].shape:
+            if self.rebuilt is None and not (self.results[number].shape or self.results[number].kind):
                 value = self.new(f"call ptr @PyArray_Return(ptr {array})")
             at = self.new(f"getelementptr i8, ptr {whole}, i64 {Offset.TUPLE_ITEMS + 8 * number}")
             self.block.lines.append(f"  store ptr {value}, ptr {at}")
@@ -196,6 +205,17 @@ class GivenResults(CallText):
             self._by_python(self.rebuilt.word, whole)
             return
         self.block.lines.append(f"  ret ptr {whole}")
+
+    def _number_of(self, result: Result) -> str:
+        """A number of Python's."""
+        at = self.new(f"getelementptr i64, ptr %frame, i64 {result.word}")
+        memory = self.new(f"load ptr, ptr {at}")
+        if result.kind == "float":
+            return self.new(f"call ptr @PyFloat_FromDouble(double {self.load('double', memory, 0)})")
+        if result.kind == "bool":
+            text = self.new(f"zext i8 {self.load('i8', memory, 0)} to i64")
+            return self.new(f"call ptr @PyBool_FromLong(i64 {text})")
+        return self.new(f"call ptr @PyLong_FromLong(i64 {self.load('i64', memory, 0)})")
 
     def _undone(self) -> str:
         """What becomes of results that were made, or of those given, where memory is short."""

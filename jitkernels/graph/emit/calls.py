@@ -196,7 +196,8 @@ DECLARED = (
     f"ptr @{arenas.EMPTY}(i32, ptr, ptr, i32)", "ptr @PyArray_Return(ptr)", "void @Py_IncRef(ptr)",
     "void @Py_DecRef(ptr)", "ptr @PyTuple_New(i64)", "ptr @PyEval_SaveThread()", "void @PyEval_RestoreThread(ptr)",
     "i64 @llvm.abs.i64(i64, i1)", f"ptr @{arenas.LENT}(i64)", f"void @{arenas.GIVEN_BACK}(ptr)",
-    "void @PyErr_SetObject(ptr, ptr)", "ptr @PyLong_FromLong(i64)", "ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
+    "void @PyErr_SetObject(ptr, ptr)", "ptr @PyLong_FromLong(i64)", "ptr @PyFloat_FromDouble(double)",
+    "ptr @PyBool_FromLong(i64)", "ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
     *objects.DECLARED,
 )  # fmt: skip
 """What the function may call."""

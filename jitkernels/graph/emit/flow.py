@@ -10,7 +10,7 @@ from typing import Any
 
 from jitkernels.graph import leaving
 from jitkernels.graph.carried import Joined
-from jitkernels.graph.emit import conditions, polls, shared_rounds
+from jitkernels.graph.emit import conditions, polls, proven, shared_rounds, short_loops
 from jitkernels.graph.emit.blocks import Register, llvm_type
 from jitkernels.graph.emit.conversions import converted
 from jitkernels.graph.emit.elements import FlowFunction, Place
@@ -38,6 +38,7 @@ class FlowEmitter(LoopParts, Patience):
         self.depth = 0
         self.exits: dict[int, Any] = {}
         self.parts: list[str] = []
+        self.proven: set[int] = set()
 
     def text(self) -> str:
         """The functions: one that finds the arrays, and one that is told that they do not overlap."""
@@ -99,6 +100,8 @@ class FlowEmitter(LoopParts, Patience):
                 return converted(self.function, self.block, given[0], node.dtype)
             case "item":
                 return given[0][node.options["index"]]
+            case "bounded" if id(node) in self.proven:
+                return given[0]
             case "bounded":
                 self.can_fill = self.can_fill or "grows" in node.options
                 return self._bounded(node, given[0])
@@ -190,9 +193,9 @@ class FlowEmitter(LoopParts, Patience):
             count = [self._get(counter, "int64")] if counts else []
             return [*count, *now, *captured]
 
-        def go_on(target: str, after: str, end: str) -> None:
+        def go_on(target: str, after: str, end: str, sign: str = "") -> None:
             if counts:
-                sign = "sgt" if given[2].text.startswith("-") else "slt"
+                sign = sign or ("sgt" if given[2].text.startswith("-") else "slt")
                 here = self._get(counter, "int64")
                 more = self._new(f"icmp {sign} i64 {here.text}, {end}")
                 asked = self.function.label()
@@ -203,14 +206,13 @@ class FlowEmitter(LoopParts, Patience):
         body = options["body"]
         stages = self.flow.bodies[id(body)].stages
         last = None if any(group for _, group in stages) else leaving.last_branch(node, stages[0][0])
-        weight = polls.weight(node, self.flow.bodies[id(body)])
-        for end, reads in self._parts(node, given, moving):
-            before, inside, after = (self.function.label() for _ in range(3))
-            go_on(before, after, end)
-            self.block.lines.append(f"{before}:")
-            known = dict(zip(map(id, body.inputs), inputs(), strict=True)) if reads else {}
-            read = {id(one): self._read_before(one, known) for one in reads}
-            self.block.lines += [f"  br label %{inside}", f"{inside}:"]
+        is_inner = self.depth > 1 or (self.part is not None and self.depth > 0)
+        weight = polls.weight(node, self.flow.bodies[id(body)], is_inner=is_inner)
+
+        in_blocks = weight == polls.OF_LOOPS and polls.is_in_blocks(node)
+        copies = polls.copies(node) if weight == polls.OF_NUMBERS else 1
+
+        def once(after: str, read: Values) -> None:
             now = inputs()
             for one, value in zip(body.inputs, now, strict=False):
                 if "symbol" in one.options:
@@ -227,20 +229,79 @@ class FlowEmitter(LoopParts, Patience):
                 self._set(
                     counter, Register(self._new(f"add nsw i64 {now[0].text}, {given[2].text}"), "int64")
                 )
-            self._poll(weight)
-            go_on(inside, after, end)
+
+        def rounds(end: str, reads: Sequence[Node]) -> None:
+            before, block, inside, asks, after = (self.function.label() for _ in range(5))
+            go_on(before, after, end)
+            self.block.lines.append(f"{before}:")
+            known = dict(zip(map(id, body.inputs), inputs(), strict=True)) if reads else {}
+            read = {id(one): self._read_before(one, known) for one in reads}
+            block_end = ""
+            if in_blocks:
+                self.block.lines += [f"  br label %{block}", f"{block}:"]
+                block_end = self._block_end(counter, end, int(given[2].text))
+            self.block.lines += [f"  br label %{inside}", f"{inside}:"]
+            once(after, read)
+            for _ in range(copies - 1):
+                again = self.function.label()
+                go_on(again, after, end)
+                self.block.lines.append(f"{again}:")
+                once(after, read)
+            if in_blocks:
+                go_on(inside, asks, block_end, "ne")
+                self.block.lines.append(f"{asks}:")
+            self._poll(weight * (polls.BLOCK if in_blocks else copies))
+            go_on(block if in_blocks else inside, after, end)
             self.block.lines.append(f"{after}:")
-        if not weight and (self.depth > 1 or self.part is not None):
-            place = polls.moved(node)
+
+        parts = self._parts(node, given, moving)
+        indices = proven.moving_indices(node, self.flow.bodies) if len(parts) == 1 else []
+        if indices:
+            tested, onwards = self._without_tests(indices, node, given)
+            rounds(*parts[0])
+            self.proven -= {id(one.node) for one in indices}
+            self.block.lines += [f"  br label %{onwards}", f"{tested}:"]
+            rounds(*parts[0])
+            self.block.lines += [f"  br label %{onwards}", f"{onwards}:"]
+        else:
+            for end, reads in parts:
+                rounds(end, reads)
+        if not weight and is_inner:
+            found = short_loops.moved(node)
             if counts:
                 self._take_patience(counter, given[0], is_up=not given[2].text.startswith("-"))
-            elif place is not None:
-                self._take_patience(places[place], carried[place], is_up=False)
+            elif found is not None:
+                self._take_patience(places[found[0]], carried[found[0]], is_up=found[1])
         self._home([places[i] for i in sorted(moving)], [carried[i] for i in sorted(moving)], node, moving)
         return [
             self._get(at, one.dtype) if at and isinstance(one, Register) else one
             for at, one in zip(places, carried, strict=True)
         ]
+
+    def _without_tests(self, indices: list[proven.Moving], node: Node, given: list[Any]) -> tuple[str, str]:
+        """Begin the form of a loop that does not test some indices; the labels of the other form, and behind both."""
+        begin, end, step = (one.text for one in given[:3])
+        is_up = not step.startswith("-")
+        last = self._new(f"{'sub' if is_up else 'add'} i64 {end}, 1")
+        apart = self._new(f"sub i64 {last if is_up else begin}, {begin if is_up else last}")
+        fine = self._new(f"icmp sge i64 {apart}, 0")
+        inputs = {
+            id(one): value for one, value in zip(node.options["body"].inputs[1:], given[3:], strict=True)
+        }
+        for one in indices:
+            total = "0"
+            for sign, term in one.terms:
+                text = (inputs[id(term)] if id(term) in inputs else self._number(term)).text
+                total = self._new(f"{'add' if sign > 0 else 'sub'} i64 {total}, {text}")
+            extent = self.function.extent(one.node.options["extent"])
+            for count in (begin, last):
+                index = self._new(f"{'add' if one.sign > 0 else 'sub'} i64 {total}, {count}")
+                inside = self._new(f"icmp ult i64 {index}, {extent}")
+                fine = self._new(f"and i1 {fine}, {inside}")
+        plain, tested, onwards = (self.function.label() for _ in range(3))
+        self.block.lines += [f"  br i1 {fine}, label %{plain}, label %{tested}, !prof !7", f"{plain}:"]
+        self.proven |= {id(one.node) for one in indices}
+        return tested, onwards
 
     def _home(self, held: Sequence[str], arrays: Sequence[Place], node: Node, moving: set[int]) -> None:
         """Arrays that have changed places go where their results are to lie: contents are swapped, once at the end."""

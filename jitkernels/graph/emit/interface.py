@@ -35,15 +35,23 @@ class Argument:
         )
 
 
+NUMBERS = {"int": "int64", "float": "float64", "bool": "bool"}
+"""By the names of Python's types, the dtypes of which compiled calls make objects of them."""
+
+
 @record
 class Result:
-    """An array that is given back; `order`: its dimensions from the outermost in memory on, None for C order."""
+    """An array that is given back; `order`: its dimensions from the outermost in memory on, None for C order.
+
+    `kind`: the name of Python's type, if it is given back as a number of that.
+    """
 
     word: int
     dtype: str
     size: int
     shape: tuple[Number, ...]
     order: tuple[int, ...] | None = None
+    kind: str = ""
 
     @property
     def fortran(self) -> bool:

@@ -5,6 +5,7 @@ not ask: the loop around them does, from whose patience they take their rounds w
 """
 
 from jitkernels.graph.bodies import Body
+from jitkernels.graph.emit.short_loops import moved
 from jitkernels.graph.flows import is_flow
 from jitkernels.graph.ir import Node
 from jitkernels.graph.regions import nodes_within
@@ -12,6 +13,14 @@ from jitkernels.graph.regions import nodes_within
 PATIENCE = 1 << 16
 """What rounds take from, by the weights below, until signals are asked for, which takes 50 ns or so."""
 OF_NUMBERS, OF_LOOPS, OF_ARRAYS = 1, 4, 1 << 12
+BLOCK = 32
+"""The most rounds of a loop around others between which it does not ask: LLVM takes several of these at once."""
+OF_BLOCK = (PATIENCE // BLOCK).bit_length() - 1
+"""A block has as many rounds as the patience that is left has of this many bits: few behind rounds that took long."""
+COPIES, MOST_COPIED = 4, 16
+"""How often a short round stands in the code of a loop that asks, and of how many nodes it may be."""
+LONG, SHORT = PATIENCE << 4, 1 << OF_BLOCK
+"""What is left for a next time if so much more was taken than there was: one round a block."""
 REFUSED = 2
 """The status of a segment that has written nothing, as NumPy refuses what it is given."""
 FULL = 6
@@ -34,32 +43,28 @@ define internal i1 @jk_interrupted() noinline nounwind cold {
 }"""
 
 
-def weight(loop: Node, body: Body) -> int:
+def weight(loop: Node, body: Body, *, is_inner: bool) -> int:
     """What a round of a loop takes of the patience; 0 where none is asked for."""
     if any(group for _, group in body.stages):
         return OF_ARRAYS
     if any(is_flow(node) and node.operation == "loop" for node in nodes_within(loop.options["body"])):
         return OF_LOOPS
-    return 0 if loop.options["counts"] or moved(loop) is not None else OF_NUMBERS
+    return 0 if loop.options["counts"] or (is_inner and moved(loop) is not None) else OF_NUMBERS
 
 
-def moved(loop: Node) -> int | None:
-    """The number of a carried int that each round takes a constant from, and that ends the loop below another one."""
-    body, condition = loop.options["body"], loop.options["condition"]
-    asked = condition.outputs[0]
-    while asked.operation == "item" and asked.inputs[0].operation == "branch":
-        branch = asked.inputs[0]
-        no = branch.options["no"].outputs[asked.options["index"]]
-        if no.operation != "constant" or no.options["value"]:
-            return None
-        asked = branch.inputs[0]  # ``one and other``
-    if asked.operation not in ("greater", "greater_equal") or asked.inputs[1].operation != "constant":
-        return None
-    for place, number in enumerate(condition.inputs[: loop.options["carried"]]):
-        after = body.outputs[place]
-        if number is asked.inputs[0] and after.operation in ("add", "subtract"):
-            one, other = after.inputs
-            if one is body.inputs[place] and other.operation == "constant":
-                step = other.options["value"] * (1 if after.operation == "add" else -1)
-                return place if step < 0 else None
-    return None
+def is_in_blocks(loop: Node) -> bool:
+    """Whether a loop asks behind blocks of rounds: one that counts, around loops that do not ask."""
+    inner = [node for node in nodes_within(loop.options["body"]) if node.operation == "loop"]
+    return loop.options["counts"] and not any(
+        any(one.operation == "loop" for one in nodes_within(node.options["body"]))
+        or not (node.options["counts"] or moved(node) is not None)
+        for node in inner
+    )
+
+
+def copies(loop: Node) -> int:
+    """How many rounds of a loop that does not count there are between two looks at the patience: several short ones."""
+    many = sum(
+        node.operation not in ("parameter", "constant", "item") for node in nodes_within(loop.options["body"])
+    )
+    return COPIES if many <= MOST_COPIED else 1

@@ -154,7 +154,8 @@ def segment_text(
     body = "\n".join([*function.memory, *block.lines])
     entry = f"define i64 @entry(ptr noalias %frame) nounwind {{\n{body}\n  ret i64 {failed}{rest}\n}}"
     sharing = ["declare i64 @jk_share(ptr, ptr, i64, i64, i64)"] if parallel else []
-    own = [*flows, *together, entry]
+    own = [*[text for text in nests if _is_inlined(text)], *flows, *together, entry]
+    nests = [text for text in nests if not _is_inlined(text)]
     if openmp.SHARE_RUN in entry:
         own = [f"declare i64 @{openmp.SHARE_RUN}(ptr, ptr, i64)", *own]
     if flows and sum(map(len, nests)) > MANY:
@@ -163,8 +164,17 @@ def segment_text(
         return f"{unit_text(library, [*sharing, *declared, *own])}{NESTS}{unit_text(library, [*sharing, *shown])}"
     texts = [*sharing, *nests, *own]
     if len(calls) == 1 and (calls[0].extent is None or not parallel):
-        texts = [text.replace(" noinline ", " alwaysinline ", 1) for text in texts]
+        texts = [inlined(text) for text in texts]
     return unit_text(library, texts)
+
+
+def inlined(text: str) -> str:
+    """The text of a function as one that becomes part of those that call it."""
+    return text.replace(" noinline ", " alwaysinline ", 1)
+
+
+def _is_inlined(text: str) -> bool:
+    return " alwaysinline " in text[: text.index("\n")]
 
 
 def unit_text(library: Library, texts: Sequence[str]) -> str:
