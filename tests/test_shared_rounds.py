@@ -154,10 +154,9 @@ def softened(x: Any, steps: Any) -> Any:
     return x
 
 
-def multiplied(x: Any, w: Any) -> Any:
-    out = np.zeros((x.shape[1], w.shape[1]))
-    for j in range(x.shape[1]):
-        out[j] = x[:, j] @ w
+def multiplied(x: Any, out: Any) -> Any:
+    for i in range(len(x)):
+        out[i] = np.tanh(x[i]) @ x[i].T
     return out
 
 
@@ -284,7 +283,7 @@ SHARED: dict[Callable[..., Any], tuple[Callable[[], Any], ...]] = {
     dots: (random(300, 2000), random(2000), random(300)),
     blurred: (random(200, 600), random(200, 600)),
     softened: (random(200, 500), lambda: 3),
-    multiplied: (random(200, 150), random(200, 100)),
+    multiplied: (random(40, 30, 50), random(40, 30, 30)),
     counts_above: (random(300, 300),),
     extremes: (integers((300, 300), 50, -50),),
     bits_of: (integers((300, 300), 50, -50),),
@@ -371,8 +370,8 @@ def test_errors_are_those_of_the_first_round() -> None:
     assert np.allclose(compiled(np.ones(5), places, np.zeros(3000)), sum(1 / (j + 1) for j in range(200)))
 
 
-@pytest.mark.parametrize("most", [10**9])
-def test_interrupts(most: int) -> None:
+def test_interrupts() -> None:
+    most = 10**8
     compiled = jk.jit(mandelbrot)
     compiled(np.zeros((60, 50), np.int64), 60)
     assert is_shared(compiled)
