@@ -3,6 +3,7 @@
 Arrays of the dtype ``bfloat16`` of other packages, such as ml_dtypes, have the same bits and are taken as they are.
 """
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -56,8 +57,9 @@ class _Limits:
     tiny, smallest_subnormal = 2.0**-126, 2.0**-133
 
 
+@functools.cache
 def limits(dtype: str) -> Any:
-    """`np.finfo`, of bfloat16 too."""
+    """`np.finfo`, of bfloat16 too; it takes NumPy microseconds to find."""
     return _Limits if dtype == NAME else np.finfo(dtype)
 
 

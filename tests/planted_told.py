@@ -19,7 +19,7 @@ def growing_list(x: Any, n: Any) -> Any:
     names = []
     i = 0
     while x[i % 9] < 1.5:
-        names.append(i)  # here
+        names.append(x * i)  # here
         i += 1
     return len(names)
 
@@ -29,7 +29,7 @@ def growing_now_and_then(x: Any, n: Any) -> Any:
     names = []
     for one in x:
         if one > 0.5:
-            names.append(float(one))  # noqa: PERF401  # here
+            names.append(x * one)  # noqa: PERF401  # here
     return len(names)
 
 

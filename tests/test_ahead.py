@@ -63,6 +63,14 @@ def again_and_again(x: Any, w: Any, v: Any, b: Any, h: Any) -> Any:
     return h
 
 
+def more_and_more(x: Any, w: Any, v: Any, b: Any, h: Any) -> Any:
+    for i in range(x.shape[0] // 4):
+        for t in range(i + 1):
+            h = 0.5 * h + w @ x[t]
+        h[0] = i
+    return h
+
+
 def swapped(x: Any, w: Any, v: Any, b: Any, h: Any) -> Any:
     other = h * 2
     for t in range(x.shape[0]):
@@ -99,6 +107,15 @@ def own_of_each_round(x: Any, w: Any, v: Any, b: Any, h: Any) -> Any:
     return h
 
 
+def counted_otherwise(x: Any, w: Any, v: Any, b: Any, h: Any) -> Any:
+    k = 0
+    for t in range(x.shape[0] - 1):
+        h = 0.5 * h + w @ x[k]
+        if t % 2:
+            k += 1
+    return h
+
+
 def left_early(x: Any, w: Any, v: Any, b: Any, h: Any) -> Any:
     for t in range(x.shape[0]):
         h = 0.5 * h + w @ x[t]
@@ -128,7 +145,9 @@ def test_results_are_those_of_one_round_after_the_other(program: Program) -> Non
     assert is_ahead(fast)
 
 
-@pytest.mark.parametrize("program", [own_of_each_round, left_early], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "program", [own_of_each_round, counted_otherwise, more_and_more, left_early], ids=lambda one: one.__name__
+)
 def test_what_hangs_on_rounds_before_is_left_there(program: Program) -> None:
     fast = jk.jit(program)
     agree(program, given(100), fast(*given(100)))

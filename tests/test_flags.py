@@ -156,3 +156,11 @@ def test_warnings_are_numpys(name: str, dtype: str) -> None:
             assert right
             assert given(compiled, x) == given(compiled, x) == right
     failures.tell()
+
+
+def test_columns_that_end_in_the_middle_of_a_vector_set_no_flags(heard: list[Any]) -> None:
+    compiled = jk.jit(lambda x: (x - x.mean(axis=0)) / x.std(axis=0))
+    for columns in (5, 33, 70):
+        for dtype in ("f4", "f8"):
+            compiled(np.random.default_rng(0).normal(size=(9, columns)).astype(dtype))
+    assert not heard

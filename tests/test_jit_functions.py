@@ -134,7 +134,9 @@ def test_shapes(shape: tuple[int, ...]) -> None:
 
 
 def test_what_numpy_computes_is_said() -> None:
-    assert any("numpy.sort" in note for note in notes(agree(lambda x: np.sort(x) + 1, lambda: array(5))))
+    assert any(
+        "numpy.argsort" in note for note in notes(agree(lambda x: np.argsort(x) + 1, lambda: array(5)))
+    )
     assert any("numpy.inv" in note for note in notes(agree(lambda x: np.linalg.inv(x), lambda: array(3, 3))))
 
 

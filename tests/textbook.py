@@ -219,3 +219,98 @@ def caught(x: Any) -> Any:
     except Exception:  # noqa: BLE001
         y = x
     return y * 2
+
+
+@whole(lambda n: (np.random.default_rng(n).random((n, n)) < 0.15, 0))
+def breadth_first(adjacent: Any, start: Any) -> Any:
+    distance = -np.ones(len(adjacent), dtype=int)
+    distance[start] = 0
+    waiting = [start]
+    while waiting:
+        at = waiting.pop(0)
+        for to in range(len(adjacent)):
+            if adjacent[at, to] and distance[to] < 0:
+                distance[to] = distance[at] + 1
+                waiting.append(to)
+    return distance
+
+
+@whole(lambda n: (numbers(n * n, 3),))  # more than there is room for at first
+def run_lengths(x: Any) -> Any:
+    values, lengths, pairs = [], [], []
+    i = 0
+    while i < len(x):
+        j = i
+        while j < len(x) and x[j] == x[i]:
+            j += 1
+        values.append(x[i])
+        lengths.append(j - i)
+        pairs.append((j, float(x[i])))
+        i = j
+    lengths.append(0)
+    return np.array(values), lengths, pairs[::-1], len(pairs)
+
+
+@whole(lambda n: (vector(n * 10),))
+def next_greater(x: Any) -> Any:
+    found = np.full(len(x), -1.0)
+    stack: list[Any] = []
+    for i in range(len(x)):
+        while stack and x[stack[-1]] < x[i]:
+            found[stack.pop()] = x[i]
+        stack.append(i)
+    return found, stack
+
+
+@whole(lambda n: (vector(n),))
+def emptied(x: Any) -> Any:
+    stack = []
+    for value in x:
+        if value > 0.3:
+            stack.append(value)
+        else:
+            stack.pop()  # of an empty list for some numbers
+    return stack[-1], stack[0]
+
+
+@whole(lambda n: (vector(n), 1e-3))
+def history(x: Any, tolerance: Any) -> Any:
+    losses, kinds = [], []
+    now = x[0]
+    for rounds in range(100):
+        now = now * 0.5 + x[1] * 0.25
+        losses.append(now)
+        kinds.append("even" if rounds % 2 == 0 else None)
+        if rounds > 0 and abs(losses[-2] - losses[-1]) < tolerance:
+            break
+    return losses, kinds, rounds
+
+
+@whole(lambda n: (vector(5), matrix(5, 5), matrix(5, 4), numbers(n, 4)))
+def viterbi(first: Any, moves: Any, seen: Any, observed: Any) -> Any:
+    count, states = len(observed), len(first)
+    best = np.zeros((count, states))
+    back = np.zeros((count, states), dtype=int)
+    best[0] = first * seen[:, observed[0]]
+    for t in range(1, count):
+        for j in range(states):
+            ways = best[t - 1] * moves[:, j]
+            back[t, j] = np.argmax(ways)
+            best[t, j] = ways[back[t, j]] * seen[j, observed[t]]
+    path = [int(np.argmax(best[-1]))]
+    for t in range(count - 1, 0, -1):
+        path.append(int(back[t, path[-1]]))
+    return path[::-1]
+
+
+@whole(lambda n: (vector(n), 0.2 if n == 15 else 2.0))
+def found_or_not(x: Any, most: Any) -> Any:
+    places: list[Any] = []
+    for i in range(len(x)):
+        if x[i] > most:
+            places.append(i)
+    if not places:
+        return None
+    if len(places) > 3:
+        return {"places": np.array(places), "last": places[-1]}
+    return None

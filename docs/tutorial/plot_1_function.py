@@ -70,12 +70,12 @@ softmax(x.astype(np.float64))
 print(softmax.stats().compiles, "compilations")
 
 # %%
-# What the compiler does not know runs by NumPy between kernels, and `explain` says so.
+# What the compiler does not know is NumPy's, which the code calls, and `explain` says so.
 
 
 @jk.jit
 def ranked(x):
-    return np.sort(x * 2 + 1)[::-1] * 0.5
+    return np.argsort(x * 2 + 1)[::-1] * 0.5
 
 
 print(ranked.explain(np.ones(1000)))

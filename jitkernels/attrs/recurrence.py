@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.bfloat16 import limits
 from jitkernels.signature import AnyArray, Argument
 
 WEIGHTS = (-0.125, 0.125)
@@ -33,8 +34,8 @@ class _RecurrenceAttr(KernelAttr):
 
     def _own(self, *terms: AnyArray) -> AnyArray:
         """What rounding does to a sum of a few terms, which may underflow."""
-        limits = np.finfo(self.dtype)
-        lost = float(limits.eps) * sum(map(np.abs, terms)) + float(limits.smallest_subnormal)
+        known = limits(self.dtype)
+        lost = float(known.eps) * sum(map(np.abs, terms)) + float(known.smallest_subnormal)
         return np.asarray(CHAINS * lost)
 
     def _activated(self, x: AnyArray, off: AnyArray, shown: slice) -> tuple[AnyArray, AnyArray]:
@@ -42,7 +43,7 @@ class _RecurrenceAttr(KernelAttr):
 
         That is no more than they reach, unless x has overflowed. What is next to the least normal number may be 0.
         """
-        limits = np.finfo(self.dtype)
+        known = limits(self.dtype)
         value = 1 / (1 + np.exp(-x))
         value[:, shown] = np.tanh(x[:, shown])
         value = value.astype(self.dtype).astype(x.dtype)
@@ -51,7 +52,7 @@ class _RecurrenceAttr(KernelAttr):
         far = np.exp(-far)
         slope = far / np.square(1 + far)
         slope[:, shown] *= 4
-        found = slope * off + (CHAINS * float(limits.eps) * np.abs(value) + 2 * float(limits.tiny))
+        found = slope * off + (CHAINS * float(known.eps) * np.abs(value) + 2 * float(known.tiny))
         return value, np.where(np.isfinite(off), np.minimum(found, 2.0), off)
 
     def _product(self, x: AnyArray, size: AnyArray, off: AnyArray | None = None) -> AnyArray:
@@ -59,12 +60,12 @@ class _RecurrenceAttr(KernelAttr):
 
         Half a unit for each product of one chain; infinite where that overflows.
         """
-        limits = np.finfo(self.dtype)
+        known = limits(self.dtype)
         total = np.abs(x) @ size
-        lost = (len(size) / 2 + CHAINS) * float(limits.eps) * total
+        lost = (len(size) / 2 + CHAINS) * float(known.eps) * total
         if off is not None:
             lost = lost + np.where(np.isinf(off).any(-1, keepdims=True), np.inf, off @ size)
-        return np.where(total > float(limits.max) / 4, np.inf, lost)
+        return np.where(total > float(known.max) / 4, np.inf, lost)
 
     def _of_inputs(self, x: AnyArray, w_ih: AnyArray) -> tuple[AnyArray, AnyArray]:
         """The products of all steps, and how far they are off."""
@@ -81,7 +82,7 @@ class _RecurrenceAttr(KernelAttr):
 
     def _terms(self, *offs: AnyArray) -> Sequence[AnyArray]:
         """Distances as `accuracy` has them: in units of the precision."""
-        return [off / float(np.finfo(self.dtype).eps) for off in offs]
+        return [off / float(limits(self.dtype).eps) for off in offs]
 
     def operations(self) -> float:
         products = 2.0 * self.gates * (self.input + self.hidden)

@@ -16,6 +16,7 @@ from jitkernels.frontends import (
     shaping,
     universal,
 )
+from jitkernels.frontends.flow import listed_arrays as _listed_arrays  # noqa: F401  # lists for arrays
 from jitkernels.frontends.flow.alternatives import taking_plain
 from jitkernels.frontends.standin import CALLED
 from jitkernels.frontends.tables import SERVICES

@@ -1,6 +1,7 @@
 """NumPy's functions that no operation stands for: those written in Python are traced, others are called as nodes."""
 
 import builtins
+import math
 import os
 import types
 import warnings
@@ -16,6 +17,7 @@ from jitkernels.frontends.standin import stand_in
 from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import NUMPY, PACKAGE, Tracer
 from jitkernels.frontends.whole import Whole
+from jitkernels.graph import extents
 from jitkernels.graph.calling import Called, Hole, described
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Node
@@ -99,11 +101,32 @@ def emptied(
     return Called(function, *given, kinds), nodes
 
 
+STEADY = frozenset(
+    {
+        np.linalg.inv, np.linalg.solve, np.linalg.det, np.linalg.slogdet, np.linalg.cholesky, np.linalg.qr,
+        np.linalg.svd, np.linalg.eigh, np.linalg.eigvalsh, np.linalg.pinv, np.linalg.matrix_rank, np.linalg.cond,
+        np.linalg.matrix_power, np.partition, np.argpartition, np.median, np.percentile, np.quantile, np.nanmedian,
+        np.nanpercentile, np.nanquantile, np.nanmean, np.nanstd, np.nanvar, np.nanmax, np.nanmin, np.nanargmax,
+        np.nanargmin, np.convolve, np.correlate, np.digitize, np.average, np.cov, np.corrcoef, np.kron, np.lexsort,
+    }
+)  # fmt: skip
+"""Functions whose results have dtypes and shapes that follow from those of their arguments."""
+
+
+def _example(node: Node) -> Any:
+    """An array like one that the running code will have, for what asks its dtype and shape alone."""
+    shape = [extents.value_of(one) for one in node.shape]
+    if len(shape) > 1 and shape[-1] == shape[-2]:
+        return np.broadcast_to(np.eye(shape[-1]), shape).astype(node.dtype)
+    return np.arange(math.prod(shape)).reshape(shape).astype(node.dtype)
+
+
 def computed(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """A call as a node, for the shapes of the arrays that it has now."""
     name = getattr(function, "__name__", "function")
     call, nodes = emptied(function, arguments, keywords)
-    given = [tracer.value(node) for node in nodes]
+    is_steady = function in STEADY
+    given = [_example(node) if is_steady else tracer.value(node) for node in nodes]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # which are given when the code runs
         found = call(*given)

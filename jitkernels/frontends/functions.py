@@ -41,7 +41,7 @@ def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], key
         before = [(one, one.view.storage.node) for one in _arrays((arguments, keywords))]
         try:
             return foreign.traced_copy(function)(*arguments, **keywords)
-        except Exception:  # noqa: BLE001  # NumPy raises what is to be raised when it computes
+        except (Exception, UnknownError):  # noqa: BLE001  # NumPy raises what is to be raised when it computes
             tracer.note(f"numpy.{name} cannot be traced")
             if any(one.view.storage.node is not node for one, node in before):
                 raise UnknownError(f"numpy.{name}, which writes to its arguments") from None

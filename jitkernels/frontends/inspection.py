@@ -10,6 +10,7 @@ from jitkernels.frontends.specialisation import Specialisation
 from jitkernels.frontends.times import KernelTime, by_group, times_of
 from jitkernels.graph.arena import Arena
 from jitkernels.graph.ir import Node
+from jitkernels.graph.numpy_calls import NumpyCall
 from jitkernels.graph.program import Program
 
 
@@ -87,7 +88,8 @@ class FunctionExplanation:
     def __str__(self) -> str:
         if self.reason:
             return f"{self.title}: left to NumPy: {self.reason}"
-        calls = len(self.groups) - self.kernels
+        within = (part for group in self.groups for part in group.inner)
+        calls = len(self.groups) - self.kernels + sum(isinstance(part, NumpyCall) for part in within)
         lines = [f"{self.title}: {_counted(self.kernels, 'kernel')}, {_counted(calls, 'call')} of NumPy"]
         for number, group in enumerate(self.groups, 1):
             reads = ", ".join(self._name(node) for node in group.reads) or "nothing"

@@ -21,7 +21,7 @@ from jitkernels.frontends import specialisation as specialisations
 from jitkernels.frontends.arguments import Flattener, constant, patterns
 from jitkernels.frontends.checked import Check
 from jitkernels.frontends.outputs import Known, given_to
-from jitkernels.frontends.signatures import Signature
+from jitkernels.frontends.signatures import Signature, names_in
 from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
@@ -380,7 +380,7 @@ def jit(
     time where they were shown before. Of what overwrites arguments, arithmetic alone is warned of. Where
     `numpy.errstate` asks for more than a warning, NumPy computes.
     """
-    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    names = names_in(static_argnames)
     if config is not None and options:
         raise ArgumentError(f"config: expected no {', '.join(options)} beside it")
     try:

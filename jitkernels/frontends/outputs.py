@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
-from jitkernels.frontends.flow.alternatives import OTHER, Chosen
+from jitkernels.frontends import counted_results
+from jitkernels.frontends.flow.alternatives import Chosen
+from jitkernels.frontends.flow.counted import Finished, Later
 from jitkernels.frontends.flow.growing import Listed
-from jitkernels.frontends.flow.state import UNSET
 from jitkernels.frontends.storage import Storage, View
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
@@ -125,7 +126,11 @@ class _Planner:
         if type(value) is Listed:
             return self._listed(value)
         if type(value) is Chosen:
-            return self._chosen(value)
+            return counted_results.chosen(value, self.make)
+        if type(value) is Finished:
+            return counted_results.finished(value, self.output, self.in_rows)
+        if type(value) is Later:
+            return counted_results.later(value, self.make)
         if type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._sequence(value)
         if type(value) is dict:
@@ -135,22 +140,10 @@ class _Planner:
             return self._dataclass(value)
         raise UnknownError(f"a result of type {type(value).__name__}")
 
-    def _chosen(self, value: Chosen) -> Make:
-        """A constant, or something else, as a number says."""
-        constants = value.choice.constants
-        tag = self.make(value.tag)
-        if value.other is UNSET:
-            return lambda known: constants[tag(known) - 1]
-        other = self.make(value.other)
-
-        def made(known: Known) -> Any:
-            which = tag(known)
-            return other(known) if which == OTHER else constants[which - 1]
-
-        return made
-
     def _listed(self, value: Listed) -> Make:
         """A list, whose elements may be the rows of an array."""
+        if value.counted is not None:
+            return counted_results.finished(value.counted.finished(), self.output, self.in_rows)
         if value.array is None:
             return self._sequence([*value])
         number, storage = self.output(value.array.node, value.array), value.array.view.storage
@@ -285,6 +278,10 @@ def _children(value: Any) -> Sequence[Any]:
         return [value.array]
     if type(value) is Chosen:
         return [value.tag, value.other]
+    if type(value) is Later:
+        return [value.given]
+    if type(value) is Finished or (type(value) is Listed and value.counted is not None):
+        return ()  # whose arrays nobody else has
     if isinstance(value, list | tuple):
         return value
     if type(value) is dict:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.errors import ArgumentError
+from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 from jitkernels.frontends.captured import names_of
 
 
@@ -75,3 +75,13 @@ def _referred(function: Any) -> tuple[str, ...]:
 def _defaults_of(function: Any) -> tuple[Any, Any]:
     """What a function has as defaults now."""
     return getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)
+
+
+def names_in(given: Any) -> tuple[str, ...]:
+    """Names of static arguments. Raises ArgumentTypeError for what is none."""
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, tuple | list | set | frozenset) or not all(
+        isinstance(one, str) for one in names
+    ):
+        raise ArgumentTypeError(f"static_argnames: expected a name or a tuple of names, got {shown(given)}")
+    return tuple(names)

@@ -81,14 +81,16 @@ class Specialisation:
             return MANY_ELEMENTS
         if self.has_foreign or self.has_flows:
             return -1
-        if not self.program.kernels:
-            return MANY_ELEMENTS  # NumPy does it all in any case
         return self._elements(SECONDS_OF_PYTHON)
 
     @property
     def plain_at_once(self) -> int:
         """The largest arrays for which that takes less time than what Python does for results alone."""
-        if self.plan is None or self.plan.is_tuple is not None or self.has_foreign or self.has_flows:
+        if self.graph is None or self.has_foreign:
+            return -1
+        if self._is_numpy:
+            return MANY_ELEMENTS
+        if self.plan.is_tuple is not None or self.has_flows:
             return -1
         if self.plan.itself is not None:
             return -1
@@ -97,6 +99,16 @@ class Specialisation:
     def _elements(self, seconds: float) -> int:
         """How many elements NumPy is done with in a time that compiled code takes beside computing."""
         return int((seconds / max(self._operations_of_numpy, 1) - SECONDS_OF_NUMPY) / SECONDS_OF_ELEMENT)
+
+    @kept_property
+    def _is_numpy(self) -> bool:
+        """Whether NumPy is called, and what else there is are views, and elements that are picked."""
+        assert self.graph is not None, "traced"
+        others = [node for node in self.graph if node.operation not in FREE]
+        return any(node.operation == "call" for node in others) and all(
+            node.operation in ("call", "item") or (node.operation in ("gather", "cast") and not node.ndim)
+            for node in others
+        )
 
     @kept_property
     def _operations_of_numpy(self) -> int:

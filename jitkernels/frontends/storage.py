@@ -29,16 +29,28 @@ class Storage:
 
     `is_c`: whether elements lie row by row without gaps, None where only NumPy knows. `doubts` are storages that NumPy
     may have as one with this, so that neither may be written to. `born`: a serial number among those of nodes.
+    `is_read`: whether anybody has asked for its value, since who wants to know has said that nobody had.
     """
 
-    __slots__ = ("born", "doubts", "is_c", "is_frozen", "leaf", "node", "order", "strides", "written")
+    __slots__ = (
+        "born",
+        "doubts",
+        "is_c",
+        "is_frozen",
+        "is_read",
+        "leaf",
+        "node",
+        "order",
+        "strides",
+        "written",
+    )
 
     def __init__(self, node: Node, leaf: int | None = None, is_c: bool | None = True) -> None:
         self.node, self.leaf = node, leaf
         self.is_c = True if node.ndim < 2 and leaf is None else is_c
         self.strides: tuple[Number, ...] | None = None
         self.order: tuple[int, ...] | None = None
-        self.written = self.is_frozen = False
+        self.written = self.is_frozen = self.is_read = False
         self.doubts: list[Storage] = []
         self.born = serial()
 
@@ -102,6 +114,7 @@ class View:
     def node(self) -> Node:
         """What is seen now."""
         if self.parent is None:
+            self.storage.is_read = True
             return self.storage.node
         if self._made is None or self._of is not self.storage.node:
             base = self.parent.node
@@ -132,7 +145,7 @@ class View:
         if self.is_readonly:
             raise ValueError("assignment destination is read-only")
         if self.parent is None:
-            node = self.storage.node
+            node = self.node
             in_place = value.operation in ("scatter", "update") and value.inputs[0] is node
             # In loops and branches memory is that of the value before: another array's is copied into it.
             self.storage.change(value if in_place or not watched.logs else construct.copy(value))

@@ -10,7 +10,6 @@ from jitkernels.frontends.groups import Group, group_of, groups_of
 from jitkernels.graph import extents
 from jitkernels.graph.ir import Node
 from jitkernels.graph.nests import Nest
-from jitkernels.graph.products import Product
 from jitkernels.graph.profile import Profile, Taken
 
 FREE = frozenset({"input", "constant", "extent", "view", "cast", "reshape", "placed", "copy"})
@@ -156,7 +155,7 @@ def _bytes(part: Any, values: Mapping[str, int]) -> int:
             min(_size(leaf, values), extents.evaluated(steps, values) * np.dtype(leaf.dtype).itemsize)
             for leaf, steps in part.reads
         )
-    node = part.node if isinstance(part, Product) else part
+    node = part if isinstance(part, Node) else part.node
     return sum(_size(one, values) for one in (*node.inputs, node))
 
 

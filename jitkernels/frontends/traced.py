@@ -142,7 +142,7 @@ class Traced:
         count = len(self)
         if count > MOST_ROWS:
             raise UnknownError(f"a loop over {count} rows")
-        return iter([self[i] for i in range(count)])
+        return map(self.__getitem__, range(count))  # each as it is by then
 
     def __repr__(self) -> str:
         return f"<traced {self.dtype} [{', '.join(map(str, self._view.shape))}]>"

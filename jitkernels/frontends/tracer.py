@@ -82,6 +82,7 @@ class Tracer:
     """What one trace knows. `leaves` are the arrays and numbers of the call, and then arrays that became constants.
 
     `picks` are what picks elements by numbers, or places them: NumPy refuses those beside an array, used or not.
+    `along` is what Python's loops and those of the code are going along.
     `checks` are numbers that are true where the function raises instead.
     `partial` are operations that are done for all elements, and in NumPy for those that a mask chooses. `depth` is the
     number of loops and branches around, `loops` the former, `ranges`, `moves` and `implied` are what is known of ints
@@ -106,6 +107,7 @@ class Tracer:
         self.is_open, self.is_quiet = True, False
         self.depth, self.has_flows = 0, False
         self.loops: list[Any] = []
+        self.along: list[Any] = []
         self.risky: list[Node] = []
         self.ranges: dict[int, Any] = {}
         self.moves: dict[int, Any] = {}

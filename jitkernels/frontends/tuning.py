@@ -128,7 +128,7 @@ class Call:
         made = self._trace(exact=self.config.exact_sizes)
         assert made.graph is not None, "asked"
         program = compilation.compiled(made.graph, made.scope, replace(self.config, profile=True), collect)
-        if not program.kernels:
+        if not program.has_kernels:
             raise NotUsableError(f"{self.name} has no kernels: it is left to NumPy")
         alone = {id(nest): found for nest, found in collected}
         told: list[Explanation] = []

@@ -64,6 +64,7 @@ class Wide:
     def __init__(self, parts: Parts, captured: Sequence[Node], block: Block) -> None:
         self.block = block
         self.symbol = parts.count[0].options.get("symbol", "")
+        self.carried = {one.options["symbol"] for one in parts.own if "symbol" in one.options}
         self.known = {id(one): other for one, other in zip(parts.taken, captured, strict=True)}
         self.varying: set[int] = set()
         self.products: set[int] = set()
@@ -83,11 +84,12 @@ class Wide:
 
     def _made(self, node: Node) -> Node | None:
         """A node for all rounds: itself, if it is the same in all of them; None if it is not to be computed so."""
-        if is_flow(node):
+        symbols = symbols_in([node])
+        if is_flow(node) or symbols & self.carried:
             return None
         inputs = [self.known[id(one)] for one in node.inputs]
         wide = [id(one) in self.varying for one in node.inputs]
-        counts = bool(self.symbol) and self.symbol in symbols_in([node])
+        counts = self.symbol in symbols
         if not any(wide) and not counts:
             self._note(node)
             return node.with_inputs(inputs) if inputs else node
@@ -186,6 +188,8 @@ def _of_loop(node: Node, scope: Scope) -> Node:
     if not parts.is_plain or begin is None or end is None:
         return node
     rounds = (end - begin) * parts.step
+    if extents.is_moving(rounds):
+        return node
     if (extents.least_of(rounds) or 0) < 1 or not any(one.operation == "matmul" for one in parts.body):
         return node
     wide = Wide(parts, parts.captured, Block(begin, parts.step, rounds))

@@ -84,7 +84,7 @@ def _add(
         if graph.outputs[i].ndim and graph.outputs[i] is not graph.inputs[place]
     }
     nodes = ordered(graph, into)
-    stages = _stages(nodes, readers(nodes))
+    stages = _stages(nodes, readers(nodes), into)
     _delay(nodes, readers(nodes), into, stages)
     body = Body([])
     outputs = {id(node) for node in graph.roots}
@@ -128,19 +128,36 @@ def _strides_of(node: Node, strides: Mapping[int, Strides | None]) -> Strides | 
     return None
 
 
-def _stages(nodes: Sequence[Node], read: Mapping[int, list[Node]]) -> dict[int, int]:
-    """When each node is computed: nests of a stage behind its numbers."""
-    found: dict[int, int] = {}
-    for node in nodes:
-        direct, stage = is_direct(node), 0
-        before = list(node.inputs)
-        if direct:
-            before += [one for array in overwritten(node) for one in read[id(array)] if one is not node]
-        for one in before:
-            if id(one) in found:
-                stage = max(stage, found[id(one)] + (direct and not is_direct(one)))
-        found[id(node)] = stage
-    return found
+def _stages(
+    nodes: Sequence[Node], read: Mapping[int, list[Node]], into: Mapping[int, Node]
+) -> dict[int, int]:
+    """When each node is computed: nests of a stage behind its numbers, and behind who needs what they write over."""
+    least: dict[int, int] = {}
+    while True:
+        found: dict[int, int] = {}
+        for node in nodes:
+            direct, stage = is_direct(node), least.get(id(node), 0)
+            before = list(node.inputs)
+            if direct:
+                before += [one for array in overwritten(node) for one in read[id(array)] if one is not node]
+            for one in before:
+                if id(one) in found:
+                    stage = max(stage, found[id(one)] + (direct and not is_direct(one)))
+            found[id(node)] = stage
+        late = {
+            id(node): last
+            for node in nodes
+            if id(node) in into and not is_direct(node)
+            for last in [
+                max(
+                    (found[id(one)] for one in read.get(id(into[id(node)]), ()) if one is not node), default=0
+                )
+            ]
+            if found[id(node)] < last
+        }
+        if not late or max(found.values()) > len(nodes):
+            return found
+        least |= late
 
 
 def _delay(

@@ -7,7 +7,7 @@ import functools
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,13 @@ class Called:
         return dict(inspect.signature(self.function).bind(*self.arguments, **self.keywords).arguments)
 
 
-def _filled(value: Any, arrays: list[Any]) -> Any:
+def _has_holes(value: Any) -> bool:
+    if isinstance(value, tuple | list | dict):
+        return any(map(_has_holes, value.values() if isinstance(value, dict) else value))
+    return type(value) is Hole
+
+
+def _filled(value: Any, arrays: Sequence[Any]) -> Any:
     if type(value) is Hole:
         return arrays[value.number]
     if isinstance(value, tuple | list):
@@ -74,7 +80,7 @@ def name_of(function: Any) -> str | None:
         return None
     name = f"jk_called_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
     if name not in _named:
-        _named[name] = _plain(function) if type(function) is Called else function
+        _named[name] = _plain(function) if type(function) is Called else _bare(function)
     return name
 
 
@@ -108,34 +114,48 @@ def _told(value: Any) -> str:
         return f"dict({', '.join(f'{key}={_told(one)}' for key, one in value.items())})"
     if type(value) is functools.partial:
         return f"partial({_told(value.func)}, {_told(value.args)}, {_told(value.keywords)})"
-    if type(value).__module__.startswith(f"{PACKAGE}."):  # such as `Called`
+    if type(value).__module__.startswith(f"{PACKAGE}.") and hasattr(value, "__dict__"):  # such as `Called`
         return f"{type(value).__qualname__}({_told({**vars(value), 'expected': None})})"
     return _path(value)
 
 
+METHODS: dict[Any, Any] = {
+    np.argsort: np.ndarray.argsort,
+    np.argpartition: np.ndarray.argpartition,
+    np.searchsorted: np.ndarray.searchsorted,
+}
+"""What these functions come to for arrays."""
+STEADY = frozenset({np.sort, np.partition, np.lexsort, np.digitize, *METHODS})
+"""Functions that NumPy never warns of."""
+
+
+def may_warn(function: Any) -> bool:
+    """Whether floating-point errors of a function are warned of."""
+    function = function.function if type(function) is Called else getattr(function, "func", function)
+    return function not in STEADY
+
+
+def _bare(function: Any) -> Any:
+    """The same for arrays, without a look for other kinds of arrays."""
+    if type(function) is functools.partial:
+        return functools.partial(_bare(function.func), *function.args, **function.keywords)
+    return METHODS.get(function) or getattr(function, "_implementation", None) or function
+
+
 def _plain(call: Called) -> Callable[..., Any]:
-    """A function of the arrays alone. NumPy's own code need not look for other kinds of arrays."""
-    function = getattr(call.function, "_implementation", None) or call.function
+    """A function of the arrays alone."""
+    function = call.function if call.kinds[:1] != ["array"] else _bare(call.function)
     count = len(call.kinds)
     numbers = [one.number if type(one) is Hole else -1 for one in call.arguments]
     if numbers == [*range(count)] and not call.keywords:
         return function  # type: ignore[no-any-return]
-    constants: list[Any] = []
+    rest = call.arguments[count:]
+    if numbers[:count] == [*range(count)] and not _has_holes((rest, call.keywords)):
+        if not rest:
+            return functools.partial(function, **call.keywords)
+        return lambda *arrays: function(*arrays, *rest, **call.keywords)
 
-    def text(value: Any) -> str:
-        if type(value) is Hole:
-            return f"a{value.number}"
-        if type(value) in (tuple, list):
-            inner = "".join(f"{text(one)}, " for one in value)
-            return f"({inner})" if type(value) is tuple else f"[{inner}]"
-        if type(value) is dict:
-            return f"{{{', '.join(f'{key!r}: {text(one)}' for key, one in value.items())}}}"
-        constants.append(value)
-        return f"c{len(constants) - 1}"
+    def called(*arrays: Any) -> Any:
+        return function(*_filled(call.arguments, arrays), **_filled(call.keywords, arrays))
 
-    given = [text(one) for one in call.arguments]
-    given += [f"{key}={text(one)}" for key, one in call.keywords.items()]
-    names = ", ".join(f"a{i}" for i in range(count))
-    known = {"f": function, **{f"c{i}": one for i, one in enumerate(constants)}}
-    outer = f"lambda {', '.join(known)}: lambda {names}: f({', '.join(given)})"
-    return eval(outer)(**known)  # type: ignore[no-any-return]  # of our own text
+    return called

@@ -1,6 +1,6 @@
 """Loops and branches as steps of a program: what they can hold, and which arrays are changed where they lie."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ IN_NESTS = frozenset(
     }
 )
 """What nests and kernels of a region compute, beside what is elementwise."""
+VIEWS = frozenset({"view", "reshape"})
 NUMBERS = frozenset({"constant", "extent", "cast", "bounded", "overflows", "parameter", "item"})
 
 
@@ -189,15 +190,38 @@ def with_copies(graph: Graph) -> Graph:
             before = {id(one) for one in sorted_nodes(node.inputs)}
             for place in changed(node):
                 one = node.inputs[place]
-                others = [other for other in read[id(one)] if other is not node]
-                alone = sum(other is node for other in read[id(one)]) == 1
+                reading = _reading(one, read, kept)
+                others = [other for other in reading if other is not node]
+                alone = len(reading) - len(others) == 1
                 is_given = one.operation in ("input", "reshape")  # which may be an argument in another shape
                 own = id(one) in targets and not late if is_given else id(one) not in kept
-                if not (own and alone and all(id(other) in before for other in others)):
+                if not (
+                    own
+                    and alone
+                    and all(id(other) in before and other.operation not in VIEWS for other in others)
+                ):
                     inputs[place] = construct.copy(inputs[place])
         same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
         new[id(node)] = node if same else node.with_inputs(inputs)
     return remade_of(graph, lambda node: new[id(node)])
+
+
+def _reading(array: Node, read: Mapping[int, list[Node]], kept: set[int]) -> list[Node]:
+    """Who reads an array, also by its views, which are no arrays of their own; views that are results among them."""
+    found: list[Node] = []
+    for one in read[id(array)]:
+        if one.operation in VIEWS:
+            found += _reading(one, read, kept)
+        if one.operation not in VIEWS or id(one) in kept:
+            found.append(one)
+    return found
+
+
+def seen(node: Node) -> Node:
+    """The array that a view is of."""
+    while node.operation in VIEWS:
+        node = node.inputs[0]
+    return node
 
 
 def in_place(nodes: Iterable[Node]) -> dict[int, Node]:

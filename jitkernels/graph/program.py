@@ -333,13 +333,10 @@ class Program:
         )
 
     @property
-    def kernels(self) -> int:
-        """How many loop nests and products there are."""
-        nests = [nest for step in self.steps if isinstance(step, Segment) for nest in step.nests]
-        return sum(
-            not isinstance(nest, NumpyCall) and (not isinstance(nest, Nest) or nest.product is None)
-            for nest in nests
-        )
+    def has_kernels(self) -> bool:
+        """Whether there is anything in it but calls of NumPy."""
+        steps = [one for step in self.steps for one in (step.nests if isinstance(step, Segment) else [step])]
+        return not all(isinstance(one, NumpyCall | Node) for one in steps)
 
 
 def aligned(size: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":

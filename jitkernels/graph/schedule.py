@@ -14,7 +14,7 @@ Rules, in the order in which they are applied:
    they do not read too many arrays. Numbers that are made of numbers come first, so that none has to wait for these.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,7 +95,7 @@ def scheduled(
             for cone in listed:
                 more |= cone.crowded(most_inputs)
         if not more:
-            more = _computed_twice(listed)
+            more = _computed_twice(listed) or _read_late(roots, made)
         shared = shared_memory(graph, roots, made) | flows.in_place(order)
         directions: dict[int, Directions] = {}
         if not more:
@@ -175,6 +175,24 @@ def _computed_twice(made: Iterable[Cone]) -> dict[int, Node]:
                 last = node is cone.root or owners[id(node)] != owners[key]
                 if last and len({domains[owner] for owner in owners[key]}) > 1:
                     found[key] = one
+    return found
+
+
+def _read_late(roots: Sequence[Node], made: Made) -> dict[int, Node]:
+    """What nests would compute again of arrays that a loop or branch has changed by then: it is kept from before."""
+    gone: dict[int, int] = {}
+    for position, node in enumerate(roots):
+        for place in flows.changed(node) if flows.is_flow(node) else ():
+            gone.setdefault(id(node.inputs[place]), position)
+    found: dict[int, Node] = {}
+    for position, node in enumerate(roots):
+        for cone, _ in made.get(id(node), ()):
+            late = {key for key in cone.leaves if gone.get(key, position) < position}
+            for one in cone.nodes if late else ():
+                if one.operation not in flows.VIEWS and any(
+                    id(flows.seen(other)) in late for other in one.inputs
+                ):
+                    found[id(one)] = one
     return found
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from jitkernels import machine
 from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import GraphError
-from jitkernels.graph import cones, epilogues, guesses
+from jitkernels.graph import calling, cones, epilogues, guesses
 from jitkernels.graph.emit import polls, programs, runs, shared_rounds, swapping
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
@@ -181,7 +181,7 @@ class Maker:
 
     def numpy(self, call: NumpyCall, name: str, *, hears: bool) -> None:
         """The call of a function of NumPy's."""
-        call.hears = hears
+        call.hears = hears and calling.may_warn(call.node.options["function"])
         self.calls_python = True
         self.texts.append(call.text(self._function(), self.arrays, name))
         self.kernels += call.externals
@@ -236,6 +236,7 @@ class Maker:
             own.fetches,
             is_delicate=self.units is None and not self.has_flows and _is_delicate(nest, program),
             any_size=self.units is not None,
+            halves=own.halves,
         )
 
     def _guess(self, nest: Nest) -> Variant | None:  # noqa: ARG002  # of those in loops
@@ -280,7 +281,7 @@ class InnerMaker(Maker):
         widest, is_short = machine.target().vector_bytes, nest.row_now * nest.widest < guesses.SHORT_BYTES
         reduces = any(cone.reductions for cone in nest.cones)
         if reduces if is_short else guesses.is_stencil(nest):
-            return Variant(min(32, widest), 1)
+            return Variant(min(32, widest), 1, halves=not reduces and nest.widest >= 8)
         return None
 
     def _is_inlined(self, nest: Nest) -> bool:

@@ -27,7 +27,7 @@ SIGNALS = (
 )  # fmt: skip
 """What long loops ask whether somebody wants them to end by."""
 CALLING = (
-    "PyGILState_Ensure", "PyGILState_Release", "PyErr_ExceptionMatches", "PyFloat_FromDouble", "PyBool_FromLong",
+    "PyGILState_Ensure", "PyGILState_Release", "PyErr_ExceptionMatches",
     "PySequence_GetItem", "PyContextVar_Set", "PyContextVar_Reset",
 )  # fmt: skip
 """What calls from compiled code need beside what calls of it do."""

@@ -37,6 +37,11 @@ MISTAKES = {
 }  # fmt: skip
 
 
+def gates(sums: AnyArray, count: int) -> list[AnyArray]:
+    d = sums.shape[1] // count
+    return [sums[:, i * d : (i + 1) * d] for i in range(count)]
+
+
 def lstm(attr: Any, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: AnyArray) -> None:
     *given, y, h_n, c_n = rest
     h_n[...], c_n[...] = given[-2:] if attr.initial else (0, 0)
@@ -46,7 +51,7 @@ def lstm(attr: Any, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: AnyArray
             sums = sums + h_n @ w_hh.T
         if attr.bias:
             sums = sums + (given[0] + given[1])
-        i, f, g, o = np.split(sums, 4, axis=1)
+        i, f, g, o = gates(sums, 4)
         c_n[...] = sigmoid(f) * c_n + sigmoid(i) * np.tanh(g)
         h_n[...] = y[t] = sigmoid(o) * np.tanh(c_n)
 
@@ -59,7 +64,7 @@ def gru(attr: Any, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: AnyArray)
         of_h = h_n @ w_hh.T if attr.initial or t else np.zeros_like(of_x)
         if attr.bias:
             of_x, of_h = of_x + given[0], of_h + given[1]
-        (a_r, a_z, a_n), (b_r, b_z, b_n) = np.split(of_x, 3, axis=1), np.split(of_h, 3, axis=1)
+        (a_r, a_z, a_n), (b_r, b_z, b_n) = gates(of_x, 3), gates(of_h, 3)
         z = sigmoid(a_z + b_z)
         n = np.tanh(a_n + sigmoid(a_r + b_r) * b_n)
         h_n[...] = y[t] = n + z * (h_n - n)

@@ -54,10 +54,10 @@ class Count(NamedTuple):
 
 
 class Along:
-    """Something to go along: its `count`, and what is given `at` each place."""
+    """Something to go along: its `count`, what is given `at` each place, and `arrays` whose elements that are."""
 
-    def __init__(self, count: Count, at: Callable[[Any], Any]) -> None:
-        self.count, self.at = count, at
+    def __init__(self, count: Count, at: Callable[[Any], Any], arrays: Sequence[Any] = ()) -> None:
+        self.count, self.at, self.arrays = count, at, tuple(arrays)
 
     def __iter__(self) -> Iterator[Any]:
         """As Python has it, where code is made for these limits alone."""
@@ -96,7 +96,9 @@ def enumerate_(function: Any, values: Any, start: Any = 0) -> Any:
     if inner is None or inner.count.step not in (1, -1):
         return function(values, start)
     begin, _, step = inner.count
-    return Along(inner.count, lambda i: ((i - begin if step == 1 else begin - i) + start, inner.at(i)))
+    return Along(
+        inner.count, lambda i: ((i - begin if step == 1 else begin - i) + start, inner.at(i)), inner.arrays
+    )
 
 
 def zip_(function: Any, *values: Any, **options: Any) -> Any:
@@ -105,7 +107,8 @@ def zip_(function: Any, *values: Any, **options: Any) -> Any:
     found = [one for one in inner if one is not None]
     if not found or len(found) < len(values) or not _are_alike([one.count for one in found]):
         return function(*values, **options)
-    return Along(found[0].count, lambda i: tuple([one.at(i) for one in found]))
+    arrays = [array for one in found for array in one.arrays]
+    return Along(found[0].count, lambda i: tuple([one.at(i) for one in found]), arrays)
 
 
 def reversed_(function: Any, values: Any) -> Any:
@@ -114,10 +117,12 @@ def reversed_(function: Any, values: Any) -> Any:
     if inner is None or inner.count.step not in (1, -1):
         return function(values)
     begin, end, step = inner.count
-    return Along(Count(end - step, begin - step, -step), inner.at)
+    return Along(Count(end - step, begin - step, -step), inner.at, inner.arrays)
 
 
-def places(shape: Sequence[Any], at: Callable[[tuple[Any, ...]], Any]) -> Along | None:
+def places(
+    shape: Sequence[Any], at: Callable[[tuple[Any, ...]], Any], arrays: Sequence[Any] = ()
+) -> Along | None:
     """All places of arrays of a shape, the last index first; None for a shape that is known, or a number."""
     sizes = [*shape]
     tracers = [one.tracer for one in sizes if type(one) is Whole]
@@ -134,7 +139,7 @@ def places(shape: Sequence[Any], at: Callable[[tuple[Any, ...]], Any]) -> Along 
             i = i // size
         return at(tuple(found))
 
-    return Along(Count(0, math.prod(sizes), 1), place)
+    return Along(Count(0, math.prod(sizes), 1), place, arrays)
 
 
 def _ndindex(*shape: Any) -> Any:
@@ -143,7 +148,9 @@ def _ndindex(*shape: Any) -> Any:
 
 
 def _ndenumerate(array: Any) -> Any:
-    found = places(array.shape, lambda place: (place, array[place])) if type(array) is Traced else None
+    found = (
+        places(array.shape, lambda place: (place, array[place]), (array,)) if type(array) is Traced else None
+    )
     return found or np.ndenumerate(array)
 
 
@@ -163,5 +170,5 @@ def along(values: Any) -> Along | None:
     if type(values) is Listed and is_grown(values) and not values.is_growing:
         return Along(Count(0, values.length, 1), values.item)
     if type(values) is Traced and values.ndim:
-        return Along(Count(0, as_whole(values.tracer, values.extents[0]), 1), lambda i: values[i])
+        return Along(Count(0, as_whole(values.tracer, values.extents[0]), 1), lambda i: values[i], (values,))
     return None

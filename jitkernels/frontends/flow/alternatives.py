@@ -33,7 +33,22 @@ class Choice(NamedTuple):
         return found[0] if found else None
 
 
-class Chosen:
+class Undecided:
+    """What only the running code knows the truth of, and is no number."""
+
+    __slots__ = ()
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the trace knows it, after all."""
+        return False
+
+    def truth(self, of: Callable[[Any], Node]) -> Node:
+        """Whether it is true; `of` says it of what it is made of."""
+        raise NotImplementedError
+
+
+class Chosen(Undecided):
     """One of them by choice. `tag` is the number, `other` what it is where it is no constant."""
 
     __slots__ = ("choice", "other", "tag", "tracer")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jitkernels.frontends.flow import facts, ranges, structures
-from jitkernels.frontends.flow.alternatives import Chosen
+from jitkernels.frontends.flow.alternatives import Undecided
 from jitkernels.frontends.flow.sides import Sides, SidesError, sides_of
 from jitkernels.frontends.flow.state import (
     UNSET,
@@ -33,7 +33,7 @@ from jitkernels.graph.regions import Closing, items
 
 def truth(tracer: Tracer, value: Any) -> Node:
     """Whether a value is true, as a node."""
-    if type(value) is Chosen:
+    if isinstance(value, Undecided) and not value.is_decided:
         return value.truth(lambda other: truth(tracer, other))
     if type(value) is not Traced:
         return construct.constant(bool(value), "bool")
@@ -47,8 +47,8 @@ def truth(tracer: Tracer, value: Any) -> Node:
 
 def is_decided(value: Any) -> bool:
     """Whether the trace knows if a value is true, or takes it to be so for all calls that it serves."""
-    if type(value) is Chosen:
-        return False
+    if isinstance(value, Undecided):
+        return value.is_decided
     return type(value) is not Traced or value.tracer.is_known(value.node)
 
 
@@ -260,6 +260,6 @@ def value_of(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[],
 
 def as_bool(tracer: Tracer, value: Any) -> Any:
     """The truth of a value as a bool of Python."""
-    if type(value) is not Traced:
+    if type(value) is not Traced and is_decided(value):
         return bool(value)
     return number(tracer, truth(tracer, value), bool)

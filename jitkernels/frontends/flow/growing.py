@@ -7,19 +7,21 @@ a list as any other. What is done to it in other ways than those here is left to
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
 from jitkernels.frontends.flow import ranges
-from jitkernels.frontends.flow.state import dtype_of, is_number, joined, kind_of, number
+from jitkernels.frontends.flow.alternatives import Undecided
+from jitkernels.frontends.flow.counted import Counted, Elements, Later, elements_like
+from jitkernels.frontends.flow.state import UNSET, dtype_of, is_number, joined, kind_of, number
+from jitkernels.frontends.flow.structures import Leaf
 from jitkernels.frontends.flow.tracing import name_of
 from jitkernels.frontends.storage import watched
-from jitkernels.frontends.tables import serves
 from jitkernels.frontends.traced import Traced, fresh
-from jitkernels.frontends.tracer import Tracer, current
+from jitkernels.frontends.tracer import FIRST_ROOM, Tracer, current
 from jitkernels.frontends.whole import Whole, as_whole
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.extents import Number, product
+from jitkernels.graph.ir import Node
+from jitkernels.graph.unknown import AskedError
 
 
 class GrowsError(UnknownError):
@@ -28,9 +30,22 @@ class GrowsError(UnknownError):
     def __init__(self, grown: "Listed", kind: Any, like: Traced | None, rounds: Number) -> None:
         super().__init__("a list grows in a loop")
         self.grown, self.kind, self.like, self.rounds = grown, kind, like, rounds
+        self.elements: Elements | None = None
+        self.is_queue = False
 
 
-class Listed(list[Any]):
+class EmptyError(UnknownError):
+    """A list that grows in a loop is empty as far as is known, which says nothing of what its elements are."""
+
+
+def counted(grown: "Listed", elements: Elements, *, is_queue: bool) -> GrowsError:
+    """What is raised for a list of which the running code is to count the elements."""
+    error = GrowsError(grown, None, None, 0)
+    error.elements, error.is_queue = elements, is_queue
+    return error
+
+
+class Listed(list[Any], Undecided):
     """A list of a trace. `array` is None while it is a list as any other, else it has the elements as its rows.
 
     `kind` is that of elements that are numbers; `count` how many elements there are, outside of the loop.
@@ -47,12 +62,17 @@ class Listed(list[Any]):
         self.site: Any = None
         self.last: Any = None
         self.added = 0
+        self.counted: Counted | None = None
 
     # What a loop does
 
     def back(self, tracer: Tracer, error: GrowsError) -> None:
         """Have memory for as many rows more. Raises UnknownError for what are no rows."""
         values = list(self)
+        if error.elements is not None:
+            self.counted = Counted(tracer, error.elements, is_queue=error.is_queue)
+            self.counted.fill(values)
+            return
         kind, like = error.kind, error.like
         shape: tuple[Number, ...] = like.extents if like is not None else ()
         if any(map(extents.is_moving, (*shape, error.rounds))):
@@ -86,19 +106,63 @@ class Listed(list[Any]):
 
     def end(self) -> None:
         """The loop is traced. Raises UnknownError where a round has not added to the list."""
+        if self.counted is not None:
+            return
         if self.site is None:
             raise UnknownError("a list grows in some rounds")
         self.is_growing = False
 
     def restore(self) -> None:
         """Be a plain list again."""
-        self.array, self.is_growing = None, False
+        self.array, self.is_growing, self.counted = None, False, None
 
     def append(self, value: Any) -> None:
         tracer = current()
-        if tracer is None or (tracer.depth == self.depth and self.array is None):
+        if self.counted is not None:
+            self._expect(elements_like(value, self.counted.elements))
+            self.counted.append(value)
+        elif tracer is None or (tracer.depth == self.depth and self.array is None):
             super().append(value)
-            return
+        else:
+            try:
+                self._append(tracer, value)
+            except GrowsError:
+                raise
+            except UnknownError as error:
+                self._count(tracer, error, value)
+
+    def _count(self, tracer: Tracer, error: UnknownError, *values: Any, is_queue: bool = False) -> None:
+        """Have the running code count the elements, one of which has such values; if that cannot be, raise an error."""
+        if tracer.differentiates:
+            raise error
+        elements = None
+        try:
+            for one in (*list.__iter__(self), *values):
+                elements = elements_like(one, elements)
+        except UnknownError:
+            raise error from None
+        if elements is None and self.array is not None and self.kind is not None:
+            elements = Elements(Leaf(UNSET), (self.kind,))
+        if elements is None:
+            raise EmptyError(str(error))
+        if len(self.items()) > FIRST_ROOM:
+            raise error
+        raise counted(self, elements, is_queue=is_queue)
+
+    def items(self) -> list[Any]:
+        """The elements from before it grew."""
+        return [*list.__iter__(self)]
+
+    def _expect(self, elements: Elements) -> None:
+        """Begin again where elements are of more kinds than was known."""
+        assert self.counted is not None, "asked before"
+        known = self.counted.elements
+        if len(known.kinds) != len(elements.kinds) or any(
+            a is not b and a != b for a, b in zip(known.kinds, elements.kinds, strict=True)
+        ):
+            raise counted(self, elements, is_queue=self.counted.is_queue)
+
+    def _append(self, tracer: Tracer, value: Any) -> None:
         loops = [one for one in tracer.loops if one.depth > self.depth]
         if (
             len(loops) != tracer.depth - self.depth
@@ -112,7 +176,9 @@ class Listed(list[Any]):
         kind, like = _like(value, loops[-1].start)
         counted = [one.rounds for one in loops]
         if None in counted:
-            raise UnknownError("a list grows in a loop that may be left early, or whose rounds are not known")
+            raise UnknownError(
+                f"the list {name_of(self)!r} grows in a loop that may be left early, or whose rounds are not known"
+            )
         if self.array is None:
             raise GrowsError(self, kind, like, product(counted))
         if like is None:
@@ -153,23 +219,29 @@ class Listed(list[Any]):
     def length(self) -> Any:
         """How many elements there are."""
         tracer = current()
+        if self.counted is not None:
+            return self.counted.length
         if self.array is None or tracer is None:
             return list.__len__(self)
         if not self.is_growing:
             return self.count
         if sum(one.depth > self.depth for one in tracer.loops) != 1:
-            raise UnknownError("a list that grows in a loop in a loop is looked at")
+            self._count(tracer, UnknownError("a list that grows in a loop in a loop is looked at"))
         return self._position(tracer) + self.added
 
     def item(self, index: Any) -> Any:
         """An element."""
+        if self.counted is not None:
+            return self._counted_item(self.counted, index)
         assert self.array is not None, "asked before"
         if self.is_growing:
             behind = -index if type(index) is int else 0
             if not 0 < behind <= list.__len__(self) + self.added:
-                raise UnknownError("an element of a list that grows")
+                self._count(self.array.tracer, UnknownError("an element of a list that grows"))
             index = self.length - behind
         elif type(index) not in (int, Whole) and kind_of(index) is not int:
+            if type(index) is slice and index == slice(None, None, -1):
+                return Later(list, self)[index]
             raise UnknownError("a part of a list that has grown")
         found = self.array[index]
         if self.kind is not None:
@@ -178,6 +250,11 @@ class Listed(list[Any]):
         row.view.storage.doubts.append(self.array.view.storage)
         return row
 
+    def _counted_item(self, found: Counted, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Later(list, found.finished())[index]
+        return found.get(index)
+
     def whole(self) -> Traced:
         """A new array of all elements."""
         if self.array is None or self.is_growing:
@@ -185,7 +262,7 @@ class Listed(list[Any]):
         return fresh(self.array.tracer, self.array.node)
 
     def _plain(self) -> None:
-        if self.array is not None:
+        if is_grown(self):
             raise UnknownError("a list that has grown in a loop")
 
     def __len__(self) -> int:
@@ -197,9 +274,69 @@ class Listed(list[Any]):
         return super().__iter__()
 
     def __getitem__(self, index: Any) -> Any:
-        return super().__getitem__(index) if self.array is None else self.item(index)
+        return self.item(index) if is_grown(self) else super().__getitem__(index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        tracer = current()
+        if self.counted is not None:
+            self._expect(elements_like(value, self.counted.elements))
+            self.counted.put(index, value)
+        elif tracer is None or (
+            tracer.depth == self.depth and self.array is None and type(index) in (int, slice)
+        ):
+            super().__setitem__(index, value)
+        else:
+            self._count(tracer, UnknownError("an element of a list that grows is assigned to"), value)
+
+    def pop(self, index: Any = -1) -> Any:
+        tracer = current()
+        if self.counted is not None:
+            if type(index) is not int or index not in (-1, 0):
+                raise UnknownError("list.pop of other elements than the first and last")
+            if index == 0 and not self.counted.is_queue:
+                raise counted(self, self.counted.elements, is_queue=True)
+            return self.counted.pop(index)
+        if tracer is None or (tracer.depth == self.depth and self.array is None):
+            return super().pop(index)
+        self._count(tracer, UnknownError("list.pop of a list that grows"), is_queue=index == 0)
+        return None
+
+    def extend(self, values: Any) -> None:
+        if not is_grown(self) and (current() is None or current().depth == self.depth):  # type: ignore[union-attr]
+            super().extend(values)
+            return
+        if type(values) not in (list, tuple):
+            raise UnknownError("list.extend of a list that grows, by what is no list or tuple")
+        for one in values:
+            self.append(one)
+
+    def __iadd__(self, values: Any) -> Any:  # type: ignore[misc]  # as of lists
+        self.extend(values)
+        return self
+
+    def reverse(self) -> None:
+        tracer = current()
+        if self.counted is not None and tracer is not None and tracer.depth == self.depth:
+            self.counted.is_reversed = not self.counted.is_reversed
+        elif is_grown(self) or (tracer is not None and tracer.depth != self.depth):
+            raise UnknownError("list.reverse of a list that grows in a loop, or in a branch")
+        else:
+            super().reverse()
+
+    @property
+    def is_decided(self) -> bool:
+        return self.counted is None and not self.is_growing
+
+    def truth(self, of: Callable[[Any], Node]) -> Node:  # noqa: ARG002  # for numbers
+        if self.counted is None:
+            assert self.array is not None, "it grows"
+            self._count(self.array.tracer, UnknownError("whether there are elements in a list that grows"))
+        assert self.counted is not None, "else it is traced again"
+        return self.counted.truth()
 
     def __bool__(self) -> bool:
+        if self.counted is not None:
+            raise AskedError("whether there are elements in a list that has grown")
         if self.array is None:
             return super().__len__() > 0
         return bool(self.length > 0)
@@ -210,7 +347,7 @@ def _refusing(name: str) -> Callable[..., Any]:
 
     def call(self: Listed, *given: Any, **named: Any) -> Any:
         tracer = current()
-        if self.array is not None or (tracer is not None and tracer.depth != self.depth):
+        if is_grown(self) or (tracer is not None and tracer.depth != self.depth):
             raise UnknownError(f"list.{name} of a list that grows in a loop, or in a branch")
         return plain(self, *given, **named)
 
@@ -218,9 +355,8 @@ def _refusing(name: str) -> Callable[..., Any]:
 
 
 for _name in (
-    "__add__", "__contains__", "__delitem__", "__eq__", "__ge__", "__gt__", "__iadd__", "__imul__", "__le__", "__lt__",
-    "__mul__", "__ne__", "__reversed__", "__rmul__", "__setitem__", "clear", "copy", "count", "extend", "index",
-    "insert", "pop", "remove", "reverse", "sort",
+    "__add__", "__contains__", "__delitem__", "__eq__", "__ge__", "__gt__", "__imul__", "__le__", "__lt__",
+    "__mul__", "__ne__", "__reversed__", "__rmul__", "clear", "copy", "count", "index", "insert", "remove", "sort",
 ):  # fmt: skip
     if _name != "count":  # which is how many elements there are
         setattr(Listed, _name, _refusing(_name))
@@ -243,40 +379,9 @@ def _like(value: Any, start: int) -> tuple[Any, Traced | None]:
 
 def finished(values: Listed) -> list[Any]:
     """What a comprehension gives."""
-    return list(values) if values.array is None else values
+    return values if is_grown(values) else list(values)
 
 
 def is_grown(value: Any) -> bool:
     """Whether a value is a list with elements that only the code knows."""
-    return type(value) is Listed and value.array is not None
-
-
-WHOLE = frozenset({
-    np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.sum, np.mean, np.max, np.min, np.prod, np.std, np.var,
-    np.cumsum, np.argmax, np.argmin, np.any, np.all, np.median, np.sort, np.diff, np.dot, np.abs, np.sqrt, np.exp,
-})  # fmt: skip
-"""Functions that take a list for an array."""
-
-
-@serves("lists")
-def as_arrays(function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """The result of one of NumPy's functions of such a list, as one of an array: function, arguments, keywords."""
-    if not any(map(is_grown, (*given, *named.values()))):
-        return function, given, named
-    if not given or not is_grown(given[0]) or any(map(is_grown, (*given[1:], *named.values()))):
-        raise UnknownError(f"numpy.{function.__name__} of a list that has grown in a loop")
-    array: Any = given[0].whole()
-    axis = named.get("axis", given[1] if len(given) > 1 else 0)
-    merged = array.ndim > 1 and axis == 0 and len(given) < 3 and not {*named} - {"axis"}
-    if function is np.stack and len(given) < 3 and not {*named} - {"axis"} and type(axis) is int:
-        return np.ascontiguousarray, (np.moveaxis(array, 0, axis),), {}
-    if function is np.vstack and array.ndim == 2 and len(given) == 1 and not named:
-        return np.copy, (array,), {}
-    if function is np.column_stack and array.ndim == 2:
-        return np.ascontiguousarray, (array.T,), {}
-    is_row = array.ndim == 2 if function is np.hstack else array.ndim > 2 and function is np.vstack
-    if merged and (function is np.concatenate or is_row):
-        return np.reshape, (array, (-1, *array.shape[2:])), {}
-    if function not in WHOLE:
-        raise UnknownError(f"numpy.{function.__name__} of a list that has grown in a loop")
-    return function, (array, *given[1:]), named
+    return type(value) is Listed and (value.array is not None or value.counted is not None)

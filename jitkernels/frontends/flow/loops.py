@@ -154,13 +154,19 @@ class Loop:
                     moving.note(tracer, one)
                 self.start = attempt.start
                 self.lists.clear()
+                originals = [self.before[place].view.storage for place in self.rebound]
+                for storage in originals:
+                    storage.is_read = False
                 self._run(given)
             attempt.finish(state.entries, state.line)
-            for place in self.rebound:
-                if self.lists and attempt.has_written(values[place].view.storage):
+            for place, original in zip(self.rebound, originals, strict=True):
+                is_written = attempt.has_written(values[place].view.storage)
+                if self.lists and is_written:
                     raise UnknownError(f"{state.names[place]} is written to, and in a list")
-                # The first round has the array from before the loop, which others see being written to.
-                if not self.own[place] and attempt.has_written(values[place].view.storage):
+                # The first round has the array from before the loop, which others see being written to:
+                # variables that are known, and what loops go along, or functions have as defaults.
+                is_shared = original.is_read and attempt.has_written(original)
+                if is_shared or (is_written and (original.is_read or not self.own[place])):
                     raise self._error(place, "is written to, and another array after it: take a copy before")
             after = state.read()
             if not self._is_settled(attempt, values, after, parameters[first:]):
@@ -327,8 +333,10 @@ class Loop:
         for place in self.rebound:
             values[place] = fresh(tracer, next(found))
             values[place].view.storage.doubts += [one.array.view.storage for one in self.lists]
+            grown = [one.array.view.storage for one in self.lists]
             for other in self.doubts.get(place, ()):
-                values[place].view.storage.doubt(other)
+                if all(other is not one for one in grown):
+                    values[place].view.storage.doubt(other)
             if not self.own[place]:  # without a round it is still an array that others have as well
                 if not tracer.differentiates:
                     self._expect_round(place)

@@ -4,14 +4,14 @@ import builtins
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from jitkernels.frontends.flow import first_round
 from jitkernels.frontends.flow import numbers as _numbers  # noqa: F401  # the table of what traced functions call
-from jitkernels.frontends.flow.along import along, enumerate_, range_, reversed_, zip_
+from jitkernels.frontends.flow.along import Along, along, enumerate_, range_, reversed_, zip_
 from jitkernels.frontends.flow.alternatives import Chosen
 from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, truth, value_of
-from jitkernels.frontends.flow.growing import GrowsError, Listed, finished
+from jitkernels.frontends.flow.growing import EmptyError, GrowsError, Listed, finished
 from jitkernels.frontends.flow.ints import least
 from jitkernels.frontends.flow.loops import Loop
 from jitkernels.frontends.flow.sides import SidesError
@@ -32,6 +32,7 @@ __all__ = [
     "State",
     "and_",
     "both",
+    "called",
     "chain",
     "chosen",
     "either",
@@ -40,6 +41,7 @@ __all__ = [
     "finished",
     "folded",
     "for_",
+    "given_back",
     "if_",
     "is_",
     "listed",
@@ -65,7 +67,20 @@ CURE = (
 def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any], state: State) -> None:
     """``for given in values: body(given)``, as long as the test holds."""
     tracer, found = current(), along(values)
-    if tracer is None or found is None:
+    if tracer is None:
+        _run(tracer, values, test, body, state)
+        return
+    held = [values] if found is None else found.arrays
+    tracer.along += held
+    try:
+        _for(tracer, values, found, test, body, state)
+    finally:
+        del tracer.along[len(tracer.along) - len(held) :]
+
+
+def _for(tracer: Tracer, values: Any, found: Along | None, test: Any, body: Any, state: State) -> None:
+    """The same in a trace."""
+    if found is None:
         _run(tracer, values, test, body, state)
         return
     rounds = found.count.rounds
@@ -97,8 +112,8 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
             raise reason from None
 
 
-def _grown(tracer: Tracer, state: State, loop: Callable[[State, Any], Loop]) -> None:
-    """Trace a loop, with memory for the lists that grow in it, and what it changes in others."""
+def _grown(tracer: Tracer, state: State, loop: Callable[[State, Any], "Loop | Choosing"]) -> None:
+    """Trace a loop or branch, with memory for the lists that grow in it, and what it changes in others."""
     lists: list[Listed] = []
 
     def begins(body: Callable[..., Any]) -> Callable[..., Any]:
@@ -161,7 +176,15 @@ def while_(test: Callable[[], Any], body: Callable[[], Any], state: State) -> No
         return
     try:
         _grown(tracer, state, lambda state, begins: Loop(tracer, state, None, test, begins(body)))
+    except GrowsError:
+        raise
     except UnknownError as error:
+        if isinstance(
+            error, EmptyError
+        ):  # of a loop around: later rounds have elements, or this one has none
+            asked = test()
+            if is_decided(asked) and not asked:
+                return
         if tracer.depth:
             raise
         reason = placed(error, state.line)
@@ -180,7 +203,9 @@ def if_(test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) 
         (yes if test else no)()
         return
     try:
-        _chosen(tracer, test, yes, no, state)
+        _grown(tracer, state, lambda state, _: Choosing(tracer, test, yes, no, state))
+    except GrowsError:
+        raise
     except SidesError as error:
         if error.is_placed:
             raise
@@ -196,15 +221,17 @@ def if_(test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) 
         raise
 
 
-def _chosen(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) -> None:
-    """Trace a branch, with what it changes in lists and dicts."""
-    while True:
-        try:
-            choose(tracer, test, yes, no, state)
-        except ChangesError as error:
-            state = state.with_entries(error.container, error.keys)
-        else:
-            return
+class Choosing(NamedTuple):
+    """A branch, which is traced as loops are."""
+
+    tracer: Tracer
+    test: Any
+    yes: Callable[[], Any]
+    no: Callable[[], Any]
+    state: State
+
+    def trace(self) -> None:
+        choose(*self)
 
 
 def chosen(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
@@ -305,6 +332,24 @@ def extreme(fold: str, value: Any, found: Any, some: Any) -> Any:
     better = elementwise("logical_or", as_bool(tracer, not_(some)).node, truth(tracer, sign(value, found)))
     nodes = [node_of(tracer, one, kind) for one in (value, found)]
     return number(tracer, Node("where", (better, *nodes), dtype_of(kind), ()), kind)
+
+
+def given_back(value: Any) -> Any:
+    """A result: lists in it stay what they are now."""
+    if type(value) is Listed and value.counted is not None:
+        return value.counted.finished()
+    if type(value) in (tuple, list):
+        made = [given_back(one) for one in value]
+        return value if all(a is b for a, b in zip(made, value, strict=True)) else type(value)(made)
+    if type(value) is dict:
+        named = {name: given_back(one) for name, one in value.items()}
+        return value if all(named[name] is value[name] for name in value) else named
+    return value
+
+
+def called(function: Any) -> Any:
+    """What a type is where it is called."""
+    return function if current() is None else CALLED.get(function, function)
 
 
 def listed(*values: Any) -> list[Any]:

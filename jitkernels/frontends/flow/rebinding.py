@@ -4,7 +4,11 @@ The array from before the loop stays what it was. What a round makes is new, or 
 variables may have one array then, as writing to one would change the other.
 """
 
+import functools
+import gc
+import types
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from jitkernels.frontends.flow.tracing import owners
@@ -57,17 +61,41 @@ def is_own(value: Any, state: Sequence[Any]) -> bool:
         return False
     if sum(type(one) is Traced and one.view.storage is storage for one in state) != 1:
         return False
-    return sum(one.view.storage is storage for one in _arrays(owners())) <= 1
+    known = owners()
+    if any(one.view.storage is storage for one in _arrays(value.tracer.along, known)):
+        return False
+    return sum(one.view.storage is storage for one in _arrays([one for _, one in known], known)) <= 1
 
 
-def _arrays(values: Any) -> Iterator[Traced]:
-    for one in values:
+HOLDING = frozenset({
+    list, tuple, set, frozenset, dict, map, filter, zip, enumerate, reversed, functools.partial, types.MethodType,
+    types.GeneratorType, type(iter([])), type(iter(())),
+})  # fmt: skip
+"""Types whose objects may have arrays, which Python's own collector of garbage finds."""
+
+
+def _arrays(values: Any, known: Sequence[tuple[str, Any]]) -> Iterator[Traced]:
+    """The arrays that values have, also as elements, as what they go along, and as what functions remember.
+
+    Variables of a function around that others inside of it see, which are `known`, are not those of the latter too.
+    """
+    waiting, seen = [*values], set()
+    while waiting:
+        one = waiting.pop()
         if type(one) is Traced:
             yield one
-        elif type(one) in (list, tuple, set):
-            yield from _arrays(one)
-        elif type(one) is dict:
-            yield from _arrays(one.values())
+            continue
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if type(one) in HOLDING:
+            waiting += gc.get_referents(one)
+        elif type(one) is types.FunctionType:
+            waiting += [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values()]
+            for name, cell in zip(one.__code__.co_freevars, one.__closure__ or (), strict=True):
+                with suppress(ValueError):  # where it has no value yet
+                    kept = cell.cell_contents
+                    waiting += [] if any(name == other and kept is had for other, had in known) else [kept]
 
 
 def parameter_of(before: Traced, parameters: Sequence[Node]) -> tuple[Node, list[Node]]:

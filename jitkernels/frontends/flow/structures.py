@@ -36,7 +36,28 @@ class Parts(NamedTuple):
     parts: tuple[Any, ...]
 
 
-Form = Leaf | Parts | Choice
+class Compound:
+    """What is made of arrays, and can be made of others like them. Those of one have its `origin`."""
+
+    origin: Any
+
+    def parts(self) -> Sequence[Any]:
+        """The arrays."""
+        raise NotImplementedError
+
+    def of(self, parts: Sequence[Any]) -> Any:
+        """The same of other arrays."""
+        raise NotImplementedError
+
+
+class Made(NamedTuple):
+    """Such a value, and the forms of its arrays. There is no other one like it."""
+
+    like: Compound
+    parts: tuple[Any, ...]
+
+
+Form = Leaf | Parts | Choice | Made
 
 
 class FormError(UnknownError):
@@ -53,6 +74,8 @@ def form_of(value: Any) -> Form:
         return value.choice
     if value is None or type(value) is str:
         return Choice((value,), None)
+    if isinstance(value, Compound):
+        return Made(value, tuple(map(form_of, value.parts())))
     is_named = isinstance(value, tuple) and hasattr(value, "_fields")
     if (type(value) in (tuple, list) or is_named) and len(value) <= MOST_PARTS:
         return Parts(type(value), None, tuple(map(form_of, value)))
@@ -74,8 +97,8 @@ def joined_form(one: Form | None, other: Form | None) -> Form | None:
             return None
         parts = [joined_form(a, b) for a, b in zip(one.parts, other.parts, strict=True)]
         return None if any(part is None for part in parts) else Parts(one.kind, one.names, tuple(parts))
-    leaf, parts_of = (one, other) if isinstance(one, Leaf) else (other, one)
-    return parts_of if leaf.like is UNSET else None  # type: ignore[union-attr]  # a leaf
+    leaf, form = (one, other) if isinstance(one, Leaf) else (other, one)
+    return form if isinstance(leaf, Leaf) and leaf.like is UNSET else None
 
 
 def _choice(one: Form, other: Form) -> Form | None:
@@ -112,6 +135,9 @@ def leaves_of(value: Any, form: Form) -> list[Any] | None:
         return [value] if isinstance(form_of(value), Leaf) else None
     if isinstance(form, Choice):
         return _leaves_of_choice(value, form)
+    if isinstance(form, Made):
+        is_it = isinstance(value, Compound) and value.origin is form.like.origin
+        return list(value.parts()) if is_it else None
     mine = form_of(value)
     if not isinstance(mine, Parts) or (mine.kind, mine.names) != (form.kind, form.names):
         return None
@@ -167,6 +193,8 @@ def put_together(tracer: Tracer, form: Form, leaves: Iterator[Any]) -> Any:
     parts = [put_together(tracer, one, leaves) for one in form.parts]
     if parts and all(one is UNSET for one in parts):
         return UNSET
+    if isinstance(form, Made):
+        return form.like.of(parts)
     if form.kind is dict:
         return dict(zip(form.names or (), parts, strict=True))
     return form.kind(parts) if form.kind in (tuple, list) else form.kind(*parts)
@@ -179,7 +207,9 @@ def arrays_in(value: Any) -> Iterator[Traced]:
     elif type(value) is Chosen:
         yield value.tag
         yield from arrays_in(value.other)
-    elif isinstance(value, tuple | list):
+    elif isinstance(value, Compound):
+        yield from arrays_in(list(value.parts()))
+    elif isinstance(value, tuple) or type(value) is list:
         for one in value:
             yield from arrays_in(one)
     elif type(value) is dict:

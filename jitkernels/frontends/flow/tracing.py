@@ -104,9 +104,9 @@ def name_of(value: Any) -> str:
     return ""
 
 
-def owners() -> list[Any]:
-    """The same, each variable once: those of a function that others inside of it have as well are its own."""
-    found: list[Any] = []
+def owners() -> list[tuple[str, Any]]:
+    """The same with names, each variable once: functions inside of another one have variables of that."""
+    found: list[tuple[str, Any]] = []
     inside: dict[str, Any] = {}
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not frame.f_code.co_filename.endswith("specialisation.py"):
@@ -116,11 +116,11 @@ def owners() -> list[Any]:
                 if name in code.co_freevars:
                     inside[name] = value
                 else:
-                    found.append(value)
+                    found.append((name, value))
             for name in code.co_cellvars:
                 inside.pop(name, None)
         frame = frame.f_back
-    return [*found, *inside.values()]
+    return [*found, *inside.items()]
 
 
 def _containers() -> list[Any]:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jitkernels.frontends.rewriting import comprehensions
-from jitkernels.frontends.rewriting.jumps import STOPS, none_of, without_jumps
+from jitkernels.frontends.rewriting.jumps import STOPS, VALUE, none_of, without_jumps
 from jitkernels.frontends.rewriting.liveness import STATE, note_states
 
 FLOW, PART = "_jk_flow", "_jk_part"
@@ -126,6 +126,8 @@ class Expressions(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if self.is_inside or not comprehensions.is_fold(node) or not _is_plain(node.args[0]):
             self.generic_visit(node)
+            if isinstance(node.func, ast.Name) and node.func.id in TYPES:
+                node.func = _called("called", node.func)
             return node
         inner, *others = node.args
         assert isinstance(node.func, ast.Name), "a fold"
@@ -160,6 +162,8 @@ class Builtins(ast.NodeTransformer):
         return node
 
 
+TYPES = ("int", "float")
+"""Types of Python that are called, and given as dtypes in the same function."""
 ALONG = ("range", "enumerate", "zip", "reversed")
 """Functions of Python whose results loops go along."""
 
@@ -255,7 +259,18 @@ class Calls:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.List()):
                 expressions.grows = name in self.appended
-        return [expressions.visit(node)]
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                named = [one.id for one in names if isinstance(one, ast.Name)]
+                is_all = all(isinstance(one, ast.List) for one in values)
+                expressions.grows = is_all and len(named) == len(names) and self.appended.issuperset(named)
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.List()):
+                expressions.grows = name in self.appended
+        made = expressions.visit(node)
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name) | ast.Tuple(elts=[ast.Name(id=name), *_])]):
+                if name.startswith(VALUE):
+                    made.value = _called("given_back", made.value)
+        return [made]
 
     def _for(self, node: ast.For, used: set[str]) -> list[ast.stmt]:
         state, stops = getattr(node, STATE), getattr(node, STOPS)
@@ -312,12 +327,14 @@ class Calls:
 
 
 def _appended(tree: ast.FunctionDef) -> set[str]:
-    """The variables whose method `append` is called in a loop."""
+    """The variables whose methods that add or take elements are called in a loop or branch."""
     found = set()
-    for loop in ast.walk(tree):
-        for one in ast.walk(loop) if isinstance(loop, ast.For) else ():
+    for part in ast.walk(tree):
+        for one in ast.walk(part) if isinstance(part, ast.For | ast.While | ast.If) else ():
             match one:
-                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append")):
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend" | "pop")):
+                    found.add(name)
+                case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.List()):
                     found.add(name)
     return found
 

@@ -70,7 +70,9 @@ class LoopWriter(Loops):
             begin = twice
         enters = self.is_filled(loop, wide) and not many
         self.counted(block, loop, begin, stop, wide, wide, body, enters=enters, streamed=streamed)
-        if reduces and not many:  # whose first step is the same in all rows
+        if self.variant.halves and not reduces and not many and loop != self.range_loop:
+            self._in_halves(block, loop, (begin, stop, end), narrow, body)
+        elif reduces and not many:  # whose first step is the same in all rows
             self.single_vectors(block, loop, (begin, stop, end), narrow, wide, body)
         else:
             self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
@@ -117,6 +119,19 @@ class LoopWriter(Loops):
         vector = Block(block, loop, last, lanes, mask)
         body(vector)
         self._where(block, new(block, f"icmp ne i64 {left}, 0"), vector.lines)
+
+    def _in_halves(
+        self, block: Block, loop: int, limits: tuple[str, str, str], lanes: int, body: Callable[[Block], None]
+    ) -> None:
+        """What whole steps left of a row, from the second limit on: half a vector, then half of that, and so on."""
+        begin, stop, end = limits
+        new = self.function.new
+        count = new(block, f"sub nsw i64 {end}, {begin}")
+        while lanes > 1:
+            lanes //= 2
+            here = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, {-lanes}')}")
+            self.counted(block, loop, stop, here, lanes, lanes, body)
+            stop = here
 
     def _last_vector(self, block: Block, begin: str, end: str, lanes: int) -> tuple[str, str, str]:
         """Where the vector begins that has lanes which are off, how many are on, and which."""

@@ -123,10 +123,7 @@ class Loops(Targets):
                 if (
                     not {inner, outer} & self.directions.keys()
                     and all(same(access.get(outer, 0), access.get(inner, 0) * extent) for access in accesses)
-                    and not any(
-                        target.loops and inner in target.loops and outer not in target.loops
-                        for target in self.targets
-                    )
+                    and not any((inner in target.loops) != (outer in target.loops) for target in self.targets)
                 ):
                     self.extents[inner] = self.extents[outer] * extent
                     for access in accesses:

@@ -226,7 +226,9 @@ class Emitter(ShortRows):
             for target, accumulator in zip(reductions, self.accumulators, strict=True):
                 value = self.values.in_lanes(inside, target.node, target.place)
                 index = self._index(inside, target, accumulator) if accumulator.is_index else ""
-                accumulator.take(inside, value, self.values.mask(inside), index)
+                # Lanes of columns are apart: those that are off follow the first, and fail where that one does.
+                mask = self.values.mask(inside) if self.lane_loop in loops else ""
+                accumulator.take(inside, value, mask, index)
             for target, value in stored:
                 assert target.array is not None, "a root"
                 self._store(inside, target, value)

@@ -21,7 +21,8 @@ class Variant:
     `stream`: of results from so many bytes on, whole lines go past the caches, where they would not stay; 0 for never.
     `fetches`: what is read comes from memory, and what is reduced is asked for before it is needed.
     `is_delicate`: lanes that are off may set no flag of the processor, whatever they compute. `any_size`: no code is
-    left out because sizes such as those traced do not want it.
+    left out because sizes such as those traced do not want it. `halves`: what whole vectors leave of a row is done by
+    half of one, and half of that, which is sooner done for a few lanes than a vector with lanes that are off.
     """
 
     vector_bytes: int = 64
@@ -30,6 +31,7 @@ class Variant:
     fetches: bool = False
     is_delicate: bool = False
     any_size: bool = False
+    halves: bool = False
 
 
 @dataclass
