@@ -19,7 +19,7 @@ Program = Callable[..., Any]
 def given(rounds: int, dtype: str = "float64") -> list[Any]:
     """Rows, two matrices of different forms, a bias and a state."""
     drawn = np.random.default_rng(rounds)
-    shapes = ((rounds, 20), (24, 20), (20, 24), (24,), (24,))
+    shapes = ((rounds, 90), (24, 90), (90, 24), (24,), (24,))
     return [(drawn.random(shape) - 0.5).astype(dtype) for shape in shapes]
 
 
@@ -170,7 +170,7 @@ def test_single_precision_and_steps_that_are_an_argument() -> None:
 def test_memory_does_not_grow_with_rounds() -> None:
     fast = jk.jit(matrix_first)
     fast(*given(20_000))
-    assert fast.stats().arena_high_water < 3 * BLOCK * 24 * 8
+    assert fast.stats().arena_high_water < 2 * BLOCK * (24 + 90) * 8
 
 
 TERMS = (
@@ -256,19 +256,3 @@ def test_matrices_that_begin_anywhere() -> None:
     for offset in (0, 8, 16, 40):
         agree(power, [w, v, h], fast(at(w, offset), at(v, offset), h), 1e-9)
     assert "w: float64" in str(fast.explain(w, v, h)).split("loop")[0]
-
-
-def test_products_with_powers_of_two_are_exact() -> None:
-    """They may be joined with sums: results are NumPy's to the last bit."""
-
-    def waves(a: Any, b: Any, steps: Any) -> Any:
-        for _ in range(steps):
-            a[1:-1] = a[1:-1] + 0.125 * (b[2:] - 2.0 * b[1:-1] + b[:-2]) - 0.3 * b[1:-1]
-            b[1:-1] -= 0.5 * a[1:-1] - 4.0 * np.square(a[2:]) * 0.25
-        return a, b
-
-    a, b = np.random.default_rng(0).random((2, 101)) - 0.5
-    expected = waves(a.copy(), b.copy(), 5)
-    for level in (0, 3):
-        found = jk.jit(waves, config=JitConfig(opt_level=level))(a.copy(), b.copy(), 5)
-        assert all(map(np.array_equal, found, expected))

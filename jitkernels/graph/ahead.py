@@ -32,8 +32,9 @@ from jitkernels.records import record
 BLOCK = 64
 """Rounds that are computed ahead: rows enough for a product of matrices, few enough to stay in the caches."""
 LEAST_ROUNDS = 8
-LEAST_ELEMENTS = 256
-"""Of a matrix: a product with less takes no longer than storing and reading what it gives."""
+LEAST_ELEMENTS, LEAST_BESIDE = 256, 2048
+"""Of a matrix before a vector, and behind one: a product with less takes no longer than reading what it gave. That of
+a vector and a matrix needs no sums of lanes, and is quick by itself."""
 
 
 def computed_ahead(graph: Graph, scope: Scope) -> Graph:
@@ -145,7 +146,8 @@ class Wide:
         matrix = right if wide[0] else left
         if all(wide) or left.ndim != 2 or right.ndim != 2 or node.dtype not in FLOATS:
             return None
-        if not is_at_least_now(extents.product(matrix.shape), LEAST_ELEMENTS):
+        least_elements = LEAST_BESIDE if wide[0] else LEAST_ELEMENTS
+        if not is_at_least_now(extents.product(matrix.shape), least_elements):
             return None
         if wide[0] and same(left.shape[0], 1):
             found = product(construct.squeeze(inputs[0], [1]), inputs[1])
