@@ -7,7 +7,7 @@ but the function, so that two bundles in one program do not meet.
 from collections.abc import Iterable
 
 from jitkernels.errors import BundleError
-from jitkernels.native import c_api, codegen, openmp
+from jitkernels.native import arenas, c_api, codegen, openmp
 from jitkernels.native.link import LIBC, linked, refuse_undefined
 from jitkernels.native.source import External, Source, symbol_of
 
@@ -19,6 +19,20 @@ define void @PyEval_RestoreThread(ptr %state) { ret void }
 define i64 @PyThread_get_thread_ident() { ret i64 0 }
 """
 """What long loops ask for signals, where there is no Python that could raise for one."""
+LENDING = f"""declare ptr @aligned_alloc(i64, i64)
+declare void @free(ptr)
+define ptr @{arenas.LENT}(i64 %bytes) {{
+  %more = add i64 %bytes, 63
+  %size = and i64 %more, -64
+  %piece = call ptr @aligned_alloc(i64 64, i64 %size)
+  ret ptr %piece
+}}
+define void @{arenas.GIVEN_BACK}(ptr %piece) {{
+  call void @free(ptr %piece)
+  ret void
+}}
+"""
+"""What lends memory where no other call could have left some."""
 OF_SYSTEM = (*LIBC, "sched_yield")
 """What an object may leave to the C library."""
 
@@ -51,6 +65,9 @@ def _add_called(parts: dict[str, str | bytes], externals: Iterable[External]) ->
             continue
         if external.symbol in c_api.SIGNALS:
             parts["signals"] = NO_PYTHON
+            continue
+        if external.symbol in (arenas.LENT, arenas.GIVEN_BACK):
+            parts["lending"] = LENDING
             continue
         if external.source is None:
             if external.symbol not in OF_SYSTEM:

@@ -25,7 +25,8 @@ class Group:
     """Arrays that are computed at once. `taken` are the nodes of the region that its inputs are, `given` its outputs'.
 
     `program`, `steps` and `arrays` are how it is compiled, `words` the outer frame's words of its memory by the ids of
-    what is made there, and `sharing` those whose memory others have at other times.
+    what is made there, `sizes` the bytes of it by these words, and `sharing` those whose memory others have at other
+    times.
     """
 
     graph: Graph
@@ -37,6 +38,7 @@ class Group:
     arrays: Any = None
     calls: Any = ()
     words: dict[int, int] = field(default_factory=dict)
+    sizes: dict[int, Number] = field(default_factory=dict)
     sharing: AbstractSet[int] = frozenset()
 
 

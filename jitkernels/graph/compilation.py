@@ -254,7 +254,8 @@ def _bodies(flow: Flow, program: Program, arrays: dict[int, Array], scope: Scope
             for node in group.program.made:
                 if node.ndim:
                     memory = Node("memory", (), node.dtype, _largest(node.shape))
-                    group.words[id(node)] = _array(program, memory, construct.contiguous(memory.shape)).word
+                    word = _array(program, memory, construct.contiguous(memory.shape)).word
+                    group.words[id(node)], group.sizes[word] = word, lifetimes.bytes_of(memory)
                     program.made.append(memory)
 
 

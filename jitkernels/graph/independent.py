@@ -1,17 +1,20 @@
 """Loops whose rounds can be run in any order, and so by several threads: none reads or writes what another one writes.
 
-That is so where nothing but arrays goes from round to round, and all that is read or written of each of them lies, in
-one of its dimensions, at ``factor * count + offset``, the same for all: then each round has rows of its own.
+That is so where nothing but arrays, and ints that parts of the rounds may have their own of (see
+`jitkernels.graph.carried`), goes from round to round, and all that is read or written of each of them lies, in
+one of its dimensions, at ``factor * count + offset``, the same for all: then each round has rows of its own. What
+nests compute in a round has memory that the thread lends (see `jitkernels.graph.emit.shared_rounds`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
-from jitkernels.graph.extents import Number, same
+from jitkernels.graph.carried import Joined, joined_by
+from jitkernels.graph.construct import IndexMap
+from jitkernels.graph.extents import Atom, Extent, Number, is_moving, made, same, terms_of
 from jitkernels.graph.flows import is_direct
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.leaving import is_constant
-from jitkernels.graph.regions import nodes_within, regions_of
 from jitkernels.records import record
 
 
@@ -34,7 +37,9 @@ Known = dict[int, Any]
 class _Reader:
     """Goes through a round and notes in which dimensions each array is accessed by rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, symbol: str) -> None:
+        """`symbol` is the count's, in extents."""
+        self.symbol = symbol
         self.rows: dict[int, list[tuple[int, Row]]] = {}
 
     def region(self, graph: Graph, given: Sequence[Any]) -> list[Any]:
@@ -50,9 +55,11 @@ class _Reader:
         return [known.get(id(node)) for node in graph.outputs]
 
     def _node(self, node: Node, known: Known) -> Any:
-        if not is_direct(node):
-            raise _DependentError
         given = [known.get(id(one)) for one in node.inputs]
+        if node.operation == "call" or "grows" in node.options:
+            raise _DependentError  # of Python, or in what order is not the same
+        if not is_direct(node):
+            return self._of_arrays(node, given)
         match node.operation:
             case "parameter" | "constant" | "extent":
                 return None
@@ -77,6 +84,35 @@ class _Reader:
         if any(type(one) is int for one in given):
             raise _DependentError
         return None
+
+    def _of_arrays(self, node: Node, given: Sequence[Any]) -> Any:
+        """What nests read and write of an array that the loop carries are parts of it."""
+        if any(type(one) is int for one in given[1:]) or (
+            type(given[0] if given else None) is int and node.operation not in ("view", "update")
+        ):
+            raise _DependentError
+        if node.operation == "view":
+            self._access(given[0], self._places(node.options["map"], node.shape))
+        if node.operation == "update":
+            self._access(given[0], self._places(node.options["map"], node.options["extents"]))
+            return given[0]
+        return None
+
+    def _places(self, index_map: IndexMap, shape: Sequence[Number]) -> list[Any]:
+        """The rows, by dimensions of an array, that a part of it is; None for all else."""
+        found: list[Any] = []
+        for start, steps in index_map:
+            count = terms_of(start)
+            factor = count.get((Atom(self.symbol),), 0)
+            rest = start - self.symbol_times(factor, start) if factor else 0
+            is_one = all(same(shape[dimension], 1) for dimension, _ in steps)
+            found.append(Row(factor, rest) if factor and is_one and not is_moving(rest) else None)
+        return found
+
+    def symbol_times(self, factor: int, of: Number) -> Number:
+        """So many times the count, as part of an extent."""
+        assert isinstance(of, Extent), "it moves"
+        return made({(Atom(self.symbol),): factor}, of.scope)
 
     def _access(self, array: Any, places: Sequence[Any]) -> None:
         if array is None:
@@ -136,32 +172,34 @@ def _number(node: Node) -> Number | None:
     return found
 
 
-def is_independent(loop: Node, bodies: Mapping[int, Any]) -> bool:
-    """Whether the rounds of a loop can be run in any order, without nests, which have memory that all share."""
+def independent(loop: Node, moving: Container[str]) -> dict[int, Joined] | None:
+    """What joins the ints that a loop carries, by their numbers, if its rounds can be run in any order; None if not.
+
+    `moving` are the symbols that extents hang on.
+    """
     options = loop.options
     if loop.operation != "loop" or not options["counts"]:
-        return False
+        return None
     if not is_constant(options["condition"].outputs[0], value=True) or options["condition"].checks:
-        return False
+        return None
     if loop.inputs[2].operation != "constant" or loop.inputs[2].options["value"] != 1:
-        return False
+        return None
     body, many = options["body"], options["carried"]
-    regions = [body, *(one for node in nodes_within(body) for one in regions_of(node))]
-    if any(group for one in regions for _, group in bodies[id(one)].stages):
-        return False
     arrays = [i if loop.inputs[3 + i].ndim else None for i in range(many)]
-    if not any(one is not None for one in arrays):
-        return False
+    joined = joined_by(loop, moving)
+    if not joined and not any(one is not None for one in arrays):
+        return None
     for i, one in enumerate(arrays):
         if (
             one is None
+            and i not in joined
             and body.outputs[i] is not body.inputs[1 + i]
             and body.outputs[i].operation != "constant"
         ):
-            return False
-    reader = _Reader()
+            return None
+    reader = _Reader(body.inputs[0].options.get("symbol", ""))
     try:
         after = reader.region(body, [Row(1, 0), *arrays, *[None] * (len(body.inputs) - 1 - many)])
     except _DependentError:
-        return False
-    return all(a == b for a, b in zip(after, arrays, strict=True) if b is not None)
+        return None
+    return joined if all(a == b for a, b in zip(after, arrays, strict=True) if b is not None) else None

@@ -27,9 +27,11 @@ def _of_region(region: Graph, rounds: Number) -> Number:
     for node in region:
         if is_flow(node):
             total = total + work_of(node, rounds)
-        elif OPERATIONS[node.operation].is_elementwise or node.operation == "reduce":
-            of = node.inputs[0] if node.operation == "reduce" else node
-            steps = limits.limit(extents.product(of.shape), is_upper=True)
+        elif OPERATIONS[node.operation].is_elementwise or node.operation in ("reduce", "matmul"):
+            shape = node.inputs[0].shape if node.operation == "reduce" else node.shape
+            if node.operation == "matmul":
+                shape = (*shape, node.inputs[0].shape[-1])
+            steps = limits.limit(extents.product(shape), is_upper=True)
             total = total + round(min(cones.own_cost(node), 15.0) + 1) * (SOME if steps is None else steps)
     return total
 

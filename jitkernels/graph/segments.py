@@ -7,7 +7,7 @@ from jitkernels import machine
 from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import GraphError
 from jitkernels.graph import calling, cones, epilogues, guesses
-from jitkernels.graph.emit import polls, programs, shared_rounds, swapping
+from jitkernels.graph.emit import polls, programs, runs, shared_rounds, swapping
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
 from jitkernels.graph.emit.clock import Clock
@@ -16,6 +16,7 @@ from jitkernels.graph.emit.flow import FlowEmitter
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
 from jitkernels.graph.emit.rounding import FUSED, rounded
+from jitkernels.graph.emit.runs import Call
 from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.emit.watched import WatchedLibrary
 from jitkernels.graph.extents import Extent, Scope
@@ -49,7 +50,7 @@ class Maker:
     units: list[programs.Unit] | None = None
     texts: list[str] = field(default_factory=list)
     flows: list[str] = field(default_factory=list)
-    calls: list[programs.Call] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     kernels: list[External] = field(default_factory=list)
 
     def segment(self, units: Sequence[Unit]) -> Segment:
@@ -63,7 +64,7 @@ class Maker:
         kind = WatchedLibrary if is_watched else Library
         self.library = kind(alone={} if self.units is None else None)
         self.shares = self.calls_python = False
-        made: dict[int, list[programs.Call]] = {}
+        made: dict[int, list[Call]] = {}
         number = 0
         for unit in units:
             if id(unit) in made:
@@ -129,17 +130,14 @@ class Maker:
         if emitter.shares and shared_rounds.TEXT not in self.flows:
             self.flows.append(shared_rounds.TEXT)
             self.kernels += shared_rounds.externals()
-        self.calls.append(
-            programs.Call(name, None, work_of(flow.node), refuses=True, clock=self._clock(flow))
-        )
+        self.calls.append(Call(name, None, work_of(flow.node), refuses=True, clock=self._clock(flow)))
 
     def _made(self, nests: Sequence[Nest | Product | Flow | KernelCall | NumpyCall]) -> Segment:
-        parallel = self.shares or any(
-            not call.refuses and (isinstance(call.work, Extent) or call.work > WORK) for call in self.calls
-        )
+        shared = [call.work for call in self.calls if not call.refuses]
+        parallel = self.shares or any(isinstance(one, Extent) or one > WORK for one in shared)
         symbols, config = self.program.symbols, self.program.config
         text = programs.segment_text(
-            self.library, self.texts, self.flows, self.calls, symbols, parallel=parallel
+            self.library, self.texts, self.flows, self.calls, symbols, self._overlap(), parallel=parallel
         )
         if abs(config.opt_level) < 2:  # every product is rounded before it is added to, as NumPy's are
             text = text.replace(FUSED, " ")
@@ -152,6 +150,18 @@ class Maker:
         asks = polls.TEXT in self.flows or self.calls_python
         return Segment([*nests], source, work, config.cache, asks, self.calls_python)
 
+    def _overlap(self) -> runs.Overlap:
+        """Whether arrays may lie in the same memory."""
+        buffers = {one.word: one for one in self.program.arena.buffers}
+
+        def overlap(one: int, other: int) -> bool:
+            if one == other:
+                return True
+            both = buffers.get(one), buffers.get(other)
+            return both[0] is not None and both[1] is not None and not both[0].meets(both[1])
+
+        return overlap
+
     def _product(self, product: Product, name: str, kernel: External | None = None, after: str = "") -> None:
         """The call of a product's kernel; of the one that hands its rows on to a function, if that is given."""
         kernel = kernel or product.external
@@ -159,7 +169,7 @@ class Maker:
         self.kernels.append(kernel)
         self.texts.append(product.text(self._function(), self.arrays, name, kernel, after))
         clock = self._clock(product)
-        self.calls.append(programs.Call(name, product.batches, product.work, clock=clock))
+        self.calls.append(Call(name, product.batches, product.work, clock=clock))
 
     def kernel(self, call: KernelCall, name: str) -> None:
         """The call of a kernel."""
@@ -167,7 +177,7 @@ class Maker:
         assert external is not None, "chosen for it"
         self.kernels.append(external)
         self.texts.append(call.text(self._function(), self.arrays, name, external))
-        self.calls.append(programs.Call(name, None, call.work, clock=self._clock(call)))
+        self.calls.append(Call(name, None, call.work, clock=self._clock(call)))
 
     def numpy(self, call: NumpyCall, name: str, *, hears: bool) -> None:
         """The call of a function of NumPy's."""
@@ -175,11 +185,12 @@ class Maker:
         self.calls_python = True
         self.texts.append(call.text(self._function(), self.arrays, name))
         self.kernels += call.externals
-        self.calls.append(programs.Call(name, None, call.work, refuses=True, clock=self._clock(call)))
+        self.calls.append(Call(name, None, call.work, refuses=True, clock=self._clock(call)))
 
     def _nest(self, nest: Nest, name: str, product: Product | None) -> None:
         """The code of a nest, and its call, which a product behind which it comes may do for its rows."""
         emitter = self._emitter(nest, name, self._variant(nest, follows=product is not None))
+        touched = runs.touched(emitter)
         own = emitter.text()
         if self.has_flows and not _sums(nest):
             own = rounded(self.library, own)
@@ -199,7 +210,10 @@ class Maker:
         extent = None if loop is None else emitter.extents[loop]
         unit = emitter.lanes()[1] if loop == emitter.lane_loop else 1
         clock = self._clock(nest)
-        self.calls.append(programs.Call(name, extent, nest.work, unit, checks, clock=clock))
+        in_run = self.units is None and not checks and clock is None and type(emitter) is Emitter
+        self.calls.append(
+            Call(name, extent, nest.work, unit, checks, clock=clock, touched=touched if in_run else None)
+        )
 
     def _handing_on(self, product: Product, emitter: Emitter) -> External | None:
         """The kernel of a product that hands its rows on to a nest; None where a nest waits for all of them."""

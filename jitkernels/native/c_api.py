@@ -112,11 +112,6 @@ def calling() -> tuple[External, ...]:
     return tuple(link(name, _c_api(name)) for name in CALLING)
 
 
-def yielding() -> tuple[External, ...]:
-    """What code links to that waits for other threads."""
-    return (link("sched_yield", _libc("sched_yield")),)
-
-
 def link(name: str, address: Callable[[], int]) -> External:
     """A function or object of the interpreter's, by the name that it has in code."""
     return External(name, "void", (), address)

@@ -17,12 +17,13 @@ import sys
 from pathlib import Path
 
 from jitkernels import machine
-from jitkernels.native import load, pool, processor_flags, sharing, threads
+from jitkernels.native import load, phases, pool, processor_flags, sharing, threads
 from jitkernels.native.ir import HASTY, STRAIGHT, IRSource
 from jitkernels.native.source import External
 
 SHARE = "jk_share"
-SHARED = (SHARE, "jk_team", "jk_parallel")
+SHARE_RUN, SHARE_ROUNDS = "jk_share_run", "jk_share_rounds"
+SHARED = (SHARE, "jk_team", "jk_parallel", SHARE_RUN, SHARE_ROUNDS)
 """What code that may use threads calls."""
 COUNTS = ("omp_get_max_threads", "omp_in_parallel")
 NAMES = ("libgomp.so.1", "libiomp5.so", "libomp.so.5", "libomp.so")
@@ -135,6 +136,7 @@ def _source(has_openmp: bool) -> IRSource:
     written = (
         WITH_OPENMP if has_openmp else WITHOUT_OPENMP,
         sharing.AMONG_THREADS,
+        phases.TEXT,
         pool.text(is_x86=target.is_x86, is_arm=target.is_arm),
         processor_flags.text(),
     )
@@ -177,8 +179,16 @@ def _share() -> int:
 
 
 def sharing_function() -> External:
-    """``i64 @jk_share(ptr data, ptr function, i64 extent, i64 unit, i64 work)``.
-
-    Threads call ``function(data, begin, end)``; it returns the bits of all that these return.
-    """
+    """What shares the steps of one loop, see `sharing`."""
     return External(SHARE, "int64", ("void*", "void*", "int64", "int64", "int64"), _share)
+
+
+def run_function() -> External:
+    """What shares the steps of several loops in one region, see `sharing`."""
+    return External(SHARE_RUN, "int64", ("void*", "void*", "int64"), lambda: _addresses()[SHARE_RUN])
+
+
+def rounds_function() -> External:
+    """What shares rounds that may take long, see `sharing`."""
+    given = ("void*", "void*", "int64", "int64", "void*")
+    return External(SHARE_ROUNDS, "int64", given, lambda: _addresses()[SHARE_ROUNDS])

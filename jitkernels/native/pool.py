@@ -2,7 +2,8 @@
 
 ``void @jk_parallel(ptr region, ptr shared, i64 team, i64 parts)`` calls ``region(shared, part, parts)`` once for each
 part. Whoever comes to a part first does it: the caller asks for helpers, begins at once, takes the parts of those that
-have not come when it is through with its own, and waits for what was really begun and for nothing else. A runtime of
+have not come when it is through with its own, and waits for what was really begun and for nothing else. Part 0 is the
+caller's. A runtime of
 OpenMP waits for all of its threads, and where other processes hold the cores that takes milliseconds for a call of
 microseconds.
 
@@ -139,6 +140,7 @@ start:
   store i32 0, ptr %at4
   store i32 %mode, ptr %at5
   call void @llvm.memset.p0.i64(ptr %at6, i8 0, i64 %parts, i1 false)
+  store i8 1, ptr %at6
   %cores = load i64, ptr @jk_cores
   %threads = call i64 @llvm.smax.i64(i64 %team, i64 %cores)
   %others = sub i64 %threads, 1
@@ -331,7 +333,8 @@ start:
   call void @mode_becomes(i32 %mode)
   %whole = mul i64 %number, %parts
   %first = sdiv i64 %whole, %team
-  br label %look
+  %is.caller = icmp eq i64 %number, 0
+  br i1 %is.caller, label %do, label %look
 look:
   %i = phi i64 [ 0, %start ], [ %i.next, %next ]
   %on = icmp slt i64 %i, %parts
@@ -350,10 +353,13 @@ take:
   %mine = icmp eq i8 %owner, 0
   br i1 %mine, label %do, label %next
 do:
-  call void %region(ptr %shared, i64 %part, i64 %parts)
+  %own = phi i64 [ 0, %start ], [ %part, %take ]
+  %turn = phi i64 [ 0, %start ], [ %i, %take ]
+  call void %region(ptr %shared, i64 %own, i64 %parts)
   br label %next
 next:
-  %i.next = add i64 %i, 1
+  %i.now = phi i64 [ %i, %see ], [ %i, %take ], [ %turn, %do ]
+  %i.next = add i64 %i.now, 1
   br label %look
 done:
   %failures = call i32 @flags_now()

@@ -1,9 +1,17 @@
-"""The steps of a loop shared among threads, as one function: the entry of the object that regions are in.
+"""Steps of loops shared among threads: of one loop, or of several that come one after another, in one region.
 
-Parts begin at multiples of a unit: where steps are lanes, a part of fewer than a vector has takes as long as all of it.
+``i64 @jk_share(ptr data, ptr function, i64 extent, i64 unit, i64 work)`` has threads do parts of one loop, by calls
+``function(data, begin, end)``; it returns the bits of all statuses. Parts begin at multiples of a unit: where steps are
+lanes, a part of fewer than a vector has takes as long as all of it. Every expression whose size shows in a call alone
+may come to need it. Where each had its own, a tenth of the time that making their code takes would go there.
 
-Every expression whose size shows in a call alone may come to need it. Where each had its own, a tenth of the time that
-making their code takes would go there.
+``i64 @jk_share_run(ptr data, ptr phases, i64 count)`` does so for several loops, its phases (see `PHASE`), for which
+threads are woken once. Each thread begins with parts of its own, the same rows in each phase, and takes what is left of
+others then. Nobody waits for a thread that has not come: what is waited for, where a phase says so, is that all parts
+of those before it are done, which somebody has begun. A phase of one part is its caller's.
+
+``i64 @jk_share_rounds(ptr data, ptr function, i64 extent, i64 work, ptr asks)`` shares the rounds of a loop that may
+take long: while its caller has to wait, it calls ``i64 asks(data)``, whose bits become part of the status.
 """
 
 WORK = 131072
@@ -12,10 +20,22 @@ WORK = 131072
 PART, MOST_PARTS = 65536, 4
 """What a part is at least, in additions as well, and parts for each thread at most: who comes late finds some left."""
 
-AMONG_THREADS = f"""
-define i64 @entry(ptr %data, ptr %function, i64 %extent, i64 %unit, i64 %work) {{
+SMALL_PART = 32768
+"""What a part is at least where threads are there already, as in all phases but the first."""
+
+BARRIER = 32768
+"""What a phase costs beside its work, in additions: about 0.2 us until all know that the one before it is done, and as
+much as that again and again for what one thread reads that another one has written."""
+
+PHASE = "{ ptr, i64, i64, i64, i64 }"
+"""A function, its extent, its unit, its work, and whether it waits for all that comes before it."""
+
+_TYPE = f"%Phase = type {PHASE}\n"
+
+_ONE = f"""
+define internal i64 @share(ptr %data, ptr %function, i64 %extent, i64 %unit, i64 %work, ptr %asks) alwaysinline {{
 start:
-  %given = alloca {{ ptr, ptr, i64, i64, i64 }}
+  %phase = alloca %Phase
   %little = icmp slt i64 %work, {2 * WORK}
   br i1 %little, label %serial, label %count
 count:  ; which divides: that would be felt where there is little to do
@@ -34,52 +54,124 @@ serial:
   %status = call i64 %function(ptr %data, i64 0, i64 %extent)
   ret i64 %status
 fork:
-  %at1 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 1
-  %at2 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 2
-  %at3 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 3
-  store ptr %data, ptr %given
-  store ptr %function, ptr %at1
-  store i64 %extent, ptr %at2
-  store i64 %unit, ptr %at3
-  %at4 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 4
-  store i64 0, ptr %at4
-  %worth = sdiv i64 %work, {PART}
-  %most = mul i64 %team, {MOST_PARTS}
-  %fewer = call i64 @llvm.smin.i64(i64 %worth, i64 %most)
-  %parts = call i64 @llvm.smin.i64(i64 %fewer, i64 %units)
-  call void @jk_parallel(ptr @jk_part, ptr %given, i64 %team, i64 %parts)
-  %statuses = load i64, ptr %at4
+  %extent.at = getelementptr %Phase, ptr %phase, i32 0, i32 1
+  %unit.at = getelementptr %Phase, ptr %phase, i32 0, i32 2
+  %work.at = getelementptr %Phase, ptr %phase, i32 0, i32 3
+  %waits.at = getelementptr %Phase, ptr %phase, i32 0, i32 4
+  store ptr %function, ptr %phase
+  store i64 %extent, ptr %extent.at
+  store i64 %unit, ptr %unit.at
+  store i64 %work, ptr %work.at
+  store i64 0, ptr %waits.at
+  %statuses = call i64 @shared_out(ptr %data, ptr %phase, i64 1, i64 %team, ptr %asks)
   ret i64 %statuses
 }}
-define internal void @jk_part(ptr %given, i64 %part, i64 %parts) nounwind {{
-start:
-  %at1 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 1
-  %at2 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 2
-  %at3 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 3
-  %data = load ptr, ptr %given
-  %function = load ptr, ptr %at1
-  %extent = load i64, ptr %at2
-  %unit = load i64, ptr %at3
-  %more = add i64 %extent, %unit
-  %padded = sub i64 %more, 1
-  %units = sdiv i64 %padded, %unit
-  %first = mul i64 %part, %units
-  %next = add i64 %first, %units
-  %low = sdiv i64 %first, %parts
-  %high = sdiv i64 %next, %parts
-  %begin = mul i64 %low, %unit
-  %stop = mul i64 %high, %unit
-  %end = call i64 @llvm.smin.i64(i64 %stop, i64 %extent)
-  %status = call i64 %function(ptr %data, i64 %begin, i64 %end)
-  %at4 = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr %given, i32 0, i32 4
-  atomicrmw or ptr %at4, i64 %status monotonic
-  ret void
+define i64 @entry(ptr %data, ptr %function, i64 %extent, i64 %unit, i64 %work) nounwind {{
+  %status = call i64 @share(ptr %data, ptr %function, i64 %extent, i64 %unit, i64 %work, ptr null)
+  ret i64 %status
+}}
+define i64 @jk_share_rounds(ptr %data, ptr %function, i64 %extent, i64 %work, ptr %asks) nounwind {{
+  %status = call i64 @share(ptr %data, ptr %function, i64 %extent, i64 1, i64 %work, ptr %asks)
+  ret i64 %status
 }}
 """
 
-ALONE = """
-define i64 @entry(ptr %data, ptr %function, i64 %extent, i64 %unit, i64 %work) {
+
+def loads(*names: str) -> str:
+    """Loads of some fields of the phase ``%phase``."""
+    fields = {"function": "ptr", "extent": "i64", "unit": "i64", "work": "i64", "waits": "i64"}
+    lines = []
+    for name in names:
+        number = [*fields].index(name)
+        lines.append(f"  %{name}.of = getelementptr %Phase, ptr %phase, i32 0, i32 {number}")
+        lines.append(f"  %{name} = load {fields[name]}, ptr %{name}.of")
+    return "\n".join(lines)
+
+
+UNITS = """  %more.units = add i64 %extent, %unit
+  %padded = sub i64 %more.units, 1
+  %units = sdiv i64 %padded, %unit
+"""
+"""How many units an extent is."""
+
+_SEVERAL = f"""
+define i64 @jk_share_run(ptr %data, ptr %phases, i64 %count) nounwind {{
+start:
+  br label %look
+look:
+  %k = phi i64 [ 0, %start ], [ %k.next, %next ]
+  %sum = phi i64 [ 0, %start ], [ %sum.next, %next ]
+  %most = phi i64 [ 0, %start ], [ %most.next, %next ]
+  %on = icmp slt i64 %k, %count
+  br i1 %on, label %see, label %decide
+see:
+  %phase = getelementptr %Phase, ptr %phases, i64 %k
+{loads("extent", "unit", "work")}
+  %small = icmp slt i64 %work, {2 * SMALL_PART}
+  br i1 %small, label %next, label %divide
+divide:
+{UNITS}  %single = icmp slt i64 %units, 2
+  %shared = select i1 %single, i64 0, i64 %work
+  br label %next
+next:
+  %own = phi i64 [ 0, %see ], [ %shared, %divide ]
+  %own.units = phi i64 [ 0, %see ], [ %units, %divide ]
+  %more = add i64 %sum, %own
+  %sum.next = sub i64 %more, {BARRIER}
+  %most.next = call i64 @llvm.smax.i64(i64 %most, i64 %own.units)
+  %k.next = add i64 %k, 1
+  br label %look
+decide:
+  %shares = sdiv i64 %sum, {WORK}
+  %wanted = call i64 @llvm.smin.i64(i64 %shares, i64 %most)
+  %few = icmp slt i64 %wanted, 2
+  br i1 %few, label %serial, label %ask
+ask:
+  %team = call i64 @jk_team(i64 %wanted)
+  %several = icmp sgt i64 %team, 1
+  br i1 %several, label %fork, label %serial
+fork:
+  %statuses = call i64 @shared_out(ptr %data, ptr %phases, i64 %count, i64 %team, ptr null)
+  ret i64 %statuses
+serial:
+  %found = call i64 @one_by_one(ptr %data, ptr %phases, i64 %count)
+  ret i64 %found
+}}
+"""
+
+_ONE_BY_ONE = f"""
+define internal i64 @one_by_one(ptr %data, ptr %phases, i64 %count) nounwind {{
+start:
+  br label %look
+look:
+  %k = phi i64 [ 0, %start ], [ %k.next, %see ]
+  %statuses = phi i64 [ 0, %start ], [ %either, %see ]
+  %on = icmp slt i64 %k, %count
+  br i1 %on, label %see, label %done
+see:
+  %phase = getelementptr %Phase, ptr %phases, i64 %k
+{loads("function", "extent")}
+  %status = call i64 %function(ptr %data, i64 0, i64 %extent)
+  %either = or i64 %statuses, %status
+  %k.next = add i64 %k, 1
+  br label %look
+done:
+  ret i64 %statuses
+}}
+"""
+
+AMONG_THREADS = f"{_TYPE}{_ONE}{_SEVERAL}{_ONE_BY_ONE}"
+
+ALONE = f"""{_TYPE}define i64 @entry(ptr %data, ptr %function, i64 %extent, i64 %unit, i64 %work) {{
   %status = tail call i64 %function(ptr %data, i64 0, i64 %extent)
   ret i64 %status
-}
-"""
+}}
+define i64 @jk_share_rounds(ptr %data, ptr %function, i64 %extent, i64 %work, ptr %asks) {{
+  %status = tail call i64 %function(ptr %data, i64 0, i64 %extent)
+  ret i64 %status
+}}
+define i64 @jk_share_run(ptr %data, ptr %phases, i64 %count) {{
+  %status = call i64 @one_by_one(ptr %data, ptr %phases, i64 %count)
+  ret i64 %status
+}}
+{_ONE_BY_ONE}"""

@@ -4,11 +4,12 @@ Variables are memory of their own, which LLVM puts in registers. A region's node
 of an array is read before the next one is written over it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from jitkernels.graph import leaving
+from jitkernels.graph.carried import Joined
 from jitkernels.graph.emit import conditions, polls, proven, shared_rounds, short_loops
 from jitkernels.graph.emit.blocks import Register, llvm_type
 from jitkernels.graph.emit.conversions import converted
@@ -65,6 +66,7 @@ class FlowEmitter(LoopParts, Patience):
                 "  ret i64 0\nrefused:",
                 f"  ret i64 {REFUSED}",
                 *([f"full:\n  ret i64 {FULL}"] if self.can_fill else []),
+                *([f"short:\n  ret i64 {shared_rounds.SHORT}"] if self.shares else []),
                 *([f"interrupted:\n  ret i64 {polls.INTERRUPTED}"] if self.patience or self.shares else []),
                 "}",
                 f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end) nounwind {{",
@@ -125,24 +127,27 @@ class FlowEmitter(LoopParts, Patience):
             return self._branch(node, given, values)
         bodies, work = self.flow.bodies, None
         if self.part is None:
-            work = shared_rounds.work(node, bodies, is_outermost=not self.depth)
+            moving = self.function.moving
+            work = shared_rounds.work(node, bodies, moving, is_outermost=not self.depth)
         if work is not None:
-            return self._shared(node, given, work)
+            return self._shared(node, given, *work)
         self.depth += 1
         found = self._loop(node, given)
         self.depth -= 1
         return found
 
-    def _shared(self, node: Node, given: list[Any], work: Number) -> list[Any]:
+    def _shared(self, node: Node, given: list[Any], work: Number, joined: Mapping[int, Joined]) -> list[Any]:
         """A loop whose rounds threads share."""
         name = f"{self.name}.part{len(self.parts)}"
-        rounds = shared_rounds.SharedRounds(self, node, given, name)
+        groups = shared_rounds.groups_of(node, self.flow.bodies)
+        rounds = shared_rounds.SharedRounds(self, given, name, groups, joined)
         values, _ = rounds.inside()
         function = FlowFunction(self.function.library, self.function.places, self.function.moving)
         part = FlowEmitter(self.arrays, function, self.flow, name, part=node)
+        rounds.memory(part)
         for number, symbol in enumerate(rounds.moving):
             function.let(symbol, f"%symbol{number}")
-        part._loop(node, values)
+        rounds.join(part, part._loop(node, values))
         body = "\n".join([*function.memory, *function.block.lines, *part.block.lines])
         status = rounds.call(work)
         self.parts += rounds.texts(body, polls_inside=bool(part.patience))
@@ -151,20 +156,24 @@ class FlowEmitter(LoopParts, Patience):
         first = 3
         carried = given[first : first + node.options["carried"]]
         outputs = node.options["body"].outputs
-        return [
+        now = [
             self._number(output) if isinstance(one, Register) and output.operation == "constant" else one
             for one, output in zip(carried, outputs, strict=True)
         ]
+        for number, value in rounds.joined_now().items():
+            now[number] = value
+        return now
 
     def _end_with(self, status: str) -> None:
         """Leave where a part of a loop was refused, or interrupted."""
         bad, onwards = self.function.label(), self.function.label()
         fine = self._new(f"icmp eq i64 {status}, 0")
         self.block.lines += [f"  br i1 {fine}, label %{onwards}, label %{bad}, !prof !7", f"{bad}:"]
-        bit = self._new(f"and i64 {status}, {polls.INTERRUPTED}")
-        told = self._new(f"icmp ne i64 {bit}, 0")
-        self.block.lines.append(f"  br i1 {told}, label %interrupted, label %refused")
-        self.block.lines.append(f"{onwards}:")
+        for bit, label in ((polls.INTERRUPTED, "interrupted"), (shared_rounds.SHORT, "short")):
+            found, otherwise = self._new(f"and i64 {status}, {bit}"), self.function.label()
+            told = self._new(f"icmp ne i64 {found}, 0")
+            self.block.lines += [f"  br i1 {told}, label %{label}, label %{otherwise}", f"{otherwise}:"]
+        self.block.lines += ["  br label %refused", f"{onwards}:"]
 
     def _loop(self, node: Node, given: list[Any]) -> list[Any]:
         """A loop whose conditions stand at its end, and once before it."""

@@ -79,7 +79,7 @@ class GroupCalls(Elements):
 
     def _memory(self, word: int, group: Group) -> str:
         """The address of memory of a group, of which nothing is told where it is that of others at other times."""
-        if word not in group.sharing:
+        if word not in group.sharing or word in self.pointers:
             return self._pointer(word)
         head = self.function.block
         return self.function.new(

@@ -55,13 +55,21 @@ def weight(loop: Node, body: Body, *, is_inner: bool) -> int:
 
 
 def is_in_blocks(loop: Node) -> bool:
-    """Whether a loop asks behind blocks of rounds: one that counts, around loops that do not ask."""
+    """Whether a loop asks behind blocks of rounds: one that counts, around loops that do not ask and are short.
+
+    What goes up to a number may have any number of rounds, what goes down to one has as many as it began with.
+    """
     inner = [node for node in nodes_within(loop.options["body"]) if node.operation == "loop"]
     return loop.options["counts"] and not any(
         any(one.operation == "loop" for one in nodes_within(node.options["body"]))
-        or not (node.options["counts"] or moved(node) is not None)
+        or not (node.options["counts"] or _goes_down(node))
         for node in inner
     )
+
+
+def _goes_down(loop: Node) -> bool:
+    found = moved(loop)
+    return found is not None and not found[1]
 
 
 def copies(loop: Node) -> int:

@@ -11,11 +11,10 @@ from functools import partial
 from typing import Any, ClassVar
 
 from jitkernels.errors import BuildError
-from jitkernels.graph.emit import clock
+from jitkernels.graph.emit import clock, runs
 from jitkernels.graph.emit.blocks import Function
-from jitkernels.graph.emit.clock import Clock
 from jitkernels.graph.emit.polls import REFUSED
-from jitkernels.graph.extents import Number
+from jitkernels.graph.emit.runs import Call
 from jitkernels.native import openmp, passes
 from jitkernels.native.language import alone
 from jitkernels.native.language.lanes import Library
@@ -92,24 +91,6 @@ def fused(
 
 
 @record
-class Call:
-    """One nest of a segment: its function, its outermost loop (None if it has to run whole), and all its work.
-
-    `unit`: steps of that loop that are done at once. `checks`: the frame's words of the bools that it computes, none of
-    which may be true. `refuses`: its status may say that NumPy refuses what it is given. `clock`: what
-    times it, where that is asked for.
-    """
-
-    name: str
-    extent: Number | None
-    work: Number
-    unit: int = 1
-    checks: tuple[int, ...] = ()
-    refuses: bool = False
-    clock: Clock | None = None
-
-
-@record
 class Unit:
     """What was emitted for a segment: the scalar code and the functions of its nests, and how these are called."""
 
@@ -124,6 +105,7 @@ def segment_text(
     flows: Sequence[str],
     calls: Sequence[Call],
     places: dict[str, int],
+    overlap: runs.Overlap,
     *,
     parallel: bool,
 ) -> str:
@@ -134,7 +116,14 @@ def segment_text(
     function = Function(library, places)
     block = function.block
     failed, rest = "0", ""
-    for call in calls:
+    together: list[str] = []
+    for several in runs.runs_of(calls, overlap) if parallel else calls:
+        if not isinstance(several, Call):
+            texts, status = runs.run_text(function, several, f"run{len(together)}")
+            together += texts
+            failed = function.new(block, f"or i64 {failed}, {status}")
+            continue
+        call = several
         places_of_checks = [_place_of_check(function, word) for word in call.checks]
         began = call.clock.start(partial(function.new, block)) if call.clock else ""
         if call.extent is None:
@@ -165,8 +154,10 @@ def segment_text(
     body = "\n".join([*function.memory, *block.lines])
     entry = f"define i64 @entry(ptr noalias %frame) nounwind {{\n{body}\n  ret i64 {failed}{rest}\n}}"
     sharing = ["declare i64 @jk_share(ptr, ptr, i64, i64, i64)"] if parallel else []
-    own = [*[text for text in nests if _is_inlined(text)], *flows, entry]
+    own = [*[text for text in nests if _is_inlined(text)], *flows, *together, entry]
     nests = [text for text in nests if not _is_inlined(text)]
+    if openmp.SHARE_RUN in entry:
+        own = [f"declare i64 @{openmp.SHARE_RUN}(ptr, ptr, i64)", *own]
     if flows and sum(map(len, nests)) > MANY:
         shown = [text.replace("define internal ", "define ") for text in nests]
         declared = [f"declare {head} nounwind" for text in shown for head in _HEAD.findall(text)]
@@ -228,4 +219,7 @@ def _definitions(library: Library, texts: Sequence[str]) -> str:
 
 def externals(library: Library, *, parallel: bool) -> tuple[External, ...]:
     """What a segment links to."""
-    return (*alone.externals(library), *([openmp.sharing_function()] if parallel else []))
+    return (
+        *alone.externals(library),
+        *([openmp.sharing_function(), openmp.run_function()] if parallel else []),
+    )
