@@ -116,6 +116,7 @@ class Tracer:
         self.around: list[Any] = []
         self.found: dict[Any, Any] = {}
         self.implied: dict[int, Any] = {}
+        self.unset: dict[int, Node] = {}
         self.differentiates = 0
         self.roomy: Any = None
         self.places: dict[int, tuple[Node, str]] = {}

@@ -15,8 +15,10 @@ from jitkernels.frontends.flow.state import (
     is_of_function,
     joined,
     kind_of,
+    may_lack,
     merged,
     node_of,
+    note_lacking,
     number,
 )
 from jitkernels.frontends.flow.tracing import Attempt
@@ -163,6 +165,9 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
                 _bounds(tracer, item, [side.values[place] for side in alive])
     for place, one in waiting:
         after[place] = one.after(tracer, next(remaining), before, start)
+    for place, one in enumerate(after):
+        if type(one) is Traced and any(may_lack(tracer, side.values[place]) for side in alive):
+            note_lacking(tracer, one.node)
     for storage, item in zip(storages.values(), remaining, strict=True):
         storage.change(item)
     state.put(tuple(after))

@@ -19,7 +19,9 @@ from jitkernels.frontends.flow.state import (
     is_of_function,
     joined,
     kind_of,
+    may_lack,
     node_of,
+    note_lacking,
     number,
     told,
 )
@@ -55,6 +57,7 @@ class Loop:
         self.given = state.read()
         self.before = list(self.given)
         self.own = [rebinding.is_own(one, self.given) for one in self.given]
+        self.lacking = [may_lack(tracer, one) for one in self.given]
         self.kinds = [kind_of(one) for one in self.before]
         self.storages: list[Storage] = []
         rounds = ranges.most_rounds(tracer, *count) if count is not None else None
@@ -137,12 +140,16 @@ class Loop:
                     made = parameter(dtype_of(kind), (), len(parameters), symbol)
                     parameters.append(made)
                     values[place] = number(tracer, made, kind)
+                    if self.lacking[place]:
+                        note_lacking(tracer, made)
                     if kind is int:
                         self.ints.begin(made, place)
             rebound = len(parameters)
             for place in self.rebound:
                 made, parameters = rebinding.parameter_of(self.before[place], parameters)
                 values[place] = fresh(tracer, made)
+                if self.lacking[place]:
+                    note_lacking(tracer, made)
             for storage in self.storages:
                 parameters.append(parameter(storage.node.dtype, storage.node.shape, len(parameters)))
                 attempt.hold(storage, parameters[-1])
@@ -326,7 +333,7 @@ class Loop:
                 continue
             made = next(found)
             values[place] = number(tracer, made, kind)
-            if self.before[place] is UNSET and is_of_function(self.state.names[place]):
+            if self.lacking[place] and is_of_function(self.state.names[place]):
                 self._expect_round(place)
             if kind is int:
                 self.ints.after(place, made)
@@ -337,7 +344,8 @@ class Loop:
             for other in self.doubts.get(place, ()):
                 if all(other is not one for one in grown):
                     values[place].view.storage.doubt(other)
-            if not self.own[place]:  # without a round it is still an array that others have as well
+            # Without a round it has no value, or is still an array that others have as well.
+            if self.lacking[place] or not self.own[place]:
                 if not tracer.differentiates:
                     self._expect_round(place)
                 elif not first_round.is_decided(self.count):  # there is no NumPy to leave it to

@@ -152,6 +152,16 @@ def node_of(tracer: Tracer, value: Any, kind: Kind) -> Node:
     return cast_to(tracer, value, dtype_of(kind))
 
 
+def may_lack(tracer: Tracer, value: Any) -> bool:
+    """Whether a variable may have no value: it has none, or what stands for it in a round that others have to set."""
+    return value is UNSET or (type(value) is Traced and id(value.node) in tracer.unset)
+
+
+def note_lacking(tracer: Tracer, node: Node) -> None:
+    """A node stands for a variable that may have no value."""
+    tracer.unset[id(node)] = node
+
+
 def number(tracer: Tracer, node: Node, kind: Kind) -> Traced:
     """A 0-d node as a number of a kind."""
     made = fresh(tracer, node, is_scalar=True)
