@@ -15,7 +15,7 @@ from jitkernels.graph.emit.elements import FlowFunction
 from jitkernels.graph.emit.flow import FlowEmitter
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
-from jitkernels.graph.emit.rounding import FUSED, rounded
+from jitkernels.graph.emit.rounding import FUSED, rounded, with_differences
 from jitkernels.graph.emit.runs import Call
 from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.emit.watched import WatchedLibrary
@@ -192,8 +192,8 @@ class Maker:
         emitter = self._emitter(nest, name, self._variant(nest, follows=product is not None))
         touched = runs.touched(emitter)
         own = emitter.text()
-        if self.has_flows and not _sums(nest):
-            own = rounded(self.library, own)
+        is_rounded = self.has_flows and not _sums(nest)
+        own = (rounded if is_rounded else with_differences)(self.library, own)
         checks = tuple(
             self.arrays[id(one.target)].word for one in nest.stores if one.target in self.program.graph.checks
         )
