@@ -157,9 +157,9 @@ def test_what_numpy_computes_alone_is_the_plain_function() -> None:
     array = np.random.default_rng(0).random(200_000)
     for _ in range(2):
         np.testing.assert_array_equal(function(array), np.argsort(array))
-    assert [one.plain_up_to > array.size for kept in function._specialisations.values() for one in kept] == [
-        True
-    ]
+    assert [
+        one.plain_at_once > array.size for kept in function._specialisations.values() for one in kept
+    ] == [True]
 
 
 ORDERS: dict[str, Any] = {
