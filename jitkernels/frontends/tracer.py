@@ -1,5 +1,6 @@
 """One trace: its inputs, what its code will be valid for, and the values of the call that is traced."""
 
+import functools
 import itertools
 import linecache
 import os
@@ -304,6 +305,7 @@ def _is_in(name: str, value: Any, expression: str) -> bool:
     return is_traced and re.search(rf"\b{re.escape(name)}\b", expression) is not None
 
 
+@functools.cache
 def is_ours(file: str) -> bool:
     """Whether code of a file belongs to the package, other than what stands for that of users."""
     return file.startswith(PACKAGE) and not file.startswith(PROGRAMS)

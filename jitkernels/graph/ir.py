@@ -105,13 +105,15 @@ def sorted_nodes(
         stack = [(root, False)]
         while stack:
             node, expanded = stack.pop()
-            if id(node) in done:
+            key = id(node)
+            if key in done:
                 continue
-            if expanded:
-                done[id(node)] = node
+            earlier = () if expanded else before(node)
+            if not earlier:
+                done[key] = node
                 continue
             stack.append((node, True))
-            stack.extend((one, False) for one in reversed(before(node)) if id(one) not in done)
+            stack += [(one, False) for one in earlier[::-1]]  # a generator is slow while calls are looked at
     return list(done.values())
 
 

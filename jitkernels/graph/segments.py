@@ -35,6 +35,11 @@ from jitkernels.native.language.lanes import Library
 from jitkernels.native.sharing import WORK
 from jitkernels.native.source import External
 
+MOST_UNROLLED = 32
+"""Loops and branches of a segment at most whose inner rounds may stand several times in the code.
+
+More of them are rounds of a loop around that are written out, where each is a small part of the work.
+"""
 Choose = Callable[[Nest, Mapping[int, Array], Scope, float, int], Variant | None]
 """Which variant of a nest to take, of what cost for an element, by which static unrolling; None leaves it so."""
 
@@ -141,12 +146,14 @@ class Maker:
         )
         if abs(config.opt_level) < 2:  # every product is rounded before it is added to, as NumPy's are
             text = text.replace(FUSED, " ")
-        has_flows = any(isinstance(one, Flow) for one in nests)
+        many = sum(isinstance(one, Flow) for one in nests)
         externals = *programs.externals(self.library, parallel=parallel), *dict.fromkeys(self.kernels)
         if self.units is not None:
             self.units.append(programs.Unit(self.library, [*self.texts, *self.flows], self.calls))
         work = sum((call.work for call in self.calls), 0)
-        source = programs.fused("fused", text, 64, externals, is_whole=has_flows)
+        source = programs.fused(
+            "fused", text, 64, externals, is_whole=many > 0, unrolls=many <= MOST_UNROLLED
+        )
         asks = polls.TEXT in self.flows or self.calls_python
         return Segment([*nests], source, work, config.cache, asks, self.calls_python)
 

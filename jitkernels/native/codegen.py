@@ -45,10 +45,14 @@ def _target_machine(target: machine.Target, vector_bytes: int, level: int) -> An
     )
 
 
-def optimise(module: Any, target: Any) -> None:
-    """LLVM's level 3 pipeline. The SLP vectoriser is off: it spoils register tiles and finds nothing in loops."""
+def optimise(module: Any, target: Any, *, unrolls: bool = True) -> None:
+    """LLVM's level 3 pipeline. The SLP vectoriser is off: it spoils register tiles and finds nothing in loops.
+
+    `unrolls`: whether rounds of loops may stand several times in the code, which takes twice as long to compile.
+    """
     options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = True
+    options.loop_vectorization = options.loop_interleaving = True
+    options.loop_unrolling = unrolls
     options.slp_vectorization = False
     builder = llvm.create_pass_builder(target, options)
     builder.getModulePassManager().run(module, builder)

@@ -56,7 +56,7 @@ class Loop:
         self.test, self.body = test, body
         self.given = state.read()
         self.before = list(self.given)
-        self.own = [rebinding.is_own(one, self.given) for one in self.given]
+        self.own = rebinding.own(self.given, self.given)
         self.lacking = [may_lack(tracer, one) for one in self.given]
         self.kinds = [kind_of(one) for one in self.before]
         self.storages: list[Storage] = []

@@ -7,6 +7,7 @@ variables may have one array then, as writing to one would change the other.
 import functools
 import gc
 import types
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -49,22 +50,32 @@ def has(value: Any, storage: Storage) -> bool:
     return type(value) is Traced and value.view.storage is storage and value.view.parent is None
 
 
-def is_own(value: Any, state: Sequence[Any]) -> bool:
+def own(values: Sequence[Any], state: Sequence[Any]) -> list[bool]:
     """Whether nothing but a variable of the loop has an array: no argument, and no other variable or container.
 
     Asked before the loop, when variables have what they had.
     """
+    alone = [_is_alone(one, state) for one in values]
+    if not any(alone):
+        return alone
+    known = owners()
+    tracer = next(one for one in values if type(one) is Traced).tracer
+    along = {id(one.view.storage) for one in _arrays(tracer.along, known)}
+    counts = Counter(id(one.view.storage) for one in _arrays([one for _, one in known], known))
+    return [
+        is_alone and id(one.view.storage) not in along and counts[id(one.view.storage)] <= 1
+        for one, is_alone in zip(values, alone, strict=True)
+    ]
+
+
+def _is_alone(value: Any, state: Sequence[Any]) -> bool:
+    """Whether one variable of the loop has an array that is no argument and no view."""
     if type(value) is not Traced:
         return False
     storage = value.view.storage
     if storage.leaf is not None or value.view.parent is not None:
         return False
-    if sum(type(one) is Traced and one.view.storage is storage for one in state) != 1:
-        return False
-    known = owners()
-    if any(one.view.storage is storage for one in _arrays(value.tracer.along, known)):
-        return False
-    return sum(one.view.storage is storage for one in _arrays([one for _, one in known], known)) <= 1
+    return sum(type(one) is Traced and one.view.storage is storage for one in state) == 1
 
 
 HOLDING = frozenset({
@@ -80,6 +91,7 @@ def _arrays(values: Any, known: Sequence[tuple[str, Any]]) -> Iterator[Traced]:
     Variables of a function around that others inside of it see, which are `known`, are not those of the latter too.
     """
     waiting, seen = [*values], set()
+    around = {(name, id(had)) for name, had in known}
     while waiting:
         one = waiting.pop()
         if type(one) is Traced:
@@ -95,7 +107,7 @@ def _arrays(values: Any, known: Sequence[tuple[str, Any]]) -> Iterator[Traced]:
             for name, cell in zip(one.__code__.co_freevars, one.__closure__ or (), strict=True):
                 with suppress(ValueError):  # where it has no value yet
                     kept = cell.cell_contents
-                    waiting += [] if any(name == other and kept is had for other, had in known) else [kept]
+                    waiting += [] if (name, id(kept)) in around else [kept]
 
 
 def parameter_of(before: Traced, parameters: Sequence[Node]) -> tuple[Node, list[Node]]:

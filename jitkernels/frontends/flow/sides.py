@@ -39,7 +39,7 @@ class Sides:
             if type(one) is not Traced:
                 continue
             storage = one.view.storage
-            if storage.born < start and not rebinding.is_own(one, before):
+            if storage.born < start and not rebinding.own([one], before)[0]:
                 made.view.storage.doubt(storage)
         return made
 

@@ -34,7 +34,8 @@ class Fused:
     """The source of a segment: LLVM IR whose ``@entry`` becomes the symbol of the source.
 
     It begins with what becomes of it, as the text is the key of the code. `level`: see `codegen.target_machine`.
-    `is_whole`: it goes through all of LLVM's passes, and not just those that nests need.
+    `is_whole`: it goes through all of LLVM's passes, and not just those that nests need; `unrolls`: rounds of its
+    loops may stand several times in the code.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Fused:
     externals: tuple[External, ...] = field(repr=False)
     level: int = 3
     is_whole: bool = False
+    unrolls: bool = True
     suffix: ClassVar[str] = ".o"
     has_range: ClassVar[bool] = False
 
@@ -66,7 +68,10 @@ class Fused:
                 raise BuildError(f"{function.name} is visible")
 
         def improve(module: Any, target: Any) -> None:
-            (codegen.optimise if self.is_whole else codegen.fuse)(module, target)
+            if self.is_whole:
+                codegen.optimise(module, target, unrolls=self.unrolls)
+            else:
+                codegen.fuse(module, target)
             for other in apart:
                 codegen.fuse(other, target)
             if apart:
@@ -83,11 +88,14 @@ def fused(
     level: int = 3,
     *,
     is_whole: bool = False,
+    unrolls: bool = True,
 ) -> Fused:
     """A source of LLVM IR."""
-    names = ("all", "passes") if is_whole else passes.INLINING_PASSES
+    names = (
+        ("all", "passes", *(() if unrolls else ("but", "unrolling"))) if is_whole else passes.INLINING_PASSES
+    )
     whole = f"{passes.recipe(names, vector_bytes, level)}{text}"
-    return Fused(name, zlib.compress(whole.encode(), 1), vector_bytes, externals, level, is_whole)
+    return Fused(name, zlib.compress(whole.encode(), 1), vector_bytes, externals, level, is_whole, unrolls)
 
 
 @record
