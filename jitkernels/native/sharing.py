@@ -20,10 +20,10 @@ WORK = 131072
 PART, MOST_PARTS = 65536, 4
 """What a part is at least, in additions as well, and parts for each thread at most: who comes late finds some left."""
 
-SMALL_PART = 32768
+SMALL_PART = 16384
 """What a part is at least where threads are there already, as in all phases but the first."""
 
-BARRIER = 32768
+BARRIER = 8192
 """What a phase costs beside its work, in additions: about 0.2 us until all know that the one before it is done, and as
 much as that again and again for what one thread reads that another one has written."""
 
