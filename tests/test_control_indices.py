@@ -1,6 +1,5 @@
 """Indices of loops, in bounds and beside: compiled code gives, writes and raises what Python does, at all levels."""
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 from jitted import notes
 from random_indices import Maker
+from written import function_of
 
 import jitkernels as jk
 from jitkernels.testing.guards import Guarded
@@ -15,18 +15,6 @@ from jitkernels.testing.guards import Guarded
 COUNT = 24
 OFFSETS = ((0, 1, 0), (1, 0, 2), (-1, 2, 0), (-3, 0, 1), (2**62, 1, 0), (-(2**63), -1, 1))
 """What the programs add to counts: mostly such that indices are inside, or such that they are counted from behind."""
-
-
-def function_of(seed: int, folder: Path) -> Any:
-    """A random program, from a file: code is made from its text."""
-    file = folder / f"random_indices_{seed}.py"
-    file.write_text(Maker(seed).text())
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.function
 
 
 def outcome(function: Any, n: int, offsets: tuple[int, ...], side: Any) -> Any:
@@ -55,7 +43,7 @@ def alike(one: Any, other: Any) -> bool:
 def test_random_indices(start: int, tmp_path: Path) -> None:
     compiled_ones = 0
     for seed in range(start, start + 8):
-        function = function_of(seed, tmp_path)
+        function = function_of(Maker(seed).text(), f"random_indices_{seed}", tmp_path)
         compiled = jk.jit(function, opt_level=seed % 4)
         for number, offsets in enumerate(OFFSETS):
             for n in (9, 4, 1, 0)[: 4 if not number else 2]:

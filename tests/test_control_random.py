@@ -1,30 +1,18 @@
 """Random functions of loops and branches: compiled code gives what Python gives, to the last bit."""
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from random_loops import Maker
+from written import function_of
 
 import jitkernels as jk
 
 COUNT = 40
 MOSTLY = 0.8
 """How many of those with loops are compiled, at least."""
-
-
-def function_of(seed: int, folder: Path) -> Any:
-    """A random function, from a file: code is made from its text."""
-    file = folder / f"random_loop_{seed}.py"
-    file.write_text(Maker(seed).text())
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.function
 
 
 def arguments(n: int) -> tuple[Any, ...]:
@@ -57,7 +45,7 @@ def alike(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
 def test_random_loops(start: int, tmp_path: Path) -> None:
     compiled = looping = 0
     for seed in range(start, start + 10):
-        function = function_of(seed, tmp_path)
+        function = function_of(Maker(seed).text(), f"random_loop_{seed}", tmp_path)
         fast = jk.jit(function)
         for n in (9, 12):
             expected = outcome(function, arguments(n))

@@ -1,12 +1,11 @@
 """Functions that choose, clip, round and tell apart elements, and what NumPy asks arrays about themselves."""
 
 import functools
-import importlib
-import sys
 from typing import Any
 
 import numpy as np
 
+from jitkernels import functions
 from jitkernels.frontends.foreign import shaped
 from jitkernels.frontends.reductions import axes_of, is_given, reduced, tracer_of
 from jitkernels.frontends.shaping import copied, of_array, ravel
@@ -253,13 +252,8 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 
 def _sorted(rows: Traced) -> Traced:
     """What the row SORT makes of rows."""
-    watching = sys.getprofile()  # what is read on the way to the row is no part of the user's function
-    sys.setprofile(None)
-    try:
-        everyday = importlib.import_module("jitkernels").sort
-        found: Traced = rows.__jitkernels_call__(everyday.__self__.row, everyday, (rows,), {})
-    finally:
-        sys.setprofile(watching)
+    kernel = functions.everyday("sort")
+    found: Traced = rows.__jitkernels_call__(kernel.__self__.row, kernel, (rows,), {})
     return found
 
 

@@ -84,7 +84,6 @@ class _Chain:
                 node = self._one(
                     node.inputs[:1] if node.operation == "subtract" else node.inputs, node.inputs
                 )
-
             else:
                 raise _OtherError
 

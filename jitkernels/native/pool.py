@@ -3,9 +3,8 @@
 ``void @jk_parallel(ptr region, ptr shared, i64 team, i64 parts)`` calls ``region(shared, part, parts)`` once for each
 part. Whoever comes to a part first does it: the caller asks for helpers, begins at once, takes the parts of those that
 have not come when it is through with its own, and waits for what was really begun and for nothing else. Part 0 is the
-caller's. A runtime of
-OpenMP waits for all of its threads, and where other processes hold the cores that takes milliseconds for a call of
-microseconds.
+caller's. A runtime of OpenMP waits for all of its threads, and where other processes hold the cores that takes
+milliseconds for a call of microseconds.
 
 A helper is a place in a table: a thread, and what it is about to do (`ABSENT` and the following). It looks for work for
 half a millisecond, gives way to whoever wants its core meanwhile, and sleeps then, also if others took that time. As

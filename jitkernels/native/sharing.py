@@ -32,6 +32,12 @@ PHASE = "{ ptr, i64, i64, i64, i64 }"
 
 _TYPE = f"%Phase = type {PHASE}\n"
 
+UNITS = """  %more.units = add i64 %extent, %unit
+  %padded = sub i64 %more.units, 1
+  %units = sdiv i64 %padded, %unit
+"""
+"""How many units an extent is."""
+
 _ONE = f"""
 define internal i64 @share(ptr %data, ptr %function, i64 %extent, i64 %unit, i64 %work, ptr %asks) alwaysinline {{
 start:
@@ -39,10 +45,7 @@ start:
   %little = icmp slt i64 %work, {2 * WORK}
   br i1 %little, label %serial, label %count
 count:  ; which divides: that would be felt where there is little to do
-  %more = add i64 %extent, %unit
-  %padded = sub i64 %more, 1
-  %units = sdiv i64 %padded, %unit
-  %shares = sdiv i64 %work, {WORK}
+{UNITS}  %shares = sdiv i64 %work, {WORK}
   %wanted = call i64 @llvm.smin.i64(i64 %units, i64 %shares)
   %few = icmp slt i64 %wanted, 2
   br i1 %few, label %serial, label %ask
@@ -87,12 +90,6 @@ def loads(*names: str) -> str:
         lines.append(f"  %{name} = load {fields[name]}, ptr %{name}.of")
     return "\n".join(lines)
 
-
-UNITS = """  %more.units = add i64 %extent, %unit
-  %padded = sub i64 %more.units, 1
-  %units = sdiv i64 %padded, %unit
-"""
-"""How many units an extent is."""
 
 _SEVERAL = f"""
 define i64 @jk_share_run(ptr %data, ptr %phases, i64 %count) nounwind {{
