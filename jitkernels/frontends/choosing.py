@@ -11,7 +11,7 @@ from jitkernels.frontends.reductions import axes_of, is_given, reduced, tracer_o
 from jitkernels.frontends.shaping import copied, of_array, ravel
 from jitkernels.frontends.tables import METHODS, SERVICES, implements
 from jitkernels.frontends.traced import Traced, fresh, result, traced
-from jitkernels.frontends.tracer import Tracer
+from jitkernels.frontends.tracer import Tracer, unwatched
 from jitkernels.frontends.universal import (
     apply,
     cast_mask,
@@ -252,7 +252,8 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 
 def _sorted(rows: Traced) -> Traced:
     """What the row SORT makes of rows."""
-    kernel = functions.everyday("sort")
+    with unwatched():
+        kernel = functions.everyday("sort")
     found: Traced = rows.__jitkernels_call__(kernel.__self__.row, kernel, (rows,), {})
     return found
 

@@ -4,7 +4,6 @@ The first is what fuses and is differentiated, the last what looks at each call 
 """
 
 import operator
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from jitkernels.attrs import binding
 from jitkernels.attrs.roles import SHAPE, fewest_results, inputs_of
 from jitkernels.frontends import foreign
 from jitkernels.frontends.traced import Traced, fresh, traced
-from jitkernels.frontends.tracer import Tracer, current
+from jitkernels.frontends.tracer import Tracer, current, unwatched
 from jitkernels.frontends.universal import cast_to, kind_of, operand, stored
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import extents
@@ -52,12 +51,8 @@ def stand_in(function: Any) -> Any:
 
 def call(tracer: Tracer, row: Row, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """An everyday call in a trace. Raises what it raises elsewhere for such arguments."""
-    watching = sys.getprofile()  # what rows, kernels and references read is no part of the user's function
-    sys.setprofile(None)
-    try:
+    with unwatched():
         return _called_in_trace(tracer, row, function, arguments, named)
-    finally:
-        sys.setprofile(watching)
 
 
 def _called_in_trace(
