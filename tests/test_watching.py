@@ -19,7 +19,7 @@ def scale() -> float:
 
 
 class Scaled:
-    """An object with code of its own behind operators, numbers, elements, length, truth, order and what it is called with."""
+    """An object with code of its own behind operators, elements, numbers, truth and calls."""
 
     __array_ufunc__ = None
 
@@ -131,7 +131,7 @@ READ: list[Callable[[Any, Any], Any]] = [
     lambda x, one: x + max([1.0, 2.0], key=lambda a: a * (scale() - 3)),
     lambda x, one: np.apply_along_axis(lambda row: row * scale(), 0, x),
     lambda x, one: np.stack([x * scale(), x]).sum(axis=0),
-    lambda x, one: x + [*map(one, [1.0])][0],
+    lambda x, one: x + next(map(one, [1.0])),
 ]  # fmt: skip
 
 
