@@ -14,6 +14,7 @@ from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type, memory_type
 from jitkernels.graph.emit.conversions import converted, spread
 from jitkernels.graph.emit.memory import LINE, Array
+from jitkernels.graph.emit.neighbour_rows import NeighbourRows
 from jitkernels.graph.emit.parts import Steps, whole_steps
 from jitkernels.graph.emit.reductions import Accumulator, all_decided
 from jitkernels.graph.emit.short_rows import ShortRows
@@ -39,7 +40,7 @@ COUNTED = 1 << 30
 """Elements that are counted in 32 bits."""
 
 
-class Emitter(ShortRows):
+class Emitter(ShortRows, NeighbourRows):
     """Writes one nest."""
 
     def __post_init__(self) -> None:
@@ -211,6 +212,9 @@ class Emitter(ShortRows):
         reductions = [target for target in targets if target.reduction is not None]
         self.accumulates = bool(reductions)
         stashes = self._stashed(loops, targets)
+        if not reductions and not stashes and self.are_neighbours(loops, targets):
+            self.in_neighbours(block, loops, targets)
+            return
 
         def step(inside: Block) -> None:
             if self.lane_loop in loops:
