@@ -30,7 +30,7 @@ def turned(p: Any, q: Any) -> None:
 def test_bytes_at_steps(
     function: Callable[[Any, Any], None], dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes = []
+    sizes: list[int] = []
 
     def measured(source: Any, symbol: str) -> bytes:
         code: bytes = object_code(source, symbol)
