@@ -20,6 +20,7 @@ from jitkernels.frontends.flow.sides import SidesError
 from jitkernels.frontends.flow.state import UNSET, State, dtype_of, joined, kind_of, node_of, number
 from jitkernels.frontends.flow.structures import FormError
 from jitkernels.frontends.flow.tracing import ChangesError
+from jitkernels.frontends.flow.unbound import bound, bound_around, caught
 from jitkernels.frontends.flow.unrolling import unrolled
 from jitkernels.frontends.places import place_of, placed
 from jitkernels.frontends.standin import CALLED
@@ -35,7 +36,10 @@ __all__ = [
     "State",
     "and_",
     "both",
+    "bound",
+    "bound_around",
     "called",
+    "caught",
     "chain",
     "chosen",
     "either",
