@@ -297,6 +297,11 @@ def is_(one: Any, other: Any) -> Any:
     for value, constant in ((one, other), (other, one)):
         if type(value) is Chosen and (constant is None or type(constant) is str):
             return value.is_one(constant)
+    leaves = [
+        value.view.storage.leaf for value in (one, other) if type(value) is Traced and not value.is_scalar
+    ]
+    if one is not other and len(leaves) == 2 and None not in leaves:
+        raise UnknownError("whether two arguments are the same array")
     return one is other
 
 
