@@ -10,6 +10,7 @@ from jitted import array
 import jitkernels as jk
 from jitkernels import choosing, machine
 from jitkernels.attrs.matmul import MatMulAttr
+from jitkernels.graph import products
 from jitkernels.kernel import Kernel
 from jitkernels.loops import matmul_any_size
 from jitkernels.registry import implementation
@@ -146,3 +147,15 @@ def test_rows_are_handed_on_by_the_threads_that_share_them(turned: bool, restore
         np.testing.assert_allclose(found[0], layer.__wrapped__(x, w, b), rtol=1e-9, atol=1e-9)
         for one in found[1:]:
             np.testing.assert_array_equal(one, found[0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_of_few_numbers_are_loop_nests(dtype: str) -> None:
+    """Which are code in a third of the time; the code is for products of few numbers alone."""
+    compiled = jk.jit(lambda x, w: x @ w.swapaxes(-1, -2))
+    for lead in ((), (3,)):
+        for m, n, k in ((4, 4, 4), (2, 4, 6), (3, 2, 5), (16, 2, 2), (5, 4, 4)):
+            x, w = array(*lead, m, k).astype(dtype), array(*lead, n, k, seed=1).astype(dtype)
+            plain = x @ w.swapaxes(-1, -2)
+            np.testing.assert_allclose(compiled(x, w), plain, rtol=1e-5, atol=1e-5)
+            assert ("sum over" in str(compiled.explain(x, w))) == (m * n * k <= products.FEW)

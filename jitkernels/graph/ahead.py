@@ -147,7 +147,7 @@ class Wide:
         if all(wide) or left.ndim != 2 or right.ndim != 2 or node.dtype not in FLOATS:
             return None
         least_elements = LEAST_BESIDE if wide[0] else LEAST_ELEMENTS
-        if not is_at_least_now(extents.product(matrix.shape), least_elements):
+        if not extents.is_at_least_now(extents.product(matrix.shape), least_elements):
             return None
         if wide[0] and same(left.shape[0], 1):
             found = product(construct.squeeze(inputs[0], [1]), inputs[1])
@@ -173,14 +173,6 @@ def linear(extent: Number, symbol: str) -> tuple[Number, int] | None:
     return None if symbol in extents.symbols_of(rest) else (rest, factor)
 
 
-def is_at_least_now(extent: Number, bound: int) -> bool:
-    """Whether an extent is, for the traced call; code is for calls on the same side."""
-    is_so = extents.value_of(extent) >= bound
-    if isinstance(extent, Extent):
-        extent.guard(extent - bound if is_so else bound - 1 - extent, ">=", is_choice=True)
-    return is_so
-
-
 def _of_loop(node: Node, scope: Scope) -> Node:
     """A loop as one that takes what is the same in all rounds from around, and has the rest made before each block."""
     if not node.options["counts"] or node.inputs[2].operation != "constant":
@@ -199,7 +191,7 @@ def _of_loop(node: Node, scope: Scope) -> Node:
     if fixed:
         node = _remade(parts, parts.limits, parts.carried, parts.captured, [(*one, ()) for one in fixed])
         return _of_loop(node, scope)
-    if not wide.roots or not is_at_least_now(rounds, LEAST_ROUNDS):
+    if not wide.roots or not extents.is_at_least_now(rounds, LEAST_ROUNDS):
         return node
     return _in_blocks(parts, Block(begin, parts.step, rounds), scope)
 

@@ -294,6 +294,14 @@ def value_of(extent: Number) -> int:
     return extent.value if isinstance(extent, Extent) else extent
 
 
+def is_at_least_now(extent: Number, bound: int) -> bool:
+    """Whether an extent is, for the traced call; code is for calls on the same side."""
+    is_so = value_of(extent) >= bound
+    if isinstance(extent, Extent):
+        extent.guard(extent - bound if is_so else bound - 1 - extent, ">=", is_choice=True)
+    return is_so
+
+
 def product(extents: Iterable[Number]) -> Number:
     result: Number = 1
     for extent in extents:

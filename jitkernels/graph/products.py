@@ -1,8 +1,8 @@
 """Matrix products in a graph: by the kernel MATMUL, called from the segment, or as sums of products in loop nests.
 
 A matrix with one row or one column is read once, so its product is a sum like any other, and is fused with what is
-around it, unless the other one is large and lies across the sum. So are products of integers, for which there is no
-kernel.
+around it, unless the other one is large and lies across the sum. So are products of a few numbers, of which a call is
+half the time, and products of integers, for which there is no kernel.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,6 +30,8 @@ LARGE = 1 << 20
 """Bytes of a matrix from which on it is not in a second-level cache, from where short runs are as good as long ones."""
 LONG_ROW = 1 << 10
 """Bytes of a row of it that are more than a run."""
+FEW = 64
+"""Multiplications that a loop nest does in half the time of a call of a kernel; four times as many take as long."""
 
 
 def lowered(graph: Graph) -> Graph:
@@ -47,7 +49,7 @@ def _as_sum(node: Node) -> Node:
     rows, columns = node.shape[-2:]
     left, right = node.inputs
     is_vector = same(rows, 1) or same(columns, 1)
-    if node.dtype in FLOATS and (not is_vector or _is_of_large_matrix(node)):
+    if node.dtype in FLOATS and (_is_of_large_matrix(node) if is_vector else not _is_of_few(node)):
         inputs = tuple(map(_without_gaps, node.inputs))
         return node if inputs == node.inputs else node.with_inputs(inputs)
     turned = construct.transpose(right, [*range(right.ndim - 2), right.ndim - 1, right.ndim - 2])
@@ -57,6 +59,12 @@ def _as_sum(node: Node) -> Node:
         construct.expand_dims(turned, [turned.ndim - 2]),
     )
     return construct.reduce("sum" if node.dtype != "bool" else "any", terms, [terms.ndim - 1])
+
+
+def _is_of_few(node: Node) -> bool:
+    """Whether a product is one of matrices of a few rows and columns. Code is for products on the same side."""
+    work = extents.product((*node.shape[-2:], node.inputs[0].shape[-1]))
+    return not extents.is_moving(work) and not extents.is_at_least_now(work, FEW + 1)
 
 
 def _is_of_large_matrix(node: Node) -> bool:
@@ -72,13 +80,7 @@ def _is_of_large_matrix(node: Node) -> bool:
     limits = {LONG_ROW // size: matrix.shape[-1], LARGE // size: elements}
     if any(map(extents.is_moving, limits.values())):
         return False
-    for limit, extent in limits.items():
-        beyond = extents.value_of(extent) >= limit
-        if isinstance(extent, extents.Extent):
-            extent.guard(extent - limit if beyond else limit - 1 - extent, ">=", is_choice=True)
-        if not beyond:
-            return False
-    return True
+    return all(extents.is_at_least_now(extent, limit) for limit, extent in limits.items())
 
 
 def _without_gaps(node: Node) -> Node:

@@ -27,6 +27,7 @@ class RowGroup(Values):
     columns: int = 1
     row: Block = field(default_factory=Block)
     whole: Block = field(default_factory=Block)
+    alone_rows: list[Block] = field(default_factory=list)
     single: list[tuple[Block, Block]] = field(default_factory=list)
     multiplies: bool = False
 
@@ -35,18 +36,20 @@ class RowGroup(Values):
             self.function, self.lane_loop, self.arrays, self.inside, is_delicate=self.is_delicate
         )
 
-    def begin(self, block: Block, numbers: list[str], masks: tuple[str, str]) -> None:
-        """A step over the rows of these numbers; masks are those of one row and of all."""
+    def begin(self, block: Block, numbers: list[str]) -> None:
+        """A step over the rows of these numbers."""
         self.row = Block(block, self.row_loop, numbers[0], self.rows, lines=block.lines)
+        self.alone_rows = [Block(block, self.row_loop, number, lines=block.lines) for number in numbers]
+
+    def at(self, block: Block, column: str, masks: tuple[str, str]) -> None:
+        """The columns from one on, in a block of the group's; masks are those of one row and of all, if any is off."""
         self.whole = Block(
-            self.row, self.lane_loop, "0", self.rows * self.columns, masks[1], lines=block.lines
+            self.row, self.lane_loop, column, self.rows * self.columns, masks[1], lines=block.lines
         )
-        self.single = []
-        for number in numbers:
-            row = Block(block, self.row_loop, number, lines=block.lines)
-            self.single.append(
-                (row, Block(row, self.lane_loop, "0", self.columns, masks[0], lines=block.lines))
-            )
+        self.single = [
+            (row, Block(row, self.lane_loop, column, self.columns, masks[0], lines=block.lines))
+            for row in self.alone_rows
+        ]
 
     def lanes(self, block: Block) -> int:
         return block.lanes if block in (self.row, self.whole) else 1
