@@ -190,9 +190,13 @@ def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) 
     if found is None or any(_is_strange(one, objects[one.input]) for one in bounds):
         return None
     reach = Reach(call.steps, tuple(wholes), tuple(bounds))
-    rebuilt = None
+    rebuilt, kinds = None, plan.kinds
     if plan.itself is not None:
         rebuilt = Rebuilt(None, (plan.itself,), ())
+    elif plan.recipe is not None:
+        rebuilt = Rebuilt(len(call.objects), (), (), plan.recipe.recipe)
+        call.objects += plan.recipe.held
+        kinds = tuple(plan.recipe.kinds.get(i, "array") for i in range(len(program.graph.outputs)))
     elif plan.is_tuple is None:
         symbols = tuple(program.symbols) if plan.views else ()
         call.objects.append(plan.finisher(len(program.graph.outputs), symbols))
@@ -209,7 +213,7 @@ def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) 
         reach,
         word=len(call.objects),
         is_tuple=plan.is_tuple is not False,
-        kinds=plan.kinds if rebuilt is None else (),
+        kinds=kinds,
         rebuilt=rebuilt,
     )
     return entry
