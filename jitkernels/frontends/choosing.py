@@ -11,7 +11,7 @@ from jitkernels.frontends.reductions import axes_of, is_given, reduced, tracer_o
 from jitkernels.frontends.shaping import copied, of_array, ravel
 from jitkernels.frontends.tables import METHODS, SERVICES, implements
 from jitkernels.frontends.traced import Traced, fresh, result, traced
-from jitkernels.frontends.tracer import Tracer, unwatched
+from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.universal import (
     apply,
     cast_mask,
@@ -22,6 +22,7 @@ from jitkernels.frontends.universal import (
     settled,
     stored,
 )
+from jitkernels.frontends.watching import unwatched
 from jitkernels.frontends.whole import as_whole
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError

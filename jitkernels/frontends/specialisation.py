@@ -1,17 +1,14 @@
 """A function made into a graph for one kind of arguments, and how results follow from what that computes."""
 
-import gc
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from types import FrameType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from jitkernels.disk import say_once
 from jitkernels.errors import DerivativeError, GraphError, MemoryLimitError, WorkspaceError
-from jitkernels.frontends import captured, outputs, programs
+from jitkernels.frontends import outputs, programs
 from jitkernels.frontends.alarms import Alarm
 from jitkernels.frontends.arguments import FOREIGN, leaves_of, short_extents, strides_of
 from jitkernels.frontends.flow import operators
@@ -21,6 +18,7 @@ from jitkernels.frontends.standin import BUILTINS, stand_in
 from jitkernels.frontends.storage import Storage, View, c_strides
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import FIRST_ROOM, Binding, Tracer, ValueGuard, pop, push
+from jitkernels.frontends.watching import Watch
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import flows
 from jitkernels.graph.config import JitConfig
@@ -217,38 +215,6 @@ def _overlaps_itself(array: Any) -> bool:
                 return True
             reach += step * (extent - 1)
     return False
-
-
-class Watch:
-    """Looks at what functions are called while one is traced: those that read what no call would look at again.
-
-    The garbage collector, whose callbacks and finalisers are no part of the function, waits meanwhile.
-    """
-
-    def __init__(self, tables: set[int]) -> None:
-        self.refused = ""
-        self._tables = tables
-        self._before: Any = None
-
-    def __enter__(self) -> Self:
-        self._before = sys.getprofile()
-        self._collects = gc.isenabled()
-        gc.disable()
-        sys.setprofile(self._called)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.setprofile(self._before)
-        if self._collects:
-            gc.enable()
-
-    def _called(self, frame: FrameType, event: str, _: Any) -> None:
-        if event not in ("call", "return") or captured.is_of_library(frame.f_code.co_filename):
-            return  # as nearly always
-        if not self.refused and event == "call" and id(frame.f_globals) not in self._tables:
-            self.refused = captured.is_tracked(frame)
-        if not self.refused:
-            self.refused = captured.read_of_classes(frame)
 
 
 def made(

@@ -7,8 +7,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -256,17 +255,6 @@ def current() -> Tracer | None:
 def push(tracer: Tracer) -> None:
     _current.tracers = (*_current.tracers, tracer)
     traces.open += 1
-
-
-@contextmanager
-def unwatched() -> Iterator[None]:
-    """In this, nothing that is called or read is part of the user's function: rows, kernels, references."""
-    watching = sys.getprofile()
-    sys.setprofile(None)
-    try:
-        yield
-    finally:
-        sys.setprofile(watching)
 
 
 def pop() -> None:

@@ -8,15 +8,18 @@ so a view costs nothing, and a node that is needed in two places is computed twi
 import operator
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 from jitkernels.graph import extents
 from jitkernels.graph.construct import IndexMap, composed
-from jitkernels.graph.extents import same
+from jitkernels.graph.extents import Number, same
 from jitkernels.graph.ir import Node, sorted_nodes
 from jitkernels.graph.operations import OPERATIONS
 from jitkernels.kept import kept_property
 
+Index = tuple[Number, tuple[tuple[int, Number], ...]]
+"""A place in one dimension."""
 INNER = 64
 """The first loop of a reduction's own; those below are of the dimensions of a root."""
 ANYWHERE = -2
@@ -29,6 +32,8 @@ LARGEST = 400
 """Nodes of a cone: what a nest is made in time with, and what programs of many thousand nodes are cut into."""
 MOST_INPUTS = 32
 """Arrays that a nest reads: more streams than processors follow, and more pointers than they have registers."""
+MOST_PARTS = 4
+"""Parts of an array that are each computed where they are needed: all the code is there for each."""
 COSTLY = 7.0
 """What is not computed twice, if it can be kept."""
 
@@ -255,13 +260,31 @@ class Cone:
             )
             if node is self.root or costs[id(node)] < COSTLY or node.operation in ("view", "reduce"):
                 continue
-            places = self.places[id(node)]
-            if (
-                len(places) > 1
-                and len({loops_of(p) for p in places.values()}) < len(places)
-                or any(self._repeated(loops_of(place), dimensions) for place in places.values())
+            places = [*self.places[id(node)].values()]
+            several = len(places) > 1 and len({loops_of(place) for place in places}) < len(places)
+            if (several and not self._are_parts(places)) or any(
+                self._repeated(loops_of(place), dimensions) for place in places
             ):
                 yield node
+
+    def _are_parts(self, places: list[IndexMap]) -> bool:
+        """Whether a few places are of different elements: parts of an array, each of which is needed once."""
+        return len(places) <= MOST_PARTS and all(
+            any(map(self._is_apart, one, other)) for one, other in combinations(places, 2)
+        )
+
+    def _is_apart(self, one: Index, other: Index) -> bool:
+        """Whether the places in a dimension are before or behind all others there."""
+        (first, steps), (start, _) = one, other
+        if len(steps) > 1 or key_of((one,))[0][1] != key_of((other,))[0][1]:
+            return False
+        span: Number = 1
+        for loop, step in steps:
+            if loop not in range(self.root.ndim) or not same(step, 1):
+                return False
+            span = self.root.shape[loop]
+        least = [extents.least_of(apart - span) for apart in (first - start, start - first)]
+        return any(one is not None and one >= 0 for one in least)
 
     def crowded(self, most: int) -> dict[int, Node]:
         """Nodes to be kept for the rest to read no more than so many arrays: those first that read the most."""

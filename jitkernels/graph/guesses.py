@@ -1,6 +1,7 @@
 """How a nest is made where nothing was measured: guesses from its operations, and from the call that was traced."""
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from jitkernels.graph import cones, extents
@@ -48,13 +49,15 @@ def is_stencil(nest: Nest) -> bool:
 
 
 def _are_near(places: Sequence[IndexMap]) -> bool:
-    """Whether two of the places begin a number of elements apart, not whole parts of an array."""
-    starts = [tuple(start for start, _ in place) for place in places]
-    return any(
-        not any(isinstance(a - b, extents.Extent) for a, b in zip(one, other, strict=True))
-        for number, one in enumerate(starts)
-        for other in starts[:number]
-    )
+    """Whether two of the places begin a number of elements apart, not whole parts or rows of an array."""
+    return any(_is_near(one, other) for one, other in combinations(places, 2))
+
+
+def _is_near(one: IndexMap, other: IndexMap) -> bool:
+    pairs = [*zip(one, other, strict=True)]
+    if any(isinstance(a - b, extents.Extent) for (a, _), (b, _) in pairs):
+        return False
+    return any(bool(steps or others) for (a, steps), (b, others) in pairs if steps != others or a - b)
 
 
 def unroll(nest: Nest, arrays: Mapping[int, Array]) -> int:

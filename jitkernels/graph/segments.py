@@ -18,6 +18,7 @@ from jitkernels.graph.emit.nests import Emitter
 from jitkernels.graph.emit.rounding import FUSED, rounded, with_differences
 from jitkernels.graph.emit.runs import Call
 from jitkernels.graph.emit.targets import Variant
+from jitkernels.graph.emit.turning import TURN
 from jitkernels.graph.emit.watched import WatchedLibrary
 from jitkernels.graph.extents import Extent, Scope
 from jitkernels.graph.flows import Flow, is_flow
@@ -218,8 +219,9 @@ class Maker:
         unit = emitter.lanes()[1] if loop == emitter.lane_loop else 1
         clock = self._clock(nest)
         in_run = self.units is None and not checks and clock is None and type(emitter) is Emitter
+        near = touched if in_run else None
         self.calls.append(
-            Call(name, extent, nest.work, unit, checks, clock=clock, touched=touched if in_run else None)
+            Call(name, extent, nest.work, unit, checks, clock=clock, touched=near, turns=emitter.turns)
         )
 
     def _handing_on(self, product: Product, emitter: Emitter) -> External | None:
@@ -244,6 +246,7 @@ class Maker:
             is_delicate=self.units is None and not self.has_flows and _is_delicate(nest, program),
             any_size=self.units is not None,
             halves=own.halves,
+            neighbours=own.neighbours,
         )
 
     def _guess(self, nest: Nest) -> Variant | None:  # noqa: ARG002  # of those in loops
@@ -288,8 +291,14 @@ class InnerMaker(Maker):
         widest, is_short = machine.target().vector_bytes, nest.row_now * nest.widest < guesses.SHORT_BYTES
         reduces = any(cone.reductions for cone in nest.cones)
         if reduces if is_short else guesses.is_stencil(nest):
-            return Variant(min(32, widest), 1, halves=not reduces and nest.widest >= 8)
+            halves = not reduces and nest.widest >= 8
+            return Variant(min(32, widest), 1, halves=halves, neighbours=not reduces)
         return None
+
+    def _function(self) -> Function:
+        """One whose frame has a word more, which says from which end to begin."""
+        symbols = self.program.symbols
+        return Function(self.library, {**symbols, TURN: len(self.program.words) + len(symbols)})
 
     def _is_inlined(self, nest: Nest) -> bool:
         """What gives nothing but numbers: these stay in registers, where what waits for them has them sooner."""

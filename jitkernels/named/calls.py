@@ -14,8 +14,9 @@ from jitkernels.attrs import binding
 from jitkernels.attrs.roles import SHAPE, fewest_results, inputs_of
 from jitkernels.frontends import foreign
 from jitkernels.frontends.traced import Traced, fresh, traced
-from jitkernels.frontends.tracer import Tracer, current, unwatched
+from jitkernels.frontends.tracer import Tracer, current
 from jitkernels.frontends.universal import cast_to, kind_of, operand, stored
+from jitkernels.frontends.watching import unwatched
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import extents
 from jitkernels.graph.construct import UnknownError

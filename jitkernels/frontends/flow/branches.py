@@ -26,6 +26,7 @@ from jitkernels.frontends.places import line_of
 from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
+from jitkernels.frontends.watching import resting, watched
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.flows import landed, unsupported
@@ -76,7 +77,7 @@ class Side:
 
     def _run(self, run: Callable[[], Any]) -> None:
         try:
-            run()
+            watched(run)
         except Exception:  # noqa: BLE001  # which the plain function raises where it comes here
             self.raises = True
             self.attempt.checks[:] = [construct.constant(True, "bool")]
@@ -85,6 +86,7 @@ class Side:
         return self.attempt.written()
 
 
+@resting
 def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) -> None:
     """``if test: yes() else: no()`` where only the running code knows."""
     condition = truth(tracer, test)

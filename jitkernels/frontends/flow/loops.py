@@ -30,6 +30,7 @@ from jitkernels.frontends.places import line_of
 from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import fresh
 from jitkernels.frontends.tracer import Tracer
+from jitkernels.frontends.watching import watched
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError, elementwise
 from jitkernels.graph.extents import Number, is_moving
@@ -116,7 +117,7 @@ class Loop:
         self.now = given[0] if given else None
         self.tracer.loops.append(self)
         try:
-            self.body(*given)
+            watched(self.body, *given)
         finally:
             self.tracer.loops.pop()
 
@@ -154,7 +155,9 @@ class Loop:
                 parameters.append(parameter(storage.node.dtype, storage.node.shape, len(parameters)))
                 attempt.hold(storage, parameters[-1])
             state.put(tuple(values))
-            condition = construct.constant(True, "bool") if self.test is None else truth(tracer, self.test())
+            condition = (
+                construct.constant(True, "bool") if self.test is None else truth(tracer, watched(self.test))
+            )
             asked = list(attempt.checks)
             with facts.Assumed(tracer, condition, truth=True):
                 for one in parameters[first:]:
@@ -358,7 +361,7 @@ class Loop:
         name = self.state.names[place]
         if self.count is None and self.test is not None and not self.tracer.differentiates:
             self.state.put(self.given)
-            self.tracer.checks.append(elementwise("logical_not", truth(self.tracer, self.test())))
+            self.tracer.checks.append(elementwise("logical_not", truth(self.tracer, watched(self.test))))
             return
         first_round.expect(self.tracer, self.count, name, line_of(name, self.state.line))
 

@@ -25,6 +25,7 @@ from jitkernels.frontends.places import place_of, placed
 from jitkernels.frontends.standin import CALLED
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer, current
+from jitkernels.frontends.watching import resting
 from jitkernels.graph.construct import UnknownError, elementwise
 from jitkernels.graph.ir import Node, serial
 from jitkernels.graph.unknown import AskedError
@@ -114,6 +115,7 @@ def _for(tracer: Tracer, values: Any, found: Along | None, test: Any, body: Any,
             raise reason from None
 
 
+@resting
 def _grown(tracer: Tracer, state: State, loop: Callable[[State, Any], "Loop | Choosing"]) -> None:
     """Trace a loop or branch, with memory for the lists that grow in it, and what it changes in others."""
     lists: list[Listed] = []

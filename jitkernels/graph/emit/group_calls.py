@@ -53,7 +53,11 @@ class GroupCalls(Elements):
             )
             self.numbers[id(node)] = at
             keep(program.words[id(node)], "ptr", at)
+        before: frozenset[int] = frozenset()
         for call, product_node in group.calls:
+            if call.turns and (not before or call.turns & before):
+                self._turn(frame, len(program.words) + len(program.symbols))
+            before = call.turns or before
             behind = self._unless_empty(product_node, group, frame) if product_node is not None else ""
             end = "1" if call.extent is None else self.function.extent(call.extent)
             began = call.clock.start(self._new) if call.clock else ""
@@ -76,6 +80,14 @@ class GroupCalls(Elements):
         for (target, _), given in zip(group.graph.writes, group.given[outputs:], strict=True):
             # Also where nothing changes, and the program has no such write.
             values[id(given)] = places[id(target)]
+
+    def _turn(self, frame: str, word: int) -> None:
+        """Have the nests that follow go the other way than what was there before them, from where that ended."""
+        head = self.function.block
+        at = self.function.new(head, f"getelementptr i64, ptr {frame}, i64 {word}")
+        head.lines.append(f"  store i64 0, ptr {at}")
+        now = self._new(f"load i64, ptr {at}")
+        self.block.lines.append(f"  store i64 {self._new(f'xor i64 {now}, 1')}, ptr {at}")
 
     def _memory(self, word: int, group: Group) -> str:
         """The address of memory of a group, of which nothing is told where it is that of others at other times."""

@@ -6,8 +6,9 @@ from itertools import product
 
 from jitkernels.graph import extents
 from jitkernels.graph.emit.blocks import Block
-from jitkernels.graph.emit.loops import Loops, least_steps
+from jitkernels.graph.emit.loops import least_steps
 from jitkernels.graph.emit.memory import LINE, Array
+from jitkernels.graph.emit.turning import Turning
 from jitkernels.kept import kept_property
 from jitkernels.native.language.types import NUMBERS
 
@@ -15,7 +16,7 @@ RUN = 8
 """Vectors that are reduced at once: a processor with 32 registers has room for them and for what they lost."""
 
 
-class LoopWriter(Loops):
+class LoopWriter(Turning):
     """Writes loops, whatever is done in them. `accumulates`: whether something is reduced in those at hand."""
 
     accumulates = False
@@ -165,10 +166,12 @@ class LoopWriter(Loops):
         masked: bool = False,
         enters: bool = False,
         streamed: tuple[frozenset[int], str] | None = None,
+        is_range: bool = False,
     ) -> None:
         """A loop from begin to end, or backwards if that is its direction.
 
-        `masked`: lanes behind the end are off; `enters`: it has a step at least; `streamed`: see `Block`.
+        `masked`: lanes behind the end are off; `enters`: it has a step at least; `streamed`: see `Block`; `is_range`:
+        its steps are several of the outermost loop.
         """
         function = self.function
         counter = function.variable("i64")
@@ -182,9 +185,11 @@ class LoopWriter(Loops):
             inner.mask = self._mask(inner, left, lanes)
         body(inner)
         some = "true" if enters else function.new(block, f"icmp slt i64 {begin}, {end}")
-        first, sign, limit, move = begin, "slt", end, step
-        if loop is not None and self.directions.get(loop) == -1:
-            first, sign, limit, move = self._last_step(block, begin, end, step), "sge", begin, -step
+        first, sign, limit, move = begin, "slt", end, str(step)
+        if self.turns and (is_range or loop == self.range_loop):
+            sign, (first, limit, move) = "ne", self.either_way(block, begin, end, step)
+        elif loop is not None and self.directions.get(loop) == -1:
+            first, sign, limit, move = self.last_step(block, begin, end, step), "sge", begin, str(-step)
         following = function.new(inner, f"add nsw i64 {index}, {move}")
         more = function.name()
         # The condition stands at the end: LLVM keeps constants in registers if what needs them is done in any case.
@@ -199,13 +204,6 @@ class LoopWriter(Loops):
             f"  br i1 {more}, label %{inside}, label %{after}, !llvm.loop !0",
             f"{after}:",
         ]
-
-    def _last_step(self, block: Block, begin: str, end: str, step: int) -> str:
-        """Where a loop that goes backwards begins, by steps of a power of two."""
-        new = self.function.new
-        count = new(block, f"sub nsw i64 {end}, {begin}")
-        before = new(block, f"and i64 {new(block, f'sub nsw i64 {count}, 1')}, {-step}")
-        return new(block, f"add nsw i64 {begin}, {before}")
 
     @kept_property
     def are_many(self) -> str:

@@ -134,7 +134,12 @@ class ShortRows(LoopWriter):
             self._group(group, (count, left), masks, in_steps=form.is_in_steps)
             group.reduced.clear()
 
-        self._rows(inside, outer, lambda around: self.counted(around, None, begin, end, rows, 1, step))
+        is_range = last == self.range_loop
+        self._rows(
+            inside,
+            outer,
+            lambda around: self.counted(around, None, begin, end, rows, 1, step, is_range=is_range),
+        )
         if always:
             block.lines += inside.lines
             return

@@ -1,0 +1,127 @@
+"""Stencils in loops: rows that share what they read, two at once, of every length and number, in place and strided."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitkernels as jk
+
+
+def of_four(a: Any, b: Any, steps: Any) -> Any:
+    for _ in range(steps):
+        b[1:-1, 1:-1] = a[:-2, 1:-1] + a[2:, 1:-1] - 2 * a[1:-1, :-2] + a[1:-1, 2:]
+        a[1:-1, 1:-1] = b[:-2, 1:-1] + b[2:, 1:-1] - 2 * b[1:-1, :-2] + b[1:-1, 2:]
+    return a
+
+
+def of_nine(a: Any, b: Any, steps: Any) -> Any:
+    for _ in range(steps):
+        b[1:-1, 1:-1] = (
+            a[:-2, :-2] + 2 * a[:-2, 1:-1] + a[:-2, 2:] - a[1:-1, :-2] + 3 * a[1:-1, 1:-1] - a[1:-1, 2:]
+            + a[2:, :-2] + 2 * a[2:, 1:-1] - a[2:, 2:]
+        )  # fmt: skip
+        a[:, 1:] -= b[:, :-1]
+    return b
+
+
+def in_place(a: Any, b: Any, steps: Any) -> Any:
+    for _ in range(steps):
+        a[1:, :] -= b[1:, :] - b[:-1, :]
+        a[:, 3:] += b[:, 3:] - b[:, :-3] + b[:, 1:-2]
+        b[:-1, :-1] += a[:-1, 1:] - a[:-1, :-1] + a[1:, :-1]
+    return b
+
+
+def over_what_is_read(a: Any, b: Any, steps: Any) -> Any:
+    for _ in range(steps):
+        a[1:, 1:] = a[:-1, 1:] + a[1:, :-1] - b[1:, 1:]
+        b[:-1, :] = b[1:, :] - a[:-1, :]
+        a[1:-1, 1:-1] += a[:-2, 1:-1] - a[2:, 1:-1] + a[1:-1, :-2] - a[1:-1, 2:]
+    return a
+
+
+PROGRAMS = (of_four, of_nine, in_place, over_what_is_read)
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "C": np.copy,
+    "Fortran": np.asfortranarray,
+    "every second row and column": lambda a: np.repeat(np.repeat(a, 2, 0), 2, 1)[::2, ::2],
+    "from the third column on": lambda a: np.pad(a, ((0, 0), (3, 1)))[:, 3:-1],
+    "backwards": lambda a: a[::-1, ::-1].copy()[::-1, ::-1],
+}
+
+
+def _arrays(rows: int, columns: int, dtype: str) -> list[Any]:
+    rng = np.random.default_rng(100 * rows + columns)
+    return [rng.integers(0, 3, (rows, columns)).astype(dtype) for _ in range(2)]
+
+
+def _agree(compiled: Any, program: Any, arrays: list[Any], layout: Callable[[Any], Any] = np.copy) -> None:
+    own, theirs = ([layout(one) for one in arrays] for _ in range(2))
+    assert np.array_equal(compiled(*own, 2), program(*theirs, 2))
+    for one, other in zip(own, theirs, strict=True):
+        assert np.array_equal(one, other), (one.shape, layout)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_rows_of_all_lengths_and_numbers(program: Any) -> None:
+    compiled = jk.jit(program, strict=True)
+    for columns in range(4, 41):
+        for rows in (2, 3, 5, 6) if columns % 4 else (4, 7):
+            _agree(compiled, program, _arrays(rows, columns, "float64"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "int8"])
+@pytest.mark.parametrize("program", PROGRAMS[1:3], ids=lambda program: program.__name__)
+def test_other_elements(program: Any, dtype: str) -> None:
+    compiled = jk.jit(program, strict=True)
+    for rows, columns in ((7, 16), (6, 19), (5, 35), (4, 70), (3, 131)):
+        _agree(compiled, program, _arrays(rows, columns, dtype))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_layouts(program: Any, layout: str) -> None:
+    compiled = jk.jit(program, strict=True)
+    for rows, columns in ((9, 21), (12, 10)):
+        _agree(compiled, program, _arrays(rows, columns, "float64"), LAYOUTS[layout])
+
+
+def test_nothing_beside_the_arrays_is_read_or_written() -> None:
+    """What lies around is NaN, and stays."""
+    program: Any = of_nine
+    compiled = jk.jit(program, strict=True)
+    for columns in range(10, 29):
+        for shift in range(3):
+            around = [np.full((9, columns + 6), np.nan) for _ in range(2)]
+            inner = [one[1:-1, shift : shift + columns] for one in around]
+            for one, other in zip(inner, _arrays(7, columns, "float64"), strict=True):
+                one[...] = other
+            plain = [one.copy() for one in inner]
+            compiled(*inner, 2)
+            program(*plain, 2)
+            for one, other, whole in zip(inner, plain, around, strict=True):
+                assert np.array_equal(one, other)
+                one[...] = np.nan
+                assert np.isnan(whole).all()
+
+
+def test_planes() -> None:
+    def heat(a: Any, b: Any, steps: Any) -> Any:
+        for _ in range(steps):
+            for one, other in ((a, b), (b, a)):
+                inner = one[1:-1, 1:-1, 1:-1]
+                other[1:-1, 1:-1, 1:-1] = (
+                    inner
+                    + (one[2:, 1:-1, 1:-1] - 2.0 * inner + one[:-2, 1:-1, 1:-1])
+                    + (one[1:-1, 2:, 1:-1] - 2.0 * inner + one[1:-1, :-2, 1:-1])
+                    + (one[1:-1, 1:-1, 2:] - 2.0 * inner + one[1:-1, 1:-1, :-2])
+                )
+        return a
+
+    compiled = jk.jit(heat, strict=True)
+    for columns in (*range(10, 20), 26, 33):
+        for rows in (5, 6):
+            arrays = [np.random.default_rng(i).integers(0, 4, (4, rows, columns)) * 1.0 for i in range(2)]
+            _agree(compiled, heat, arrays)
