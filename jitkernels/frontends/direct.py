@@ -64,10 +64,12 @@ class Plain:
     """A link by which calls like one are the plain function's at once, which takes less time than looking for code.
 
     Such are calls with arguments of the same types by position and by name, arrays of the same dtypes, dimensions and
-    flags, with no more elements in each than `most`.
+    flags, with no more elements in each than `most`. Of the types `same` they are the very same.
     """
 
-    def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], most: int) -> None:
+    def __init__(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], most: int, same: tuple[type, ...]
+    ) -> None:
         names = tuple(map(sys.intern, kwargs))
         held: list[Any] = [type(one) for one in (*args, *kwargs.values())]
         self.kept = (function, names, held)
@@ -77,7 +79,7 @@ class Plain:
             if type(one) is np.ndarray:
                 held.append(one.dtype)
                 words += [id(one.dtype), one.ndim, one.flags.num & plain.FLAGS]
-            elif isinstance(one, CHOICES):
+            elif isinstance(one, same):
                 held.append(one)
                 words += [id(one), 0, 0]
             else:

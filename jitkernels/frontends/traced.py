@@ -145,7 +145,10 @@ class Traced:
         return map(self.__getitem__, range(count))  # each as it is by then
 
     def __repr__(self) -> str:
-        return f"<traced {self.dtype} [{', '.join(map(str, self._view.shape))}]>"
+        return repr(self.python(self._value()) if self.is_weak else self._value())
+
+    def __str__(self) -> str:
+        return str(self._value())
 
     # Indexing
 
