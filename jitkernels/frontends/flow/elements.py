@@ -10,7 +10,6 @@ from jitkernels.frontends.flow.ints import as_int
 from jitkernels.frontends.storage import View
 from jitkernels.frontends.traced import Traced, result
 from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.universal import kind_of
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError, elementwise
@@ -46,11 +45,6 @@ def refuse(given: Traced, value: Any) -> None:
         raise UnknownError("an assignment to what is read-only")
     if getattr(value, "ndim", 0):
         raise UnknownError("an array is assigned to one element")
-    dtype = given.node.dtype
-    if kind_of(value) is int and dtype != "int64" and given.dtype.kind in "iu":
-        raise UnknownError(f"a Python int of the running code is assigned to an element of {dtype}")
-    if kind_of(value) is float and given.dtype.kind in "iub":
-        raise UnknownError(f"a float of the running code is assigned to an element of {dtype}")
 
 
 def write(given: Traced, parts: tuple[Any, ...], node: Node) -> None:
@@ -77,6 +71,19 @@ def _inside(tracer: Tracer, value: Any, extent: Number) -> Node:
     made = Node("bounded", (node,), "int64", (), {"extent": extent, "counts_back": counts_back})
     tracer.checks.append(elementwise("less", made, 0))  # which it never is: it is looked at in any case
     return made
+
+
+def inside(tracer: Tracer, numbers: Node, extent: Number) -> Node:
+    """Numbers of elements in a loop or branch: what is picked by them waits until each is found to be in bounds."""
+    below = elementwise("less", numbers, construct.extent(-extent))
+    above = elementwise("greater_equal", numbers, construct.extent(extent))
+    beside = elementwise("logical_or", below, above)
+    found = construct.cast(
+        construct.reduce("any", beside, range(beside.ndim)) if beside.ndim else beside, "int64"
+    )
+    none = Node("bounded", (found,), "int64", (), {"extent": 1, "counts_back": False})
+    tracer.checks.append(elementwise("less", none, 0))  # as of an element
+    return elementwise("add", numbers, none)
 
 
 def _placed(tracer: Tracer, view: View, places: list[Node]) -> tuple[View, list[Node]]:

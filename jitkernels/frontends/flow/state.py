@@ -4,7 +4,7 @@ Numbers are carried; a Python number becomes a NumPy scalar if that is what roun
 has to be the same object after a round.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from jitkernels.frontends.flow import ranges
 from jitkernels.frontends.places import line_of
 from jitkernels.frontends.traced import Traced, fresh
-from jitkernels.frontends.tracer import Tracer, user_frame
+from jitkernels.frontends.tracer import Tracer, current, user_frame
 from jitkernels.frontends.universal import cast_to, common
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import construct
@@ -20,6 +20,8 @@ from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Node
 from jitkernels.graph.scalars import is_known
 
+WIDER = ("float16", "float32", "float64")
+"""Floats of which derivatives take the wider for numbers that are one or the other."""
 Kind = Any
 """What a variable holds: int, float or bool, the dtype of a NumPy scalar, None for all else, `Unset` for nothing."""
 
@@ -49,7 +51,10 @@ def unset() -> str:
 
 
 class State:
-    """Names of variables, and how their values are read and set. `line`: where the loop or branch is."""
+    """Names of variables, and how their values are read and set. `line`: where the loop or branch is.
+
+    `guarded` are those that are asked for their values wherever they may have none (`rewriting.unbound`).
+    """
 
     def __init__(
         self,
@@ -57,8 +62,10 @@ class State:
         read: Callable[[], tuple[Any, ...]],
         put: Callable[[tuple[Any, ...]], None],
         line: int,
+        guarded: Iterable[str] = (),
     ) -> None:
         self.names, self.read, self.put, self.line = names, read, put, line
+        self.guarded = frozenset(guarded)
         self.entries: tuple[tuple[Any, Any], ...] = ()
 
     def with_entries(self, container: Any, keys: Sequence[Any]) -> "State":
@@ -74,9 +81,13 @@ class State:
                 container[key] = one
 
         named = tuple(f"{type(container).__name__}[{key!r}]" for key in keys)
-        found = State((*self.names, *named), read, put, self.line)
+        found = State((*self.names, *named), read, put, self.line, self.guarded)
         found.entries = (*self.entries, *((container, key) for key in keys))
         return found
+
+    def may_join(self, place: int) -> bool:
+        """Whether a variable may have anything where it has no value: nobody reads it there."""
+        return self.names[place] in self.guarded or not is_of_function(self.names[place])
 
 
 def kind_of(value: Any) -> Kind:
@@ -128,6 +139,9 @@ def joined(name: str, one: Kind, other: Kind, line: int = 0) -> Kind:
             found = common(python, dtype)
             if found == dtype and (python is not bool or dtype == "bool"):
                 return dtype
+        tracer = current()
+        if tracer is not None and tracer.differentiates and one in WIDER and other in WIDER:
+            return max(one, other, key=WIDER.index)
     raise UnknownError(
         f"{told(name)} is {_told(one)} here and {_told(other)} there: expected one type, as it has before",
         line_of(name, line) if line else 0,
