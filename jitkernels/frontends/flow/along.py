@@ -1,6 +1,7 @@
 """What loops go along: ranges, arrays, ``enumerate`` and ``zip`` of these, whose length only the running code knows."""
 
 import builtins
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -175,6 +176,29 @@ def _ndenumerate(array: Any) -> Any:
 
 
 CALLED.update({np.ndindex: _ndindex, np.ndenumerate: _ndenumerate})
+
+
+def product_(function: Any, *values: Any, repeat: Any = 1, **options: Any) -> Any:
+    """``itertools.product`` of ranges and arrays that begin with 0; others are written out round by round."""
+    if function is not itertools.product or type(repeat) is not int or options:
+        known = [range(*one.count) if type(one) is Along else one for one in values]
+        return function(*known, **({} if repeat == 1 else {"repeat": repeat}), **options)
+    inner = [along(one) for one in values] * repeat
+    found = [one for one in inner if one is not None and (one.count.begin, one.count.step) == (0, 1)]
+    sizes = [one.count.end for one in found]
+    if (
+        len(found) < len(inner)
+        or not any(type(one) is Whole for one in sizes)
+        or not all(
+            type(one) in (int, Whole) and ranges.guarded_at_least_zero(as_extent(one)) for one in sizes
+        )
+    ):
+        return itertools.product(*values, repeat=repeat)
+
+    def at(place: tuple[Any, ...]) -> Any:
+        return tuple([one.at(i) for one, i in zip(found, place, strict=True)])
+
+    return places(sizes, at, [array for one in found for array in one.arrays])
 
 
 def _are_alike(counts: Sequence[Count]) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitkernels.frontends.flow import first_round
 from jitkernels.frontends.flow import numbers as _numbers  # noqa: F401  # the table of what traced functions call
-from jitkernels.frontends.flow.along import Along, along, enumerate_, range_, reversed_, zip_
+from jitkernels.frontends.flow.along import Along, along, enumerate_, product_, range_, reversed_, zip_
 from jitkernels.frontends.flow.alternatives import Chosen
 from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, truth, value_of
 from jitkernels.frontends.flow.growing import EmptyError, GrowsError, Listed, finished, is_grown
@@ -20,6 +20,7 @@ from jitkernels.frontends.flow.sides import SidesError
 from jitkernels.frontends.flow.state import UNSET, State, dtype_of, joined, kind_of, node_of, number
 from jitkernels.frontends.flow.structures import FormError
 from jitkernels.frontends.flow.tracing import ChangesError
+from jitkernels.frontends.flow.unbound import bound, bound_around, caught
 from jitkernels.frontends.flow.unrolling import unrolled
 from jitkernels.frontends.places import place_of, placed
 from jitkernels.frontends.standin import CALLED
@@ -35,7 +36,10 @@ __all__ = [
     "State",
     "and_",
     "both",
+    "bound",
+    "bound_around",
     "called",
+    "caught",
     "chain",
     "chosen",
     "either",
@@ -50,6 +54,7 @@ __all__ = [
     "listed",
     "not_",
     "or_",
+    "product_",
     "range_",
     "reversed_",
     "while_",
@@ -84,7 +89,10 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
 def _for(tracer: Tracer, values: Any, found: Along | None, test: Any, body: Any, state: State) -> None:
     """The same in a trace."""
     if found is None:
-        _run(tracer, values, test, body, state)
+        reason = UnknownError(
+            "a loop is written out round by round, and has too many: go along a range or an array"
+        )
+        _run(tracer, _within_patience(values, reason, 2 * MOST_WRITTEN), test, body, state)
         return
     rounds = found.count.rounds
     if rounds is not None and rounds <= SHORT:
@@ -151,11 +159,11 @@ def _grown(tracer: Tracer, state: State, loop: Callable[[State, Any], "Loop | Ch
         raise
 
 
-def _within_patience(values: Any, reason: UnknownError) -> Iterator[Any]:
+def _within_patience(values: Any, reason: UnknownError, most: int = MOST_WRITTEN) -> Iterator[Any]:
     """Rounds that are written out one after another, until these would take too long to compile."""
     begun = serial()
     for value in values:
-        if serial() - begun > MOST_WRITTEN:
+        if serial() - begun > most:
             raise reason
         yield value
 
@@ -293,6 +301,11 @@ def is_(one: Any, other: Any) -> Any:
     for value, constant in ((one, other), (other, one)):
         if type(value) is Chosen and (constant is None or type(constant) is str):
             return value.is_one(constant)
+    leaves = [
+        value.view.storage.leaf for value in (one, other) if type(value) is Traced and not value.is_scalar
+    ]
+    if one is not other and len(leaves) == 2 and None not in leaves:
+        raise UnknownError("whether two arguments are the same array")
     return one is other
 
 
